@@ -1,0 +1,4 @@
+//! The Shallows packet simulator.
+pub mod params;
+pub mod topology;
+pub mod net;
