@@ -1,7 +1,7 @@
 //! Declared parameters: one place of truth for name, default, range, unit and source.
 //!
 //! Every component (queue discipline, congestion control, topology, workload, transport) declares
-//! its settings with [`params!`]. From that one declaration come the reader that checks an
+//! its settings with [`params!`](crate::params!). From that one declaration come the reader that checks an
 //! experiment file, the resolved record in each manifest, `schema.json`, the typed Python classes,
 //! the help texts and the reference pages.
 //!
@@ -120,10 +120,16 @@ impl std::fmt::Display for Fault {
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Records a fault at `path`.
+    /// Records a fault at `path`. What follows `; ` in a rule that ends in `did you mean ...?` is
+    /// its hint.
     pub fn add(&mut self, path: &str, rule: impl Into<String>, value: &Value) {
         let value = if value.is_null() { String::new() } else { shorten(&value.to_string()) };
-        self.0.push(Fault { path: path.into(), rule: rule.into(), value, hint: String::new() });
+        let rule = rule.into();
+        let (rule, hint) = match rule.split_once("; did you mean ") {
+            Some((rule, meant)) => (rule.to_owned(), format!("did you mean {meant}")),
+            None => (rule, String::new()),
+        };
+        self.0.push(Fault { path: path.into(), rule, value, hint });
     }
 
     /// Records that `name` is not among the `known` names, with the nearest of them as a hint.
@@ -147,14 +153,17 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The name in `known` that `name` most likely meant.
+/// The name in `known` that `name` most likely meant: few letters differ, best not the first ones.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace(['_', '-'], "");
     known
         .iter()
         .map(|k| (strsim::damerau_levenshtein(&plain(name), &plain(k)), *k))
         .filter(|(distance, k)| *distance <= 1 + k.len() / 4)
-        .min_by_key(|(distance, _)| *distance)
+        .min_by_key(|(distance, k)| {
+            let same_start = name.bytes().zip(k.bytes()).take_while(|(a, b)| a == b).count();
+            (*distance, std::cmp::Reverse(same_start))
+        })
         .map(|(_, k)| k)
 }
 
@@ -188,32 +197,22 @@ impl<'a> Table<'a> {
     /// The checked value of `param`: as written, else its default. A faulty value is recorded and
     /// the default stands in, so that reading goes on.
     pub fn get<T: ParamType>(&mut self, param: &Param) -> T {
-        let written = self.raw(param.name);
-        if written.is_none() && param.default.is_null() {
-            let rule = format!("is required: {}", param.kind);
-            let path = self.at(param.name);
-            self.faults.add(&path, rule, &Value::Null);
-            return T::stand_in();
-        }
-        match T::parse(written.unwrap_or(&param.default)) {
-            Ok(value) => {
-                if let (Some(written), Err(rule)) = (written, in_range(&value, param.range)) {
-                    let path = self.at(param.name);
-                    self.faults.add(&path, rule, written);
-                }
-                value
-            }
-            Err(rule) => {
-                let path = self.at(param.name);
-                match (&param.kind, written.unwrap_or(&Value::Null)) {
-                    (Kind::Choice(words), Value::String(s)) => {
-                        self.faults.unknown(&path, "choice", s, words);
+        let path = self.at(param.name);
+        match self.raw(param.name) {
+            Some(written) => {
+                if let Some(value) = T::read(written, &path, self.faults) {
+                    match value.within(param.range) {
+                        Ok(()) => return value,
+                        Err(rule) => self.faults.add(&path, rule, written),
                     }
-                    (_, written) => self.faults.add(&path, rule, written),
                 }
-                if param.default.is_null() { T::stand_in() } else { T::parse(&param.default).unwrap_or_else(|_| T::stand_in()) }
             }
+            None if param.default.is_null() => {
+                self.faults.add(&path, format!("is required: {}", param.kind), &Value::Null);
+            }
+            None => {}
         }
+        T::parse(&param.default).unwrap_or_else(|_| T::stand_in())
     }
 
     /// Reports every key that nobody asked for.
@@ -237,6 +236,22 @@ pub trait ParamType: Sized + PartialOrd {
     fn show(&self) -> Value;
     /// Any value at all, to go on with after a fault.
     fn stand_in() -> Self;
+
+    /// Reads the value that stands at `path`, recording its faults, each where it stands; `None` if
+    /// nothing can be made of it. Only types with parts of their own need more than this.
+    fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
+        match (Self::parse(value), Self::kind(), value) {
+            (Ok(read), _, _) => return Some(read),
+            (Err(_), Kind::Choice(words), Value::String(s)) => faults.unknown(path, "choice", s, words),
+            (Err(rule), _, _) => faults.add(path, rule, value),
+        }
+        None
+    }
+
+    /// Holds the value against an interval such as `(0, 1]`; the error is the rule.
+    fn within(&self, range: &str) -> Result<(), String> {
+        in_range(self, range)
+    }
 }
 
 fn must_be<T: ParamType>() -> String {
@@ -359,6 +374,18 @@ impl<T: ParamType> ParamType for Vec<T> {
     fn stand_in() -> Self {
         vec![]
     }
+    fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
+        let Some(items) = value.as_array() else {
+            faults.add(path, must_be::<Self>(), value);
+            return None;
+        };
+        let items: Vec<_> =
+            items.iter().enumerate().map(|(i, item)| T::read(item, &format!("{path}.{i}"), faults)).collect();
+        items.into_iter().collect()
+    }
+    fn within(&self, range: &str) -> Result<(), String> {
+        self.iter().try_for_each(|item| item.within(range))
+    }
 }
 
 impl<T: ParamType> ParamType for Option<T> {
@@ -377,17 +404,66 @@ impl<T: ParamType> ParamType for Option<T> {
     fn stand_in() -> Self {
         None
     }
+    fn within(&self, range: &str) -> Result<(), String> {
+        self.as_ref().map_or(Ok(()), |value| value.within(range))
+    }
+}
+
+/// A table inside a parameter, such as one link of a list: its keys are the settings of `P`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row<P>(pub P);
+
+/// Tables have no order.
+impl<P: PartialEq> PartialOrd for Row<P> {
+    fn partial_cmp(&self, _: &Self) -> Option<std::cmp::Ordering> {
+        None
+    }
+}
+
+impl<P: Params + PartialEq> ParamType for Row<P> {
+    fn kind() -> Kind {
+        Kind::Table
+    }
+    fn parse(value: &Value) -> Result<Self, String> {
+        let mut faults = Faults::default();
+        let row = Self::read(value, "", &mut faults);
+        match faults.0.into_iter().next() {
+            Some(fault) => Err(fault.rule),
+            None => row.ok_or_else(must_be::<Self>),
+        }
+    }
+    fn show(&self) -> Value {
+        let mut map = Map::new();
+        self.0.show(&mut map);
+        map.into()
+    }
+    fn stand_in() -> Self {
+        Row(P::defaults())
+    }
+    /// A faulty setting is replaced by its default, as in any table.
+    fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
+        let Some(map) = value.as_object() else {
+            faults.add(path, must_be::<Self>(), value);
+            return None;
+        };
+        let mut table = Table::new(path, map, faults);
+        let row = P::read(&mut table);
+        table.finish();
+        Some(Row(row))
+    }
 }
 
 /// Holds `value` against an interval such as `(0, 1]` or `[1pkt, ]`; the error is the rule.
 fn in_range<T: ParamType>(value: &T, range: &str) -> Result<(), String> {
-    let Some((low, high)) = range.get(1..range.len().saturating_sub(1)).and_then(|s| s.split_once(',')) else {
+    let Some((low, high)) = range.get(1..range.len().saturating_sub(1)).and_then(|s| s.split_once(','))
+    else {
         return Ok(());
     };
     let bound = |text: &str| -> Option<(T, String)> {
         let text = text.trim();
         let as_text = T::parse(&Value::from(text));
-        let value = as_text.or_else(|_| serde_json::from_str(text).map_err(|e| e.to_string()).and_then(|v| T::parse(&v)));
+        let value = as_text
+            .or_else(|_| serde_json::from_str(text).map_err(|e| e.to_string()).and_then(|v| T::parse(&v)));
         if text.is_empty() { None } else { Some((value.expect("a declared bound parses"), text.into())) }
     };
     // Values of different units (bytes against packets) do not compare; they are checked by the component.
@@ -576,25 +652,37 @@ mod tests {
         }
     }
 
-    fn read(value: Value) -> (Sample, Vec<String>) {
+    params! {
+        /// A table with rows.
+        pub struct Rows {
+            /// Its rows.
+            rows: Vec<Row<Sample>> = [], "", "none";
+            /// No limit or at least a packet.
+            limit: Option<Size> = "none", "[1pkt, ]", "none";
+            /// Shares.
+            shares: Vec<f64> = [], "[0, 1]", "none";
+        }
+    }
+
+    fn read<P: Params>(value: Value) -> (P, Vec<String>) {
         let mut faults = Faults::default();
         let map = value.as_object().unwrap().clone();
         let mut table = Table::new("queue", &map, &mut faults);
-        let sample = Sample::read(&mut table);
+        let sample = P::read(&mut table);
         table.finish();
         (sample, faults.0.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn defaults_fill_what_is_not_written() {
-        let (sample, faults) = read(json!({"rate": "10Gbps"}));
+        let (sample, faults) = read::<Sample>(json!({"rate": "10Gbps"}));
         assert!(faults.is_empty(), "{faults:?}");
         assert_eq!((sample.g, sample.mark_at), (0.0625, Size::Packets(65)));
     }
 
     #[test]
     fn all_faults_come_at_once_each_with_path_rule_and_value() {
-        let (_, faults) = read(json!({"g": 1.5, "mark_at": 65, "mark_att": "1pkt"}));
+        let (_, faults) = read::<Sample>(json!({"g": 1.5, "mark_at": 65, "mark_att": "1pkt"}));
         assert_eq!(
             faults,
             [
@@ -604,5 +692,36 @@ mod tests {
                 "queue.mark_att: unknown key; known: g, mark_at, rate, got \"mark_att\" (did you mean \"mark_at\"?)",
             ]
         );
+    }
+
+    #[test]
+    fn rows_fault_where_they_stand() {
+        let good = json!({"g": 0.0625, "mark_at": "65pkt", "rate": "10Gbps"});
+        let (rows, faults) = read::<Rows>(json!({"rows": [good]}));
+        assert_eq!(faults, [""; 0]);
+        assert_eq!(rows.rows.show(), json!([good]));
+
+        let (_, faults) = read::<Rows>(json!({
+            "rows": [good, {"rate": "1Gbps", "g": 0}, {"gg": 1}, 7],
+            "limit": "0pkt",
+            "shares": [0.5, 1.5],
+        }));
+        assert_eq!(
+            faults,
+            [
+                "queue.rows.1.g: must be > 0, got 0",
+                "queue.rows.2.rate: is required: a rate such as \"10Gbps\"",
+                "queue.rows.2.gg: unknown key; known: g, mark_at, rate, got \"gg\" (did you mean \"g\"?)",
+                "queue.rows.3: must be a table, got 7",
+                "queue.limit: must be >= 1pkt, got \"0pkt\"",
+                "queue.shares: must be <= 1, got [0.5,1.5]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_replaced_by_the_default() {
+        let (sample, faults) = read::<Sample>(json!({"g": 1.5, "rate": "10Gbps"}));
+        assert_eq!((sample.g, faults.len()), (0.0625, 1));
     }
 }

@@ -1,0 +1,203 @@
+//! The window of Reno and its kin: slow start, congestion avoidance, reductions.
+//!
+//! Source: RFC 5681 s.3.1; RFC 3465 (appropriate byte counting). Borrowed by name by NewReno, DCTCP
+//! and others, as Linux's DCTCP borrows `tcp_reno_cong_avoid`.
+
+use super::{Ack, Cx};
+
+crate::choices! {
+    /// What lets the window grow.
+    pub enum Growth {
+        /// Bytes acknowledged (RFC 3465).
+        Bytes = "bytes",
+        /// Acknowledgements, each counted as a segment (RFC 5681 s.3.1 without byte counting; ns-2).
+        Acks = "acks",
+    }
+}
+
+/// Segment size, growth rule and bounds: the same for all flows of a transport.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowRules {
+    /// Payload of a full segment in bytes.
+    pub mss: u64,
+    /// First window in bytes.
+    pub initial_window: f64,
+    /// First slow-start threshold in bytes; infinity for none.
+    pub initial_ssthresh: f64,
+    /// What lets the window grow.
+    pub growth: Growth,
+    /// Most that one acknowledgement may add in slow start, in segments (RFC 3465 s.2.3 `L`).
+    pub slow_start_limit: f64,
+    /// Least window after a reduction by ECN, in bytes.
+    pub cwnd_floor: f64,
+    /// Least slow-start threshold, in bytes.
+    pub ssthresh_floor: f64,
+    /// Most window, in bytes; infinity for none.
+    pub cwnd_max: f64,
+    /// Window after an idle time, in bytes.
+    pub restart_window: f64,
+}
+
+/// A congestion window and its slow-start threshold, in bytes.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow-start threshold.
+    pub ssthresh: f64,
+    /// Counted towards the next segment of congestion avoidance.
+    credit: f64,
+}
+
+impl Window {
+    /// The initial window (RFC 6928).
+    pub fn new(rules: &WindowRules) -> Self {
+        Window { cwnd: rules.initial_window, ssthresh: rules.initial_ssthresh, credit: 0.0 }
+    }
+
+    /// Grows on an acknowledgement, where it allows growth.
+    #[inline]
+    pub fn grow(&mut self, ack: &Ack, cx: &Cx<'_>) {
+        if !ack.may_grow {
+            return;
+        }
+        let rules = cx.rules;
+        let mss = rules.mss as f64;
+        let counted = match rules.growth {
+            Growth::Bytes => ack.acked as f64,
+            Growth::Acks => mss,
+        };
+        if self.cwnd < self.ssthresh {
+            // RFC 5681 eq. (2), with RFC 3465 s.2.2's limit.
+            self.cwnd += counted.min(rules.slow_start_limit * mss);
+        } else {
+            // RFC 3465 s.2.1: one segment once a window has been counted.
+            self.credit += counted;
+            if self.credit >= self.cwnd {
+                self.credit -= self.cwnd;
+                self.cwnd += mss;
+            }
+        }
+        self.cwnd = self.cwnd.min(rules.cwnd_max);
+    }
+
+    /// Shrinks to `target`, from where congestion avoidance goes on; never grows.
+    pub fn shrink(&mut self, target: f64, cx: &Cx<'_>) {
+        let cwnd = target.min(self.cwnd).max(cx.rules.cwnd_floor);
+        self.ssthresh = cwnd.max(cx.rules.ssthresh_floor);
+        self.cwnd = cwnd;
+        self.credit = 0.0;
+    }
+
+    /// RFC 5681 eq. (4): half of what was in flight.
+    pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
+        self.ssthresh = (flight as f64 / 2.0).max(cx.rules.ssthresh_floor);
+        self.cwnd = self.ssthresh;
+        self.credit = 0.0;
+    }
+
+    /// RFC 5681 s.3.1, end: one segment, and slow start to half of what was in flight.
+    pub fn on_timeout(&mut self, flight: u64, cx: &Cx<'_>) {
+        self.on_loss(flight, cx);
+        self.cwnd = cx.rules.mss as f64;
+    }
+
+    /// RFC 5681 s.4.1: at most the restart window after an idle time.
+    pub fn on_idle(&mut self, cx: &Cx<'_>) {
+        self.cwnd = self.cwnd.min(cx.rules.restart_window);
+        self.credit = 0.0;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use shallows_units::{Span, Time};
+
+    /// Rules with a segment of 1000 bytes, for arithmetic by eye.
+    pub(crate) fn rules() -> WindowRules {
+        WindowRules {
+            mss: 1000,
+            initial_window: 10_000.0,
+            initial_ssthresh: f64::INFINITY,
+            growth: Growth::Bytes,
+            slow_start_limit: 2.0,
+            cwnd_floor: 1000.0,
+            ssthresh_floor: 2000.0,
+            cwnd_max: f64::INFINITY,
+            restart_window: 10_000.0,
+        }
+    }
+
+    /// An acknowledgement of `acked` bytes.
+    pub(crate) fn ack(acked: u64) -> Ack {
+        let srtt = Span::us(100);
+        Ack { acked, ece: false, round_ended: false, may_grow: true, rtt: None, srtt, flight: 0, sent: 0 }
+    }
+
+    /// The context with `rules`.
+    pub(crate) fn cx(rules: &WindowRules) -> Cx<'_> {
+        Cx { now: Time::ZERO, rules }
+    }
+
+    #[test]
+    fn slow_start_doubles_each_round_with_or_without_delayed_acks() {
+        for segments_per_ack in [1, 2] {
+            let rules = rules();
+            let mut window = Window::new(&rules);
+            for _ in 0..10 / segments_per_ack {
+                window.grow(&ack(1000 * segments_per_ack), &cx(&rules));
+            }
+            assert_eq!(window.cwnd, 20_000.0);
+        }
+    }
+
+    #[test]
+    fn one_ack_adds_at_most_the_limit_in_slow_start() {
+        let rules = rules();
+        let mut window = Window::new(&rules);
+        window.grow(&ack(8000), &cx(&rules));
+        assert_eq!(window.cwnd, 12_000.0);
+    }
+
+    #[test]
+    fn avoidance_adds_one_segment_a_window() {
+        let rules = rules();
+        let mut window = Window { cwnd: 10_000.0, ssthresh: 5000.0, credit: 0.0 };
+        for _ in 0..10 {
+            assert_eq!(window.cwnd, 10_000.0);
+            window.grow(&ack(1000), &cx(&rules));
+        }
+        assert_eq!(window.cwnd, 11_000.0);
+    }
+
+    #[test]
+    fn counting_acks_ignores_how_much_they_acknowledge() {
+        let rules = WindowRules { growth: Growth::Acks, ..rules() };
+        let mut window = Window { cwnd: 4000.0, ssthresh: 2000.0, credit: 0.0 };
+        for _ in 0..4 {
+            window.grow(&ack(2000), &cx(&rules));
+        }
+        assert_eq!(window.cwnd, 5000.0);
+    }
+
+    #[test]
+    fn loss_halves_the_flight_and_a_timeout_leaves_one_segment() {
+        let rules = rules();
+        let mut window = Window::new(&rules);
+        window.on_loss(8000, &cx(&rules));
+        assert_eq!((window.cwnd, window.ssthresh), (4000.0, 4000.0));
+        window.on_timeout(3000, &cx(&rules));
+        assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
+    }
+
+    #[test]
+    fn the_window_stays_within_its_bounds() {
+        let rules = WindowRules { cwnd_max: 10_500.0, ..rules() };
+        let mut window = Window::new(&rules);
+        window.grow(&ack(1000), &cx(&rules));
+        assert_eq!(window.cwnd, 10_500.0);
+        window.shrink(10.0, &cx(&rules));
+        assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
+    }
+}

@@ -1,0 +1,238 @@
+//! From a checked experiment to a run: ports, paths, loads, records. What only the whole can tell
+//! (hosts that do not reach each other, patterns that select nothing) is found here.
+
+use super::events::{EventQueue, MAX_INDEX};
+use super::flows::{ClassRecord, Hosts, LoadInfo};
+use super::random::Stream;
+use super::results::Names as ResultNames;
+use super::{Load, Simulation};
+use crate::experiment::{Experiment, PortSettings};
+use crate::net::Net;
+use crate::net::graph::{Graph, Role};
+use crate::net::paths::Paths;
+use crate::net::port::{Arrivals, Port, Scheduled, Service, WireFaults};
+use crate::net::routes::Routes;
+use crate::net::select::select_ports;
+use crate::params::{Faults, ParamType, Params};
+use crate::probe::queue::QueueRecord;
+use crate::probe::settings::TraceWhen;
+use crate::probe::traces::Clock;
+use crate::queue::{Built, Queue};
+use crate::transport::Config;
+use crate::workload::BuildCx;
+use serde_json::Value;
+use shallows_units::{Rate, Span, Time};
+
+/// Builds the run, or gives all faults.
+pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
+    let mut faults = Faults::default();
+    let run = &experiment.run;
+    if run.warmup >= run.duration {
+        faults.add("warmup", format!("must be below the duration of {}", run.duration), &run.warmup.show());
+    }
+    let graph = experiment.topology.build(&mut faults);
+    if !faults.0.is_empty() && graph.links.is_empty() {
+        return Err(faults);
+    }
+    if graph.links.len() >= MAX_INDEX {
+        faults.add("topology", format!("must have fewer than {MAX_INDEX} ports"), &Value::Null);
+    }
+    experiment.queue.check("queue", &mut faults);
+    experiment.nic.check("nic", &mut faults);
+    let (classes, class_of) = classes(experiment, &mut faults);
+    let ports = ports(experiment, &graph, &mut faults);
+    let traced = traced_ports(experiment, &graph, &mut faults);
+    if experiment.probes.port_trace == TraceWhen::Change {
+        faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
+    }
+    let loads = loads(experiment, &graph, &mut faults);
+    if loads.is_empty() && faults.0.is_empty() {
+        faults.add("traffic", "must hold at least one load", &Value::Null);
+    }
+    let paths = Paths::new(&graph);
+    if !faults.0.is_empty() {
+        return Err(faults);
+    }
+
+    let infos = experiment.loads.iter().enumerate().map(|(i, _)| LoadInfo {
+        config: i as u16,
+        class: class_of[i],
+        ended_timeouts: 0,
+        open: vec![],
+    });
+    let configs = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
+    let mut net = Net::new(ports, paths, EventQueue::new(experiment.tie_stride));
+    record(experiment, &traced, classes.len(), &mut net);
+    let mut hosts = Hosts::new(configs, infos.collect(), classes);
+    hosts.record_waits = experiment.probes.waits;
+    hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
+    let duration = Time::ZERO + run.duration;
+    Ok(Simulation {
+        names: ResultNames::new(experiment, &graph),
+        net,
+        hosts,
+        loads,
+        probes: experiment.probes.clone(),
+        duration,
+        warmup: Time::ZERO + run.warmup,
+        traced_ports: traced,
+        queue_clock: Clock::new(experiment.probes.queue_trace),
+        port_clock: Clock::new(experiment.probes.port_trace),
+        flow_clock: Clock::new(experiment.probes.flow_trace),
+        queue_rows: vec![],
+        port_rows: vec![],
+        pause_at: Time::ZERO,
+        progress_every: Span::ps((run.duration.as_ps() / 500).max(1)),
+        events: 0,
+        warm: false,
+        finished: false,
+    })
+}
+
+/// The distinct classes, and each load's by number.
+fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<ClassRecord>, Vec<u16>) {
+    let mut names: Vec<&str> = vec![];
+    let mut numbers = vec![];
+    for load in &experiment.loads {
+        let known = names.iter().position(|name| *name == load.class);
+        numbers.push(known.unwrap_or(names.len()) as u16);
+        if known.is_none() {
+            names.push(&load.class);
+        }
+    }
+    let wanted = &experiment.probes.classes;
+    let all = wanted.0.iter().any(|w| w == "*");
+    for name in wanted.0.iter().filter(|w| *w != "*" && !names.contains(&w.as_str())) {
+        faults.unknown("probe.classes", "class", name, &[]);
+    }
+    for load in &experiment.loads {
+        if let Some((key, wanted)) = load.transport.cc.classes() {
+            for name in wanted.0.iter().filter(|w| !names.contains(&w.as_str())) {
+                let path = format!("traffic.{}.transport.cc.{key}", load.name);
+                let rule = format!("names a class that no traffic declares (declared: {})", names.join(", "));
+                faults.add(&path, rule, &name.as_str().into());
+            }
+        }
+    }
+    let tracing = experiment.probes.flow_trace != TraceWhen::Off;
+    let record = |name: &&str| ClassRecord {
+        name: (*name).into(),
+        traced: tracing && (all || wanted.0.iter().any(|w| w == name)),
+        ..ClassRecord::default()
+    };
+    (names.iter().map(record).collect(), numbers)
+}
+
+/// Every port with its overrides.
+fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Port> {
+    let mut chosen: Vec<(PortSettings, &Queue)> = graph
+        .links
+        .iter()
+        .map(|link| {
+            let queue =
+                if graph.role(link.from) == Role::Switch { &experiment.queue } else { &experiment.nic };
+            (PortSettings::defaults(), queue)
+        })
+        .collect();
+    for over in &experiment.ports {
+        let path = format!("port.{}", over.ports.0.join(","));
+        match select_ports(graph, &over.ports) {
+            Err(rule) => faults.add(&path, rule, &over.ports.show()),
+            Ok(found) => {
+                for port in found {
+                    let (settings, queue) = &mut chosen[port as usize];
+                    *settings = over.settings.clone();
+                    *queue = over.queue.as_ref().unwrap_or(queue);
+                }
+            }
+        }
+        if let Some(queue) = &over.queue {
+            queue.check(&format!("{path}.queue"), faults);
+        }
+    }
+    let seed = experiment.run.seed;
+    let port = |(i, (settings, queue)): (usize, &(PortSettings, &Queue))| {
+        let link = &graph.links[i];
+        let service = match queue.build() {
+            Built::Arrival(admission) => Service::Arrival(admission),
+            Built::Departure(disc) => Service::Departure(Box::new(Scheduled {
+                disc,
+                serving: None,
+                random: Stream::new(seed, "queue", i as u64),
+                asked_for: Time::MAX,
+            })),
+        };
+        let rate: Rate = settings.rate.unwrap_or(link.rate);
+        let delay = settings.delay.unwrap_or(link.delay);
+        let mut port = Port::new(rate, delay, graph.role(link.from) == Role::Switch, service);
+        if settings.loss > 0.0 || settings.duplicate > 0.0 || settings.reorder > 0.0 {
+            port.faults = Some(Box::new(WireFaults {
+                loss: settings.loss,
+                duplicate: settings.duplicate,
+                reorder: settings.reorder,
+                reorder_delay: settings.reorder_delay,
+                random: Stream::new(seed, "wire", i as u64),
+            }));
+        }
+        port
+    };
+    chosen.iter().enumerate().map(port).collect()
+}
+
+/// Ports that traces cover: patterns cover switch ports only, a full name any port.
+fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
+    let names = &experiment.probes.ports;
+    match select_ports(graph, names) {
+        Ok(found) => found
+            .into_iter()
+            .filter(|p| {
+                let is_switch = graph.role(graph.links[*p as usize].from) == Role::Switch;
+                is_switch || names.0.contains(&graph.port_name(*p))
+            })
+            .collect(),
+        Err(rule) => {
+            faults.add("probe.ports", rule, &names.show());
+            vec![]
+        }
+    }
+}
+
+fn loads(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Load> {
+    if experiment.loads.len() > usize::from(u16::MAX) {
+        faults.add("traffic", "must hold fewer than 65536 loads", &Value::Null);
+    }
+    let mut loads = vec![];
+    let mut routes = Routes::new(graph);
+    for spec in &experiment.loads {
+        let path = format!("traffic.{}", spec.name);
+        let mut cx = BuildCx {
+            graph,
+            path: &path,
+            seed: experiment.run.seed,
+            duration: experiment.run.duration,
+            routes: &mut routes,
+            faults,
+        };
+        if let Some(work) = spec.traffic.build(&mut cx) {
+            loads.push(Load { work, wake_at: Time::MAX });
+        }
+    }
+    loads
+}
+
+/// Attaches what is to be recorded.
+fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Net) {
+    let probes = &experiment.probes;
+    let changes = probes.queue_trace == TraceWhen::Change;
+    for (i, port) in net.ports.iter_mut().enumerate() {
+        let is_traced = traced.contains(&(i as u32));
+        let wanted = if port.is_switch { probes.queues } else { probes.nic_queues };
+        if wanted || (changes && is_traced) {
+            let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
+            port.record = Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, rows)));
+        }
+        if is_traced && probes.port_trace != TraceWhen::Off {
+            port.arrivals = Some(vec![Arrivals::default(); classes].into());
+        }
+    }
+}

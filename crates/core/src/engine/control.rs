@@ -1,0 +1,69 @@
+//! How a run is watched and stopped from another thread, and how it can fail.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Shared between a run and those who watch it.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+    /// Share done, as bits of an `f64`.
+    progress: AtomicU64,
+}
+
+impl Control {
+    /// Not started, not cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks the run to stop soon.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Someone has asked it to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Share of the simulated time that has passed, 0 to 1.
+    pub fn progress(&self) -> f64 {
+        f64::from_bits(self.progress.load(Ordering::Relaxed))
+    }
+
+    /// Called by the run.
+    pub(crate) fn report(&self, share: f64) {
+        self.progress.store(share.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// Why a run ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunError {
+    /// Somebody stopped it.
+    Cancelled,
+    /// A trace grew beyond `probe.trace_rows`.
+    TraceTooLong(u64),
+    /// More connections stood at once than one run can hold.
+    TooManyFlows(usize),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::Cancelled => write!(f, "the run was cancelled"),
+            RunError::TraceTooLong(rows) => write!(
+                f,
+                "a trace grew beyond {rows} rows: trace at a longer interval, fewer ports or classes, or raise probe.trace_rows"
+            ),
+            RunError::TooManyFlows(most) => {
+                write!(
+                    f,
+                    "more than {most} connections stood at once: the load exceeds what the network can carry"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

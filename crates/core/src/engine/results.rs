@@ -1,0 +1,330 @@
+//! The tables of a run; `docs/architecture.md` lists them with their columns.
+
+use super::Simulation;
+use super::flows::{FlowRow, MessageRow};
+use crate::experiment::Experiment;
+use crate::net::graph::{Graph, NodeId};
+use crate::net::port::{Port, PortCounts};
+use crate::probe::histogram::TimeHistogram;
+use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
+use crate::probe::{TableBuilder, TableData};
+use crate::queue::DropWhy;
+use crate::workload::Round;
+use serde_json::{Value, json};
+use shallows_units::Time;
+
+/// Words that tables refer to by number.
+pub struct Names {
+    ports: Vec<String>,
+    hosts: Vec<String>,
+    loads: Vec<String>,
+    algorithms: Vec<String>,
+}
+
+impl Names {
+    /// The words of an experiment.
+    pub fn new(experiment: &Experiment, graph: &Graph) -> Self {
+        Names {
+            ports: (0..graph.links.len() as u32).map(|p| graph.port_name(p)).collect(),
+            hosts: graph.nodes.iter().map(|n| n.name.clone()).collect(),
+            loads: experiment.loads.iter().map(|l| l.name.clone()).collect(),
+            algorithms: experiment.loads.iter().map(|l| l.transport.cc.kind().into()).collect(),
+        }
+    }
+}
+
+fn node(id: NodeId) -> u32 {
+    id.0
+}
+
+fn maybe(time: Option<Time>) -> Option<u64> {
+    time.map(Time::as_ps)
+}
+
+/// `sum / count`, if there were any.
+fn mean(sum: u128, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
+impl Simulation {
+    /// Every table of the run.
+    pub fn tables(&self) -> Vec<TableData> {
+        vec![
+            self.flows_table(),
+            self.messages_table(),
+            self.rounds_table(),
+            self.queues_table(),
+            self.queue_histogram(),
+            self.wait_histogram(),
+            self.queue_trace(),
+            self.port_trace(),
+            self.flow_trace(),
+        ]
+    }
+
+    fn classes(&self) -> Vec<String> {
+        self.hosts().classes.iter().map(|c| c.name.clone()).collect()
+    }
+
+    fn flows_table(&self) -> TableData {
+        let names = &self.names;
+        let rate = |r: &FlowRow| r.delivered as f64 * 8.0 / r.over.as_secs_f64();
+        TableBuilder::new("flows", &self.hosts().flow_rows)
+            .u32("id", |r| r.serial)
+            .words("traffic", &names.loads, |r| r.load.into())
+            .words("class", &self.classes(), |r| r.class.into())
+            .words("cc", &names.algorithms, |r| r.config.into())
+            .words("src", &names.hosts, |r| node(r.ends.0))
+            .words("dst", &names.hosts, |r| node(r.ends.1))
+            .maybe_u64("bytes", |r| r.bytes)
+            .u64("start_ps", |r| r.opened.as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.ended))
+            .maybe_u64("fct_ps", |r| r.ended.map(|end| (end - r.opened).as_ps()))
+            .f64("goodput_bps", |r| if r.over.as_ps() > 0 { rate(r) } else { 0.0 })
+            .u64("delivered_bytes", |r| r.delivered)
+            .u64("packets_sent", |r| r.sent.packets)
+            .u64("retransmissions", |r| r.sent.retransmissions)
+            .u64("timeouts", |r| r.sent.timeouts)
+            .u64("fast_recoveries", |r| r.sent.fast_recoveries)
+            .u64("ecn_reductions", |r| r.sent.ecn_reductions)
+            .u64("marks", |r| r.received.marks)
+            .u64("drops", |r| r.drops)
+            .u64("wait_packets", |r| r.received.packets)
+            .maybe_f64("wait_mean_ps", |r| mean(r.received.wait_sum, r.received.packets))
+            .maybe_f64("delay_mean_ps", |r| mean(r.received.delay_sum, r.received.packets))
+            .maybe_f64("srtt_mean_ps", |r| mean(r.sent.srtt_sum, r.sent.acks))
+            .maybe_f64("cwnd_mean_bytes", |r| mean(r.sent.cwnd_time, r.over.as_ps()))
+            .f64("cwnd_bytes", |r| r.cwnd as f64)
+            .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
+            .maybe_f64("alpha", |r| r.alpha)
+            .done()
+    }
+
+    fn messages_table(&self) -> TableData {
+        let took = |r: &MessageRow| r.ended.map(|end| (end - r.started).as_ps());
+        TableBuilder::new("messages", &self.hosts().message_rows)
+            .u32("flow", |r| r.flow)
+            .words("traffic", &self.names.loads, |r| r.load.into())
+            .words("class", &self.classes(), |r| r.class.into())
+            .u64("bytes", |r| r.bytes)
+            .u64("start_ps", |r| r.started.as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.ended))
+            .maybe_u64("fct_ps", took)
+            .u64("ideal_ps", |r| r.ideal.as_ps())
+            .maybe_f64("slowdown", |r| took(r).map(|fct| fct as f64 / r.ideal.as_ps() as f64))
+            .done()
+    }
+
+    fn rounds_table(&self) -> TableData {
+        let since = self.hosts().measured_from;
+        let rows: Vec<(u32, Round)> = (0u32..)
+            .zip(&self.loads)
+            .flat_map(|(i, load)| load.work.rounds().iter().map(move |round| (i, *round)))
+            .filter(|(_, round)| round.started >= since)
+            .collect();
+        TableBuilder::new("rounds", &rows)
+            .words("traffic", &self.names.loads, |r| r.0)
+            .u32("round", |r| r.1.round)
+            .u32("responses", |r| r.1.responses)
+            .u64("bytes", |r| r.1.bytes)
+            .u64("start_ps", |r| r.1.started.as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.1.ended))
+            .maybe_u64("fct_ps", |r| r.1.ended.map(|end| (end - r.1.started).as_ps()))
+            .u64("timeouts", |r| r.1.timeouts)
+            .done()
+    }
+
+    fn queues_table(&self) -> TableData {
+        let rows: Vec<QueueSummary> =
+            (0u32..).zip(&self.net().ports).map(|(i, port)| self.queue_summary(i, port)).collect();
+        let drops = |why: DropWhy| move |r: &QueueSummary| r.counts.drops[why as usize];
+        let quantile = |q: f64| move |r: &QueueSummary| self.lengths(r.port).and_then(|l| l.quantile(q));
+        let wait = |q: f64| {
+            move |r: &QueueSummary| {
+                let record = self.net().ports[r.port as usize].record.as_ref()?;
+                record.waits.quantile(q).map(|ps| ps as f64)
+            }
+        };
+        TableBuilder::new("queues", &rows)
+            .words("port", &self.names.ports, |r| r.port)
+            .u32("is_switch", |r| self.net().ports[r.port as usize].is_switch.into())
+            .u64("rate_bps", |r| self.net().ports[r.port as usize].rate.as_bps())
+            .u64("packets_in", |r| r.counts.packets_in)
+            .u64("packets_out", |r| r.counts.packets_in - r.counts.dropped() - r.packets_held)
+            .u64("packets_held", |r| r.packets_held)
+            .u64("bytes_in", |r| r.counts.bytes_in)
+            .u64("bytes_out", |r| r.bytes_out)
+            .u64("bytes_held", |r| r.bytes_held)
+            .u64("drops_full", drops(DropWhy::Full))
+            .u64("drops_aqm", drops(DropWhy::Aqm))
+            .u64("drops_evicted", drops(DropWhy::Evicted))
+            .u64("drops_wire", drops(DropWhy::Wire))
+            .u64("marks", |r| r.counts.marks)
+            .maybe_f64("mean_packets", |r| self.lengths(r.port).map(|l| l.mean()))
+            .maybe_f64("sd_packets", |r| self.lengths(r.port).map(|l| l.deviation()))
+            .maybe_u64("min_packets", |r| self.lengths(r.port).and_then(|l| l.rows().next()).map(|row| row.0))
+            .maybe_u64("p5_packets", quantile(0.05))
+            .maybe_u64("p50_packets", quantile(0.5))
+            .maybe_u64("p95_packets", quantile(0.95))
+            .maybe_u64("p99_packets", quantile(0.99))
+            .maybe_u64("max_packets", |r| self.lengths(r.port).and_then(|l| l.rows().last()).map(|row| row.0))
+            .maybe_f64("mean_bytes", |r| r.mean_bytes)
+            .maybe_u64("max_bytes", |r| {
+                self.net().ports[r.port as usize].record.as_ref().map(|record| record.max_bytes)
+            })
+            .maybe_f64("mean_wait_ps", |r| r.mean_wait)
+            .maybe_f64("p50_wait_ps", wait(0.5))
+            .maybe_f64("p95_wait_ps", wait(0.95))
+            .maybe_f64("p99_wait_ps", wait(0.99))
+            .f64("utilisation", |r| r.utilisation)
+            .done()
+    }
+
+    fn lengths(&self, port: u32) -> Option<&crate::probe::histogram::LengthHistogram> {
+        self.net().ports[port as usize].record.as_ref().map(|r| &r.time_at).filter(|l| l.total() > 0)
+    }
+
+    fn queue_summary(&self, number: u32, port: &Port) -> QueueSummary {
+        let (packets_held, bytes_held) = port.held();
+        let counts = port.counts;
+        let bytes_out = counts.bytes_in - counts.dropped_bytes - bytes_held;
+        let span = (self.net().now - self.hosts().measured_from).as_secs_f64();
+        let record = port.record.as_deref();
+        QueueSummary {
+            port: number,
+            counts,
+            packets_held,
+            bytes_held,
+            bytes_out,
+            mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at.total())),
+            mean_wait: record.and_then(|r| mean(r.wait_sum, r.wait_count)),
+            utilisation: if span > 0.0 {
+                bytes_out as f64 * 8.0 / (port.rate.as_bps() as f64 * span)
+            } else {
+                0.0
+            },
+        }
+    }
+
+    fn queue_histogram(&self) -> TableData {
+        let mut rows: Vec<(u32, u64, u64, u64)> = vec![];
+        for (i, port) in (0u32..).zip(&self.net().ports) {
+            let Some(record) = &port.record else { continue };
+            let mut merged: std::collections::BTreeMap<u64, (u64, u64)> =
+                record.time_at.rows().map(|(low, _, time)| (low, (time, 0))).collect();
+            for (low, _, count) in record.at_dequeue.iter().flat_map(|l| l.rows()) {
+                merged.entry(low).or_default().1 = count;
+            }
+            rows.extend(merged.into_iter().map(|(low, (time, count))| (i, low, time, count)));
+        }
+        TableBuilder::new("queue_histogram", &rows)
+            .words("port", &self.names.ports, |r| r.0)
+            .u64("packets", |r| r.1)
+            .u64("time_ps", |r| r.2)
+            .u64("at_dequeue", |r| r.3)
+            .done()
+    }
+
+    fn wait_histogram(&self) -> TableData {
+        let kinds = ["wait".to_string(), "delay".to_string()];
+        let mut rows: Vec<(u32, u32, (u64, u64, u64))> = vec![];
+        for (i, class) in (0u32..).zip(&self.hosts().classes) {
+            let mut add =
+                |kind: u32, times: &TimeHistogram| rows.extend(times.rows().map(|row| (i, kind, row)));
+            add(0, &class.waits);
+            add(1, &class.delays);
+        }
+        TableBuilder::new("wait_histogram", &rows)
+            .words("class", &self.classes(), |r| r.0)
+            .words("what", &kinds, |r| r.1)
+            .u64("low_ps", |r| r.2.0)
+            .u64("high_ps", |r| r.2.1)
+            .u64("packets", |r| r.2.2)
+            .done()
+    }
+
+    fn queue_trace(&self) -> TableData {
+        let mut rows: Vec<QueueRow> = self.queue_rows.clone();
+        for (i, port) in (0u32..).zip(&self.net().ports) {
+            let changes = port.record.iter().flat_map(|r| r.changes.iter().flatten());
+            rows.extend(changes.map(|(time, packets, bytes)| QueueRow {
+                time: *time,
+                port: i,
+                packets: *packets,
+                bytes: *bytes,
+            }));
+        }
+        TableBuilder::new("queue_trace", &rows)
+            .u64("time_ps", |r| r.time.as_ps())
+            .words("port", &self.names.ports, |r| r.port)
+            .u64("packets", |r| r.packets)
+            .u64("bytes", |r| r.bytes)
+            .done()
+    }
+
+    fn port_trace(&self) -> TableData {
+        TableBuilder::<PortRow>::new("port_trace", &self.port_rows)
+            .u64("time_ps", |r| r.time.as_ps())
+            .words("port", &self.names.ports, |r| r.port)
+            .words("class", &self.classes(), |r| r.class)
+            .u64("packets_in", |r| r.arrivals.packets)
+            .u64("bytes_in", |r| r.arrivals.bytes)
+            .u64("marks", |r| r.arrivals.marks)
+            .u64("drops", |r| r.arrivals.drops)
+            .done()
+    }
+
+    fn flow_trace(&self) -> TableData {
+        TableBuilder::<FlowTraceRow>::new("flow_trace", &self.hosts().trace_rows)
+            .u64("time_ps", |r| r.time.as_ps())
+            .u32("flow", |r| r.flow)
+            .f64("cwnd_bytes", |r| r.cwnd)
+            .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
+            .maybe_f64("srtt_ps", |r| r.srtt)
+            .maybe_f64("alpha", |r| r.alpha)
+            .u64("delivered_bytes", |r| r.delivered)
+            .u64("flight_bytes", |r| r.flight)
+            .done()
+    }
+
+    /// Counts of the whole run and memory in use, for the manifest.
+    pub fn manifest_counts(&self) -> Value {
+        let books = self.books();
+        let ports = &self.net().ports;
+        let port_bytes: usize = ports
+            .iter()
+            .map(|p| size_of::<Port>() + p.ring.memory() + p.record.as_ref().map_or(0, |r| r.memory()))
+            .sum();
+        json!({
+            "counts": {
+                "events": books.events,
+                "packet_hops": books.hops,
+                "packets_sent": books.sent,
+                "packets_duplicated": books.duplicated,
+                "packets_delivered": books.delivered,
+                "packets_dropped": books.dropped,
+                "packets_in_flight": books.in_flight,
+                "flows": self.hosts().opened(),
+                "messages": self.hosts().message_rows.len(),
+            },
+            "memory": {
+                "ports": ports.len(),
+                "port_bytes": port_bytes,
+                "flows_at_once": self.hosts().flows.len(),
+                "flow_bytes": self.hosts().memory(),
+            },
+        })
+    }
+}
+
+/// A row of the table `queues`, beyond what the record tells.
+struct QueueSummary {
+    port: u32,
+    counts: PortCounts,
+    packets_held: u64,
+    bytes_held: u64,
+    bytes_out: u64,
+    mean_bytes: Option<f64>,
+    mean_wait: Option<f64>,
+    utilisation: f64,
+}

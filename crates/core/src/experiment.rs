@@ -1,0 +1,100 @@
+//! A checked experiment: what one run does, every setting in place.
+
+use crate::params::{Faults, Names, Params};
+use crate::probe::ProbeSettings;
+use crate::queue::Queue;
+use crate::topology::Topology;
+use crate::transport::Transport;
+use crate::workload::Traffic;
+use shallows_units::{Rate, Span};
+
+crate::params! {
+    /// Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones.
+    pub struct PortSettings {
+        /// Rate, or "none" to keep the topology's.
+        rate: Option<Rate> = "none", "", "the topology's";
+        /// One-way delay, or "none" to keep the topology's.
+        delay: Option<Span> = "none", "", "the topology's";
+        /// Probability that a packet is lost on the wire behind the port.
+        loss: f64 = 0.0, "[0, 1]", "a wire without faults";
+        /// Probability that a packet is delivered twice.
+        duplicate: f64 = 0.0, "[0, 1]", "a wire without faults";
+        /// Probability that a packet is held back, and so may be overtaken.
+        reorder: f64 = 0.0, "[0, 1]", "a wire without faults";
+        /// Longest time for which such a packet is held back.
+        reorder_delay: Span = "0s", "", "none";
+    }
+}
+
+crate::params! {
+    /// What one run does.
+    pub struct RunSettings {
+        /// What it shows, in a line.
+        title: String = "", "", "none";
+        /// Simulated time.
+        duration: Span = required, "(0s, 100000s]", "the user's experiment";
+        /// Time after which statistics begin.
+        warmup: Span = "0s", "", "from the start";
+        /// Seed of all random numbers.
+        seed: u64 = 1, "", "any";
+    }
+}
+
+/// An override of ports.
+#[derive(Debug, Clone)]
+pub struct PortOverride {
+    /// Name or pattern of ports.
+    pub ports: Names,
+    /// What changes.
+    pub settings: PortSettings,
+    /// Another discipline, if any.
+    pub queue: Option<Queue>,
+}
+
+/// A load: what is sent, by which transport, in which class.
+#[derive(Debug, Clone)]
+pub struct LoadSpec {
+    /// Name in the file.
+    pub name: String,
+    /// Class.
+    pub class: String,
+    /// What is sent.
+    pub traffic: Traffic,
+    /// How.
+    pub transport: Transport,
+}
+
+/// What one run does, every setting in place.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Length, warm-up, seed.
+    pub run: RunSettings,
+    /// Network.
+    pub topology: Topology,
+    /// Discipline of switch ports.
+    pub queue: Queue,
+    /// Discipline of host ports.
+    pub nic: Queue,
+    /// Overrides, in order.
+    pub ports: Vec<PortOverride>,
+    /// Loads, in order.
+    pub loads: Vec<LoadSpec>,
+    /// What is recorded.
+    pub probes: ProbeSettings,
+    /// 1 for first in, first out among simultaneous events; tests shuffle them by other odd numbers.
+    pub tie_stride: u64,
+}
+
+impl Experiment {
+    /// Checks across settings, and builds the run. Faults are those of the experiment, all of them.
+    pub fn build(&self) -> Result<crate::Simulation, Faults> {
+        crate::engine::build::build(self)
+    }
+
+    /// A run with the given parts and otherwise defaults; a help for tests and examples.
+    pub fn new(topology: Topology, queue: Queue, loads: Vec<LoadSpec>, duration: Span) -> Self {
+        let run = RunSettings { title: String::new(), duration, warmup: Span::ZERO, seed: 1 };
+        let (nic, probes) = (Queue::default(), ProbeSettings::defaults());
+        Experiment { run, topology, queue, nic, ports: vec![], loads, probes, tie_stride: 1 }
+    }
+}

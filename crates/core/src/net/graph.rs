@@ -1,0 +1,167 @@
+//! The network as plain data: named nodes, and links between them.
+//!
+//! A link goes one way and is one output port of its `from` node, called `from->to`; a cable is two
+//! links. Three verbs build any network: [`Graph::host`], [`Graph::switch`] and [`Graph::link`].
+
+use shallows_units::{Rate, Span};
+use std::collections::BTreeMap;
+
+/// A node by its place in [`Graph::nodes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The place in [`Graph::nodes`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node does with packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Sends and receives, never forwards.
+    Host,
+    /// Forwards.
+    Switch,
+}
+
+/// A host or a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Unique in its graph.
+    pub name: String,
+    /// What it does with packets.
+    pub role: Role,
+}
+
+/// One direction of a cable: an output port of `from` and the wire to `to`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The sending end, whose port this is.
+    pub from: NodeId,
+    /// The receiving end.
+    pub to: NodeId,
+    /// How fast the port sends.
+    pub rate: Rate,
+    /// How long a bit travels.
+    pub delay: Span,
+}
+
+/// A network. Nodes and links are only ever added, so their places are their ids.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// By [`NodeId`].
+    pub nodes: Vec<Node>,
+    /// By link id.
+    pub links: Vec<Link>,
+    by_name: BTreeMap<String, NodeId>,
+    by_ends: BTreeMap<(NodeId, NodeId), u32>,
+}
+
+impl Graph {
+    /// Adds a host. Panics if the name is taken, as [`switch`](Self::switch) does.
+    pub fn host(&mut self, name: impl Into<String>) -> NodeId {
+        self.node(name.into(), Role::Host)
+    }
+
+    /// Adds a switch.
+    pub fn switch(&mut self, name: impl Into<String>) -> NodeId {
+        self.node(name.into(), Role::Switch)
+    }
+
+    /// Adds `count` hosts with the names `prefix0`, `prefix1` and so on.
+    pub fn hosts_named(&mut self, prefix: &str, count: u64) -> Vec<NodeId> {
+        (0..count).map(|i| self.host(format!("{prefix}{i}"))).collect()
+    }
+
+    fn node(&mut self, name: String, role: Role) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let taken = self.by_name.insert(name.clone(), id);
+        assert!(taken.is_none(), "two nodes are named \"{name}\"");
+        self.nodes.push(Node { name, role });
+        id
+    }
+
+    /// Joins two nodes in both directions: first `a->b`, then `b->a`.
+    pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Span) {
+        self.simplex(a, b, rate, delay);
+        self.simplex(b, a, rate, delay);
+    }
+
+    /// Joins two nodes in one direction and returns the link's id. Panics if the nodes are one or
+    /// are already joined in this direction, since a port is known by its two ends.
+    pub fn simplex(&mut self, from: NodeId, to: NodeId, rate: Rate, delay: Span) -> u32 {
+        let id = self.links.len() as u32;
+        self.links.push(Link { from, to, rate, delay });
+        let taken = self.by_ends.insert((from, to), id);
+        assert!(from != to && taken.is_none(), "no room for a link {}", self.port_name(id));
+        id
+    }
+
+    /// The node of this name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The link `from->to`.
+    pub fn find_link(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        self.by_ends.get(&(from, to)).copied()
+    }
+
+    /// Name of a node.
+    pub fn name(&self, id: NodeId) -> &str {
+        &self.nodes[id.index()].name
+    }
+
+    /// Whether a node is a host or a switch.
+    pub fn role(&self, id: NodeId) -> Role {
+        self.nodes[id.index()].role
+    }
+
+    /// All nodes of one role, in order.
+    pub fn ids(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes.len() as u32).map(NodeId).filter(move |id| self.role(*id) == role)
+    }
+
+    /// Name of the port that sends on link `id`: `from->to`.
+    pub fn port_name(&self, id: u32) -> String {
+        let link = &self.links[id as usize];
+        format!("{}->{}", self.name(link.from), self.name(link.to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_verbs_make_a_network() {
+        let mut graph = Graph::default();
+        let (a, b, switch) = (graph.host("a"), graph.host("b"), graph.switch("switch"));
+        graph.link(a, switch, Rate::gbps(10), Span::us(25));
+        graph.simplex(switch, b, Rate::gbps(1), Span::us(5));
+        let ports: Vec<_> = (0..3).map(|id| graph.port_name(id)).collect();
+        assert_eq!(ports, ["a->switch", "switch->a", "switch->b"]);
+        assert_eq!((graph.find("b"), graph.find("c")), (Some(b), None));
+        assert_eq!((graph.find_link(switch, b), graph.find_link(b, switch)), (Some(2), None));
+        assert_eq!(graph.ids(Role::Host).collect::<Vec<_>>(), [a, b]);
+    }
+
+    #[test]
+    #[should_panic(expected = "two nodes are named \"a\"")]
+    fn a_name_stands_for_one_node() {
+        let mut graph = Graph::default();
+        graph.host("a");
+        graph.switch("a");
+    }
+
+    #[test]
+    #[should_panic(expected = "no room for a link a->b")]
+    fn a_port_is_known_by_its_ends() {
+        let mut graph = Graph::default();
+        let (a, b) = (graph.host("a"), graph.host("b"));
+        graph.link(a, b, Rate::gbps(1), Span::ZERO);
+        graph.simplex(a, b, Rate::gbps(1), Span::ZERO);
+    }
+}

@@ -1,0 +1,162 @@
+//! A packet, by value: 48 bytes, so that rings of them stay in cache.
+
+use shallows_units::Time;
+
+/// No extension.
+pub const NONE: u32 = u32::MAX;
+
+/// A data segment or an acknowledgement on its way.
+///
+/// Sequence numbers are 64-bit offsets into the flow's byte stream: they do not wrap. SYN takes no
+/// number; FIN takes the one after the last byte.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Packet {
+    /// On a wire: arrival at the far end. In a discipline that schedules: arrival there.
+    pub at: Time,
+    /// Data: first byte. Acknowledgement: next byte expected.
+    pub seq: u64,
+    /// Data: when it was handed to the NIC. Acknowledgement: that time, echoed (RFC 7323 s.3).
+    pub stamp: Time,
+    /// Time spent waiting in switch queues so far, in ps.
+    pub waited: u64,
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// Place in [`super::Net`]'s path table: the port it is at or is about to enter.
+    pub route: u32,
+    /// SACK blocks and explicit feedback, kept apart because few packets have them; or [`NONE`].
+    pub extension: u32,
+    /// Bytes on the wire, headers included.
+    pub size: u16,
+    /// Kind and header bits.
+    pub flags: Flags,
+}
+
+/// Header bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Travels from receiver to sender.
+    pub const REVERSE: Flags = Flags(1);
+    /// Opens the connection.
+    pub const SYN: Flags = Flags(1 << 1);
+    /// No data after this.
+    pub const FIN: Flags = Flags(1 << 2);
+    /// `seq` acknowledges.
+    pub const ACK: Flags = Flags(1 << 3);
+    /// ECN-Echo (RFC 3168 s.6.1).
+    pub const ECE: Flags = Flags(1 << 4);
+    /// Congestion window reduced (RFC 3168 s.6.1.2).
+    pub const CWR: Flags = Flags(1 << 5);
+    /// ECN-capable transport, codepoint ECT(0).
+    pub const ECT0: Flags = Flags(1 << 6);
+    /// ECN-capable transport, codepoint ECT(1).
+    pub const ECT1: Flags = Flags(1 << 7);
+    /// Congestion experienced.
+    pub const CE: Flags = Flags(1 << 8);
+    /// Sent before.
+    pub const RETRANSMITTED: Flags = Flags(1 << 9);
+
+    /// Any of `bits` set.
+    #[inline]
+    pub fn any(self, bits: Flags) -> bool {
+        self.0 & bits.0 != 0
+    }
+
+    /// These and `bits`.
+    #[inline]
+    #[must_use]
+    pub fn with(self, bits: Flags) -> Flags {
+        Flags(self.0 | bits.0)
+    }
+
+    /// These, and `bits` where `yes`.
+    #[inline]
+    #[must_use]
+    pub fn with_if(self, bits: Flags, yes: bool) -> Flags {
+        if yes { self.with(bits) } else { self }
+    }
+}
+
+impl Packet {
+    /// A switch may mark it instead of dropping it.
+    #[inline]
+    pub fn ecn_capable(&self) -> bool {
+        self.flags.any(Flags(Flags::ECT0.0 | Flags::ECT1.0 | Flags::CE.0))
+    }
+}
+
+/// What few packets carry: SACK blocks (RFC 2018), newest first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extension {
+    /// `[first, beyond)` byte ranges held beyond the acknowledgement.
+    pub sack: [(u64, u64); 4],
+    /// How many are in use.
+    pub blocks: u8,
+}
+
+impl Extension {
+    /// The blocks in use.
+    pub fn sacked(&self) -> &[(u64, u64)] {
+        &self.sack[..self.blocks as usize]
+    }
+}
+
+/// Extensions of the packets under way; places are used again.
+#[derive(Debug, Default)]
+pub struct Extensions {
+    held: Vec<Extension>,
+    free: Vec<u32>,
+}
+
+impl Extensions {
+    /// Keeps `extension` until [`Extensions::take`].
+    pub fn put(&mut self, extension: Extension) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.held[place as usize] = extension;
+                place
+            }
+            None => {
+                self.held.push(extension);
+                (self.held.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Gives back what stands at `place` and frees it.
+    pub fn take(&mut self, place: u32) -> Option<Extension> {
+        if place == NONE {
+            return None;
+        }
+        self.free.push(place);
+        Some(self.held[place as usize])
+    }
+
+    /// Keeps a second copy, for a packet duplicated on the wire.
+    pub fn copy(&mut self, place: u32) -> u32 {
+        if place == NONE { NONE } else { self.put(self.held[place as usize]) }
+    }
+
+    /// Extensions held now.
+    pub fn in_use(&self) -> usize {
+        self.held.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An ECN-capable data packet of `size` bytes.
+    pub(crate) fn packet(size: u16) -> Packet {
+        let (at, stamp) = (Time::ZERO, Time::ZERO);
+        Packet { at, seq: 0, stamp, waited: 0, flow: 0, route: 0, extension: NONE, size, flags: Flags::ECT0 }
+    }
+
+    #[test]
+    fn a_packet_is_48_bytes() {
+        assert_eq!(size_of::<Packet>(), 48);
+    }
+}

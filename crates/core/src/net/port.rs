@@ -1,0 +1,263 @@
+//! One direction of a link: a queue, a transmitter and the wire behind it.
+//!
+//! For a discipline that decides at arrival everything is known at arrival: when transmission begins
+//! and ends, and when the packet is at the far end. Queue and wire are then one ring, the event queue
+//! holds only its head, and a running number `departed` follows behind to tell which packets have
+//! left the queue. A departure at the instant of an arrival comes first.
+
+use super::packet::Packet;
+use super::ring::Ring;
+use crate::engine::random::Stream;
+use crate::probe::queue::QueueRecord;
+use crate::queue::{AnyAdmission, Backlog, DropWhy, QueueDisc};
+use shallows_units::{Bytes, Rate, Span, Time};
+
+/// What passed a port since the warm-up; `packets_in` = out + dropped in the queue + held.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PortCounts {
+    /// Packets that arrived, dropped ones included.
+    pub packets_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Packets dropped, by [`DropWhy`].
+    pub drops: [u64; DropWhy::COUNT],
+    /// Bytes dropped in the queue (not on the wire).
+    pub dropped_bytes: u64,
+    /// Packets that were marked CE here.
+    pub marks: u64,
+}
+
+impl PortCounts {
+    /// Packets dropped in the queue.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum::<u64>() - self.drops[DropWhy::Wire as usize]
+    }
+}
+
+/// Faults injected on a wire, each with its probability a packet.
+#[derive(Debug)]
+pub struct WireFaults {
+    /// Lost.
+    pub loss: f64,
+    /// Delivered twice.
+    pub duplicate: f64,
+    /// Held back by up to `reorder_delay`.
+    pub reorder: f64,
+    /// Longest extra delay of a packet held back.
+    pub reorder_delay: Span,
+    /// Random numbers of this wire alone.
+    pub random: Stream,
+}
+
+/// A discipline that decides at departure, at work.
+pub struct Scheduled {
+    /// Holds the packets.
+    pub disc: Box<dyn QueueDisc>,
+    /// Being transmitted.
+    pub serving: Option<Packet>,
+    /// Random numbers of this queue alone.
+    pub random: Stream,
+    /// The soonest event that will ask the discipline again.
+    pub asked_for: Time,
+}
+
+impl Scheduled {
+    /// Packets and bytes held, the one being transmitted included.
+    pub fn held(&self) -> (u64, u64) {
+        let backlog = self.disc.backlog();
+        let serving = self.serving.map_or(0, |p| u64::from(p.size));
+        (backlog.packets + u64::from(serving > 0), backlog.bytes + serving)
+    }
+}
+
+/// Packets of each class that came to a traced port in the present interval.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Arrivals {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Marked here.
+    pub marks: u64,
+    /// Dropped here.
+    pub drops: u64,
+}
+
+/// How a port queues.
+pub enum Service {
+    /// Decides at arrival, serves in order.
+    Arrival(AnyAdmission),
+    /// Decides at departure.
+    Departure(Box<Scheduled>),
+}
+
+/// One direction of a link.
+#[repr(C, align(64))]
+pub struct Port {
+    /// Queue and wire (discipline at arrival), or wire alone.
+    pub ring: Ring,
+    /// Running number of the oldest packet whose transmission has not ended.
+    departed: u32,
+    /// Time a byte takes, where it is a whole number; else 0.
+    ps_per_byte: u32,
+    /// When the transmitter will be idle.
+    pub free_at: Time,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Bytes held in the queue.
+    bytes: u64,
+    /// All ones on a switch, 0 on a host: whose waits a packet adds up.
+    wait_mask: u64,
+    /// How it queues.
+    pub service: Service,
+    /// What passed.
+    pub counts: PortCounts,
+    /// The queue over time.
+    pub record: Option<Box<QueueRecord>>,
+    /// By class, when traced.
+    pub arrivals: Option<Box<[Arrivals]>>,
+    /// Injected faults.
+    pub faults: Option<Box<WireFaults>>,
+    /// Rate of the transmitter.
+    pub rate: Rate,
+    /// Belongs to a switch.
+    pub is_switch: bool,
+}
+
+impl Port {
+    /// An empty port.
+    pub fn new(rate: Rate, delay: Span, is_switch: bool, service: Service) -> Self {
+        Port {
+            ring: Ring::default(),
+            departed: 0,
+            ps_per_byte: rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
+            free_at: Time::ZERO,
+            delay,
+            bytes: 0,
+            wait_mask: if is_switch { u64::MAX } else { 0 },
+            service,
+            counts: PortCounts::default(),
+            record: None,
+            arrivals: None,
+            faults: None,
+            rate,
+            is_switch,
+        }
+    }
+
+    /// Time to transmit `size` bytes, rounded up to a ps.
+    #[inline]
+    pub fn transmission(&self, size: u16) -> Span {
+        if self.ps_per_byte > 0 {
+            Span::ps(u64::from(self.ps_per_byte) * u64::from(size))
+        } else {
+            self.rate.transmit(Bytes(u64::from(size)))
+        }
+    }
+
+    /// Packets and bytes held in the queue, the one being transmitted included; call after
+    /// [`Port::settle`].
+    #[inline]
+    pub fn held(&self) -> (u64, u64) {
+        match &self.service {
+            Service::Arrival(_) => (u64::from(self.ring.tail().wrapping_sub(self.departed)), self.bytes),
+            Service::Departure(scheduled) => scheduled.held(),
+        }
+    }
+
+    /// Lets go of the packets whose transmission has ended by `now`.
+    #[inline]
+    pub fn settle(&mut self, now: Time) {
+        let tail = self.ring.tail();
+        while self.departed != tail {
+            let packet = self.ring.at(self.departed);
+            let left_at = packet.at - self.delay;
+            if left_at > now {
+                break;
+            }
+            let size = u64::from(packet.size);
+            let packets = u64::from(tail.wrapping_sub(self.departed));
+            if let Some(record) = &mut self.record {
+                record.stood(packets, self.bytes, left_at);
+                record.shrank(packets - 1, self.bytes - size, left_at);
+            }
+            self.bytes -= size;
+            self.departed = self.departed.wrapping_add(1);
+        }
+    }
+
+    /// What an arriving packet finds; call after [`Port::settle`].
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        let packets = u64::from(self.ring.tail().wrapping_sub(self.departed));
+        // The transmitter never idles while packets wait, so the oldest one is being transmitted.
+        let serving = if packets > 0 { u64::from(self.ring.at(self.departed).size) } else { 0 };
+        Backlog { packets, bytes: self.bytes, serving }
+    }
+
+    /// Queues `packet` behind all others: its times are known at once. Returns whether its arrival
+    /// is the wire's next.
+    #[inline]
+    pub fn accept(&mut self, mut packet: Packet, now: Time) -> Option<Time> {
+        let begin = self.free_at.max(now);
+        let wait = begin - now;
+        self.free_at = begin + self.transmission(packet.size);
+        packet.at = self.free_at + self.delay;
+        packet.waited += wait.as_ps() & self.wait_mask;
+        if let Some(record) = &mut self.record {
+            let packets = u64::from(self.ring.tail().wrapping_sub(self.departed));
+            let after = self.bytes + u64::from(packet.size);
+            record.stood(packets, self.bytes, now);
+            record.grew(packets + 1, after, now);
+            record.waited(wait);
+        }
+        self.bytes += u64::from(packet.size);
+        let first = self.ring.is_empty();
+        self.ring.push(packet);
+        first.then_some(packet.at)
+    }
+
+    /// Puts a packet, just transmitted by a discipline at departure, on the wire.
+    pub fn launch(&mut self, mut packet: Packet, now: Time) -> Option<Time> {
+        packet.at = now + self.delay;
+        let first = self.ring.is_empty();
+        self.ring.push(packet);
+        self.departed = self.ring.tail();
+        first.then_some(packet.at)
+    }
+
+    /// Takes the packet that reaches the far end at `now`; returns it and when the next one will.
+    #[inline]
+    pub fn land(&mut self, now: Time) -> (Packet, Option<Time>) {
+        if self.departed == self.ring.head() {
+            self.settle(now);
+        }
+        let packet = self.ring.pop().expect("a wire event has its packet");
+        (packet, self.ring.front().map(|p| p.at))
+    }
+
+    /// Packets whose transmission has ended and that are still on the wire.
+    pub fn on_wire(&self) -> u64 {
+        u64::from(self.departed.wrapping_sub(self.ring.head()))
+    }
+
+    /// The warm-up ends: statistics begin with what is held now.
+    pub fn restart(&mut self, now: Time) {
+        self.settle(now);
+        let (packets, bytes) = self.held();
+        if let Some(record) = &mut self.record {
+            record.stood(packets, bytes, now);
+            record.restart(bytes, now);
+        }
+        self.counts = PortCounts { packets_in: packets, bytes_in: bytes, ..PortCounts::default() };
+    }
+
+    /// Brings the record up to `now`.
+    pub fn sync(&mut self, now: Time) {
+        self.settle(now);
+        let (packets, bytes) = self.held();
+        if let Some(record) = &mut self.record {
+            record.stood(packets, bytes, now);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Measurement: what is recorded, and the tables it becomes. Knows no algorithm.
+
+pub mod columns;
+pub mod histogram;
+pub mod queue;
+pub mod settings;
+pub mod traces;
+
+pub use columns::{Column, ColumnData, TableBuilder, TableData};
+pub use settings::{ProbeSettings, TraceWhen};

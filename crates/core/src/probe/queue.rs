@@ -1,0 +1,99 @@
+//! Exact, time-weighted record of one queue.
+
+use super::histogram::{LengthHistogram, TimeHistogram};
+use shallows_units::{Span, Time};
+
+/// How long the queue stood at each length, and how long packets waited in it.
+#[derive(Debug, Default)]
+pub struct QueueRecord {
+    /// Time in ps spent at each length in packets.
+    pub time_at: LengthHistogram,
+    /// Departures that left each length behind, when asked for.
+    pub at_dequeue: Option<LengthHistogram>,
+    /// Waits in ps until transmission began.
+    pub waits: TimeHistogram,
+    /// Sum of the waits in ps.
+    pub wait_sum: u128,
+    /// Number of the waits.
+    pub wait_count: u64,
+    /// Integral of the bytes held, in byte ps.
+    pub byte_time: u128,
+    /// Most bytes held.
+    pub max_bytes: u64,
+    /// Every change of length, when traced so.
+    pub changes: Option<Vec<(Time, u64, u64)>>,
+    /// Most rows that `changes` may hold.
+    pub max_rows: usize,
+    since: Time,
+}
+
+impl QueueRecord {
+    /// Nothing recorded yet.
+    pub fn new(at_dequeue: bool, changes: bool, max_rows: usize) -> Self {
+        QueueRecord {
+            at_dequeue: at_dequeue.then(LengthHistogram::default),
+            changes: changes.then(Vec::new),
+            max_rows,
+            ..QueueRecord::default()
+        }
+    }
+
+    /// The queue stood at `packets` and `bytes` until `now`.
+    #[inline]
+    pub fn stood(&mut self, packets: u64, bytes: u64, now: Time) {
+        let span = (now - self.since).as_ps();
+        self.since = now;
+        self.time_at.add(packets, span);
+        self.byte_time += u128::from(bytes) * u128::from(span);
+    }
+
+    /// A packet was accepted; `packets` and `bytes` now stand.
+    #[inline]
+    pub fn grew(&mut self, packets: u64, bytes: u64, now: Time) {
+        self.max_bytes = self.max_bytes.max(bytes);
+        self.changed(packets, bytes, now);
+    }
+
+    /// A packet left; `packets` and `bytes` remain.
+    #[inline]
+    pub fn shrank(&mut self, packets: u64, bytes: u64, now: Time) {
+        if let Some(lengths) = &mut self.at_dequeue {
+            lengths.add(packets, 1);
+        }
+        self.changed(packets, bytes, now);
+    }
+
+    #[inline]
+    fn changed(&mut self, packets: u64, bytes: u64, now: Time) {
+        if let Some(rows) = &mut self.changes
+            && rows.len() <= self.max_rows
+        {
+            rows.push((now, packets, bytes));
+        }
+    }
+
+    /// A packet waited `wait` for its transmission to begin.
+    #[inline]
+    pub fn waited(&mut self, wait: Span) {
+        self.waits.add(wait.as_ps(), 1);
+        self.wait_sum += u128::from(wait.as_ps());
+        self.wait_count += 1;
+    }
+
+    /// Forgets all but the traces: the warm-up ends at `now` with `bytes` held.
+    pub fn restart(&mut self, bytes: u64, now: Time) {
+        self.time_at.clear();
+        self.waits.clear();
+        if let Some(lengths) = &mut self.at_dequeue {
+            lengths.clear();
+        }
+        (self.wait_sum, self.wait_count, self.byte_time) = (0, 0, 0);
+        self.max_bytes = bytes;
+        self.since = now;
+    }
+
+    /// Bytes of memory in use.
+    pub fn memory(&self) -> usize {
+        self.time_at.memory() + self.waits.memory() + self.changes.as_ref().map_or(0, |c| c.capacity() * 24)
+    }
+}

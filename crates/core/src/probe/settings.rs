@@ -1,0 +1,70 @@
+//! What an experiment may ask to have recorded.
+
+use crate::params::{Kind, Names, ParamType};
+use serde_json::Value;
+use shallows_units::Span;
+
+/// When a trace gets a row.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub enum TraceWhen {
+    /// Never.
+    Off,
+    /// Whenever the value changes.
+    Change,
+    /// At every multiple of an interval.
+    Every(Span),
+}
+
+impl ParamType for TraceWhen {
+    fn kind() -> Kind {
+        Kind::Text
+    }
+    fn parse(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("off") => Ok(TraceWhen::Off),
+            Some("change") => Ok(TraceWhen::Change),
+            Some(text) => match Span::parse(text) {
+                Ok(span) if span > Span::ZERO => Ok(TraceWhen::Every(span)),
+                Ok(_) => Err("must be \"off\", \"change\" or an interval > 0".into()),
+                Err(rule) => Err(format!("must be \"off\", \"change\" or an interval: {rule}")),
+            },
+            None => Err("must be \"off\", \"change\" or an interval such as \"100us\"".into()),
+        }
+    }
+    fn show(&self) -> Value {
+        match self {
+            TraceWhen::Off => "off".into(),
+            TraceWhen::Change => "change".into(),
+            TraceWhen::Every(span) => span.show(),
+        }
+    }
+    fn stand_in() -> Self {
+        TraceWhen::Off
+    }
+}
+
+crate::params! {
+    /// What is recorded. No choice here changes what happens in the network.
+    pub struct ProbeSettings {
+        /// Time-weighted queue lengths and waiting times of every switch port.
+        queues: bool = true, "", "the queue is what this laboratory is about";
+        /// The same for the hosts' own ports.
+        nic_queues: bool = false, "", "hosts queue without limit; rarely of interest";
+        /// Queue length left behind by each departure.
+        at_dequeue: bool = false, "", "the measure of document 003's figures";
+        /// Waiting times and one-way delays of data packets by class.
+        waits: bool = true, "", "the delay that short flows suffer";
+        /// Queue length over time: "off", "change" or an interval.
+        queue_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
+        /// Packets, bytes, marks and drops of each class at each traced port: "off" or an interval.
+        port_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
+        /// Ports that the two traces above cover.
+        ports: Names = "switch*->*", "", "switch ports, where the queues are";
+        /// Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval.
+        flow_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
+        /// Classes whose flows `flow_trace` covers.
+        classes: Names = "*", "", "all";
+        /// Most rows that one trace may hold; a run that needs more ends with an error.
+        trace_rows: u64 = 20000000, "[1, ]", "about 1 GB: memory stays bounded";
+    }
+}

@@ -1,0 +1,80 @@
+//! Traces: rows in time, at intervals or on change.
+
+use super::settings::TraceWhen;
+use shallows_units::Time;
+
+/// A queue at an instant.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueRow {
+    /// When.
+    pub time: Time,
+    /// Which port.
+    pub port: u32,
+    /// Packets held.
+    pub packets: u64,
+    /// Bytes held.
+    pub bytes: u64,
+}
+
+/// What came to a port of one class in an interval.
+#[derive(Debug, Clone, Copy)]
+pub struct PortRow {
+    /// End of the interval.
+    pub time: Time,
+    /// Which port.
+    pub port: u32,
+    /// Which class.
+    pub class: u32,
+    /// Packets, bytes, marks, drops.
+    pub arrivals: crate::net::port::Arrivals,
+}
+
+/// A flow at an instant.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowTraceRow {
+    /// When.
+    pub time: Time,
+    /// Which flow.
+    pub flow: u32,
+    /// Congestion window in bytes.
+    pub cwnd: f64,
+    /// Slow-start threshold in bytes, if any.
+    pub ssthresh: Option<f64>,
+    /// Smoothed RTT in ps, if any.
+    pub srtt: Option<f64>,
+    /// The algorithm's estimate of congestion, if it has one.
+    pub alpha: Option<f64>,
+    /// Bytes delivered in order.
+    pub delivered: u64,
+    /// Bytes in flight.
+    pub flight: u64,
+}
+
+/// When the next row of an interval trace is due.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    every: Option<shallows_units::Span>,
+    /// The next row's time; never reached when the trace is off.
+    pub next: Time,
+}
+
+impl Clock {
+    /// The clock of a trace.
+    pub fn new(when: TraceWhen) -> Self {
+        match when {
+            TraceWhen::Every(span) => Clock { every: Some(span), next: Time::ZERO + span },
+            TraceWhen::Off | TraceWhen::Change => Clock { every: None, next: Time::MAX },
+        }
+    }
+
+    /// Whether a row is due at `now`; if so, the next one is set.
+    pub fn due(&mut self, now: Time) -> bool {
+        match self.every {
+            Some(every) if now >= self.next => {
+                self.next += every;
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! First in, first out, over any discipline that decides at arrival: the two-event twin of the
+//! port's fast path.
+
+use super::{Admission, Backlog, QueueCx, QueueDisc, Verdict};
+use crate::net::packet::Packet;
+use std::collections::VecDeque;
+
+/// A queue in order of arrival.
+#[derive(Debug)]
+pub struct Fifo<A> {
+    admission: A,
+    held: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl<A> Fifo<A> {
+    /// Empty.
+    pub fn new(admission: A) -> Self {
+        Fifo { admission, held: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<A: Admission + Send> QueueDisc for Fifo<A> {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
+        let standing = Backlog {
+            packets: self.held.len() as u64 + u64::from(cx.serving > 0),
+            bytes: self.bytes + cx.serving,
+            serving: cx.serving,
+        };
+        match self.admission.admit(&packet, standing, cx.now) {
+            Verdict::Drop(why) => return cx.drop(packet, why),
+            Verdict::Mark => {
+                cx.mark(&mut packet);
+            }
+            Verdict::Pass => {}
+        }
+        self.bytes += u64::from(packet.size);
+        self.held.push_back(packet);
+    }
+
+    fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let packet = self.held.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.held.len() as u64, bytes: self.bytes, serving: 0 }
+    }
+
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        self.admission.observe(put);
+    }
+}

@@ -1,0 +1,75 @@
+//! How a queue is measured: in packets or bytes, with or without the packet in service, before or
+//! after the arrival. Papers and switches differ in these fine points, and a threshold means little
+//! without them.
+
+use super::Backlog;
+use shallows_units::Size;
+
+crate::choices! {
+    /// When the queue is measured.
+    pub enum Measure {
+        /// Without the arriving packet.
+        Before = "before",
+        /// With the arriving packet, as it would stand if accepted.
+        After = "after",
+    }
+}
+
+/// A level in packets or bytes; the other unit is unbounded.
+#[derive(Debug, Clone, Copy)]
+pub struct Level {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Level {
+    /// No level: never exceeded.
+    pub const NEVER: Level = Level { packets: u64::MAX, bytes: u64::MAX };
+
+    /// The level `size`.
+    pub fn new(size: Option<Size>) -> Level {
+        match size {
+            None => Level::NEVER,
+            Some(Size::Packets(packets)) => Level { packets, ..Level::NEVER },
+            Some(Size::Bytes(bytes)) => Level { bytes: bytes.as_u64(), ..Level::NEVER },
+        }
+    }
+
+    /// More stands than the level allows.
+    #[inline]
+    pub fn is_below(&self, (packets, bytes): (u64, u64)) -> bool {
+        packets > self.packets || bytes > self.bytes
+    }
+
+    /// The level is reached or exceeded.
+    #[inline]
+    pub fn is_reached(&self, (packets, bytes): (u64, u64)) -> bool {
+        packets >= self.packets || bytes >= self.bytes
+    }
+}
+
+/// The way of measuring.
+#[derive(Debug, Clone, Copy)]
+pub struct Gauge {
+    /// The packet being transmitted counts.
+    pub in_service: bool,
+    /// Measured with the arriving packet.
+    pub after: bool,
+}
+
+impl Gauge {
+    /// Packets and bytes as measured when a packet of `size` bytes meets `backlog`.
+    #[inline]
+    pub fn read(&self, backlog: Backlog, size: u16) -> (u64, u64) {
+        let (mut packets, mut bytes) = (backlog.packets, backlog.bytes);
+        if !self.in_service {
+            packets -= u64::from(backlog.serving > 0);
+            bytes -= backlog.serving;
+        }
+        if self.after {
+            packets += 1;
+            bytes += u64::from(size);
+        }
+        (packets, bytes)
+    }
+}

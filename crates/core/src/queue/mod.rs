@@ -1,0 +1,203 @@
+//! Queue disciplines: one file each, and the list below.
+//!
+//! There are two kinds. An [`Admission`] decides when a packet arrives (drop-tail, threshold marking,
+//! RED); the port then serves in order of arrival, and needs one event a packet. A [`QueueDisc`]
+//! also decides at departure (CoDel, priorities, two queues) and holds its packets itself.
+//! [`fifo::Fifo`] turns the first kind into the second, which the tests use to hold the two paths
+//! against each other.
+//!
+//! A discipline never counts or logs: the port counts what it returns.
+
+pub mod drop_tail;
+pub mod fifo;
+pub mod gauge;
+pub mod threshold;
+
+use crate::engine::random::Stream;
+use crate::net::packet::Packet;
+use crate::params::{Faults, Params};
+use shallows_units::{Rate, Time};
+
+/// What stands in a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets, the one being transmitted included.
+    pub packets: u64,
+    /// Bytes, the packet being transmitted included whole.
+    pub bytes: u64,
+    /// Bytes of the packet being transmitted; 0 when the transmitter is idle.
+    pub serving: u64,
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropWhy {
+    /// The queue's limit.
+    Full,
+    /// The discipline's law.
+    Aqm,
+    /// Removed after it had been accepted, for another's sake.
+    Evicted,
+    /// Lost on the wire (an injected fault).
+    Wire,
+}
+
+impl DropWhy {
+    /// How many causes there are.
+    pub const COUNT: usize = 4;
+}
+
+/// What becomes of an arriving packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Queued as it is.
+    Pass,
+    /// Queued, and marked CE if it is ECN-capable.
+    Mark,
+    /// Dropped.
+    Drop(DropWhy),
+}
+
+/// Decides at arrival; called once for each packet, before it joins the queue.
+pub trait Admission {
+    /// The fate of `packet`, arriving at `now` when `backlog` stands in the queue.
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict;
+    /// What a sampler may record.
+    fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// What a discipline may use and must report to.
+pub struct QueueCx<'a> {
+    /// The present.
+    pub now: Time,
+    /// Rate of the port.
+    pub rate: Rate,
+    /// Random numbers of this queue alone.
+    pub random: &'a mut Stream,
+    /// Bytes of the packet being transmitted, 0 when idle: it has left the discipline.
+    pub serving: u64,
+    dropped: &'a mut Vec<(Packet, DropWhy)>,
+    marked: u64,
+}
+
+impl<'a> QueueCx<'a> {
+    /// A context whose drops go to `dropped`.
+    pub fn new(
+        now: Time,
+        rate: Rate,
+        random: &'a mut Stream,
+        serving: u64,
+        dropped: &'a mut Vec<(Packet, DropWhy)>,
+    ) -> Self {
+        QueueCx { now, rate, random, serving, dropped, marked: 0 }
+    }
+
+    /// Gives `packet` up.
+    pub fn drop(&mut self, packet: Packet, why: DropWhy) {
+        self.dropped.push((packet, why));
+    }
+
+    /// Marks `packet` CE if it is ECN-capable; says whether it is.
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        use crate::net::packet::Flags;
+        let able = packet.ecn_capable();
+        if able && !packet.flags.any(Flags::CE) {
+            packet.flags = packet.flags.with(Flags::CE);
+            self.marked += 1;
+        }
+        able
+    }
+
+    /// Packets marked in this call.
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+}
+
+/// Decides at arrival and at departure, and holds its packets.
+pub trait QueueDisc: Send {
+    /// Takes `packet`: holds it, or gives it or another up with `cx.drop`.
+    fn enqueue(&mut self, packet: Packet, cx: &mut QueueCx<'_>);
+    /// The next packet to transmit; called when the transmitter is free. May drop and mark.
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
+    /// What is held, the packet being transmitted excluded.
+    fn backlog(&self) -> Backlog;
+    /// Where [`QueueDisc::dequeue`] gave nothing though packets are held: when to ask again.
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
+    /// What a sampler may record.
+    fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// The lists of disciplines: `"name" => Variant(file)` adds one.
+macro_rules! disciplines {
+    (
+        arrival { $( $aword:literal => $avariant:ident($afile:ident) ),* $(,)? }
+        departure { $( $dword:literal => $dvariant:ident($dfile:ident) ),* $(,)? }
+    ) => {
+        $crate::components! {
+            /// A queue discipline with its settings.
+            pub enum Queue, "queue" {
+                $( $aword => $avariant($afile::Settings), )*
+                $( $dword => $dvariant($dfile::Settings), )*
+            }
+        }
+
+        /// Every discipline that decides at arrival.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs)]
+        pub enum AnyAdmission { $( $avariant($afile::Discipline) ),* }
+
+        impl Admission for AnyAdmission {
+            #[inline]
+            fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
+                match self { $( AnyAdmission::$avariant(d) => d.admit(packet, backlog, now) ),* }
+            }
+            fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+                match self { $( AnyAdmission::$avariant(d) => d.observe(put) ),* }
+            }
+        }
+
+        impl Queue {
+            /// The discipline, ready to run.
+            pub fn build(&self) -> Built {
+                match self {
+                    $( Queue::$avariant(s) => Built::Arrival(AnyAdmission::$avariant($afile::Discipline::new(s))), )*
+                    $( Queue::$dvariant(s) => Built::Departure(Box::new($dfile::Discipline::new(s))), )*
+                }
+            }
+
+            /// Checks across settings of one discipline; `path` is where it stands in the file.
+            pub fn check(&self, path: &str, faults: &mut Faults) {
+                match self {
+                    $( Queue::$avariant(s) => s.check(path, faults), )*
+                    $( Queue::$dvariant(s) => s.check(path, faults), )*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    arrival {
+        "drop-tail" => DropTail(drop_tail),
+        "threshold" => Threshold(threshold),
+    }
+    departure {}
+}
+
+impl Default for Queue {
+    /// Drop-tail without a limit.
+    fn default() -> Self {
+        Queue::DropTail(drop_tail::Settings::defaults())
+    }
+}
+
+/// A discipline ready to run.
+pub enum Built {
+    /// Decides at arrival: one event a packet.
+    Arrival(AnyAdmission),
+    /// Decides at departure: two events a packet.
+    Departure(Box<dyn QueueDisc>),
+}

@@ -1,0 +1,114 @@
+//! Networks: parameters in, [`Graph`] out. One topology, one file.
+//!
+//! A topology names its hosts so that patterns pick them out (`s*`, `s0..s7`), and gives every link
+//! its rate and delay. Queues are not its concern.
+
+pub mod dumbbell;
+pub mod graph;
+pub mod parking_lot;
+pub mod star;
+pub mod tree;
+
+use crate::components;
+use crate::net::graph::Graph;
+use crate::params::Faults;
+
+/// The most nodes that a topology may make.
+pub const MAX_NODES: u64 = 1_000_000;
+
+components! {
+    /// The network to simulate.
+    pub enum Topology, "topology" {
+        "star" => Star(star::StarParams),
+        "dumbbell" => Dumbbell(dumbbell::DumbbellParams),
+        "parking-lot" => ParkingLot(parking_lot::ParkingLotParams),
+        "tree" => Tree(tree::TreeParams),
+        "graph" => Graph(graph::GraphParams),
+    }
+}
+
+impl Topology {
+    /// Builds the network. What its settings can't make together is recorded, and the graph then
+    /// stands in without the faulty parts.
+    pub fn build(&self, faults: &mut Faults) -> Graph {
+        match self {
+            Topology::Star(params) => params.build(),
+            Topology::Dumbbell(params) => params.build(),
+            Topology::ParkingLot(params) => params.build(),
+            Topology::Tree(params) => params.build(faults),
+            Topology::Graph(params) => params.build(faults),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::graph::Role;
+    use crate::net::routes::Routes;
+    use crate::params::Table;
+    use serde_json::{Value, json};
+
+    /// Reads and builds `topology`, as a file gives it.
+    pub fn build(topology: Value) -> (Graph, Vec<String>) {
+        let mut faults = Faults::default();
+        let map = topology.as_object().unwrap();
+        let mut table = Table::new("topology", map, &mut faults);
+        let topology = Topology::read(&mut table).unwrap();
+        table.finish();
+        let graph = topology.build(&mut faults);
+        (graph, faults.0.iter().map(ToString::to_string).collect())
+    }
+
+    /// Name, rate and delay of each port.
+    pub fn ports(graph: &Graph) -> Vec<String> {
+        let links = graph.links.iter().zip(0..);
+        links.map(|(l, i)| format!("{} {} {}", graph.port_name(i), l.rate, l.delay)).collect()
+    }
+
+    fn every_kind() -> Vec<Value> {
+        let graph = json!({"hosts": ["a", "b"], "links": [{"from": "a", "to": "b"}]});
+        let with = |kind: &str| {
+            let mut map = if kind == "graph" { graph.clone() } else { json!({}) };
+            map["kind"] = kind.into();
+            map
+        };
+        Topology::list().into_iter().map(|component| with(component.name)).collect()
+    }
+
+    #[test]
+    fn every_topology_joins_all_its_hosts() {
+        for topology in every_kind() {
+            let (graph, faults) = build(topology);
+            assert_eq!(faults, [""; 0]);
+            let hosts: Vec<_> = graph.ids(Role::Host).collect();
+            let mut routes = Routes::new(&graph);
+            for (src, dst) in hosts.iter().flat_map(|a| hosts.iter().map(move |b| (*a, *b))) {
+                assert!(routes.path(src, dst, 0).is_some(), "{} {}", graph.name(src), graph.name(dst));
+            }
+        }
+    }
+
+    #[test]
+    fn every_topology_shows_what_it_reads() {
+        for topology in every_kind() {
+            let mut faults = Faults::default();
+            let read = |map: &Value, faults: &mut Faults| {
+                Topology::read(&mut Table::new("topology", map.as_object().unwrap(), faults)).unwrap()
+            };
+            let first = read(&topology, &mut faults);
+            let again = read(&first.show().into(), &mut faults);
+            assert_eq!((first, faults.0), (again, vec![]));
+        }
+    }
+
+    #[test]
+    fn every_setting_is_documented() {
+        for component in Topology::list() {
+            assert!(!component.doc.trim().is_empty(), "{}", component.name);
+            for param in component.params {
+                assert!(!param.doc.trim().is_empty() && !param.source.is_empty(), "{}", param.name);
+            }
+        }
+    }
+}

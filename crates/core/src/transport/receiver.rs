@@ -1,0 +1,266 @@
+//! The receiving end of a connection: reassembly, acknowledgements, echo of marks.
+//!
+//! Sources: RFC 9293 (order), RFC 5681 s.4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 3168
+//! s.6.1.3 (ECN-Echo until CWR), RFC 8257 s.3.2 (each mark echoed), RFC 7323 s.4.3 (which timestamp is
+//! echoed).
+//! Left out: reneging; a window that shrinks (the application reads at once, so the window is always
+//! the whole buffer, and is not carried in packets); D-SACK.
+
+use super::ranges::Ranges;
+use super::settings::{Config, EchoMode};
+use crate::net::Net;
+use crate::net::packet::{Extension, Flags, NONE, Packet};
+use shallows_units::Time;
+
+/// SACK blocks that fit beside other options (RFC 2018 s.3: three with timestamps, else four).
+const SACK_BLOCKS_WITH_TIMESTAMPS: usize = 3;
+
+/// What happened at a receiver, for the statistics.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReceiverCounts {
+    /// Data packets that came with CE.
+    pub marks: u64,
+    /// Data packets that came.
+    pub packets: u64,
+    /// Sum of their waits in switch queues in ps.
+    pub wait_sum: u128,
+    /// Sum of their one-way delays in ps.
+    pub delay_sum: u128,
+}
+
+/// The receiving end.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// The flow.
+    flow: u32,
+    /// Path back to the sender.
+    route: u32,
+    /// Next byte expected; everything below has been delivered.
+    pub next: u64,
+    /// Held beyond `next`.
+    held: Ranges,
+    /// Starts of the ranges heard of last, newest first (RFC 2018 s.4).
+    recent: [u64; 4],
+    /// Number after the last byte of the stream, once the FIN has come.
+    fin_at: Option<u64>,
+    /// Everything and the FIN have been delivered; the own FIN is acknowledged.
+    pub closed: bool,
+    /// Segments not yet acknowledged.
+    pending: u64,
+    /// When to acknowledge at the latest.
+    pub ack_at: Time,
+    /// Time of the soonest event that will look at `ack_at`.
+    pub timer_at: Time,
+    /// Timestamp to echo.
+    echo_stamp: Time,
+    /// Segments still to be acknowledged one by one.
+    quick: u64,
+    /// RFC 8257 `DCTCP.CE`, or RFC 3168's "send ECE until CWR".
+    ce: bool,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
+    /// Statistics.
+    pub counts: ReceiverCounts,
+}
+
+impl Receiver {
+    /// Waiting for the first byte.
+    pub fn new(flow: u32, route: u32, config: &Config) -> Self {
+        Receiver {
+            flow,
+            route,
+            next: 0,
+            held: Ranges::default(),
+            recent: [u64::MAX; 4],
+            fin_at: None,
+            closed: false,
+            pending: 0,
+            ack_at: Time::MAX,
+            timer_at: Time::MAX,
+            echo_stamp: Time::ZERO,
+            quick: config.settings.quick_acks,
+            ce: false,
+            ecn: config.ecn,
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    /// A packet from the sender.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        if packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0)) {
+            return self.on_control(packet, config, net);
+        }
+        let payload = u64::from(packet.size - config.header);
+        let marked = packet.flags.any(Flags::CE);
+        self.counts.packets += 1;
+        self.counts.marks += u64::from(marked);
+        self.counts.wait_sum += u128::from(packet.waited);
+        self.counts.delay_sum += u128::from((net.now - packet.stamp).as_ps());
+        self.hear_mark(packet, marked, config, net);
+
+        let in_order = packet.seq == self.next && self.held.is_empty() && !packet.flags.any(Flags::FIN);
+        if in_order {
+            if self.pending == 0 {
+                self.echo_stamp = packet.stamp; // RFC 7323 s.4.3: of the oldest segment not acknowledged
+            }
+            self.next += payload;
+            self.pending += 1;
+            if self.quick > 0 {
+                self.quick -= 1;
+                self.acknowledge(config, net);
+            } else if self.pending >= config.settings.ack_every {
+                self.acknowledge(config, net);
+            } else if self.ack_at == Time::MAX {
+                self.ack_at = net.now + config.settings.ack_delay;
+            }
+        } else {
+            self.on_disorder(packet, payload, config, net);
+        }
+    }
+
+    /// Marks and CWR, before the segment is counted.
+    #[inline]
+    fn hear_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
+        match config.echo {
+            EchoMode::PerPacket => {
+                // RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once what came before it.
+                if marked != self.ce {
+                    if self.pending > 0 {
+                        self.acknowledge(config, net);
+                    }
+                    self.ce = marked;
+                }
+            }
+            EchoMode::UntilCwr => {
+                // RFC 3168 s.6.1.3: CWR ends the echo of earlier marks, not of this packet's.
+                if packet.flags.any(Flags::CWR) {
+                    self.ce = false;
+                }
+                self.ce |= marked;
+            }
+            EchoMode::Auto | EchoMode::Never => {}
+        }
+    }
+
+    /// Anything but the next segment of an unbroken stream: acknowledged at once (RFC 5681 s.4.2).
+    #[cold]
+    fn on_disorder(&mut self, packet: &Packet, payload: u64, config: &Config, net: &mut Net) {
+        if packet.flags.any(Flags::FIN) {
+            self.fin_at = Some(packet.seq + payload);
+        }
+        let beyond = packet.seq + payload;
+        if packet.seq <= self.next {
+            if self.pending == 0 || beyond > self.next {
+                self.echo_stamp = packet.stamp;
+            }
+            self.next = self.next.max(beyond);
+            while let Some(end) = self.held.take_through(self.next) {
+                self.next = self.next.max(end);
+            }
+        } else {
+            self.held.add(packet.seq, beyond);
+            let start = self.held.holding(packet.seq).map_or(packet.seq, |r| r.0);
+            let place = self.recent.iter().position(|r| *r == start).unwrap_or(self.recent.len() - 1);
+            self.recent[..=place].rotate_right(1);
+            self.recent[0] = start;
+        }
+        if self.fin_at == Some(self.next) {
+            self.next += 1; // FIN takes one number
+        }
+        self.pending += 1;
+        self.acknowledge(config, net);
+    }
+
+    /// SYN, or the sender's last acknowledgement.
+    #[cold]
+    fn on_control(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        if packet.flags.any(Flags::SYN) {
+            // RFC 3168 s.6.1.1: an ECN-setup SYN has ECE and CWR; the answer has ECE.
+            let able = config.echo != EchoMode::Never;
+            self.ecn = able && packet.flags.any(Flags::ECE) && packet.flags.any(Flags::CWR);
+            self.echo_stamp = packet.stamp;
+            let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn);
+            self.reply(flags, 0, config, net);
+        } else if self.fin_delivered() && packet.seq > self.next {
+            self.closed = true;
+            self.ack_at = Time::MAX;
+        }
+    }
+
+    /// Path back to the sender.
+    pub fn route(&self) -> u32 {
+        self.route
+    }
+
+    /// All data and the FIN have come.
+    pub fn fin_delivered(&self) -> bool {
+        self.fin_at.is_some_and(|end| self.next > end)
+    }
+
+    /// Bytes of the stream delivered in order.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.next - u64::from(self.fin_delivered())
+    }
+
+    /// The acknowledgement timer expired.
+    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if net.now >= self.ack_at {
+            self.acknowledge(config, net);
+        }
+    }
+
+    /// Acknowledges all that came.
+    fn acknowledge(&mut self, config: &Config, net: &mut Net) {
+        self.pending = 0;
+        self.ack_at = Time::MAX;
+        let ece = self.ecn && self.ce && config.echo != EchoMode::Never;
+        let mut flags = Flags::ACK.with_if(Flags::ECE, ece);
+        if self.fin_delivered() && !self.closed {
+            // The application closes at the end of the stream: our FIN goes with the
+            // acknowledgement, and again after the longest plausible round trip.
+            flags = flags.with(Flags::FIN);
+            self.ack_at = net.now + config.settings.initial_rto;
+        }
+        self.reply(flags, self.next, config, net);
+    }
+
+    fn reply(&self, flags: Flags, seq: u64, config: &Config, net: &mut Net) {
+        let mut extension = NONE;
+        let mut size = config.header;
+        if config.settings.sack && !self.held.is_empty() {
+            let blocks = self.sack_blocks(config.settings.timestamps);
+            size += 4 + 8 * u16::from(blocks.blocks); // RFC 2018 s.3, with two bytes of padding
+            extension = net.extensions.put(blocks);
+        }
+        let ect = self.ecn && config.settings.ect_on_control;
+        net.send(Packet {
+            at: Time::ZERO,
+            seq,
+            stamp: self.echo_stamp,
+            waited: 0,
+            flow: self.flow,
+            route: self.route,
+            extension,
+            size,
+            flags: flags.with(Flags::REVERSE).with_if(Flags::ECT0, ect),
+        });
+    }
+
+    /// RFC 2018 s.4: the range that the newest segment belongs to first, then those reported before.
+    fn sack_blocks(&self, timestamps: bool) -> Extension {
+        let room = if timestamps { SACK_BLOCKS_WITH_TIMESTAMPS } else { 4 };
+        let mut list = Extension::default();
+        let mut put = |range: (u64, u64)| {
+            let n = list.blocks as usize;
+            if n < room && !list.sack[..n].contains(&range) {
+                list.sack[n] = range;
+                list.blocks += 1;
+            }
+        };
+        self.recent.iter().filter_map(|start| self.held.holding(*start)).for_each(&mut put);
+        self.held.iter().rev().for_each(&mut put);
+        list
+    }
+}

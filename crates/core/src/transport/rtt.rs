@@ -1,0 +1,129 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use super::settings::TransportSettings;
+use shallows_units::Span;
+
+/// Smoothed round-trip time, its variation, and the timeout that follows.
+#[derive(Debug, Clone, Default)]
+pub struct RttEstimator {
+    srtt: u64,
+    rttvar: u64,
+    /// Factor of the timeout after timeouts in a row.
+    backoff: u64,
+    /// Timeouts in a row.
+    pub timeouts: u64,
+}
+
+impl RttEstimator {
+    /// Smoothed round-trip time; zero before the first sample.
+    #[inline]
+    pub fn srtt(&self) -> Span {
+        Span::ps(self.srtt)
+    }
+
+    /// Variation of the round-trip time.
+    pub fn rttvar(&self) -> Span {
+        Span::ps(self.rttvar)
+    }
+
+    /// A new measurement.
+    #[inline]
+    pub fn sample(&mut self, rtt: Span, settings: &TransportSettings) {
+        let grain = settings.clock_grain.as_ps();
+        let mut r = rtt.as_ps();
+        if grain > 0 {
+            r = ((r + grain / 2) / grain * grain).max(1);
+        }
+        if self.srtt == 0 {
+            // RFC 6298 s.2.2.
+            (self.srtt, self.rttvar) = (r, r / 2);
+        } else {
+            // RFC 6298 s.2.3: beta = 1/4, alpha = 1/8, the variation first.
+            self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
+            self.srtt = self.srtt - self.srtt / 8 + r / 8;
+        }
+    }
+
+    /// New data was acknowledged: timeouts are no longer in a row.
+    #[inline]
+    pub fn progress(&mut self) {
+        self.backoff = 1;
+        self.timeouts = 0;
+    }
+
+    /// The timer expired.
+    pub fn expire(&mut self, settings: &TransportSettings) {
+        self.backoff = self.backoff.max(1).saturating_mul(settings.rto_backoff); // RFC 6298 s.5.5
+        self.timeouts += 1;
+    }
+
+    /// The retransmission timeout now.
+    #[inline]
+    pub fn rto(&self, settings: &TransportSettings) -> Span {
+        let base = if self.srtt == 0 {
+            settings.initial_rto.as_ps() // RFC 6298 s.2.1
+        } else {
+            // RFC 6298 s.2.3: SRTT + max(G, 4 RTTVAR), s.2.4: at least the minimum.
+            let spread = (4 * self.rttvar).max(settings.clock_grain.as_ps());
+            (self.srtt + spread).max(settings.min_rto.as_ps())
+        };
+        Span::ps(base.saturating_mul(self.backoff.max(1)).min(settings.max_rto.as_ps()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Params;
+
+    /// Numbers that ns-3's rtt-test.cc asserts for alpha = 1/8, beta = 1/4 (ns-3-dev, 2025).
+    #[test]
+    fn samples_of_1s_1200ms_900ms() {
+        let settings = TransportSettings::defaults();
+        let mut rtt = RttEstimator::default();
+        let expected_us = [(1_000_000, 500_000), (1_025_000, 425_000), (1_009_375, 350_000)];
+        for (sample, (srtt, rttvar)) in [1000, 1200, 900].into_iter().zip(expected_us) {
+            rtt.sample(Span::ms(sample), &settings);
+            assert_eq!((rtt.srtt(), rtt.rttvar()), (Span::us(srtt), Span::us(rttvar)));
+        }
+    }
+
+    #[test]
+    fn the_timeout_follows_rfc_6298() {
+        let settings = TransportSettings {
+            min_rto: Span::ms(1),
+            clock_grain: Span::ZERO,
+            ..TransportSettings::defaults()
+        };
+        let mut rtt = RttEstimator::default();
+        assert_eq!(rtt.rto(&settings), Span::s(1));
+        rtt.sample(Span::ms(100), &settings);
+        assert_eq!(rtt.rto(&settings), Span::ms(300)); // 100 + 4 x 50
+        rtt.expire(&settings);
+        rtt.expire(&settings);
+        assert_eq!(rtt.rto(&settings), Span::ms(1200));
+        for _ in 0..20 {
+            rtt.expire(&settings);
+        }
+        assert_eq!(rtt.rto(&settings), Span::s(60));
+        rtt.progress();
+        assert_eq!(rtt.rto(&settings), Span::ms(300));
+    }
+
+    #[test]
+    fn the_minimum_and_the_grain_bound_it_below() {
+        let settings = TransportSettings {
+            min_rto: Span::ms(200),
+            clock_grain: Span::ms(10),
+            ..TransportSettings::defaults()
+        };
+        let mut rtt = RttEstimator::default();
+        rtt.sample(Span::us(100), &settings);
+        assert_eq!(rtt.rto(&settings), Span::ms(200));
+        let coarse = TransportSettings { min_rto: Span::ms(1), ..settings };
+        for _ in 0..100 {
+            rtt.sample(Span::us(100), &coarse);
+        }
+        assert!(rtt.rto(&coarse) >= Span::ms(10));
+    }
+}

@@ -1,0 +1,97 @@
+//! Who sends to whom.
+
+use super::BuildCx;
+use crate::engine::random::Stream;
+use crate::net::graph::NodeId;
+use crate::net::select::select;
+use crate::params::{Names, ParamType};
+
+/// Sender and receiver.
+pub type Pair = (NodeId, NodeId);
+
+crate::choices! {
+    /// How senders and receivers are paired.
+    pub enum Pattern {
+        /// Each sender to each receiver.
+        All = "all",
+        /// The first sender to the first receiver, and so on; the shorter list starts again.
+        Pairs = "pairs",
+        /// Each sender to one other of the senders, at random, each receiving once.
+        Permutation = "permutation",
+    }
+}
+
+/// The hosts that `names` selects, faults recorded at `key`.
+pub fn hosts(names: &Names, key: &str, cx: &mut BuildCx<'_>) -> Option<Vec<NodeId>> {
+    match select(cx.graph, names) {
+        Ok(found) => Some(found),
+        Err(rule) => {
+            cx.fault(key, rule, names.show());
+            None
+        }
+    }
+}
+
+/// The pairs of senders `from` and receivers `to`.
+pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -> Option<Vec<Pair>> {
+    let senders = hosts(from, "from", cx);
+    if pattern == Pattern::Permutation {
+        let senders = senders?;
+        if senders.len() < 2 {
+            cx.fault("from", "must name at least two hosts for a permutation", from.show());
+            return None;
+        }
+        if !to.0.is_empty() {
+            cx.fault("to", "must be left out: a permutation's receivers are its senders", to.show());
+        }
+        let pairs = derangement(&senders, &mut cx.random(u64::MAX));
+        cx.require_paths(pairs.iter().copied());
+        return Some(pairs);
+    }
+    let (senders, receivers) = (senders, hosts(to, "to", cx));
+    let (senders, receivers) = (senders?, receivers?);
+    let pairs: Vec<Pair> = match pattern {
+        Pattern::All => {
+            senders.iter().flat_map(|s| receivers.iter().map(|r| (*s, *r))).filter(|(s, r)| s != r).collect()
+        }
+        _ => {
+            let n = senders.len().max(receivers.len());
+            (0..n).map(|i| (senders[i % senders.len()], receivers[i % receivers.len()])).collect()
+        }
+    };
+    if pairs.is_empty() || pairs.iter().any(|(s, r)| s == r) {
+        cx.fault("to", "must be another host than the sender", to.show());
+        return None;
+    }
+    cx.require_paths(pairs.iter().copied());
+    Some(pairs)
+}
+
+/// A random permutation that leaves none in place.
+fn derangement(hosts: &[NodeId], random: &mut Stream) -> Vec<Pair> {
+    let mut to = hosts.to_vec();
+    loop {
+        for i in (1..to.len()).rev() {
+            to.swap(i, random.below(i as u64 + 1) as usize);
+        }
+        // A share of 1/e of all permutations passes.
+        if to.iter().zip(hosts).all(|(a, b)| a != b) {
+            return hosts.iter().copied().zip(to).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permutation_sends_to_each_host_once_and_to_none_itself() {
+        let hosts: Vec<NodeId> = (0..50).map(NodeId).collect();
+        let pairs = derangement(&hosts, &mut Stream::new(1, "x", 0));
+        let mut receivers: Vec<u32> = pairs.iter().map(|(_, r)| r.0).collect();
+        receivers.sort_unstable();
+        assert_eq!(receivers, (0..50).collect::<Vec<_>>());
+        assert!(pairs.iter().all(|(s, r)| s != r));
+    }
+}

@@ -1,0 +1,178 @@
+//! Incast: rounds of a request to each worker, a response from each, and a barrier.
+//!
+//! Source: partition/aggregate as described by Alizadeh et al. 2010, s.2.1.
+
+use super::ends::hosts;
+use super::messages::Connection;
+use super::{BuildCx, MessageDone, Round, WorkCx, Workload};
+use crate::engine::flows::FlowId;
+use crate::engine::random::Stream;
+use crate::net::graph::NodeId;
+use crate::params::Names;
+use shallows_units::{Bytes, Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+crate::params! {
+    /// Incast. Rounds of a request to each worker, a response from each, and a barrier.
+    pub struct Settings {
+        /// The host that asks.
+        to: Names = required, "", "the user's network";
+        /// The workers' hosts.
+        from: Names = required, "", "the user's network";
+        /// Workers; beyond the number of hosts, several share one.
+        workers: Option<u64> = "none", "[1, 100000]", "one a host";
+        /// Bytes of a request.
+        request: Bytes = "100B", "[1B, ]", "a short query";
+        /// Bytes of each response, or "none" where `total` is given.
+        response: Option<Bytes> = "none", "[1B, ]", "either this or `total`";
+        /// Bytes of all responses of a round together, or "none" where `response` is given.
+        total: Option<Bytes> = "none", "[1B, ]", "Alizadeh 2010 s.4.2.1: 1 MB";
+        /// Rounds, or "none" for no end.
+        rounds: Option<u64> = "none", "[1, ]", "as long as the run lasts";
+        /// When the first round starts.
+        start: Span = "0s", "", "at once";
+        /// Time from the barrier to the next round.
+        gap: Span = "0s", "", "at once";
+        /// Each request is sent at a random time below this after the round's start.
+        jitter: Span = "0s", "", "none; Alizadeh 2010 s.2.3.2 reports 10 ms in practice";
+        /// What carries requests and responses.
+        connection: Connection = "persistent", "", "as in Alizadeh 2010";
+    }
+}
+
+struct Worker {
+    host: NodeId,
+    asks: Option<FlowId>,
+    answers: Option<FlowId>,
+}
+
+/// The load at work.
+pub struct Load {
+    settings: Settings,
+    aggregator: NodeId,
+    workers: Vec<Worker>,
+    response: u64,
+    /// Requests to be sent, and when.
+    due: BinaryHeap<Reverse<(Time, usize)>>,
+    next_round: Option<Time>,
+    outstanding: u32,
+    timeouts_before: u64,
+    rounds: Vec<Round>,
+    random: Stream,
+}
+
+/// Tags tell requests from responses.
+const RESPONSE: u64 = 1 << 63;
+
+impl Load {
+    /// Ready to run.
+    pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
+        let (aggregator, from) = (hosts(&settings.to, "to", cx), hosts(&settings.from, "from", cx));
+        let (aggregator, from) = (aggregator?, from?);
+        let [aggregator] = aggregator[..] else {
+            cx.fault("to", "must name one host", aggregator.len() as u64);
+            return None;
+        };
+        if from.contains(&aggregator) {
+            cx.fault("from", "must not hold the host that asks", cx.graph.name(aggregator));
+            return None;
+        }
+        cx.require_paths(from.iter().map(|worker| (*worker, aggregator)));
+        let count = settings.workers.unwrap_or(from.len() as u64);
+        let response = match (settings.response, settings.total) {
+            (Some(each), None) => each.as_u64(),
+            (None, Some(total)) => (total.as_u64() / count).max(1),
+            _ => {
+                cx.fault("response", "needs exactly one of `response` and `total`", serde_json::Value::Null);
+                return None;
+            }
+        };
+        let worker = |i: u64| Worker { host: from[i as usize % from.len()], asks: None, answers: None };
+        Some(Load {
+            settings: settings.clone(),
+            aggregator,
+            workers: (0..count).map(worker).collect(),
+            response,
+            due: BinaryHeap::new(),
+            next_round: Some(Time::ZERO + settings.start),
+            outstanding: 0,
+            timeouts_before: 0,
+            rounds: vec![],
+            random: cx.random(0),
+        })
+    }
+
+    fn begin_round(&mut self, at: Time, cx: &mut WorkCx<'_>) {
+        self.outstanding = self.workers.len() as u32;
+        self.timeouts_before = cx.hosts.timeouts_of(cx.opener);
+        self.rounds.push(Round {
+            round: self.rounds.len() as u32,
+            responses: self.outstanding,
+            bytes: self.response * u64::from(self.outstanding),
+            started: at,
+            ended: None,
+            timeouts: 0,
+        });
+        for i in 0..self.workers.len() {
+            let jitter = self.random.within(self.settings.jitter);
+            self.due.push(Reverse((at + jitter, i)));
+        }
+    }
+
+    /// Sends `bytes` from or to worker `i`.
+    fn send(&mut self, i: usize, answer: bool, cx: &mut WorkCx<'_>) {
+        let worker = &mut self.workers[i];
+        let (ends, bytes, tag, flow) = if answer {
+            ((worker.host, self.aggregator), self.response, i as u64 | RESPONSE, &mut worker.answers)
+        } else {
+            ((self.aggregator, worker.host), self.settings.request.as_u64(), i as u64, &mut worker.asks)
+        };
+        match self.settings.connection {
+            Connection::Fresh => _ = cx.send_once(ends, bytes, tag),
+            Connection::Persistent => {
+                let flow = *flow.get_or_insert_with(|| cx.open(ends, Some(bytes)));
+                cx.send(flow, bytes, tag);
+            }
+        }
+    }
+}
+
+impl Workload for Load {
+    fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
+        if let Some(at) = self.next_round.filter(|at| *at <= cx.now()) {
+            self.next_round = None;
+            self.begin_round(at, cx);
+        }
+        while let Some(Reverse((at, i))) = self.due.peek().copied() {
+            if at > cx.now() {
+                return Some(at);
+            }
+            self.due.pop();
+            self.send(i, false, cx);
+        }
+        self.next_round
+    }
+
+    fn on_message(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> Option<Time> {
+        if done.tag & RESPONSE == 0 {
+            self.send(done.tag as usize, true, cx);
+            return None;
+        }
+        self.outstanding -= 1;
+        if self.outstanding > 0 {
+            return None;
+        }
+        let timeouts = cx.hosts.timeouts_of(cx.opener) - self.timeouts_before;
+        let round = self.rounds.last_mut()?;
+        (round.ended, round.timeouts) = (Some(cx.now()), timeouts);
+        if self.settings.rounds.is_none_or(|rounds| (self.rounds.len() as u64) < rounds) {
+            self.next_round = Some(cx.now() + self.settings.gap);
+        }
+        self.next_round
+    }
+
+    fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+}

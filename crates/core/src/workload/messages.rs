@@ -1,0 +1,129 @@
+//! Messages: each sender writes a message of one size at equal intervals.
+
+use super::ends::{Pair, Pattern, pairs};
+use super::{BuildCx, WorkCx, Workload};
+use crate::engine::flows::FlowId;
+use crate::params::Names;
+use shallows_units::{Bytes, Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+crate::choices! {
+    /// What carries the messages.
+    pub enum Connection {
+        /// One connection for each pair, kept open: window and alpha carry over.
+        Persistent = "persistent",
+        /// A connection for each message.
+        Fresh = "fresh",
+    }
+}
+
+crate::choices! {
+    /// When within its interval a sender writes.
+    pub enum Phase {
+        /// At its beginning, shifted by `stagger` from sender to sender.
+        Aligned = "aligned",
+        /// At a random time, drawn once for each sender.
+        Random = "random",
+    }
+}
+
+crate::params! {
+    /// Messages. Each sender writes a message of one size at equal intervals.
+    pub struct Settings {
+        /// Sending hosts.
+        from: Names = required, "", "the user's network";
+        /// Receiving hosts.
+        to: Names = required, "", "the user's network";
+        /// How senders and receivers are paired.
+        pattern: Pattern = "all", "", "many-to-one is the usual case";
+        /// Bytes of each message.
+        bytes: Bytes = required, "[1B, ]", "the user's application";
+        /// Time from one message to the next.
+        interval: Span = required, "(0s, ]", "the user's application";
+        /// When the first sender writes its first message.
+        start: Span = "0s", "", "at once";
+        /// How much later each further sender starts.
+        stagger: Span = "0s", "", "together";
+        /// When within its interval a sender writes.
+        phase: Phase = "aligned", "", "random phases for statistics over seeds";
+        /// Messages of each sender, or "none" for no end.
+        count: Option<u64> = "none", "[1, ]", "as long as the run lasts";
+        /// What carries the messages.
+        connection: Connection = "persistent", "", "RPC libraries keep connections";
+        /// Bytes sent at time 0, before the first message, on a persistent connection.
+        primer: Bytes = "0B", "", "none; the ns-2 inputs of xDCTCP send 10 000";
+    }
+}
+
+struct Source {
+    pair: Pair,
+    flow: Option<FlowId>,
+    sent: u64,
+}
+
+/// The load at work.
+pub struct Load {
+    settings: Settings,
+    sources: Vec<Source>,
+    due: BinaryHeap<Reverse<(Time, usize)>>,
+    opened: bool,
+}
+
+impl Load {
+    /// Ready to run.
+    pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
+        let pairs = pairs(&settings.from, &settings.to, settings.pattern, cx)?;
+        if settings.primer.as_u64() > 0 && settings.connection == Connection::Fresh {
+            cx.fault("primer", "needs connection = \"persistent\"", settings.primer.to_string());
+        }
+        let mut due = BinaryHeap::new();
+        for i in 0..pairs.len() {
+            let shift = match settings.phase {
+                Phase::Aligned => Span::ZERO,
+                Phase::Random => cx.random(i as u64).within(settings.interval),
+            };
+            due.push(Reverse((Time::ZERO + settings.start + settings.stagger * i as u64 + shift, i)));
+        }
+        let sources = pairs.into_iter().map(|pair| Source { pair, flow: None, sent: 0 }).collect();
+        Some(Load { settings: settings.clone(), sources, due, opened: false })
+    }
+
+    fn open_all(&mut self, cx: &mut WorkCx<'_>) {
+        if self.opened || self.settings.connection == Connection::Fresh {
+            return;
+        }
+        self.opened = true;
+        let announced = Some(self.settings.bytes.as_u64());
+        for source in &mut self.sources {
+            let flow = cx.open(source.pair, announced);
+            if self.settings.primer.as_u64() > 0 {
+                cx.send(flow, self.settings.primer.as_u64(), 0);
+            }
+            source.flow = Some(flow);
+        }
+    }
+}
+
+impl Workload for Load {
+    fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
+        self.open_all(cx);
+        let bytes = self.settings.bytes.as_u64();
+        while let Some(Reverse((at, i))) = self.due.peek().copied() {
+            if at > cx.now() {
+                return Some(at);
+            }
+            self.due.pop();
+            let source = &mut self.sources[i];
+            source.sent += 1;
+            match source.flow {
+                Some(flow) => cx.send(flow, bytes, source.sent),
+                None => _ = cx.send_once(source.pair, bytes, source.sent),
+            }
+            if self.settings.count.is_none_or(|count| source.sent < count) {
+                self.due.push(Reverse((at + self.settings.interval, i)));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,175 @@
+//! Workloads: what applications send, one file each, and the list below.
+
+pub mod bulk;
+pub mod ends;
+pub mod incast;
+pub mod messages;
+pub mod poisson;
+pub mod sizes;
+pub mod table;
+
+use crate::engine::flows::{FlowId, Hosts, Opener};
+use crate::engine::random::Stream;
+use crate::net::Net;
+use crate::net::graph::Graph;
+use crate::net::routes::Routes;
+use crate::params::Faults;
+use shallows_units::{Span, Time};
+
+/// A message that has been delivered whole.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageDone {
+    /// The connection that carried it.
+    pub flow: FlowId,
+    /// What the workload called it.
+    pub tag: u64,
+    /// When the application wrote it.
+    pub started: Time,
+}
+
+/// One round of an incast.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// Number, from 0.
+    pub round: u32,
+    /// Responses that it waits for.
+    pub responses: u32,
+    /// Their bytes together.
+    pub bytes: u64,
+    /// When the requests were sent.
+    pub started: Time,
+    /// When the last response was there.
+    pub ended: Option<Time>,
+    /// Retransmission timeouts of the responding connections meanwhile.
+    pub timeouts: u64,
+}
+
+/// What a workload is built with.
+pub struct BuildCx<'a> {
+    /// The network.
+    pub graph: &'a Graph,
+    /// Where the workload stands in the file: `traffic.long`.
+    pub path: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Length of the run.
+    pub duration: Span,
+    /// Shortest paths, to see who reaches whom.
+    pub routes: &'a mut Routes,
+    /// Where faults go.
+    pub faults: &'a mut Faults,
+}
+
+/// Pairs of hosts that are looked at before a run; beyond them an unreachable one ends the run.
+const PAIRS_CHECKED: usize = 100_000;
+
+impl BuildCx<'_> {
+    /// Random numbers of this workload alone.
+    pub fn random(&self, index: u64) -> Stream {
+        Stream::new(self.seed, self.path, index)
+    }
+
+    /// Records a fault for the first of `pairs` that has no path one way or the other.
+    pub fn require_paths(&mut self, pairs: impl Iterator<Item = ends::Pair>) {
+        for (from, to) in pairs.filter(|(from, to)| from != to).take(PAIRS_CHECKED) {
+            let there = self.routes.path(from, to, 0).is_some();
+            if !there || self.routes.path(to, from, 0).is_none() {
+                let ends = if there { (to, from) } else { (from, to) };
+                let (from, to) = (self.graph.name(ends.0), self.graph.name(ends.1));
+                let rule = format!("needs a path from {from} to {to}: no links lead there");
+                self.faults.add(self.path, rule, &serde_json::Value::Null);
+                return;
+            }
+        }
+    }
+
+    /// Records that `key` breaks `rule`.
+    pub fn fault(&mut self, key: &str, rule: impl Into<String>, value: impl Into<serde_json::Value>) {
+        self.faults.add(&format!("{}.{key}", self.path), rule, &value.into());
+    }
+}
+
+/// What a workload may do.
+pub struct WorkCx<'a> {
+    /// The connections.
+    pub hosts: &'a mut Hosts,
+    /// The network.
+    pub net: &'a mut Net,
+    /// Whose connections are opened.
+    pub opener: Opener,
+}
+
+impl WorkCx<'_> {
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.net.now
+    }
+
+    /// Opens a connection from `ends.0` to `ends.1` (hosts by node number); `bytes` is what the
+    /// application announces, if it does.
+    pub fn open(&mut self, ends: ends::Pair, bytes: Option<u64>) -> FlowId {
+        self.hosts.open(self.opener, ends, bytes, self.net)
+    }
+
+    /// Writes a message; [`Workload::on_message`] tells of its delivery and repeats `tag`.
+    pub fn send(&mut self, flow: FlowId, bytes: u64, tag: u64) {
+        self.hosts.send(flow, bytes, tag, self.net);
+    }
+
+    /// Writes without end.
+    pub fn send_forever(&mut self, flow: FlowId) {
+        self.hosts.send_forever(flow, self.net);
+    }
+
+    /// No more will be written.
+    pub fn close(&mut self, flow: FlowId) {
+        self.hosts.close(flow, self.net);
+    }
+
+    /// Opens, writes one message, closes.
+    pub fn send_once(&mut self, ends: ends::Pair, bytes: u64, tag: u64) -> FlowId {
+        let flow = self.open(ends, Some(bytes));
+        self.send(flow, bytes, tag);
+        self.close(flow);
+        flow
+    }
+}
+
+/// Sends by a law of its own.
+pub trait Workload: Send {
+    /// Called at the start and at each time it asked for: send what is due, return when to wake next.
+    fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time>;
+    /// A message of this workload was delivered (closed loops); returns when to wake, if sooner.
+    fn on_message(&mut self, _done: &MessageDone, _cx: &mut WorkCx<'_>) -> Option<Time> {
+        None
+    }
+    /// Rounds so far, where it works in rounds.
+    fn rounds(&self) -> &[Round] {
+        &[]
+    }
+}
+
+/// The list of workloads: `"name" => Variant(file)` adds one.
+macro_rules! workloads {
+    ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
+        $crate::components! {
+            /// A workload with its settings.
+            pub enum Traffic, "workload" { $( $word => $variant($file::Settings) ),* }
+        }
+
+        impl Traffic {
+            /// The workload, ready to run; faults are recorded.
+            pub fn build(&self, cx: &mut BuildCx<'_>) -> Option<Box<dyn Workload>> {
+                match self { $( Traffic::$variant(s) => Some(Box::new($file::Load::build(s, cx)?)) ),* }
+            }
+        }
+    };
+}
+
+workloads! {
+    "bulk" => Bulk(bulk),
+    "messages" => Messages(messages),
+    "poisson" => Poisson(poisson),
+    "incast" => Incast(incast),
+    "table" => Table(table),
+}

@@ -1,0 +1,118 @@
+//! Poisson arrivals: flows of random size between random hosts.
+
+use super::ends::hosts;
+use super::sizes::Sizes;
+use super::{BuildCx, WorkCx, Workload};
+use crate::engine::random::Stream;
+use crate::net::graph::NodeId;
+use crate::params::Names;
+use shallows_units::{Span, Time};
+
+crate::params! {
+    /// Poisson. Flows of random size arrive at random times between random hosts.
+    pub struct Settings {
+        /// Sending hosts; each flow's is drawn from them.
+        from: Names = required, "", "the user's network";
+        /// Receiving hosts; each flow's is drawn from them.
+        to: Names = required, "", "the user's network";
+        /// Sizes of the flows.
+        sizes: Sizes = required, "", "the user's application";
+        /// Offered load: payload over the rate of the receiving hosts' links together, or "none".
+        load: Option<f64> = "none", "(0, 10]", "either this or `every`";
+        /// Mean time from one arrival to the next, or "none".
+        every: Option<Span> = "none", "(0s, ]", "either this or `load`";
+        /// When arrivals begin.
+        start: Span = "0s", "", "at once";
+        /// When arrivals end, or "none".
+        stop: Option<Span> = "none", "", "as long as the run lasts";
+    }
+}
+
+/// The load at work.
+pub struct Load {
+    from: Vec<NodeId>,
+    to: Vec<NodeId>,
+    sizes: Sizes,
+    mean_gap: Span,
+    stop: Time,
+    next: Option<Time>,
+    arrivals: u64,
+    /// Times, sizes and ends are drawn from streams of their own, so that a change of one keeps the others.
+    gaps: Stream,
+    amounts: Stream,
+    ends: Stream,
+}
+
+impl Load {
+    /// Ready to run.
+    pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
+        let (from, to) = (hosts(&settings.from, "from", cx), hosts(&settings.to, "to", cx));
+        let (from, to) = (from?, to?);
+        if from.len() == 1 && from == to {
+            cx.fault("to", "must hold another host than the sender", to.len() as u64);
+            return None;
+        }
+        cx.require_paths(from.iter().flat_map(|f| to.iter().map(|t| (*f, *t))));
+        let mean_gap = match (settings.load, settings.every) {
+            (None, Some(every)) => every,
+            (Some(load), None) => {
+                let capacity: f64 = cx
+                    .graph
+                    .links
+                    .iter()
+                    .filter(|l| to.contains(&l.to))
+                    .map(|l| l.rate.as_bps() as f64)
+                    .sum();
+                Span::ps((settings.sizes.mean() * 8.0 / (load * capacity) * 1e12) as u64)
+            }
+            _ => {
+                cx.fault("load", "needs exactly one of `load` and `every`", serde_json::Value::Null);
+                return None;
+            }
+        };
+        if mean_gap == Span::ZERO {
+            cx.fault("load", "gives more than one arrival a picosecond", settings.load);
+            return None;
+        }
+        let mut gaps = cx.random(0);
+        let first = Time::ZERO + settings.start + gaps.exponential(mean_gap);
+        Some(Load {
+            from,
+            to,
+            sizes: settings.sizes.clone(),
+            mean_gap,
+            stop: settings.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
+            next: Some(first),
+            arrivals: 0,
+            gaps,
+            amounts: cx.random(1),
+            ends: cx.random(2),
+        })
+    }
+
+    fn draw_ends(&mut self) -> (NodeId, NodeId) {
+        loop {
+            let from = self.from[self.ends.below(self.from.len() as u64) as usize];
+            let to = self.to[self.ends.below(self.to.len() as u64) as usize];
+            if from != to {
+                return (from, to);
+            }
+        }
+    }
+}
+
+impl Workload for Load {
+    fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
+        while let Some(at) = self.next.filter(|at| *at < self.stop) {
+            if at > cx.now() {
+                return Some(at);
+            }
+            let pair = self.draw_ends();
+            let bytes = self.sizes.draw(&mut self.amounts);
+            cx.send_once(pair, bytes, self.arrivals);
+            self.arrivals += 1;
+            self.next = Some(at + self.gaps.exponential(self.mean_gap));
+        }
+        None
+    }
+}

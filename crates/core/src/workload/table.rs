@@ -1,0 +1,75 @@
+//! Table: flows as listed, each with its ends, size and start.
+
+use super::ends::{Pair, hosts};
+use super::{BuildCx, WorkCx, Workload};
+use crate::params::{Names, Row};
+use shallows_units::{Bytes, Span, Time};
+
+crate::params! {
+    /// One flow of the table.
+    pub struct FlowRow {
+        /// Sending host.
+        from: String = required, "", "the user's trace";
+        /// Receiving host.
+        to: String = required, "", "the user's trace";
+        /// Bytes.
+        bytes: Bytes = required, "[1B, ]", "the user's trace";
+        /// Start.
+        start: Span = required, "", "the user's trace";
+    }
+}
+
+crate::params! {
+    /// Table. Flows as listed in the experiment or in a CSV file, each with its ends, size and start.
+    pub struct Settings {
+        /// Name of the file that the flows came from.
+        name: String = "", "", "recorded with the result";
+        /// The flows; filled in from the named file.
+        flows: Vec<Row<FlowRow>> = required, "", "the user's trace";
+    }
+}
+
+/// The load at work.
+pub struct Load {
+    /// Start, ends, bytes, number; soonest last.
+    waiting: Vec<(Time, Pair, u64, u64)>,
+}
+
+impl Load {
+    /// Ready to run.
+    pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
+        let mut waiting = vec![];
+        let before = cx.faults.0.len();
+        for (i, Row(row)) in settings.flows.iter().enumerate() {
+            let mut host = |key: &str, name: &str| {
+                let found = hosts(&Names(vec![name.into()]), &format!("flows.{i}.{key}"), cx)?;
+                if found.len() > 1 {
+                    cx.fault(&format!("flows.{i}.{key}"), "must name one host", name);
+                }
+                found.first().copied()
+            };
+            let (from, to) = (host("from", &row.from), host("to", &row.to));
+            let (Some(from), Some(to)) = (from, to) else { continue };
+            if from == to {
+                cx.fault(&format!("flows.{i}.to"), "must be another host than the sender", row.to.as_str());
+            }
+            waiting.push((Time::ZERO + row.start, (from, to), row.bytes.as_u64(), i as u64));
+        }
+        waiting.sort_by_key(|(start, _, _, i)| std::cmp::Reverse((*start, *i)));
+        cx.require_paths(waiting.iter().map(|w| w.1));
+        (cx.faults.0.len() == before).then_some(Load { waiting })
+    }
+}
+
+impl Workload for Load {
+    fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
+        while let Some((start, pair, bytes, tag)) = self.waiting.last().copied() {
+            if start > cx.now() {
+                return Some(start);
+            }
+            self.waiting.pop();
+            cx.send_once(pair, bytes, tag);
+        }
+        None
+    }
+}

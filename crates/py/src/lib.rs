@@ -1,0 +1,48 @@
+//! The door between Python and the simulator: documents in, columns out, errors. No logic.
+
+mod columns;
+mod simulation;
+
+use pyo3::prelude::*;
+
+/// The compiled part of Shallows.
+#[pymodule]
+mod _core {
+    use pyo3::exceptions::PyValueError;
+    use pyo3::prelude::*;
+    use shallows_units::{Bytes, Rate, Span};
+
+    #[pymodule_export]
+    use crate::simulation::Simulation;
+
+    /// Checks a document; see `docs/architecture.md` for the answer's form.
+    #[pyfunction]
+    fn check(py: Python<'_>, document: &str) -> PyResult<String> {
+        py.detach(|| crate::simulation::guarded(|| shallows_spec::check(document)))
+            .map_err(|message| crate::simulation::error(py, "RunError", message))
+    }
+
+    /// Every section of an experiment file with its components and their settings, as JSON.
+    #[pyfunction]
+    fn schema() -> String {
+        shallows_spec::schema()
+    }
+
+    /// A unit string as an exact integer: ps, bit/s or bytes.
+    #[pyfunction]
+    fn parse_quantity(kind: &str, text: &str) -> PyResult<u64> {
+        let parsed = match kind {
+            "span" => Span::parse(text).map(|q| q.as_ps()).map_err(|e| e.to_string()),
+            "rate" => Rate::parse(text).map(|q| q.as_bps()).map_err(|e| e.to_string()),
+            "bytes" => Bytes::parse(text).map(|q| q.0).map_err(|e| e.to_string()),
+            _ => Err(format!("kind must be span, rate or bytes, got {kind:?}")),
+        };
+        parsed.map_err(PyValueError::new_err)
+    }
+
+    /// Hash of the sources that this extension was built from.
+    #[pyfunction]
+    fn source_hash() -> &'static str {
+        shallows_spec::SOURCE_HASH
+    }
+}

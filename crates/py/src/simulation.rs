@@ -1,0 +1,133 @@
+//! One simulation as a Python object: run in one thread, watched and cancelled from others.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, Once};
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use shallows_core::Control;
+
+/// A checked experiment, ready to run once.
+#[pyclass(frozen, module = "shallows._core")]
+pub struct Simulation {
+    control: Control,
+    state: Mutex<State>,
+}
+
+enum State {
+    Ready(Box<shallows_core::Simulation>),
+    Done(Box<shallows_core::Simulation>),
+    /// Ran and failed, or is running.
+    Spent,
+}
+
+#[pymethods]
+impl Simulation {
+    /// Checks and builds; raises `SpecError` with all faults.
+    #[new]
+    fn new(py: Python<'_>, document: &str) -> PyResult<Self> {
+        let loaded = py
+            .detach(|| guarded(|| shallows_spec::load(document)))
+            .map_err(|message| error(py, "RunError", message))?;
+        let simulation = loaded.map_err(|faults| {
+            let faults: Vec<_> = faults.into_iter().map(|f| (f.path, f.rule, f.value, f.hint)).collect();
+            error(py, "SpecError", faults)
+        })?;
+        Ok(Simulation { control: Control::new(), state: Mutex::new(State::Ready(Box::new(simulation))) })
+    }
+
+    /// Runs to the end without the interpreter's lock; raises `RunError`.
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let mut simulation = match std::mem::replace(&mut *self.lock(), State::Spent) {
+                State::Ready(simulation) => simulation,
+                done @ State::Done(_) => {
+                    *self.lock() = done;
+                    return Err("this simulation has run; make a new one".into());
+                }
+                State::Spent => return Err("this simulation is running or has failed; make a new one".into()),
+            };
+            guarded(|| simulation.run(&self.control)).and_then(|result| result.map_err(|e| e.to_string()))?;
+            *self.lock() = State::Done(simulation);
+            Ok(())
+        })
+        .map_err(|message: String| error(py, "RunError", message))
+    }
+
+    /// Stops a run soon; it then raises `RunError`. From any thread.
+    fn cancel(&self) {
+        self.control.cancel();
+    }
+
+    /// Share of the simulated time that has passed, 0 to 1. From any thread.
+    fn progress(&self) -> f64 {
+        self.control.progress()
+    }
+
+    /// Counts and memory of a finished run, as JSON.
+    fn manifest(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| match &*self.lock() {
+            State::Done(simulation) => Ok(simulation.manifest_counts().to_string()),
+            _ => Err("the simulation has not run"),
+        })
+        .map_err(|message| error(py, "RunError", message))
+    }
+
+    /// The tables of a finished run: name to columns `(name, dtype, data)`.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tables = py
+            .detach(|| match &*self.lock() {
+                State::Done(simulation) => guarded(|| simulation.tables()),
+                _ => Err("the simulation has not run".into()),
+            })
+            .map_err(|message| error(py, "RunError", message))?;
+        crate::columns::tables(py, &tables)
+    }
+}
+
+impl Simulation {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// An exception of `shallows.errors`.
+pub fn error<'py, T>(py: Python<'py>, class: &str, argument: T) -> PyErr
+where
+    T: IntoPyObject<'py>,
+{
+    let made = (|| {
+        let class = py.import("shallows.errors")?.getattr(class)?;
+        let argument = argument.into_bound_py_any(py)?;
+        class.call1((argument,))
+    })();
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+thread_local! {
+    /// While a guarded call runs: what a panic said.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Calls `f`; a panic in it, which is a defect of the simulator, becomes a message with its place.
+pub fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let default = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let ours = PANIC.with(|said| said.borrow_mut().as_mut().map(|said| *said = info.to_string()));
+            if ours.is_none() {
+                default(info);
+            }
+        }));
+    });
+    PANIC.with(|said| *said.borrow_mut() = Some(String::new()));
+    let result = catch_unwind(AssertUnwindSafe(f));
+    let said = PANIC.with(|said| said.borrow_mut().take()).unwrap_or_default();
+    result.map_err(|_| format!("defect in the simulator: {said}"))
+}

@@ -1,0 +1,191 @@
+//! Reads the sections of a document.
+
+use serde_json::{Map, Value, json};
+use shallows_core::experiment::{Experiment, LoadSpec, PortOverride, PortSettings, RunSettings};
+use shallows_core::params::{Faults, Names, ParamType, Params, Table};
+use shallows_core::probe::ProbeSettings;
+use shallows_core::queue::Queue;
+use shallows_core::topology::Topology;
+use shallows_core::transport::Transport;
+use shallows_core::workload::Traffic;
+
+type Object = Map<String, Value>;
+
+/// The experiment of a document; nothing where a section that others need is faulty.
+pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
+    let mut top = Table::new("", map, faults);
+    let run = RunSettings::read(&mut top);
+    let sections = ["topology", "queue", "nic", "port", "transport", "traffic", "probe"];
+    let mut section = |name: &'static str| top.raw(name).cloned();
+    let [topology, queue, nic, port, transport, traffic, probe] = sections.map(&mut section);
+    top.finish();
+
+    let topology = component(topology.as_ref(), "topology", faults, Topology::read);
+    let queue = match &queue {
+        None => Some(Queue::default()),
+        some => component(some.as_ref(), "queue", faults, Queue::read),
+    };
+    let nic = match &nic {
+        None => Some(Queue::default()),
+        some => component(some.as_ref(), "nic", faults, Queue::read),
+    };
+    let ports = ports(port.as_ref(), faults);
+    let transport = transport.map(|written| expand_cc(written));
+    let loads = loads(traffic.as_ref(), transport.as_ref(), faults);
+    let probes = probes(probe.as_ref(), faults);
+    Some(Experiment {
+        run,
+        topology: topology?,
+        queue: queue?,
+        nic: nic?,
+        ports,
+        loads: loads?,
+        probes,
+        tie_stride: 1,
+    })
+}
+
+/// A section that names a component: a table with `kind`, or the bare word.
+fn component<T>(
+    written: Option<&Value>,
+    path: &str,
+    faults: &mut Faults,
+    read: impl FnOnce(&mut Table<'_>) -> Option<T>,
+) -> Option<T> {
+    let word;
+    let map = match written {
+        Some(Value::Object(map)) => map,
+        Some(Value::String(kind)) => {
+            word = json!({"kind": kind});
+            word.as_object()?
+        }
+        other => {
+            faults.add(path, "must be a table with a kind", other.unwrap_or(&Value::Null));
+            return None;
+        }
+    };
+    let mut table = Table::new(path, map, faults);
+    let component = read(&mut table)?; // without a kind its keys mean nothing
+    table.finish();
+    Some(component)
+}
+
+/// `cc = "dctcp"` as `cc = {kind = "dctcp"}`.
+fn expand_cc(mut transport: Value) -> Value {
+    if let Some(cc @ Value::String(_)) = transport.get_mut("cc") {
+        *cc = json!({"kind": cc.clone()});
+    }
+    transport
+}
+
+/// The tables in `written`, each under its name.
+fn tables<'a>(written: Option<&'a Value>, path: &str, faults: &mut Faults) -> Vec<(&'a String, &'a Object)> {
+    let mut found = vec![];
+    match written {
+        None => {}
+        Some(Value::Object(map)) => {
+            for (name, value) in map {
+                match value.as_object() {
+                    Some(table) => found.push((name, table)),
+                    None => faults.add(&format!("{path}.{name}"), "must be a table", value),
+                }
+            }
+        }
+        Some(other) => faults.add(path, "must be a table of tables", other),
+    }
+    found
+}
+
+fn ports(written: Option<&Value>, faults: &mut Faults) -> Vec<PortOverride> {
+    let mut overrides = vec![];
+    for (name, map) in tables(written, "port", faults) {
+        let path = format!("port.{name}");
+        let mut table = Table::new(&path, map, faults);
+        let settings = PortSettings::read(&mut table);
+        let queue = table.raw("queue").cloned();
+        table.finish();
+        let queue = queue.and_then(|q| component(Some(&q), &format!("{path}.queue"), faults, Queue::read));
+        overrides.push(PortOverride { ports: Names(vec![name.clone()]), settings, queue });
+    }
+    overrides
+}
+
+fn loads(written: Option<&Value>, base: Option<&Value>, faults: &mut Faults) -> Option<Vec<LoadSpec>> {
+    let base = match base {
+        None => None,
+        Some(Value::Object(map)) => Some(map),
+        Some(other) => {
+            faults.add("transport", "must be a table", other);
+            return None;
+        }
+    };
+    // The common transport is read once, so that its faults are told once.
+    let common = base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults), map));
+    let mut whole = base.is_none() || common.is_some();
+    let mut loads = vec![];
+    for (name, map) in tables(written, "traffic", faults) {
+        let path = format!("traffic.{name}");
+        let mut table = Table::new(&path, map, faults);
+        let class = table.raw("class").cloned().unwrap_or_else(|| name.as_str().into());
+        let own = table.raw("transport").cloned().map(expand_cc);
+        let traffic = Traffic::read(&mut table);
+        if traffic.is_some() {
+            table.finish();
+        }
+        let class = String::parse(&class).unwrap_or_else(|rule| {
+            faults.add(&format!("{path}.class"), rule, &class);
+            name.clone()
+        });
+        let transport = load_transport(&path, own.as_ref(), base, common.as_ref(), faults);
+        match (traffic, transport) {
+            (Some(traffic), Some(transport)) => {
+                loads.push(LoadSpec { name: name.clone(), class, traffic, transport })
+            }
+            _ => whole = false,
+        }
+    }
+    whole.then_some(loads)
+}
+
+/// The transport of a load: its own settings over the common ones.
+fn load_transport(
+    path: &str,
+    own: Option<&Value>,
+    base: Option<&Object>,
+    common: Option<&Transport>,
+    faults: &mut Faults,
+) -> Option<Transport> {
+    let path = format!("{path}.transport");
+    match own {
+        None if base.is_none() => {
+            faults.add("transport", "is required: a table with cc, such as { cc = \"dctcp\" }", &Value::Null);
+            None
+        }
+        None => common.cloned(),
+        Some(Value::Object(own)) => {
+            let mut merged = base.cloned().unwrap_or_default();
+            merged.extend(own.clone());
+            Transport::read(&mut Table::new(&path, &merged, faults), &merged)
+        }
+        Some(other) => {
+            faults.add(&path, "must be a table", other);
+            None
+        }
+    }
+}
+
+fn probes(written: Option<&Value>, faults: &mut Faults) -> ProbeSettings {
+    match written {
+        None => ProbeSettings::defaults(),
+        Some(Value::Object(map)) => {
+            let mut table = Table::new("probe", map, faults);
+            let probes = ProbeSettings::read(&mut table);
+            table.finish();
+            probes
+        }
+        Some(other) => {
+            faults.add("probe", "must be a table", other);
+            ProbeSettings::defaults()
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Every section with its components and their settings, from the declarations.
+
+use serde_json::{Value, json};
+use shallows_core::cc::Algorithm;
+use shallows_core::experiment::{PortSettings, RunSettings};
+use shallows_core::params::{Component, Kind, Param, Params};
+use shallows_core::probe::ProbeSettings;
+use shallows_core::queue::Queue;
+use shallows_core::topology::Topology;
+use shallows_core::transport::Transport;
+use shallows_core::workload::Traffic;
+use shallows_core::workload::sizes::Sizes;
+
+/// The schema as JSON; `docs/architecture.md` describes its form.
+pub fn schema() -> String {
+    let sections = [
+        section("", "run", &[single::<RunSettings>("run")]),
+        section("topology", "topology", &Topology::list()),
+        section("queue", "queue", &Queue::list()),
+        section("port", "port override", &[single::<PortSettings>("port")]),
+        section("transport", "transport profile", &Transport::list()),
+        section("transport.cc", "congestion control", &Algorithm::list()),
+        section("traffic", "workload", &Traffic::list()),
+        section("traffic.sizes", "size distribution", &Sizes::list()),
+        section("probe", "probe", &[single::<ProbeSettings>("probe")]),
+    ];
+    json!({"sections": sections}).to_string()
+}
+
+fn single<P: Params>(name: &'static str) -> Component {
+    Component { name, doc: P::DOC, params: P::list() }
+}
+
+fn section(path: &str, what: &str, components: &[Component]) -> Value {
+    json!({"path": path, "what": what, "components": components.iter().map(component).collect::<Vec<_>>()})
+}
+
+fn component(component: &Component) -> Value {
+    let params: Vec<Value> = component.params.iter().map(param).collect();
+    json!({"name": component.name, "doc": tidy(component.doc), "params": params})
+}
+
+fn param(param: &Param) -> Value {
+    json!({
+        "name": param.name,
+        "doc": tidy(param.doc),
+        "kind": kind(&param.kind),
+        "default": param.default,
+        "required": param.default.is_null(),
+        "range": param.range,
+        "source": param.source,
+        "choices": choices(&param.kind),
+    })
+}
+
+/// Documentation without the margin that `///` leaves.
+fn tidy(doc: &str) -> String {
+    doc.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_string()
+}
+
+fn kind(kind: &Kind) -> String {
+    match kind {
+        Kind::Span => "span".into(),
+        Kind::Rate => "rate".into(),
+        Kind::Bytes => "bytes".into(),
+        Kind::Size => "size".into(),
+        Kind::Count => "count".into(),
+        Kind::Real => "real".into(),
+        Kind::Flag => "flag".into(),
+        Kind::Text => "text".into(),
+        Kind::Names => "names".into(),
+        Kind::Choice(_) => "choice".into(),
+        Kind::OrNone(inner) => format!("{} or none", self::kind(inner)),
+        Kind::List(inner) => format!("list of {}", self::kind(inner)),
+        Kind::Table => "table".into(),
+    }
+}
+
+fn choices(kind: &Kind) -> Value {
+    match kind {
+        Kind::Choice(words) => json!(words),
+        Kind::OrNone(inner) | Kind::List(inner) => choices(inner),
+        _ => Value::Null,
+    }
+}
