@@ -21,12 +21,12 @@ fn main() {
         println!("{}", table.name);
         for column in &table.columns {
             match &column.data {
-                ColumnData::U64(v) => println!("  {} {:?}", column.name, &v[..v.len().min(12)]),
-                ColumnData::U32(v) => println!("  {} {:?}", column.name, &v[..v.len().min(12)]),
-                ColumnData::F64(v) => println!("  {} {:.4?}", column.name, &v[..v.len().min(12)]),
+                ColumnData::U64(v) => println!("  {} {:?}", column.name, &v[..v.len().min(40)]),
+                ColumnData::U32(v) => println!("  {} {:?}", column.name, &v[..v.len().min(40)]),
+                ColumnData::F64(v) => println!("  {} {:.4?}", column.name, &v[..v.len().min(40)]),
                 ColumnData::Str { dictionary, codes } => {
                     let words: Vec<&str> =
-                        codes.iter().take(12).map(|c| dictionary[*c as usize].as_str()).collect();
+                        codes.iter().take(40).map(|c| dictionary[*c as usize].as_str()).collect();
                     println!("  {} {:?}", column.name, words);
                 }
             }

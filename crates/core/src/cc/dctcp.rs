@@ -88,8 +88,8 @@ pub fn react(window: &mut Window, why: Congestion, cut: f64, flight: u64, cx: &C
     match why {
         // RFC 8257 s.3.3 step 9: cwnd = cwnd x (1 - alpha / 2).
         Congestion::Ecn => window.shrink(window.cwnd * (1.0 - cut), cx),
-        // RFC 8257 s.3.5: loss is answered as by conventional TCP.
-        Congestion::Loss => window.on_loss(flight, cx),
+        // RFC 8257 s.3.5: loss is answered as by conventional TCP, whatever the marks were answered with.
+        Congestion::Loss | Congestion::LossAfterEcn => window.on_loss(flight, cx),
         Congestion::Timeout => window.on_timeout(flight, cx),
     }
 }
@@ -172,7 +172,7 @@ mod tests {
             window(&mut control, 2);
         }
         control.on_congestion(Congestion::Ecn, 5000, &cx(&rules));
-        assert_eq!(control.cwnd(), Bytes(4500));
+        assert!((control.window.cwnd - 4500.0).abs() < 1e-6);
     }
 
     #[test]

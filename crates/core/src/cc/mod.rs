@@ -37,6 +37,9 @@ pub struct Ack {
 pub enum Congestion {
     /// A segment is lost and is being recovered. Once a window.
     Loss,
+    /// The same, in a window that has been reduced for ECN already. RFC 3168 s.6.1.2 does not reduce it
+    /// again; RFC 8257 s.3.5 does, since its own reduction may have been slight.
+    LossAfterEcn,
     /// ECN-Echo. Once a window.
     Ecn,
     /// The retransmission timer expired.
@@ -66,7 +69,7 @@ pub trait CongestionControl: Send {
     /// Required. Every acknowledgement of new data, before any [`CongestionControl::on_congestion`]
     /// that it causes.
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>);
-    /// Required. Loss and ECN at most once a window of data each, and not both for one window.
+    /// Required. Loss and ECN at most once a window of data each, and no ECN after a loss's.
     /// `flight` is what was outstanding in bytes.
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>);
     /// Required. Bytes that may be in flight; at least one segment.

@@ -48,6 +48,7 @@ impl CongestionControl for Control {
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
         match why {
             Congestion::Loss => self.window.on_loss(flight, cx),
+            Congestion::LossAfterEcn => {} // RFC 3168 s.6.1.2: once a window
             Congestion::Ecn => self.window.shrink(self.window.cwnd * self.ecn_beta, cx),
             Congestion::Timeout => self.window.on_timeout(flight, cx),
         }

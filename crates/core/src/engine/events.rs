@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn another_stride_keeps_times_and_loses_no_event() {
-        let mut queue = EventQueue::new(0x9e37_79b9);
-        for i in 0..100 {
+        let mut queue = EventQueue::new(0x2b_9e37_79b9_7f4a);
+        for i in 0..100u32 {
             queue.push(Time::ps(u64::from(i / 10)), Event::Wire(i));
         }
         let popped: Vec<u32> = std::iter::from_fn(|| queue.pop())

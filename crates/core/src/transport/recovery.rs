@@ -4,7 +4,7 @@
 
 use super::scoreboard::{Next, Scoreboard};
 use super::sender::Sender;
-use super::settings::Config;
+use super::settings::{Config, Pipe};
 use crate::cc::{Congestion, CongestionControl, Cx};
 use crate::net::Net;
 use shallows_units::Time;
@@ -131,10 +131,9 @@ impl Sender {
         let flight = (self.high - self.una).min(self.cc.cwnd().as_u64());
         self.count_cwnd(now);
         self.counts.fast_recoveries += 1;
-        // RFC 3168 s.6.1.2: a window that was reduced for its marks is not reduced again for its loss.
-        if self.una > self.reduced_until || self.reduced_until == 0 {
-            self.cc.on_congestion(Congestion::Loss, flight, &Cx { now, rules: &config.rules });
-        }
+        let reduced = self.reduced_until > 0 && self.una <= self.reduced_until;
+        let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
+        self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
         self.phase = Phase::Recovery;
         self.reduced_until = self.high;
         let repair = &mut self.repair;
@@ -148,6 +147,7 @@ impl Sender {
         // Step 4.3: the first segment goes at once, whatever the window.
         self.retransmit_first(config, net);
         if config.settings.sack {
+            self.repair.pipe = self.high - self.una - self.repair.board.bytes();
             self.update_pipe(0, config);
         }
     }
@@ -192,7 +192,10 @@ impl Sender {
     fn update_pipe(&mut self, delivered: u64, config: &Config) {
         let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
         self.repair.board.high_rxt = self.repair.board.high_rxt.max(self.una);
-        self.repair.pipe = self.repair.board.pipe(self.una, self.high, threshold, mss);
+        self.repair.pipe = match config.settings.pipe {
+            Pipe::Rfc6675 => self.repair.board.pipe(self.una, self.high, threshold, mss),
+            Pipe::Sack1 => self.repair.pipe.saturating_sub(delivered.min(mss)),
+        };
         if config.settings.prr {
             self.reduce_in_proportion(delivered, self.repair.pipe, config);
         }

@@ -55,6 +55,17 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// How recovery by SACK counts what is in flight.
+    pub enum Pipe {
+        /// Lost segments are not in flight (RFC 6675 `SetPipe`).
+        Rfc6675 = "rfc6675",
+        /// One segment less for each acknowledgement; lost ones count until the recovery ends
+        /// (Fall and Floyd 1996 s.4; ns-2).
+        Sack1 = "sack1",
+    }
+}
+
+crate::choices! {
     /// How the round-trip time is measured.
     pub enum RttBy {
         /// From each acknowledgement's echoed timestamp (RFC 7323 s.4).
@@ -98,6 +109,8 @@ crate::params! {
         idle_restart: bool = true, "", "RFC 5681 s.4.1";
         /// Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675).
         sack: bool = true, "", "RFC 2018";
+        /// How recovery by SACK counts what is in flight.
+        pipe: Pipe = "rfc6675", "", "RFC 6675 s.4";
         /// Duplicate acknowledgements that tell of a loss.
         dup_acks: u64 = 3, "[1, ]", "RFC 5681 s.3.2";
         /// Whether the first duplicate acknowledgements each let a new segment out.
@@ -179,7 +192,7 @@ pub const PROFILES: &[Profile] = &[
             json!({
                 "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
                 "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
-                "ece_growth": "first", "limited_transmit": false, "initial_rto": "3s",
+                "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s",
             })
         },
     },
