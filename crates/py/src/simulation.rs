@@ -41,7 +41,9 @@ impl Simulation {
     /// Runs to the end without the interpreter's lock; raises `RunError`.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
-            let mut simulation = match std::mem::replace(&mut *self.lock(), State::Spent) {
+            // Apart from the match, which would hold the lock to its end.
+            let state = std::mem::replace(&mut *self.lock(), State::Spent);
+            let mut simulation = match state {
                 State::Ready(simulation) => simulation,
                 done @ State::Done(_) => {
                     *self.lock() = done;

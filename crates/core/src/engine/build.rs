@@ -1,7 +1,7 @@
 //! From a checked experiment to a run: ports, paths, loads, records. What only the whole can tell
 //! (hosts that do not reach each other, patterns that select nothing) is found here.
 
-use super::events::{EventQueue, MAX_INDEX};
+use super::events::{Event, EventQueue, MAX_SOURCES, Source};
 use super::flows::{ClassRecord, Hosts, LoadInfo};
 use super::random::Stream;
 use super::results::Names as ResultNames;
@@ -34,8 +34,8 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     if !faults.0.is_empty() && graph.links.is_empty() {
         return Err(faults);
     }
-    if graph.links.len() >= MAX_INDEX {
-        faults.add("topology", format!("must have fewer than {MAX_INDEX} ports"), &Value::Null);
+    if graph.links.len() >= MAX_SOURCES / 4 {
+        faults.add("topology", format!("must have fewer than {} ports", MAX_SOURCES / 4), &Value::Null);
     }
     experiment.queue.check("queue", &mut faults);
     experiment.nic.check("nic", &mut faults);
@@ -45,7 +45,7 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     if experiment.probes.port_trace == TraceWhen::Change {
         faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
     }
-    let loads = loads(experiment, &graph, &mut faults);
+    let mut loads = loads(experiment, &graph, &mut faults);
     if loads.is_empty() && faults.0.is_empty() {
         faults.add("traffic", "must hold at least one load", &Value::Null);
     }
@@ -62,6 +62,9 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     });
     let configs = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
     let mut net = Net::new(ports, paths, EventQueue::new(experiment.tie_stride));
+    for (i, load) in (0..).zip(&mut loads) {
+        load.source = net.events.add(Event::Load(i));
+    }
     record(experiment, &traced, classes.len(), &mut net);
     let mut hosts = Hosts::new(configs, infos.collect(), classes);
     hosts.record_waits = experiment.probes.waits;
@@ -155,12 +158,9 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Por
         let link = &graph.links[i];
         let service = match queue.build() {
             Built::Arrival(admission) => Service::Arrival(admission),
-            Built::Departure(disc) => Service::Departure(Box::new(Scheduled {
-                disc,
-                serving: None,
-                random: Stream::new(seed, "queue", i as u64),
-                asked_for: Time::MAX,
-            })),
+            Built::Departure(disc) => {
+                Service::Departure(Box::new(Scheduled::new(disc, Stream::new(seed, "queue", i as u64))))
+            }
         };
         let rate: Rate = settings.rate.unwrap_or(link.rate);
         let delay = settings.delay.unwrap_or(link.delay);
@@ -214,7 +214,7 @@ fn loads(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Loa
             faults,
         };
         if let Some(work) = spec.traffic.build(&mut cx) {
-            loads.push(Load { work, wake_at: Time::MAX });
+            loads.push(Load { work, wake_at: Time::MAX, source: Source::NONE });
         }
     }
     loads
@@ -234,5 +234,6 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Net
         if is_traced && probes.port_trace != TraceWhen::Off {
             port.arrivals = Some(vec![Arrivals::default(); classes].into());
         }
+        port.prepare();
     }
 }

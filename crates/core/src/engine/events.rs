@@ -1,12 +1,17 @@
-//! The event queue: a 4-ary heap of packed keys, first in first out at equal times.
+//! The event queue: a tournament over the sources of events.
 //!
-//! A key packs (time, order, event) into 128 bits, so one integer comparison orders two events. The
-//! order number counts scheduling, which makes ties FIFO. A pop leaves a hole at the root and the
-//! next push fills it: nearly every event schedules a successor, and so most pops cost one sift.
+//! Each source (a wire, a timer, a load) has at most one event to come: a wire only its head packet,
+//! a flow only its soonest timer. So every source owns a leaf of a binary tree in which each node
+//! holds the smaller of its children's keys, and the root is the next event. A change replays one
+//! path from leaf to root: one comparison a level, no branch that depends on the outcome, addresses
+//! known in advance. A 4-ary heap, measured beside it, took twice the instructions.
+//!
+//! A key packs (time, order, source) into 128 bits, so one integer comparison orders two events. The
+//! order number counts scheduling, which makes ties first in, first out.
 
 use shallows_units::Time;
 
-/// What an event concerns. Packed into 26 bits.
+/// What an event concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The packet at the head of a port's wire reaches the far end.
@@ -23,47 +28,33 @@ pub enum Event {
     Stray(u32),
 }
 
-const INDEX_BITS: u32 = 23;
-const EVENT_BITS: u32 = 26;
+/// A source of events: something that has at most one event to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source(u32);
+
+impl Source {
+    /// Not yet added to any queue.
+    pub const NONE: Source = Source(u32::MAX);
+}
+
+const SOURCE_BITS: u32 = 26;
 const ORDER_BITS: u32 = 38;
 const ORDER_MASK: u64 = (1 << ORDER_BITS) - 1;
 
-/// Flows, ports and workloads that one run can hold at a time: the index bits of a packed event.
-pub const MAX_INDEX: usize = 1 << INDEX_BITS;
+/// Sources that one run can hold: the bits of a source in a key.
+pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 
-impl Event {
-    fn pack(self) -> u64 {
-        let (kind, index) = match self {
-            Event::Wire(i) => (0, i),
-            Event::Port(i) => (1, i),
-            Event::Sender(i) => (2, i),
-            Event::Receiver(i) => (3, i),
-            Event::Load(i) => (4, i),
-            Event::Stray(i) => (5, i),
-        };
-        debug_assert!((index as usize) < MAX_INDEX);
-        kind << INDEX_BITS | u64::from(index)
-    }
+/// Sorts after every event.
+const NEVER: u128 = u128::MAX;
 
-    fn unpack(bits: u64) -> Event {
-        let index = (bits & ((1 << INDEX_BITS) - 1)) as u32;
-        match bits >> INDEX_BITS & 7 {
-            0 => Event::Wire(index),
-            1 => Event::Port(index),
-            2 => Event::Sender(index),
-            3 => Event::Receiver(index),
-            4 => Event::Load(index),
-            _ => Event::Stray(index),
-        }
-    }
-}
-
-/// Future events in order of time, then of scheduling.
+/// The events to come, in order of time, then of scheduling.
 #[derive(Debug)]
 pub struct EventQueue {
-    heap: Vec<u128>,
-    /// The root has been popped and not yet replaced.
-    hole: bool,
+    /// Node 1 is the root, node n has children 2n and 2n + 1; the second half are the leaves.
+    tree: Vec<u128>,
+    sources: Vec<Event>,
+    /// The source whose event was popped and that has not been scheduled again: its leaf is stale.
+    fired: Option<Source>,
     scheduled: u64,
     /// Odd multiplier of the order number: 1 keeps ties FIFO, others shuffle them (a bijection).
     stride: u64,
@@ -73,7 +64,29 @@ impl EventQueue {
     /// An empty queue. `tie_stride` is 1 for FIFO ties; any other odd number permutes them, which
     /// tests use to show that no stated result hangs on the order of simultaneous events.
     pub fn new(tie_stride: u64) -> Self {
-        EventQueue { heap: Vec::with_capacity(64), hole: false, scheduled: 0, stride: tie_stride | 1 }
+        EventQueue {
+            tree: vec![NEVER; 2],
+            sources: vec![],
+            fired: None,
+            scheduled: 0,
+            stride: tie_stride | 1,
+        }
+    }
+
+    /// A new source, nothing scheduled.
+    pub fn add(&mut self, event: Event) -> Source {
+        assert!(self.sources.len() < MAX_SOURCES, "a run holds at most {MAX_SOURCES} sources of events");
+        let source = Source(self.sources.len() as u32);
+        self.sources.push(event);
+        if self.sources.len() > self.tree.len() / 2 {
+            self.widen();
+        }
+        source
+    }
+
+    /// Sources so far.
+    pub fn sources(&self) -> usize {
+        self.sources.len()
     }
 
     /// Events scheduled so far.
@@ -81,89 +94,66 @@ impl EventQueue {
         self.scheduled
     }
 
-    /// Schedules `event` at `at`.
+    /// Schedules the next event of `source` at `at`, in place of the one it had.
     #[inline]
-    pub fn push(&mut self, at: Time, event: Event) {
+    pub fn schedule(&mut self, source: Source, at: Time) {
         let order = self.scheduled.wrapping_mul(self.stride) & ORDER_MASK;
         self.scheduled += 1;
-        let low = order << EVENT_BITS | event.pack();
-        let key = u128::from(at.as_ps()) << 64 | u128::from(low);
-        if self.hole {
-            self.hole = false;
-            self.sink(key);
-        } else {
-            self.rise(key);
+        if self.fired == Some(source) {
+            self.fired = None;
         }
+        let low = order << SOURCE_BITS | u64::from(source.0);
+        self.replay(source, u128::from(at.as_ps()) << 64 | u128::from(low));
     }
 
     /// The next event and its time.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
-        self.close_hole();
-        let key = *self.heap.first()?;
-        self.hole = true;
-        Some((Time::ps((key >> 64) as u64), Event::unpack(key as u64)))
+        if let Some(source) = self.fired.take() {
+            self.replay(source, NEVER);
+        }
+        let key = self.tree[1];
+        if key == NEVER {
+            return None;
+        }
+        let source = key as u32 & (MAX_SOURCES as u32 - 1);
+        self.fired = Some(Source(source));
+        Some((Time::ps((key >> 64) as u64), self.sources[source as usize]))
     }
 
     /// Puts back an event just popped, in its old place: the loop stopped before it.
     pub fn unpop(&mut self) {
-        debug_assert!(self.hole);
-        self.hole = false;
+        debug_assert!(self.fired.is_some());
+        self.fired = None;
     }
 
+    /// Sets the leaf of `source` and every winner above it.
     #[inline]
-    fn close_hole(&mut self) {
-        if self.hole {
-            self.hole = false;
-            if let Some(last) = self.heap.pop()
-                && !self.heap.is_empty()
-            {
-                self.sink(last);
-            }
+    fn replay(&mut self, source: Source, key: u128) {
+        let tree = self.tree.as_mut_slice();
+        let mut node = tree.len() / 2 + source.0 as usize;
+        let mut winner = key;
+        tree[node] = key;
+        while node > 1 {
+            let rival = tree[node ^ 1];
+            // Which of the two comes first is a coin toss: a branch on it would mispredict.
+            let mask = 0u128.wrapping_sub(u128::from(rival < winner));
+            winner ^= (winner ^ rival) & mask;
+            node /= 2;
+            tree[node] = winner;
         }
     }
 
-    /// Places `key`, starting from the root, whose old value is void.
-    #[inline]
-    fn sink(&mut self, key: u128) {
-        let heap = self.heap.as_mut_slice();
-        let mut at = 0;
-        loop {
-            let first = 4 * at + 1;
-            let (child, least) = match heap.get(first..first + 4) {
-                Some(four) => {
-                    let (a, x) = if four[1] < four[0] { (1, four[1]) } else { (0, four[0]) };
-                    let (b, y) = if four[3] < four[2] { (3, four[3]) } else { (2, four[2]) };
-                    if y < x { (first + b, y) } else { (first + a, x) }
-                }
-                None => match heap.get(first..).unwrap_or(&[]).iter().enumerate().min_by_key(|(_, k)| **k) {
-                    Some((i, k)) => (first + i, *k),
-                    None => break,
-                },
-            };
-            if least >= key {
-                break;
-            }
-            heap[at] = least;
-            at = child;
+    /// Doubles the leaves.
+    #[cold]
+    fn widen(&mut self) {
+        let leaves = self.tree.len() / 2;
+        let mut tree = vec![NEVER; 4 * leaves];
+        tree[2 * leaves..3 * leaves].copy_from_slice(&self.tree[leaves..]);
+        for node in (1..2 * leaves).rev() {
+            tree[node] = tree[2 * node].min(tree[2 * node + 1]);
         }
-        heap[at] = key;
-    }
-
-    /// Places `key`, starting from a new leaf.
-    #[inline]
-    fn rise(&mut self, key: u128) {
-        let mut at = self.heap.len();
-        self.heap.push(key);
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if self.heap[parent] <= key {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = key;
+        self.tree = tree;
     }
 }
 
@@ -172,41 +162,31 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
-    fn an_event_survives_packing() {
-        for event in [
-            Event::Wire(0),
-            Event::Port(7),
-            Event::Sender(8_388_607),
-            Event::Receiver(1),
-            Event::Load(3),
-            Event::Stray(9),
-        ] {
-            assert_eq!(Event::unpack(event.pack()), event);
-        }
-    }
-
     proptest! {
-        /// Pushes and pops in any mixture give events by time, and by scheduling at equal times.
+        /// Schedulings and pops in any mixture give events by time, and by scheduling at equal times.
         #[test]
-        fn order_is_by_time_then_fifo(steps in prop::collection::vec(prop::option::of(0u64..8), 0..300)) {
+        fn order_is_by_time_then_fifo(steps in prop::collection::vec(prop::option::of((0u32..20, 0u64..8)), 0..300)) {
             let mut queue = EventQueue::new(1);
-            let mut model: Vec<(u64, u32)> = vec![];
-            let mut next = 0;
+            let mut model: std::collections::BTreeMap<u32, (u64, u64)> = Default::default();
+            let mut known = vec![];
             let mut clock = 0;
-            for step in steps {
+            for (order, step) in steps.into_iter().enumerate() {
                 match step {
-                    Some(delay) => {
-                        queue.push(Time::ps(clock + delay), Event::Wire(next));
-                        model.push((clock + delay, next));
-                        next += 1;
+                    Some((number, delay)) => {
+                        while known.len() <= number as usize {
+                            known.push(queue.add(Event::Wire(known.len() as u32)));
+                        }
+                        queue.schedule(known[number as usize], Time::ps(clock + delay));
+                        model.insert(number, (clock + delay, order as u64));
                     }
                     None => {
-                        let least = model.iter().enumerate().min_by_key(|(_, k)| **k).map(|(i, _)| i);
-                        let expected = least.map(|i| model.remove(i));
+                        let least = model.iter().min_by_key(|(_, k)| **k).map(|(n, k)| (*n, k.0));
                         let got = queue.pop().map(|(t, e)| (t.as_ps(), e));
-                        prop_assert_eq!(got, expected.map(|(t, i)| (t, Event::Wire(i))));
-                        if let Some((t, _)) = expected { clock = t; }
+                        prop_assert_eq!(got, least.map(|(n, t)| (t, Event::Wire(n))));
+                        if let Some((n, t)) = least {
+                            model.remove(&n);
+                            clock = t;
+                        }
                     }
                 }
             }
@@ -216,8 +196,9 @@ mod tests {
     #[test]
     fn an_unpopped_event_comes_again() {
         let mut queue = EventQueue::new(1);
-        queue.push(Time::ps(5), Event::Port(1));
-        queue.push(Time::ps(5), Event::Port(2));
+        let (a, b) = (queue.add(Event::Port(1)), queue.add(Event::Port(2)));
+        queue.schedule(a, Time::ps(5));
+        queue.schedule(b, Time::ps(5));
         let first = queue.pop();
         queue.unpop();
         assert_eq!(queue.pop(), first);
@@ -227,9 +208,10 @@ mod tests {
 
     #[test]
     fn another_stride_keeps_times_and_loses_no_event() {
-        let mut queue = EventQueue::new(0x2b_9e37_79b9_7f4a);
-        for i in 0..100u32 {
-            queue.push(Time::ps(u64::from(i / 10)), Event::Wire(i));
+        let mut queue = EventQueue::new(0x2b_9e37_79b9_7f4b);
+        for i in 0..100 {
+            let source = queue.add(Event::Wire(i));
+            queue.schedule(source, Time::ps(u64::from(i / 10)));
         }
         let popped: Vec<u32> = std::iter::from_fn(|| queue.pop())
             .map(|(t, e)| match e {

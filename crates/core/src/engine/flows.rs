@@ -1,6 +1,6 @@
 //! The connections of all hosts, their messages, and what is recorded of them.
 
-use super::events::{Event, MAX_INDEX};
+use super::events::{Event, MAX_SOURCES, Source};
 use crate::cc::{CongestionControl, FlowInfo};
 use crate::net::Net;
 use crate::net::packet::{Flags, NONE, Packet};
@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 
 /// Place of a connection; used again after its end.
 pub type FlowId = u32;
+
+/// Connections that can stand at once; each has two timers.
+pub const MAX_FLOWS: usize = MAX_SOURCES / 4;
 
 /// Which load opens a connection.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +86,8 @@ pub struct Flow {
     vacant: bool,
     unbounded: bool,
     messages: VecDeque<Message>,
-    /// End of the last message delivered, and when.
+    /// Events of the two ends; they stay with the place.
+    timers: (Source, Source),
     delivered_at_start: u64,
     drops_at_start: u64,
     traced: bool,
@@ -214,6 +218,10 @@ impl Hosts {
         let serial = self.opened;
         self.opened += 1;
         let id = self.vacant.pop().unwrap_or(self.flows.len() as u32);
+        let timers = match self.flows.get(id as usize) {
+            Some(before) => before.timers,
+            None => (net.events.add(Event::Sender(id)), net.events.add(Event::Receiver(id))),
+        };
         let choice = u64::from(serial);
         let there =
             net.paths.find(ends.0, ends.1, choice).expect("checked before the run: hosts reach each other");
@@ -234,6 +242,7 @@ impl Hosts {
             vacant: false,
             unbounded: false,
             messages: VecDeque::new(),
+            timers,
             delivered_at_start: 0,
             drops_at_start: 0,
             traced: self.classes[class as usize].traced,
@@ -244,7 +253,7 @@ impl Hosts {
         if id as usize == self.flows.len() {
             self.flows.push(flow);
             net.tags.push(tag);
-            self.overflowed |= self.flows.len() >= MAX_INDEX;
+            self.overflowed |= self.flows.len() >= MAX_FLOWS;
         } else {
             self.flows[id as usize] = flow;
             net.tags[id as usize] = tag;
@@ -330,9 +339,6 @@ impl Hosts {
     /// A sender's timer event.
     pub fn on_sender_timer(&mut self, id: FlowId, net: &mut Net) {
         let flow = &mut self.flows[id as usize];
-        if flow.sender.timer_at != net.now {
-            return; // an event that was overtaken, or another connection's
-        }
         flow.sender.timer_at = Time::MAX;
         if flow.sender.wake_at(Time::ZERO) <= net.now {
             let config = &self.configs[flow.config as usize];
@@ -348,9 +354,6 @@ impl Hosts {
     /// A receiver's timer event.
     pub fn on_receiver_timer(&mut self, id: FlowId, net: &mut Net) {
         let flow = &mut self.flows[id as usize];
-        if flow.receiver.timer_at != net.now {
-            return;
-        }
         flow.receiver.timer_at = Time::MAX;
         flow.receiver.on_timer(&self.configs[flow.config as usize], net);
         arm_receiver(flow, net);
@@ -559,7 +562,7 @@ fn arm_sender(flow: &mut Flow, net: &mut Net) {
     let wanted = flow.sender.wake_at(net.now);
     if wanted < flow.sender.timer_at {
         flow.sender.timer_at = wanted;
-        net.events.push(wanted, Event::Sender(flow.sender.flow));
+        net.events.schedule(flow.timers.0, wanted);
     }
 }
 
@@ -568,6 +571,6 @@ fn arm_sender(flow: &mut Flow, net: &mut Net) {
 fn arm_receiver(flow: &mut Flow, net: &mut Net) {
     if flow.receiver.ack_at < flow.receiver.timer_at {
         flow.receiver.timer_at = flow.receiver.ack_at;
-        net.events.push(flow.receiver.ack_at, Event::Receiver(flow.sender.flow));
+        net.events.schedule(flow.timers.1, flow.receiver.ack_at);
     }
 }

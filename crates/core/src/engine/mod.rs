@@ -14,7 +14,7 @@ use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
 pub use control::{Control, RunError};
-use events::Event;
+use events::{Event, Source};
 use flows::{Hosts, Opener};
 use shallows_units::{Span, Time};
 
@@ -22,8 +22,9 @@ use shallows_units::{Span, Time};
 pub struct Load {
     /// What it sends.
     pub work: Box<dyn Workload>,
-    /// Its soonest event.
+    /// When it will be woken.
     wake_at: Time,
+    source: Source,
 }
 
 /// A run: built from an [`crate::Experiment`], run once, read as tables.
@@ -105,10 +106,8 @@ impl Simulation {
     // ---- loads ----
 
     fn wake_due(&mut self, number: u32) {
-        if self.loads[number as usize].wake_at == self.net.now {
-            self.loads[number as usize].wake_at = Time::MAX;
-            self.wake(number);
-        }
+        self.loads[number as usize].wake_at = Time::MAX;
+        self.wake(number);
     }
 
     fn wake(&mut self, number: u32) {
@@ -124,7 +123,7 @@ impl Simulation {
             && at < load.wake_at
         {
             load.wake_at = at;
-            self.net.events.push(at, Event::Load(number));
+            self.net.events.schedule(load.source, at);
         }
     }
 
@@ -183,7 +182,7 @@ impl Simulation {
             return Err(RunError::Cancelled);
         }
         if self.hosts.overflowed {
-            return Err(RunError::TooManyFlows(events::MAX_INDEX));
+            return Err(RunError::TooManyFlows(flows::MAX_FLOWS));
         }
         let changes = |p: &crate::net::port::Port| {
             p.record.as_ref().and_then(|r| r.changes.as_ref()).map_or(0, Vec::len)
@@ -253,12 +252,13 @@ impl Simulation {
     pub fn schedule_departures(&mut self) {
         use crate::net::port::Scheduled;
         use crate::queue::fifo::Fifo;
-        for port in &mut self.net.ports {
+        for (i, port) in (0..).zip(&mut self.net.ports) {
             if let Service::Arrival(admission) = &port.service {
                 let disc = Box::new(Fifo::new(admission.clone()));
-                let random = random::Stream::new(0, "unused", 0);
-                let scheduled = Scheduled { disc, serving: None, random, asked_for: Time::MAX };
+                let mut scheduled = Scheduled::new(disc, random::Stream::new(0, "unused", 0));
+                scheduled.source = self.net.events.add(Event::Port(i));
                 port.service = Service::Departure(Box::new(scheduled));
+                port.prepare();
             }
         }
     }

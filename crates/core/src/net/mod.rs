@@ -8,7 +8,7 @@ pub mod ring;
 pub mod routes;
 pub mod select;
 
-use crate::engine::events::{Event, EventQueue};
+use crate::engine::events::{Event, EventQueue, Source};
 use crate::queue::{Admission, DropWhy, QueueCx, Verdict};
 use packet::{Extension, Extensions, Flags, Packet};
 use paths::{END, Paths};
@@ -58,13 +58,22 @@ pub struct Net {
     /// Books.
     pub totals: Totals,
     strays: Vec<Packet>,
+    stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
 }
 
 impl Net {
     /// A network of `ports`, nothing under way.
-    pub fn new(ports: Vec<Port>, paths: Paths, events: EventQueue) -> Self {
+    pub fn new(mut ports: Vec<Port>, paths: Paths, mut events: EventQueue) -> Self {
+        for (i, port) in (0..).zip(&mut ports) {
+            port.source = events.add(Event::Wire(i));
+        }
+        for (i, port) in (0..).zip(&mut ports) {
+            if let Service::Departure(scheduled) = &mut port.service {
+                scheduled.source = events.add(Event::Port(i));
+            }
+        }
         Net {
             now: Time::ZERO,
             events,
@@ -74,6 +83,7 @@ impl Net {
             extensions: Extensions::default(),
             totals: Totals::default(),
             strays: vec![],
+            stray_sources: vec![],
             free_strays: vec![],
             dropped: vec![],
         }
@@ -81,21 +91,21 @@ impl Net {
 
     /// A host hands `packet`, whose `route` is at its first port, to its NIC.
     #[inline]
-    pub fn send(&mut self, packet: Packet) {
+    pub fn send(&mut self, packet: &Packet) {
         self.totals.sent += 1;
         self.tags[packet.flow as usize].outstanding += 1;
-        self.arrive(self.paths.port(packet.route), packet);
+        self.arrive(self.paths.port(packet.route), packet, packet.route);
     }
 
     /// The head of `port`'s wire reaches the far end; a packet at its destination is returned.
-    #[inline]
+    #[inline(always)]
     pub fn land(&mut self, port: u32) -> Option<Packet> {
         let here = &mut self.ports[port as usize];
         let (packet, next) = here.land(self.now);
         self.totals.hops += 1;
         let faulty = here.faults.is_some();
         if let Some(at) = next {
-            self.events.push(at, Event::Wire(port));
+            self.events.schedule(here.source, at);
         }
         if faulty { self.land_faulty(port, packet) } else { self.onward(packet) }
     }
@@ -106,36 +116,41 @@ impl Net {
         self.onward(self.strays[place as usize])
     }
 
-    #[inline]
-    fn onward(&mut self, mut packet: Packet) -> Option<Packet> {
-        packet.route += 1;
-        let next = self.paths.port(packet.route);
+    #[inline(always)]
+
+    fn onward(&mut self, packet: Packet) -> Option<Packet> {
+        let route = packet.route + 1;
+        let next = self.paths.port(route);
         if next == END {
             self.totals.delivered += 1;
             self.tags[packet.flow as usize].outstanding -= 1;
             return Some(packet);
         }
-        self.arrive(next, packet);
+        self.arrive(next, &packet, route);
         None
     }
 
     #[inline]
-    fn arrive(&mut self, number: u32, mut packet: Packet) {
+    fn arrive(&mut self, number: u32, packet: &Packet, route: u32) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(packet.size);
+        if port.plain {
+            if let Some(at) = port.accept(packet, route, packet.flags, now) {
+                self.events.schedule(port.source, at);
+            }
+            return;
+        }
         port.settle(now);
         let backlog = port.backlog();
         let verdict = match &mut port.service {
-            Service::Arrival(admission) => admission.admit(&packet, backlog, now),
-            Service::Departure(_) => return self.arrive_scheduled(number, packet),
+            Service::Arrival(admission) => admission.admit(packet, backlog, now),
+            Service::Departure(_) => return self.arrive_scheduled(number, Packet { route, ..*packet }),
         };
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
-        if marked {
-            packet.flags = packet.flags.with(Flags::CE);
-            port.counts.marks += 1;
-        }
+        let flags = packet.flags.with_if(Flags::CE, marked);
+        port.counts.marks += u64::from(marked);
         if let Some(arrivals) = &mut port.arrivals {
             let mine = &mut arrivals[self.tags[packet.flow as usize].class as usize];
             mine.packets += 1;
@@ -145,14 +160,14 @@ impl Net {
         if let Verdict::Drop(why) = verdict {
             return self.lose(number, packet, why);
         }
-        if let Some(at) = port.accept(packet, now) {
-            self.events.push(at, Event::Wire(number));
+        if let Some(at) = port.accept(packet, route, flags, now) {
+            self.events.schedule(port.source, at);
         }
     }
 
     /// Takes a dropped packet out of the books.
     #[cold]
-    fn lose(&mut self, number: u32, packet: Packet, why: DropWhy) {
+    fn lose(&mut self, number: u32, packet: &Packet, why: DropWhy) {
         let port = &mut self.ports[number as usize];
         let tag = &mut self.tags[packet.flow as usize];
         port.counts.drops[why as usize] += 1;
@@ -172,7 +187,7 @@ impl Net {
     fn land_faulty(&mut self, number: u32, packet: Packet) -> Option<Packet> {
         let Some(faults) = &mut self.ports[number as usize].faults else { return self.onward(packet) };
         if faults.random.chance(faults.loss) {
-            self.lose(number, packet, DropWhy::Wire);
+            self.lose(number, &packet, DropWhy::Wire);
             return None;
         }
         let twice = faults.random.chance(faults.duplicate);
@@ -199,11 +214,13 @@ impl Net {
                 place
             }
             None => {
+                let place = self.strays.len() as u32;
                 self.strays.push(packet);
-                (self.strays.len() - 1) as u32
+                self.stray_sources.push(self.events.add(Event::Stray(place)));
+                place
             }
         };
-        self.events.push(at, Event::Stray(place));
+        self.events.schedule(self.stray_sources[place as usize], at);
     }
 
     // ---- disciplines that decide at departure: two events a packet ----
@@ -227,9 +244,6 @@ impl Net {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return };
-        if scheduled.asked_for == now {
-            scheduled.asked_for = Time::MAX;
-        }
         if scheduled.serving.is_some() && port.free_at == now {
             let before = scheduled.held();
             let packet = scheduled.serving.take().expect("just seen");
@@ -239,7 +253,7 @@ impl Net {
                 record.shrank(after.0, after.1, now);
             }
             if let Some(at) = port.launch(packet, now) {
-                self.events.push(at, Event::Wire(number));
+                self.events.schedule(port.source, at);
             }
         }
         self.serve(number);
@@ -266,18 +280,15 @@ impl Net {
                     record.waited(wait);
                 }
                 port.free_at = now + port.transmission(packet.size);
-                self.events.push(port.free_at, Event::Port(number));
                 if let Service::Departure(scheduled) = &mut port.service {
                     scheduled.serving = Some(packet);
+                    self.events.schedule(scheduled.source, port.free_at);
                 }
             }
             None => {
                 let Service::Departure(scheduled) = &mut port.service else { return };
-                if let Some(at) = scheduled.disc.ready_at()
-                    && at < scheduled.asked_for
-                {
-                    scheduled.asked_for = at;
-                    self.events.push(at, Event::Port(number));
+                if let Some(at) = scheduled.disc.ready_at() {
+                    self.events.schedule(scheduled.source, at);
                 }
             }
         }
@@ -309,7 +320,7 @@ impl Net {
             }
         }
         for (packet, why) in dropped.drain(..) {
-            self.lose(number, packet, why);
+            self.lose(number, &packet, why);
         }
         self.dropped = dropped;
         marked

@@ -5,11 +5,12 @@
 //! holds only its head, and a running number `departed` follows behind to tell which packets have
 //! left the queue. A departure at the instant of an arrival comes first.
 
-use super::packet::Packet;
+use super::packet::{Flags, Packet};
 use super::ring::Ring;
+use crate::engine::events::Source;
 use crate::engine::random::Stream;
 use crate::probe::queue::QueueRecord;
-use crate::queue::{AnyAdmission, Backlog, DropWhy, QueueDisc};
+use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, QueueDisc};
 use shallows_units::{Bytes, Rate, Span, Time};
 
 /// What passed a port since the warm-up; `packets_in` = out + dropped in the queue + held.
@@ -57,11 +58,16 @@ pub struct Scheduled {
     pub serving: Option<Packet>,
     /// Random numbers of this queue alone.
     pub random: Stream,
-    /// The soonest event that will ask the discipline again.
-    pub asked_for: Time,
+    /// Its events: the end of a transmission, or the time to ask the discipline again.
+    pub source: Source,
 }
 
 impl Scheduled {
+    /// At work with `disc`, empty.
+    pub fn new(disc: Box<dyn QueueDisc>, random: Stream) -> Self {
+        Scheduled { disc, serving: None, random, source: Source::NONE }
+    }
+
     /// Packets and bytes held, the one being transmitted included.
     pub fn held(&self) -> (u64, u64) {
         let backlog = self.disc.backlog();
@@ -100,6 +106,8 @@ pub struct Port {
     departed: u32,
     /// Time a byte takes, where it is a whole number; else 0.
     ps_per_byte: u32,
+    /// Its wire's events.
+    pub source: Source,
     /// When the transmitter will be idle.
     pub free_at: Time,
     /// Propagation delay.
@@ -108,6 +116,8 @@ pub struct Port {
     bytes: u64,
     /// All ones on a switch, 0 on a host: whose waits a packet adds up.
     wait_mask: u64,
+    /// Takes every packet and records nothing: its backlog need not be known at each arrival.
+    pub plain: bool,
     /// How it queues.
     pub service: Service,
     /// What passed.
@@ -131,10 +141,12 @@ impl Port {
             ring: Ring::default(),
             departed: 0,
             ps_per_byte: rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
+            source: Source::NONE,
             free_at: Time::ZERO,
             delay,
             bytes: 0,
             wait_mask: if is_switch { u64::MAX } else { 0 },
+            plain: false,
             service,
             counts: PortCounts::default(),
             record: None,
@@ -145,8 +157,14 @@ impl Port {
         }
     }
 
+    /// Call when discipline and records are in place.
+    pub fn prepare(&mut self) {
+        let takes_all = matches!(&self.service, Service::Arrival(admission) if admission.takes_all());
+        self.plain = takes_all && self.record.is_none() && self.arrivals.is_none();
+    }
+
     /// Time to transmit `size` bytes, rounded up to a ps.
-    #[inline]
+    #[inline(always)]
     pub fn transmission(&self, size: u16) -> Span {
         if self.ps_per_byte > 0 {
             Span::ps(u64::from(self.ps_per_byte) * u64::from(size))
@@ -160,13 +178,13 @@ impl Port {
     #[inline]
     pub fn held(&self) -> (u64, u64) {
         match &self.service {
-            Service::Arrival(_) => (u64::from(self.ring.tail().wrapping_sub(self.departed)), self.bytes),
+            Service::Arrival(_) => (self.queued(), self.bytes),
             Service::Departure(scheduled) => scheduled.held(),
         }
     }
 
     /// Lets go of the packets whose transmission has ended by `now`.
-    #[inline]
+    #[inline(always)]
     pub fn settle(&mut self, now: Time) {
         let tail = self.ring.tail();
         while self.departed != tail {
@@ -186,10 +204,16 @@ impl Port {
         }
     }
 
-    /// What an arriving packet finds; call after [`Port::settle`].
+    /// Packets of the ring whose transmission has not ended.
     #[inline]
+    fn queued(&self) -> u64 {
+        u64::from(self.ring.tail().wrapping_sub(self.departed))
+    }
+
+    /// What an arriving packet finds; call after [`Port::settle`].
+    #[inline(always)]
     pub fn backlog(&self) -> Backlog {
-        let packets = u64::from(self.ring.tail().wrapping_sub(self.departed));
+        let packets = self.queued();
         // The transmitter never idles while packets wait, so the oldest one is being transmitted.
         let serving = if packets > 0 { u64::from(self.ring.at(self.departed).size) } else { 0 };
         Backlog { packets, bytes: self.bytes, serving }
@@ -197,15 +221,15 @@ impl Port {
 
     /// Queues `packet` behind all others: its times are known at once. Returns whether its arrival
     /// is the wire's next.
-    #[inline]
-    pub fn accept(&mut self, mut packet: Packet, now: Time) -> Option<Time> {
+    #[inline(always)]
+    pub fn accept(&mut self, packet: &Packet, route: u32, flags: Flags, now: Time) -> Option<Time> {
         let begin = self.free_at.max(now);
         let wait = begin - now;
         self.free_at = begin + self.transmission(packet.size);
-        packet.at = self.free_at + self.delay;
-        packet.waited += wait.as_ps() & self.wait_mask;
+        let at = self.free_at + self.delay;
+        let waited = packet.waited + (wait.as_ps() & self.wait_mask);
+        let packets = self.queued();
         if let Some(record) = &mut self.record {
-            let packets = u64::from(self.ring.tail().wrapping_sub(self.departed));
             let after = self.bytes + u64::from(packet.size);
             record.stood(packets, self.bytes, now);
             record.grew(packets + 1, after, now);
@@ -213,8 +237,10 @@ impl Port {
         }
         self.bytes += u64::from(packet.size);
         let first = self.ring.is_empty();
-        self.ring.push(packet);
-        first.then_some(packet.at)
+        // Field by field into its place: a packet changed on the stack and then copied whole would
+        // wait for its own stores.
+        self.ring.push(Packet { at, waited, route, flags, ..*packet });
+        first.then_some(at)
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.
@@ -227,10 +253,15 @@ impl Port {
     }
 
     /// Takes the packet that reaches the far end at `now`; returns it and when the next one will.
-    #[inline]
+    #[inline(always)]
     pub fn land(&mut self, now: Time) -> (Packet, Option<Time>) {
         if self.departed == self.ring.head() {
-            self.settle(now);
+            if self.plain {
+                self.bytes -= u64::from(self.ring.at(self.departed).size);
+                self.departed = self.departed.wrapping_add(1);
+            } else {
+                self.settle(now);
+            }
         }
         let packet = self.ring.pop().expect("a wire event has its packet");
         (packet, self.ring.front().map(|p| p.at))

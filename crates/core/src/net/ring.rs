@@ -36,7 +36,7 @@ impl Ring {
     }
 
     /// The packet with running number `number`, which must be held.
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, number: u32) -> &Packet {
         let mask = self.slots.len() - 1;
         &self.slots[number as usize & mask]
@@ -48,8 +48,8 @@ impl Ring {
         if self.is_empty() { None } else { Some(self.at(self.head)) }
     }
 
-    /// Adds `packet` at the end.
-    #[inline]
+    /// Adds a packet at the end.
+    #[inline(always)]
     pub fn push(&mut self, packet: Packet) {
         if self.len() as usize == self.slots.len() {
             self.grow(packet);
@@ -60,7 +60,7 @@ impl Ring {
     }
 
     /// Removes the oldest packet.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Packet> {
         if self.is_empty() {
             return None;

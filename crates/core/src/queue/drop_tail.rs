@@ -51,18 +51,31 @@ impl Discipline {
         Discipline { limit: Level::new(settings.limit), gauge }
     }
 
-    /// The packet would exceed the limit.
+    /// The way of measuring.
     #[inline]
-    pub fn is_full(&self, packet: &Packet, backlog: Backlog) -> bool {
-        let standing = self.gauge.read(backlog, packet.size);
+    pub fn gauge(&self) -> Gauge {
+        self.gauge
+    }
+
+    /// What stands, as measured by [`Discipline::gauge`], leaves no room.
+    #[inline]
+    pub fn is_full(&self, standing: (u64, u64)) -> bool {
         if self.gauge.after { self.limit.is_below(standing) } else { self.limit.is_reached(standing) }
     }
 }
 
 impl Admission for Discipline {
+    fn takes_all(&self) -> bool {
+        self.limit == Level::NEVER
+    }
+
     #[inline]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, _now: Time) -> Verdict {
-        if self.is_full(packet, backlog) { Verdict::Drop(DropWhy::Full) } else { Verdict::Pass }
+        if self.is_full(self.gauge.read(backlog, packet.size)) {
+            Verdict::Drop(DropWhy::Full)
+        } else {
+            Verdict::Pass
+        }
     }
 }
 

@@ -16,7 +16,7 @@ crate::choices! {
 }
 
 /// A level in packets or bytes; the other unit is unbounded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
     packets: u64,
     bytes: u64,
@@ -59,7 +59,7 @@ pub struct Gauge {
 
 impl Gauge {
     /// Packets and bytes as measured when a packet of `size` bytes meets `backlog`.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self, backlog: Backlog, size: u16) -> (u64, u64) {
         let (mut packets, mut bytes) = (backlog.packets, backlog.bytes);
         if !self.in_service {

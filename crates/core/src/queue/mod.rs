@@ -62,6 +62,10 @@ pub enum Verdict {
 pub trait Admission {
     /// The fate of `packet`, arriving at `now` when `backlog` stands in the queue.
     fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict;
+    /// It passes every packet whatever the backlog, so that the port need not work it out.
+    fn takes_all(&self) -> bool {
+        false
+    }
     /// What a sampler may record.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
@@ -153,6 +157,9 @@ macro_rules! disciplines {
             #[inline]
             fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
                 match self { $( AnyAdmission::$avariant(d) => d.admit(packet, backlog, now) ),* }
+            }
+            fn takes_all(&self) -> bool {
+                match self { $( AnyAdmission::$avariant(d) => d.takes_all() ),* }
             }
             fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
                 match self { $( AnyAdmission::$avariant(d) => d.observe(put) ),* }

@@ -5,7 +5,7 @@
 //! Options hold the fine points in which simulators and switches differ.
 
 use super::drop_tail::{self, check_limit};
-use super::gauge::{Gauge, Level, Measure};
+use super::gauge::{Level, Measure};
 use super::{Admission, Backlog, DropWhy, Verdict};
 use crate::net::packet::Packet;
 use crate::params::Faults;
@@ -60,7 +60,6 @@ impl Settings {
 pub struct Discipline {
     tail: drop_tail::Discipline,
     mark_at: Level,
-    gauge: Gauge,
     first_exempt: bool,
     drop_not_ect: bool,
     /// The last arrival found the queue above the threshold.
@@ -74,7 +73,6 @@ impl Discipline {
         Discipline {
             tail: drop_tail::Discipline::new(&drop_tail::Settings { limit, count_in_service, measure }),
             mark_at: Level::new(Some(mark_at)),
-            gauge: Gauge { in_service: count_in_service, after: measure == Measure::After },
             first_exempt,
             drop_not_ect: not_ect == NotEct::Drop,
             above: false,
@@ -85,11 +83,12 @@ impl Discipline {
 impl Admission for Discipline {
     #[inline]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, _now: Time) -> Verdict {
-        if self.tail.is_full(packet, backlog) {
+        let standing = self.tail.gauge().read(backlog, packet.size);
+        if self.tail.is_full(standing) {
             return Verdict::Drop(DropWhy::Full);
         }
         let was_above = self.above;
-        self.above = self.mark_at.is_below(self.gauge.read(backlog, packet.size));
+        self.above = self.mark_at.is_below(standing);
         if !self.above || (self.first_exempt && !was_above) {
             Verdict::Pass
         } else if self.drop_not_ect && !packet.ecn_capable() {

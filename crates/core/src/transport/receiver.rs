@@ -235,7 +235,7 @@ impl Receiver {
             extension = net.extensions.put(blocks);
         }
         let ect = self.ecn && config.settings.ect_on_control;
-        net.send(Packet {
+        net.send(&Packet {
             at: Time::ZERO,
             seq,
             stamp: self.echo_stamp,

@@ -434,7 +434,7 @@ impl Sender {
     #[inline]
     fn emit_raw(&mut self, seq: u64, payload: u64, flags: Flags, config: &Config, net: &mut Net) {
         self.counts.packets += 1;
-        net.send(Packet {
+        net.send(&Packet {
             at: Time::ZERO,
             seq,
             stamp: net.now,
