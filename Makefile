@@ -1,0 +1,35 @@
+# make test is the whole suite; CI runs exactly that. tools/uv gets uv where there is none.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+UV = tools/uv run --frozen
+PYTHON = python tests tools experiments
+
+.PHONY: test rust lint stubs pytest fmt generate bench
+
+test: rust lint stubs pytest
+
+rust:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+
+lint:
+	$(UV) ruff check $(PYTHON)
+	$(UV) ruff format --check $(PYTHON)
+
+stubs:
+	$(UV) python -m mypy.stubtest shallows._core
+
+pytest:
+	$(UV) pytest
+
+fmt:
+	cargo fmt --all
+	$(UV) ruff check --fix $(PYTHON)
+	$(UV) ruff format $(PYTHON)
+
+# Files made from the parameters that the Rust sources declare.
+generate:
+	$(UV) python -m shallows.generate
+
+bench:
+	./shallows bench

@@ -1,0 +1,32 @@
+"""Figure 3: delay of short flows over ns and nl at g = 0.095, published beside ours."""
+
+import polars as pl
+from shallows.claims import Measured
+
+from ..common import published
+
+SPECS = {"spec": ("../fig2/spec.toml", {'sweep.grid."transport.cc.g"': [0.095]})}
+REFERENCE = "../fig2/reference.csv"
+OURS, THEIRS, LABEL, DIGITS = "short_us", "queue_wait_short_us", "mean wait of short flows (us)", 1
+
+
+def measure(runs):
+    at = runs.frame(published).sort("short_us")
+    ends = at.filter(pl.col("nl").is_in([0.5, 1.0])).pivot("nl", index="ns", values="short_us")
+    falls = (ends["1.0"] < ends["0.5"]).to_list()
+    return {
+        "least": Measured(
+            (at["ns"][0], at["nl"][0]) == (0.4, 1.0), note=f"ours: ns {at['ns'][0]}, nl {at['nl'][0]}"
+        ),
+        "falls-with-nl": Measured(all(falls), note=f"for {sum(falls)} of {len(falls)} values of ns"),
+    }
+
+
+def draw(runs, reference, ours=OURS, theirs=THEIRS, label=LABEL, digits=DIGITS):
+    from shallows.figures import surface
+
+    at = {
+        "published": reference.filter(pl.col("g") == 0.095).rename({theirs: "value"}),
+        "ours": runs.frame(published).rename({ours: "value"}),
+    }
+    return {"surface": surface.draw(surface.info(at, "nl", "ns", "value", ("nl", "ns", label)), digits)}

@@ -1,0 +1,5 @@
+"""`python -m shallows`: the command line."""
+
+from shallows.cli import main
+
+main()

@@ -1,0 +1,159 @@
+"""What the terminal shows: progress, tables, errors; and the one JSON document of `--json`.
+
+Standard output carries results only; progress and errors go to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shallows.errors import Interrupted, ShallowsError, SpecError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Report(Protocol):
+    """Tells how far the work is: runs done (with shares of runs), and how many of them failed."""
+
+    def __call__(self, done: float, failed: int = 0) -> None:
+        """Tells it."""
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output. A NaN in it is a defect and raises ValueError."""
+    print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def error_console() -> Console:
+    """Standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_error(error: ShallowsError, as_json: bool) -> None:
+    """All faults, or what went wrong, on standard error; with `--json` as a document too."""
+    faults = error.faults if isinstance(error, SpecError) else []
+    if faults:
+        count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
+        print(f"shallows: {count} in the input; nothing was run", file=sys.stderr)
+        for fault in faults:
+            print(f"  {fault}", file=sys.stderr)
+    else:
+        print(f"shallows: {error}", file=sys.stderr)
+    if as_json:
+        about = {"kind": type(error).__name__, "message": str(error)}
+        print_json({"error": about | {"faults": [vars(fault) for fault in faults]}})
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Report]:
+    """A bar with an estimate of the time left, or on no terminal a line every ten per cent.
+
+    Ctrl-C within raises Interrupted.
+    """
+    console = error_console()
+    try:
+        with (
+            _bar(console, what, total) if console.is_terminal else nullcontext(_lines(what, total)) as report
+        ):
+            yield report
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; what had ended is stored") from None
+
+
+@contextmanager
+def _bar(console: Console, what: str, total: int) -> Iterator[Report]:
+    from rich import progress as rich_progress
+
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TaskProgressColumn(),
+        rich_progress.TextColumn("{task.fields[count]}"),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TextColumn("left"),
+        rich_progress.TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with rich_progress.Progress(*columns, console=console, transient=True, speed_estimate_period=600) as bar:
+        task = bar.add_task(what, total=total, count="")
+
+        def report(done: float, failed: int = 0) -> None:
+            count = f"{int(done)}/{total}" if total > 1 else ""
+            bar.update(task, completed=done, count=count + (f", {failed} failed" if failed else ""))
+
+        yield report
+
+
+def _lines(what: str, total: int) -> Report:
+    began, told = time.monotonic(), 0
+
+    def report(done: float, failed: int = 0) -> None:
+        nonlocal told
+        share = done / total if total else 1.0
+        elapsed = time.monotonic() - began
+        if int(10 * share) > told and elapsed > 1:
+            told = int(10 * share)
+            left = elapsed / share - elapsed
+            bad = f", {failed} failed" if failed else ""
+            print(f"{what}: {share:.0%}, about {left:.0f} s left{bad}", file=sys.stderr)
+
+    return report
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on standard output; on no terminal as wide as it is, so that nothing is cut."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for number, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[number], int | float | None) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(show, row))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=400)
+        table.expand = False
+    console.print(table)
+
+
+def print_metrics(title: str, metrics: Mapping[str, Any]) -> None:
+    """A summary, one metric a line, with values readable in their unit."""
+    print_table(
+        title, ("metric", "value"), [(name, readable(name, value)) for name, value in metrics.items()]
+    )
+
+
+def show(value: Any) -> str:
+    """A cell of a table."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+_SCALES = {
+    "_bps": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
+    "_ps": ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")),
+    "_bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")),
+}
+
+
+def readable(name: str, value: Any) -> str:
+    """A value in a unit of its size, by the unit in its name: `goodput_bps` 2.69e9 is `2.69 Gb/s`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return show(value)
+    for suffix, scales in _SCALES.items():
+        if name.endswith(suffix) or f"{suffix}_" in name:
+            scale, unit = next(((s, u) for s, u in scales if abs(value) >= s), scales[-1])
+            return f"{value / scale:.4g} {unit}"
+    return show(value)

@@ -1,0 +1,63 @@
+"""Every error that Shallows raises on purpose, under one root.
+
+The command line turns `SpecError` into exit status 2 and the others into 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Cancelled", "Fault", "Interrupted", "RunError", "ShallowsError", "SpecError", "StoreError"]
+
+
+class ShallowsError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+@dataclass(frozen=True, order=True)
+class Fault:
+    """A rule that the input breaks: where, which rule, the value as written, and what might be meant."""
+
+    path: str
+    rule: str
+    value: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        """One line, as the Rust checker prints it."""
+        text = f"{self.path}: {self.rule}" if self.path else self.rule
+        if self.value:
+            text += f", got {self.value}"
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+def _fault(given: Fault | Mapping[str, Any] | Iterable[str]) -> Fault:
+    if isinstance(given, Fault):
+        return given
+    return Fault(**given) if isinstance(given, Mapping) else Fault(*given)
+
+
+class SpecError(ShallowsError):
+    """The input is wrong. `faults` holds every fault found, not the first only; nothing was run."""
+
+    def __init__(self, faults: Iterable[Fault | Mapping[str, Any] | Iterable[str]]):
+        self.faults: list[Fault] = list(dict.fromkeys(map(_fault, faults)))
+        super().__init__("\n".join(map(str, self.faults)))
+
+
+class RunError(ShallowsError):
+    """A run that was started did not end as it should."""
+
+
+class Cancelled(RunError):
+    """A run was stopped on request."""
+
+
+class Interrupted(ShallowsError):
+    """The user stopped the work (Ctrl-C). What had ended is stored."""
+
+
+class StoreError(ShallowsError):
+    """The store of runs cannot be read or written."""

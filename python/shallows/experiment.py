@@ -1,0 +1,659 @@
+"""The parts of an experiment as classes, for completion and documentation.
+
+Made by `python -m shallows.generate` from the parameters declared in crates/; do not edit.
+"""
+
+# ruff: noqa
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shallows.model import Part, WholeExperiment
+
+
+class NewrenoCc(Part):
+    """NewReno. One segment more a round trip, half the window on congestion (RFC 5681)."""
+
+    kind: Literal["newreno"] = "newreno"
+
+    ecn_beta: float = 0.5
+    """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 3168 s.6.1.2: as a loss; RFC 8511 s.3.1 suggests 0.8."""
+
+
+class DctcpCc(Part):
+    """DCTCP. The window shrinks in proportion to the share of marked bytes (RFC 8257)."""
+
+    kind: Literal["dctcp"] = "dctcp"
+
+    g: float = 0.0625
+    """Weight of a new window's share of marks in alpha. Range (0, 1]. Default: RFC 8257 s.4.2: 1/16."""
+
+    initial_alpha: float = 1.0
+    """First alpha. Range [0, 1]. Default: RFC 8257 s.4.2; ns-2 inputs use 0."""
+
+    reduction: float = 0.5
+    """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)."""
+
+
+class XdctcpCc(Part):
+    """xDCTCP. DCTCP whose reduction differs for short and for long flows."""
+
+    kind: Literal["xdctcp"] = "xdctcp"
+
+    g: float = 0.095
+    """Weight of a new window's share of marks in alpha. Range (0, 1]. Default: xDCTCP report, optimum."""
+
+    ns: float = 0.4
+    """Share of alpha by which a marked window of a short flow shrinks. Range [0, 1]. Default: xDCTCP report, optimum."""
+
+    nl: float = 1.0
+    """Share of alpha by which a marked window of a long flow shrinks. Range [0, 1]. Default: xDCTCP report, optimum."""
+
+    initial_alpha: float = 1.0
+    """First alpha. Range [0, 1]. Default: RFC 8257 s.4.2; ns-2 inputs use 0."""
+
+    class_by: Literal["declared", "size", "sent"] = 'declared'
+    """How a flow's class is known. Default: xDCTCP report: senders are labelled."""
+
+    long_classes: str | list[str] = 'long'
+    """Declared classes that are long; all others are short. Default: xDCTCP report: senders 5 to 7."""
+
+    long_from: str = '1MB'
+    """Bytes, announced or sent, from which a flow is long. Range [1B, ]. Default: above the report's 500 KB messages."""
+
+
+class FixedSizes(Part):
+    """Every flow of one size."""
+
+    kind: Literal["fixed"] = "fixed"
+
+    bytes: str = Field(...)
+    """Bytes of each flow. Range [1B, ]. Default: the user's application."""
+
+
+class UniformSizes(Part):
+    """Sizes between two bounds, all equally likely."""
+
+    kind: Literal["uniform"] = "uniform"
+
+    min: str = Field(...)
+    """Smallest flow. Range [1B, ]. Default: the user's application."""
+
+    max: str = Field(...)
+    """Largest flow. Range [1B, ]. Default: the user's application."""
+
+
+class ParetoSizes(Part):
+    """Pareto sizes between two bounds: many small flows and few very large ones."""
+
+    kind: Literal["pareto"] = "pareto"
+
+    shape: float = 1.2
+    """Shape a: the share of flows larger than x falls as x to the power of -a. Range (0, 10]. Default: between the 1.05 and 1.5 fitted to file sizes (Crovella and Bestavros 1997)."""
+
+    min: str = Field(...)
+    """Smallest flow. Range [1B, ]. Default: the user's application."""
+
+    max: str = Field(...)
+    """Largest flow, where the distribution is cut. Range [1B, ]. Default: the user's application."""
+
+
+class EmpiricalSizes(Part):
+    """Sizes from a measured distribution function, straight between its points."""
+
+    kind: Literal["empirical"] = "empirical"
+
+    name: str = ''
+    """Name of the distribution, as in `data/flow_sizes`. Default: recorded with the result."""
+
+    points: list[list[float]] = Field(...)
+    """Points [bytes, percent of flows not larger], rising; filled in from the named file. Default: data/flow_sizes names its sources."""
+
+
+class StarTopology(Part):
+    """One switch with senders `s0`, `s1` .. and receivers `r0`, `r1` .. on links of their own. The switch is called `switch`; a receiver's bottleneck is the port `switch->r0`."""
+
+    kind: Literal["star"] = "star"
+
+    senders: int = 8
+    """Number of hosts `s0`, `s1` ... Range [1, 100000]. Default: enough flows to share a port, few enough to watch."""
+
+    receivers: int = 1
+    """Number of hosts `r0`, `r1` ... Range [1, 100000]. Default: one bottleneck."""
+
+    rate: str = '10Gbps'
+    """Rate of the receivers' links, and of the senders' unless `sender_rate` says otherwise. Default: the faster testbed of Alizadeh 2010."""
+
+    sender_rate: str = 'none'
+    """Rate of the senders' links; `"none"` is `rate`. Default: hosts of one kind."""
+
+    delay: str = '25us'
+    """One-way delay of the receivers' links, and of the senders' unless `sender_delay` says otherwise. A round trip crosses four links. Default: a base round trip of 100us, as inside a data centre."""
+
+    sender_delay: str = 'none'
+    """One-way delay of the senders' links; `"none"` is `delay`. Default: hosts of one kind."""
+
+
+class DumbbellTopology(Part):
+    """Two switches joined by one link, with hosts `l0`, `l1` .. and `r0`, `r1` .. on either side. The switches are called `left` and `right`; the bottleneck is the port `left->right`."""
+
+    kind: Literal["dumbbell"] = "dumbbell"
+
+    left: int = 8
+    """Number of hosts `l0`, `l1` .. on the left. Range [1, 100000]. Default: as many as a star has senders."""
+
+    right: int = 8
+    """Number of hosts `r0`, `r1` .. on the right. Range [1, 100000]. Default: a receiver a sender."""
+
+    rate: str = '10Gbps'
+    """Rate of the link between the switches. Default: the faster testbed of Alizadeh 2010."""
+
+    delay: str = '10us'
+    """One-way delay of the link between the switches. A round trip crosses it twice, and four hosts' links. Default: with `access_delay`, a base round trip of 100us, as inside a data centre."""
+
+    access_rate: str = 'none'
+    """Rate of the hosts' links; `"none"` is `rate`. Default: a host alone can fill the bottleneck."""
+
+    access_delay: str = '20us'
+    """One-way delay of the hosts' links. Default: with `delay`, a base round trip of 100us, as inside a data centre."""
+
+
+class ParkingLotTopology(Part):
+    """A chain of switches `sw0`, `sw1` .. with a long path `s` to `r` and a crossing path each hop. The crossing path of hop i goes from host `ai` to `bi`, counted from 1; its bottleneck is the port into switch `swi`, such as `sw0->sw1`."""
+
+    kind: Literal["parking-lot"] = "parking-lot"
+
+    hops: int = 3
+    """Number of links between switches. Range [1, 10000]. Default: the least with a first, an inner and a last hop."""
+
+    rate: str = '10Gbps'
+    """Rate of the links between switches. Default: the faster testbed of Alizadeh 2010."""
+
+    delay: str = '10us'
+    """One-way delay of the links between switches. Default: with `access_delay`, a round trip of 100us for a crossing path."""
+
+    access_rate: str = 'none'
+    """Rate of the hosts' links; `"none"` is `rate`. Default: a host alone can fill its bottleneck."""
+
+    access_delay: str = '20us'
+    """One-way delay of the hosts' links. Default: with `delay`, a round trip of 100us for a crossing path."""
+
+
+class TreeTopology(Part):
+    """A tree of switches with hosts `h0`, `h1` .. at the leaves and `r0`, `r1` .. at the root. The root is switch `sw0`; the others count on from it, level by level."""
+
+    kind: Literal["tree"] = "tree"
+
+    levels: int = 2
+    """Levels of switches; 1 is the root alone, which then is the leaf. Range [1, 16]. Default: a root and top-of-rack switches."""
+
+    fanout: int = 3
+    """Switches below each switch that is not a leaf. Range [1, 1000]. Default: three racks."""
+
+    hosts_per_leaf: int = 3
+    """Hosts `h0`, `h1` .. at each leaf. Range [1, 100000]. Default: nine senders in three racks."""
+
+    root_hosts: int = 1
+    """Hosts `r0`, `r1` .. at the root. Range [0, 100000]. Default: one receiver for all."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links, those at the root too. Default: the faster testbed of Alizadeh 2010."""
+
+    uplink_rate: str = 'none'
+    """Rate of the links between switches; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '15us'
+    """One-way delay of every link. Default: a base round trip of 90us from leaf to root host, as inside a data centre."""
+
+
+class GraphTopology(Part):
+    """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links; among several, each flow keeps to one."""
+
+    kind: Literal["graph"] = "graph"
+
+    hosts: str | list[str] = Field(...)
+    """Names of the hosts; `"h0..h7"` stands for eight. Default: the user's network."""
+
+    switches: str | list[str] = []
+    """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""
+
+    links: list[dict[str, Any]] = Field(...)
+    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true }`. Default: the user's network."""
+
+
+class DropTailQueue(Part):
+    """Drop-tail. A packet that finds the queue full is dropped."""
+
+    kind: Literal["drop-tail"] = "drop-tail"
+
+    limit: str = 'none'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: the user's switch; hosts queue without limit."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held. Default: a switch's buffer holds a packet until its last bit has left."""
+
+    measure: Literal["before", "after"] = 'after'
+    """Whether the arriving packet counts when held against the limit. Default: a packet that does not fit is dropped; ns-2 measures before."""
+
+
+class ThresholdQueue(Part):
+    """Threshold ECN marking. A packet that finds more than the threshold in the queue is marked; one that finds it full is dropped."""
+
+    kind: Literal["threshold"] = "threshold"
+
+    limit: str = '250pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: xDCTCP report: B = 250."""
+
+    mark_at: str = '65pkt'
+    """Marking threshold K, in bytes or packets: a queue above it is marked. Default: Alizadeh 2010 s.4: K = 65 packets at 10 Gb/s."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as queued. Default: a switch's buffer holds a packet until its last bit has left."""
+
+    measure: Literal["before", "after"] = 'before'
+    """Whether the arriving packet counts. Default: Alizadeh 2010 s.3.1: the occupancy found upon arrival."""
+
+    first_exempt: bool = False
+    """Whether the first packet that finds the queue above the threshold, after it was below, goes unmarked. Default: the ns-2 RED queue of the xDCTCP and DCTCP inputs: true."""
+
+    not_ect: Literal["pass", "drop"] = 'pass'
+    """What happens above the threshold to packets that are not ECN-capable. Default: Alizadeh 2010 marks only; Linux RED drops."""
+
+
+class Port(Part):
+    """Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones."""
+
+    rate: str = 'none'
+    """Rate, or "none" to keep the topology's. Default: the topology's."""
+
+    delay: str = 'none'
+    """One-way delay, or "none" to keep the topology's. Default: the topology's."""
+
+    loss: float = 0.0
+    """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
+
+    duplicate: float = 0.0
+    """Probability that a packet is delivered twice. Range [0, 1]. Default: a wire without faults."""
+
+    reorder: float = 0.0
+    """Probability that a packet is held back, and so may be overtaken. Range [0, 1]. Default: a wire without faults."""
+
+    reorder_delay: str = '0s'
+    """Longest time for which such a packet is held back. Default: none."""
+
+    queue: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
+    """Another discipline."""
+
+
+class Transport(Part):
+    """TCP."""
+
+    profile: Literal["datacentre", "rfc", "linux", "ns2"] | None = None
+    """Sets all settings at once."""
+
+    opening: Literal["handshake", "established"] = 'handshake'
+    """How a connection begins. Default: RFC 9293 s.3.5."""
+
+    mss: str = '1460B'
+    """Most payload of a segment. Range [1B, 65000B]. Default: Ethernet's 1500 less 40 bytes of headers."""
+
+    header: str = '40B'
+    """Headers of each packet as counted on the wire, options excluded. Range [1B, 500B]. Default: IPv4 and TCP without options."""
+
+    timestamps: bool = False
+    """Whether packets carry the timestamp option (12 bytes more). Default: RFC 7323; the simulator always knows the times."""
+
+    initial_window: str = '10pkt'
+    """First congestion window. Range [1pkt, ]. Default: RFC 6928."""
+
+    initial_ssthresh: str = 'none'
+    """First slow-start threshold, or "none". Range [1pkt, ]. Default: RFC 5681 s.3.1: arbitrarily high."""
+
+    receive_window: str = 'none'
+    """Receive window, or "none". Range [1pkt, ]. Default: data centres tune it out of the way."""
+
+    cwnd_max: str = 'none'
+    """Most congestion window, or "none". Range [1pkt, ]. Default: none in any RFC."""
+
+    cwnd_floor: str = '1pkt'
+    """Least congestion window after an ECN reduction. Range [1pkt, ]. Default: RFC 8257 s.3.3; Linux and RFC 3168 keep 2."""
+
+    ssthresh_floor: str = '2pkt'
+    """Least slow-start threshold. Range [1pkt, ]. Default: RFC 5681 eq. (4)."""
+
+    growth: Literal["bytes", "acks"] = 'bytes'
+    """What lets the window grow. Default: RFC 3465."""
+
+    slow_start_limit: float = 2.0
+    """Most segments that one acknowledgement adds in slow start. Range [1, ]. Default: RFC 3465 s.2.3: L = 2."""
+
+    validate_cwnd: bool = True
+    """Whether only a window that limits the sender may grow. Default: RFC 7661 s.4.3; RFC 5681 is silent."""
+
+    idle_restart: bool = True
+    """Whether an idle sender starts again from the restart window. Default: RFC 5681 s.4.1."""
+
+    sack: bool = True
+    """Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675). Default: RFC 2018."""
+
+    pipe: Literal["rfc6675", "sack1"] = 'rfc6675'
+    """How recovery by SACK counts what is in flight. Default: RFC 6675 s.4."""
+
+    dup_acks: int = 3
+    """Duplicate acknowledgements that tell of a loss. Range [1, ]. Default: RFC 5681 s.3.2."""
+
+    limited_transmit: bool = True
+    """Whether the first duplicate acknowledgements each let a new segment out. Default: RFC 3042."""
+
+    prr: bool = False
+    """Whether recovery sends by proportional rate reduction. Default: RFC 6937; Linux's default."""
+
+    prr_on_ecn: bool = False
+    """Whether ECN reductions too are spread over a round trip by it. Default: Linux, state CWR."""
+
+    initial_rto: str = '1s'
+    """First retransmission timeout, before any RTT is known. Range (0s, ]. Default: RFC 6298 s.2.1."""
+
+    min_rto: str = '10ms'
+    """Least retransmission timeout. Range (0s, ]. Default: Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s."""
+
+    max_rto: str = '60s'
+    """Most retransmission timeout. Range (0s, ]. Default: RFC 6298 s.2.5."""
+
+    rto_backoff: int = 2
+    """Factor of the timeout for each one in a row. Range [1, 16]. Default: RFC 6298 s.5.5."""
+
+    max_timeouts: int = 15
+    """Timeouts in a row after which the connection is given up. Range [1, 60]. Default: RFC 9293 s.3.8.3: at least 100 s; Linux tcp_retries2."""
+
+    clock_grain: str = '0s'
+    """Grain G of the sender's clock: RTT samples are rounded to it, timeouts allow for it. Default: exact; RFC 6298 s.4 wants 100 ms or less."""
+
+    rtt_by: Literal["timestamps", "karn"] = 'timestamps'
+    """How the round-trip time is measured. Default: RFC 7323 s.4."""
+
+    ack_every: int = 1
+    """Segments that one acknowledgement covers at most. Range [1, 255]. Default: each segment; RFC 5681 s.4.2: two."""
+
+    ack_delay: str = '1ms'
+    """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
+
+    quick_acks: int = 0
+    """Segments at the start that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
+
+    nagle: bool = False
+    """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
+
+    ecn: Literal["auto", "on", "off"] = 'auto'
+    """Whether data packets are ECN-capable. Default: DCTCP needs it, NewReno works without."""
+
+    echo: Literal["auto", "until-cwr", "per-packet", "never"] = 'auto'
+    """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 3168 else."""
+
+    ect_on_control: bool = False
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP: yes."""
+
+    ece_growth: Literal["each", "first", "round"] = 'each'
+    """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
+
+    cc: NewrenoCc | DctcpCc | XdctcpCc | Literal["newreno", "dctcp", "xdctcp"] | None = None
+    """Congestion control."""
+
+
+class BulkLoad(Part):
+    """Bulk. Connections that send a fixed amount, or without end."""
+
+    kind: Literal["bulk"] = "bulk"
+
+    from_: str | list[str] = Field(..., alias='from')
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. Default: incast and many-to-one are the usual cases."""
+
+    flows: int = 1
+    """Connections for each pair. Range [1, 100000]. Default: one connection."""
+
+    bytes: str = 'none'
+    """Bytes of each connection, or "none" for no end. Range [1B, ]. Default: a long flow."""
+
+    start: str = '0s'
+    """When the first connection starts. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further connection starts. Default: together."""
+
+    jitter: str = '0s'
+    """Each start is moved by a random time below this. Default: none; random phases want one."""
+
+    primer: str = '0B'
+    """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class MessagesLoad(Part):
+    """Messages. Each sender writes a message of one size at equal intervals."""
+
+    kind: Literal["messages"] = "messages"
+
+    from_: str | list[str] = Field(..., alias='from')
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = Field(...)
+    """Receiving hosts. Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. Default: many-to-one is the usual case."""
+
+    bytes: str = Field(...)
+    """Bytes of each message. Range [1B, ]. Default: the user's application."""
+
+    interval: str = Field(...)
+    """Time from one message to the next. Range (0s, ]. Default: the user's application."""
+
+    start: str = '0s'
+    """When the first sender writes its first message. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further sender starts. Default: together."""
+
+    phase: Literal["aligned", "random"] = 'aligned'
+    """When within its interval a sender writes. Default: random phases for statistics over seeds."""
+
+    count: int | Literal["none"] = 'none'
+    """Messages of each sender, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    connection: Literal["persistent", "fresh"] = 'persistent'
+    """What carries the messages. Default: RPC libraries keep connections."""
+
+    primer: str = '0B'
+    """Bytes sent at time 0, before the first message, on a persistent connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class PoissonLoad(Part):
+    """Poisson. Flows of random size arrive at random times between random hosts."""
+
+    kind: Literal["poisson"] = "poisson"
+
+    from_: str | list[str] = Field(..., alias='from')
+    """Sending hosts; each flow's is drawn from them. Default: the user's network."""
+
+    to: str | list[str] = Field(...)
+    """Receiving hosts; each flow's is drawn from them. Default: the user's network."""
+
+    load: float | Literal["none"] = 'none'
+    """Offered load: payload over the rate of the receiving hosts' links together, or "none". Range (0, 10]. Default: either this or `every`."""
+
+    every: str = 'none'
+    """Mean time from one arrival to the next, or "none". Range (0s, ]. Default: either this or `load`."""
+
+    start: str = '0s'
+    """When arrivals begin. Default: at once."""
+
+    stop: str = 'none'
+    """When arrivals end, or "none". Default: as long as the run lasts."""
+
+    sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
+    """Distribution of sizes."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class IncastLoad(Part):
+    """Incast. Rounds of a request to each worker, a response from each, and a barrier."""
+
+    kind: Literal["incast"] = "incast"
+
+    to: str | list[str] = Field(...)
+    """The host that asks. Default: the user's network."""
+
+    from_: str | list[str] = Field(..., alias='from')
+    """The workers' hosts. Default: the user's network."""
+
+    workers: int | Literal["none"] = 'none'
+    """Workers; beyond the number of hosts, several share one. Range [1, 100000]. Default: one a host."""
+
+    request: str = '100B'
+    """Bytes of a request. Range [1B, ]. Default: a short query."""
+
+    response: str = 'none'
+    """Bytes of each response, or "none" where `total` is given. Range [1B, ]. Default: either this or `total`."""
+
+    total: str = 'none'
+    """Bytes of all responses of a round together, or "none" where `response` is given. Range [1B, ]. Default: Alizadeh 2010 s.4.2.1: 1 MB."""
+
+    rounds: int | Literal["none"] = 'none'
+    """Rounds, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    start: str = '0s'
+    """When the first round starts. Default: at once."""
+
+    gap: str = '0s'
+    """Time from the barrier to the next round. Default: at once."""
+
+    jitter: str = '0s'
+    """Each request is sent at a random time below this after the round's start. Default: none; Alizadeh 2010 s.2.3.2 reports 10 ms in practice."""
+
+    connection: Literal["persistent", "fresh"] = 'persistent'
+    """What carries requests and responses. Default: as in Alizadeh 2010."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class TableLoad(Part):
+    """Table. Flows as listed in the experiment or in a CSV file, each with its ends, size and start."""
+
+    kind: Literal["table"] = "table"
+
+    name: str = ''
+    """Name of the file that the flows came from. Default: recorded with the result."""
+
+    flows: list[dict[str, Any]] = Field(...)
+    """The flows; filled in from the named file. Default: the user's trace."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class Probe(Part):
+    """What is recorded. No choice here changes what happens in the network."""
+
+    queues: bool = True
+    """Time-weighted queue lengths and waiting times of every switch port. Default: the queue is what this laboratory is about."""
+
+    nic_queues: bool = False
+    """The same for the hosts' own ports. Default: hosts queue without limit; rarely of interest."""
+
+    at_dequeue: bool = False
+    """Queue length left behind by each departure. Default: the measure of document 003's figures."""
+
+    waits: bool = True
+    """Waiting times and one-way delays of data packets by class. Default: the delay that short flows suffer."""
+
+    queue_trace: str = 'off'
+    """Queue length over time: "off", "change" or an interval. Default: rows cost memory: ask for what is drawn."""
+
+    port_trace: str = 'off'
+    """Packets, bytes, marks and drops of each class at each traced port: "off" or an interval. Default: rows cost memory: ask for what is drawn."""
+
+    ports: str | list[str] = 'switch*->*'
+    """Ports that the two traces above cover. Default: switch ports, where the queues are."""
+
+    flow_trace: str = 'off'
+    """Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval. Default: rows cost memory: ask for what is drawn."""
+
+    classes: str | list[str] = '*'
+    """Classes whose flows `flow_trace` covers. Default: all."""
+
+    trace_rows: int = 20000000
+    """Most rows that one trace may hold; a run that needs more ends with an error. Range [1, ]. Default: about 1 GB: memory stays bounded."""
+
+
+class Experiment(WholeExperiment):
+    """What one run does."""
+
+    title: str = ''
+    """What it shows, in a line. Default: none."""
+
+    duration: str = Field(...)
+    """Simulated time. Range (0s, 100000s]. Default: the user's experiment."""
+
+    warmup: str = '0s'
+    """Time after which statistics begin. Default: from the start."""
+
+    seed: int = 1
+    """Seed of all random numbers. Default: any."""
+
+    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | GraphTopology | Literal["star", "dumbbell", "parking-lot", "tree", "graph"] | None = None
+    """The network."""
+
+    queue: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
+    """Discipline of switch ports."""
+
+    nic: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
+    """Discipline of host ports; by default drop-tail without limit."""
+
+    port: dict[str, Port] | None = None
+    """Overrides of ports by name or pattern; later ones stand over earlier ones."""
+
+    transport: Transport | None = None
+    """TCP and its congestion control."""
+
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad] | None = None
+    """The loads, by name."""
+
+    probe: Probe | None = None
+    """What is recorded."""
+
+    seeds: int | list[int] | None = None
+    """So many seeds from 1 on, or these."""
+
+    sweep: dict[str, Any] | None = None
+    """`grid`, `zip` and `points`: settings by dotted path."""

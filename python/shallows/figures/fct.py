@@ -1,0 +1,69 @@
+"""Message completion times: distribution, and slowdown by size bin; one colour a run."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shallows.figures import style
+from shallows.metrics import SIZE_EDGES_BYTES, Tables, by_size
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Fct(NamedTuple):
+    """Per label: completion times in us, ascending; slowdown at `quantile` per size bin (NaN: none)."""
+
+    times_us: dict[str, np.ndarray]
+    bins: list[str]
+    slowdown: dict[str, list[float]]
+    quantile: str
+
+
+def info(
+    runs: Mapping[str, Tables],
+    classes: Sequence[str] | None = None,
+    quantile: str = "p99",
+    edges_bytes: Sequence[int] = SIZE_EDGES_BYTES,
+) -> Fct:
+    """Messages of `classes` (default: all) that ended; `quantile` is p50, p95 or p99."""
+    times, tails = {}, {}
+    for label, tables in runs.items():
+        messages = tables["messages"].filter(pl.col("fct_ps").is_not_null())
+        if classes is not None:
+            messages = messages.filter(pl.col("class").is_in(list(classes)))
+        times[label] = np.sort(messages["fct_ps"].to_numpy() / 1e6)
+        rows = by_size(messages.with_columns(pl.lit("all").alias("class")), edges_bytes)
+        tails[label] = {
+            (row["low_bytes"], row["high_bytes"]): row[f"slowdown_{quantile}"] for row in rows.to_dicts()
+        }
+    bins = sorted({key for row in tails.values() for key in row})
+    slowdown = {label: [row.get(key, np.nan) for key in bins] for label, row in tails.items()}
+    return Fct(times, [_bin_name(*key) for key in bins], slowdown, quantile)
+
+
+def _bin_name(low: int, high: int | None) -> str:
+    return f"> {_size(low)}" if high is None else f"≤ {_size(high)}"
+
+
+def _size(size: int) -> str:
+    for unit, name in ((10**6, "MB"), (10**3, "KB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"
+
+
+@style.styled
+def draw(info: Fct) -> "Figure":
+    """Left the distribution of completion times, right the slowdown by size."""
+    figure, (left, right) = style.canvas(columns=2, width_inch=style.PAGE_INCH)
+    for k, (label, times) in enumerate(info.times_us.items()):
+        share = np.arange(1, len(times) + 1) / max(len(times), 1)
+        left.plot(times, share, drawstyle="steps-post", color=style.colour(k), label=label)
+        right.plot(info.bins, info.slowdown[label], "o-", color=style.colour(k), label=label)
+    left.set(xlabel="completion time (us)", ylabel="share of messages", ylim=(0, 1.02), xscale="log")
+    right.set(xlabel="message size", ylabel=f"slowdown, {info.quantile}", ylim=(0, None))
+    style.legend(left, loc="lower right")
+    return figure

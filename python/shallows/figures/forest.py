@@ -1,0 +1,53 @@
+"""Values with their confidence intervals, one row each: paired differences, or bars of a comparison."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from shallows.figures import style
+from shallows.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Forest(NamedTuple):
+    """Rows from the top, per series; `reference` is the line of no difference, or None."""
+
+    rows: list[str]
+    series: dict[str, list[Estimate | None]]
+    label: str
+    reference: float | None
+
+
+def info(
+    series: Mapping[str, Mapping[str, Estimate | None]], label: str, reference: float | None = 0.0
+) -> Forest:
+    """`series[name][row]`; rows in order of first appearance; `label` of the axis, unit included."""
+    rows: list[str] = list(dict.fromkeys(row for values in series.values() for row in values))
+    columns = {name: [values.get(row) for row in rows] for name, values in series.items()}
+    return Forest(rows, columns, label, reference)
+
+
+@style.styled
+def draw(info: Forest, published: Sequence[float | None] | None = None) -> "Figure":
+    """Points with whiskers; published values, one a row, as grey crosses."""
+    count = max(len(info.series), 1)
+    height = 0.7 + 0.16 * len(info.rows) * max(count, 1.3)
+    figure, (ax,) = style.canvas(height_inch=height, width_inch=style.PAGE_INCH * 0.7)
+    if info.reference is not None:
+        ax.axvline(info.reference, color=style.INK, linewidth=0.6)
+    for k, (name, estimates) in enumerate(info.series.items()):
+        shift = (k - (count - 1) / 2) * 0.7 / count
+        rows = [(i + shift, e) for i, e in enumerate(estimates) if e is not None]
+        ax.plot([e.value for _, e in rows], [at for at, _ in rows], "o", color=style.colour(k), label=name)
+        for at, e in rows:
+            if e.ci is not None:
+                ax.plot(e.ci, [at, at], color=style.colour(k), linewidth=1.2)
+    if published is not None:
+        crosses = [(x, i) for i, x in enumerate(published) if x is not None]
+        ax.plot(*zip(*crosses, strict=True), "x", color=style.PUBLISHED, label="published")
+    ax.set_yticks(range(len(info.rows)), info.rows)
+    ax.set(xlabel=info.label, ylim=(len(info.rows) - 0.5, -0.5))
+    ax.grid(False, axis="y")
+    style.legend(ax, loc="best")
+    return figure

@@ -1,0 +1,118 @@
+"""One quiet style for every figure: readable at column width, safe for colour-blind readers.
+
+Colours are those of Okabe and Ito (2008); surfaces use cividis (Nunez et al., 2018). Saved bytes are
+the same on every call: no dates, no random ids. matplotlib is imported on the first draw only.
+"""
+
+import functools
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+COLUMN_INCH, PAGE_INCH = 3.5, 7.2
+"""Widths of one column and of the page of a two-column paper."""
+
+INK, QUIET, PUBLISHED = "#222222", "#8a8a8a", "#8a8a8a"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#000000")
+SURFACE = "cividis"
+
+_RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.4,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "shallows",
+    "svg.fonttype": "path",
+    "path.simplify": True,
+}
+_NO_DATES = {
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".png": {"Software": None},
+}
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: draws in this style without changing anyone else's settings."""
+
+    @functools.wraps(draw)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        import matplotlib
+
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            for name, value in _RC.items():
+                matplotlib.rcParams[name] = value
+            return draw(*args, **kwargs)
+
+    return inside
+
+
+def canvas(
+    columns: int = 1,
+    rows: int = 1,
+    width_inch: float = COLUMN_INCH,
+    height_inch: float = 2.2,
+    **subplots: Any,
+) -> "tuple[Figure, list[Axes]]":
+    """A figure and its axes in reading order. Belongs to no window and no global state."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width_inch, height_inch), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **subplots)
+    return figure, [ax for row in axes for ax in row]
+
+
+def colour(index: int) -> str:
+    """The index-th colour; after the last the first again."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def legend(ax: "Axes", **where: Any) -> None:
+    """A legend, where there is more than one thing to tell apart."""
+    if len(ax.get_legend_handles_labels()[1]) > 1:
+        ax.legend(**where)
+
+
+@styled
+def image(figure: "Figure", suffix: str = ".svg") -> bytes:
+    """The figure as .svg, .pdf or .png; equal figures give equal bytes."""
+    if suffix not in _NO_DATES:
+        raise ValueError(f'a figure is saved as {", ".join(_NO_DATES)}, got "{suffix}"')
+    buffer = io.BytesIO()
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once, else each save moves it by a rounding
+    figure.savefig(buffer, format=suffix[1:], metadata=_NO_DATES[suffix], dpi=200)
+    return buffer.getvalue()
+
+
+def save(figure: "Figure", path: Path) -> Path:
+    """Writes the figure to `path`, in the format of its suffix."""
+    path.write_bytes(image(figure, path.suffix))
+    return path

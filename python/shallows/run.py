@@ -1,0 +1,171 @@
+"""One run: found in the store, or simulated and stored."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shallows.errors import Cancelled, Fault, SpecError
+from shallows.points import one_run
+from shallows.spec import Document, load
+from shallows.store import Store, StoredRun, run_hash
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shallows._core import Simulation
+
+BACKENDS = ("simulator",)
+
+_NULLS = {"u64?": 2**64 - 1, "u32?": 2**32 - 1}
+
+__all__ = ["BACKENDS", "Running", "identify", "simulate", "simulate_point", "to_frame"]
+
+
+def simulate(
+    experiment: str | Path | Mapping[str, Any] | Any,
+    *,
+    settings: Iterable[str] = (),
+    store: Store | str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> StoredRun:
+    """Runs one experiment, or finds it in the store, and returns the stored run.
+
+    `progress` is called a few times a second with the share done, 0 to 1. Ctrl-C stops the run and stores
+    nothing. Raises SpecError (all faults), RunError, StoreError.
+    """
+    point = one_run(load(experiment, settings))
+    store = store if isinstance(store, Store) else Store(store)
+    store.prepare()
+    running = Running()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(simulate_point, point.experiment, store, running=running)
+        try:
+            while True:
+                try:
+                    return future.result(timeout=0.1)
+                except NotYet:
+                    if future.done():
+                        raise
+                    if progress:
+                        progress(running.progress())
+        except BaseException:
+            running.cancel()
+            raise
+
+
+class Running:
+    """A handle on simulations in other threads: their progress, and a way to stop them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._simulations: set[Simulation] = set()
+        self._cancelled = False
+
+    def add(self, simulation: Simulation) -> None:
+        """Watches a simulation that is about to run. Raises Cancelled if all are to stop."""
+        with self._lock:
+            if self._cancelled:
+                raise Cancelled("stopped on request")
+            self._simulations.add(simulation)
+
+    def remove(self, simulation: Simulation) -> None:
+        """Forgets a simulation that has ended."""
+        with self._lock:
+            self._simulations.discard(simulation)
+
+    def cancel(self) -> None:
+        """Stops all that run, and all that would start."""
+        with self._lock:
+            self._cancelled = True
+            for simulation in self._simulations:
+                simulation.cancel()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._cancelled
+
+    def progress(self) -> float:
+        """Sum of the shares done of the simulations that run now."""
+        with self._lock:
+            return sum(simulation.progress() for simulation in self._simulations)
+
+
+def identify(experiment: Document, backend: str = "simulator") -> dict[str, Any]:
+    """What a manifest says of a run before it has run: experiment, hash, seed, version, sources, backend."""
+    if backend not in BACKENDS:
+        raise SpecError([Fault("--backend", f"must be one of {', '.join(BACKENDS)}", backend)])
+    version, source_hash = _versions()
+    name = run_hash(experiment, backend, version, source_hash)
+    about = {"experiment": experiment, "hash": name, "seed": experiment["seed"]}
+    return about | {"version": version, "source_hash": source_hash, "backend": backend}
+
+
+@cache
+def _versions() -> tuple[str, str]:
+    from importlib.metadata import version
+
+    from shallows import _core
+
+    return version("shallows"), _core.source_hash()
+
+
+def simulate_point(
+    experiment: Document, store: Store, *, backend: str = "simulator", running: Running | None = None
+) -> StoredRun:
+    """The stored run of a resolved experiment, simulated in this thread if it is not there yet.
+
+    Raises RunError (Cancelled if stopped through `running`), StoreError.
+    """
+    about = identify(experiment, backend)
+    return store.find(about["hash"]) or _run(about, store, running or Running())
+
+
+def _run(about: dict[str, Any], store: Store, running: Running) -> StoredRun:
+    from shallows import _core
+
+    simulation = _core.Simulation(json.dumps(about["experiment"]))
+    running.add(simulation)
+    wall, cpu = time.perf_counter(), time.thread_time()
+    try:
+        simulation.run()
+    except Exception as error:
+        if running.cancelled:
+            raise Cancelled("stopped on request") from error
+        raise
+    finally:
+        running.remove(simulation)
+    clocks = {"cpu_s": time.thread_time() - cpu, "wall_s": time.perf_counter() - wall}
+    finished = {"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    manifest = about | json.loads(simulation.manifest()) | clocks | finished
+    return store.save(manifest, {name: to_frame(columns) for name, columns in simulation.tables().items()})
+
+
+def to_frame(columns: Sequence[tuple[str, str, Any]]) -> pl.DataFrame:
+    """A table from the core's columns; a dtype that ends in `?` has nulls (the largest integer, NaN)."""
+    import numpy as np
+    import polars as pl
+
+    series = []
+    for name, dtype, data in columns:
+        kind = dtype.removesuffix("?")
+        if isinstance(data, tuple):
+            words, codes = pl.Series(data[0], dtype=pl.String), np.frombuffer(data[1], dtype="<u4")
+            series.append(words.gather(codes).alias(name))
+            continue
+        values = pl.Series(name, np.frombuffer(data, dtype=f"<{kind[0]}{int(kind[1:]) // 8}"))
+        if dtype in _NULLS:
+            values = values.set(values == _NULLS[dtype], None)
+        elif dtype == "f64?":
+            values = values.fill_nan(None)
+        series.append(values)
+    return pl.DataFrame(series)

@@ -1,0 +1,53 @@
+"""What the tests of set-up, sweeps, store and command line share."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+SMALL = {
+    "title": "small",
+    "duration": "2ms",
+    "topology": {"kind": "star", "senders": 2, "rate": "1Gbps", "delay": "10us"},
+    "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"},
+    "transport": {"cc": "dctcp"},
+    "traffic": {"long": {"kind": "bulk", "from": "s*", "to": "r0"}},
+}
+"""A complete experiment that takes milliseconds."""
+
+
+@pytest.fixture
+def small() -> dict:
+    return json.loads(json.dumps(SMALL))
+
+
+@pytest.fixture
+def small_file(tmp_path) -> Path:
+    return write_toml(tmp_path / "small.toml", SMALL)
+
+
+def write_toml(path: Path, document: dict) -> Path:
+    """A document as a TOML file; JSON's values are TOML's, but for tables."""
+
+    def value(v: object) -> str:
+        if isinstance(v, dict):
+            return "{ " + ", ".join(f"{json.dumps(k)} = {value(x)}" for k, x in v.items()) + " }"
+        if isinstance(v, list):
+            return "[" + ", ".join(map(value, v)) + "]"
+        return json.dumps(v)
+
+    path.write_text("".join(f"{key} = {value(v)}\n" for key, v in document.items()))
+    return path
+
+
+def shallows(*args: object, cwd: Path, **env: str) -> subprocess.CompletedProcess:
+    """The command line in a process of its own."""
+    command = [sys.executable, "-m", "shallows", *map(str, args)]
+    environment = {**os.environ, "COLUMNS": "200", **env}
+    environment.pop("SHALLOWS_STORE", None) if "SHALLOWS_STORE" not in env else None
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)

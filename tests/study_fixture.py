@@ -1,0 +1,113 @@
+"""A tiny paper with one figure, and a stand-in for the simulator that returns hand-made tables."""
+
+from shallows.store import Store
+from synthetic import small_run
+
+SPEC = """
+duration = "1s"
+seeds = 3
+[transport.cc]
+kind = "xdctcp"
+[sweep]
+grid = { "transport.cc.ns" = [0.4, 0.5] }
+"""
+
+QUICK = """
+[spec]
+duration = "100ms"
+seeds = 1
+"""
+
+CLAIMS = """
+[[claim]]
+id = "delay"
+statement = "Mean wait of the short flows"
+published = 73.0
+unit = "us"
+tolerance = { relative = 0.02, because = "test" }
+expected = { full = "holds", quick = "not-determined" }
+
+[[claim]]
+id = "gain"
+statement = "ns = 0.4 waits less"
+published = true
+expected = { full = "holds", quick = "not-determined" }
+
+[[claim]]
+id = "unmeasured"
+statement = "Never measured"
+published = true
+expected = { full = "not-determined", quick = "not-determined" }
+"""
+
+FIGURE = '''
+"""Draws nothing much."""
+from shallows.claims import is_below
+from shallows.figures import queue_cdf
+from shallows.metrics import class_metrics
+from shallows.stats import paired_difference
+
+def _waits(runs, **which):
+    frame = runs.where(**which).frame(lambda t: {"us": class_metrics(t, "short")["wait_mean_ps"] / 1e6})
+    return frame.sort("seed")["us"].to_list()
+
+def measure(runs):
+    gain = paired_difference(_waits(runs, ns=0.4), _waits(runs, ns=0.5))
+    return {"delay": _waits(runs, ns=0.5), "gain": is_below(gain, unit="us")}
+
+def draw(runs, reference):
+    return {"queue": queue_cdf.draw(queue_cdf.info({"ns = 0.5": runs.first(ns=0.5).tables}))}
+
+def tables(runs):
+    return {"Published <numbers>": runs.frame(lambda t: {"jain": 1.0})}
+'''
+
+README = """# Table 1 of the test
+
+What `x < y` says, with **weight**:
+
+- one thing
+- another
+  that goes on
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```
+./shallows run <file>
+```
+"""
+
+
+def write_paper(root):
+    """`root/paper/fig/` as a user would write it."""
+    figure = root / "paper" / "fig"
+    figure.mkdir(parents=True)
+    (figure.parent / "README.md").write_text("# A paper\n\nIts `fig` is all.\n")
+    for name, text in [("spec.toml", SPEC), ("quick.toml", QUICK), ("claims.toml", CLAIMS),
+                       ("figure.py", FIGURE), ("README.md", README)]:  # fmt: skip
+        (figure / name).write_text(text)
+    return root
+
+
+def fake_simulator(monkeypatch, fails=lambda experiment: False):
+    """Replaces checker and simulator: the wait follows ns and the seed. Returns the list of what was run."""
+    from shallows.errors import RunError
+
+    ran = []
+
+    def simulate_point(experiment, store: Store, **_):
+        about = shallows.run.identify(experiment)
+        if fails(experiment):
+            raise RunError("the network caught fire")
+        ran.append(about["hash"])
+        wait_us = 65 + 10 * experiment["transport"]["cc"]["ns"] + 0.05 * experiment["seed"]
+        return store.save(about, small_run(wait_us))
+
+    import shallows.run
+
+    monkeypatch.setattr("shallows.points.check", lambda document: (document, []))
+    monkeypatch.setattr("shallows.run._versions", lambda: ("0.0-test", "abc"))
+    monkeypatch.setattr("shallows.sweep.simulate_point", simulate_point)
+    return ran

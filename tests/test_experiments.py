@@ -1,0 +1,65 @@
+"""The studies that come along: complete, checked, and free of what would go wrong at run time."""
+
+import pytest
+from shallows.catalogue import experiments_path
+from shallows.claims import MODES
+from shallows.metrics import delays
+from shallows.study import find
+from synthetic import small_run
+
+FIGURES = find()
+IDS = [f"{figure.paper}/{figure.name}" for figure in FIGURES]
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_a_figure_is_complete(figure):
+    assert figure.readme.startswith("# ")
+    assert callable(figure.module.measure) and figure.module.__doc__
+    if figure.reference() is not None:
+        assert len(figure.reference())
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_each_claim_has_its_expected_verdicts(figure):
+    for claim in figure.claims:
+        assert set(claim.expected) == set(MODES), f"{claim.id}: expected for {', '.join(MODES)}"
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+@pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
+def test_every_experiment_of_a_figure_is_legal(figure, quick):
+    pytest.importorskip("shallows._core")
+    points = figure.points(quick)
+    assert set(points) == set(figure.specs) and all(points.values())
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_quick_names_experiments_that_there_are(figure):
+    changed = figure.path / "quick.toml"
+    if changed.exists():
+        from shallows.spec import read_toml
+
+        assert set(read_toml(changed)) <= set(figure.specs)
+
+
+def test_figures_come_in_the_order_of_the_papers_readme():
+    assert [f.name for f in find("xdctcp")][:4] == ["table", "fig2", "fig3", "fig4"]
+
+
+def test_the_papers_readme_names_every_figure():
+    for figure in FIGURES:
+        assert f"`{figure.name}`" in (figure.path.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_quickstart_is_legal():
+    pytest.importorskip("shallows._core")
+    from shallows.points import expand
+    from shallows.spec import load
+
+    assert len(expand(load(experiments_path() / "quickstart.toml"))) == 1
+
+
+def test_delays_four_ways():
+    got = delays(small_run(), ("short",))
+    assert got["wait_us"] == 72 and got["delay_us"] == 122 and got["srtt_us"] == 174
+    assert got["fct_us"] == pytest.approx(1100 / 3) and delays(small_run(), ("none",))["fct_us"] is None

@@ -1,0 +1,124 @@
+"""From a figure's directory to claims, exit status and report, with a stand-in for the simulator."""
+
+import json
+import re
+
+import pytest
+from shallows.errors import SpecError, StoreError
+from shallows.report.markdown import to_html
+from shallows.reproduce import reproduce, show
+from shallows.study import find, short_names
+from study_fixture import fake_simulator, write_paper
+
+KEYS = "id paper figure statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"
+
+
+@pytest.fixture
+def paper(tmp_path):
+    return {
+        "root": write_paper(tmp_path / "experiments"),
+        "store": tmp_path / "runs",
+        "out": tmp_path / "out",
+    }
+
+
+def test_full(paper, monkeypatch, capsys):
+    ran = fake_simulator(monkeypatch)
+    got = reproduce("paper", **paper)
+    delay, gain, unmeasured = got.claims
+    assert list(delay) == [*KEYS.split(), "backend", "note"]
+    assert (
+        delay["verdict"] == "holds" and delay["n_seeds"] == 3 and delay["ci95"][0] < 72.1 < delay["ci95"][1]
+    )
+    assert gain["measured"] is True and gain["verdict"] == "holds" and gain["note"].startswith("-1 [-1, -1]")
+    assert unmeasured["verdict"] == "not-determined" and "not measured" in unmeasured["note"]
+    assert got.exit_status == 0 and len(ran) == 6
+    reproduce("paper/fig", **paper)
+    assert len(ran) == 6  # nothing is run twice
+    show(got)
+    assert "as recorded" in capsys.readouterr().out
+
+
+def test_quick_has_its_own_settings_and_expectations(paper, monkeypatch):
+    ran = fake_simulator(monkeypatch)
+    got = reproduce("paper", quick=True, **paper)
+    assert len(ran) == 2 and {c["verdict"] for c in got.claims} == {"not-determined"} and got.exit_status == 0
+    assert "quick mode" in got.reports[0].read_text()
+
+
+def test_an_unexpected_verdict_is_status_one(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    claims = paper["root"] / "paper" / "fig" / "claims.toml"
+    claims.write_text(claims.read_text().replace("published = 73.0", "published = 99.0"))
+    got = reproduce("paper", **paper)
+    assert got.claims[0]["verdict"] == "differs" and got.exit_status == 1
+    assert "1 not as recorded" in got.reports[0].read_text()
+
+
+def test_a_failed_run_decides_nothing(paper, monkeypatch):
+    fake_simulator(monkeypatch, fails=lambda e: e["seed"] == 2 and e["transport"]["cc"]["ns"] == 0.5)
+    got = reproduce("paper", **paper)
+    assert {c["verdict"] for c in got.claims} == {"not-determined"} and got.exit_status == 1
+    assert "caught fire" in got.claims[0]["note"] and "caught fire" in got.reports[0].read_text()
+
+
+def test_report_is_one_file_without_outside_assets(paper, monkeypatch, tmp_path):
+    fake_simulator(monkeypatch)
+    page = reproduce("paper", **paper).reports[0]
+    text = page.read_text()
+    assert not re.search(r'(src|href)="(?!data:|#)', text) and "@import" not in text
+    assert "<script" not in text and str(tmp_path) not in text
+    assert "What <code>x &lt; y</code> says" in text and "Published &lt;numbers&gt;" in text
+    assert "./shallows reproduce paper" in text and "data:image/svg+xml;base64," in text
+    assert "0.0-test" in text and "transport" in text
+    names = sorted(p.name for p in page.parent.iterdir())
+    assert names == ["claims.json", "fig-published-numbers.csv", "fig-queue.svg", "index.html"]
+    assert len(json.loads((page.parent / "claims.json").read_text())["claims"]) == 3
+    again = reproduce("paper", **paper).reports[0]
+    assert again.read_text() == text and not list(again.parent.parent.glob(".*"))
+
+
+def test_report_that_cannot_be_written(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    paper["out"].write_text("a file")
+    with pytest.raises(StoreError, match="cannot be written"):
+        reproduce("paper", **paper)
+
+
+def test_all_faults_of_all_files_before_anything_runs(paper, monkeypatch):
+    ran = fake_simulator(monkeypatch)
+    figure = paper["root"] / "paper" / "fig"
+    (figure / "claims.toml").write_text("[[claim]]\nid = 3\n")
+    with pytest.raises(SpecError) as caught:
+        reproduce("paper", **paper)
+    assert len(caught.value.faults) == 2 and caught.value.faults[0].path.startswith("paper/fig: claim[0]")
+    assert not ran
+
+
+def test_unknown_target_is_named_with_a_suggestion(paper):
+    with pytest.raises(SpecError, match='did you mean "paper/fig"'):
+        find("paper/fg", paper["root"])
+    assert [f.name for f in find(None, paper["root"])] == ["fig"]
+
+
+def test_measuring_what_no_claim_asks_is_a_defect(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    module = paper["root"] / "paper" / "fig" / "figure.py"
+    module.write_text(module.read_text().replace('"delay":', '"dealy":'))
+    with pytest.raises(KeyError, match="dealy"):
+        reproduce("paper", **paper)
+
+
+def test_short_names_stay_apart():
+    got = short_names(["transport.cc.g", "transport.cc.ns", "a.kind", "b.kind"])
+    assert list(got.values()) == ["g", "ns", "a.kind", "b.kind"]
+
+
+def test_markdown():
+    html = to_html("# T\ntext\nmore\n- a\n- b\n  c\n\n[x](https://e.org/a) [y](local.md) <b>")
+    assert html.split("\n") == [
+        "<h2>T</h2>",
+        "<p>text more</p>",
+        "<ul><li>a</li><li>b c</li></ul>",
+        '<p><a href="https://e.org/a">x</a> y &lt;b&gt;</p>',
+    ]

@@ -1,0 +1,160 @@
+import errno
+import json
+import os
+import threading
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shallows.errors import StoreError
+from shallows.store import FORMAT, LEFTOVER_AGE_S, Store, run_hash, store_path
+
+NAME = "0123456789abcdef0123"
+MANIFEST = {"hash": NAME, "seed": 1, "version": "1", "experiment": {"seed": 1}}
+TABLES = {
+    "flows": pl.DataFrame({"id": [0, 1], "x": [0.5, None]}),
+    "empty": pl.DataFrame({"a": pl.Series([], dtype=pl.UInt64)}),
+}
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "runs")
+    store.prepare()
+    return store
+
+
+def test_what_is_stored_is_found_again(store):
+    saved = store.save(MANIFEST, TABLES)
+    found = store.find(NAME)
+    assert found == saved
+    assert found.manifest["format"] == FORMAT
+    assert {name: table.equals(TABLES[name]) for name, table in found.tables.items()} == {
+        "flows": True,
+        "empty": True,
+    }
+    assert store.runs() == [found]
+
+
+def test_an_unknown_table_names_the_known_ones(store):
+    with pytest.raises(KeyError, match="flows, empty"):
+        store.save(MANIFEST, TABLES).tables["flow"]
+
+
+def test_a_stored_run_is_never_written_again(store):
+    store.save(MANIFEST, TABLES)
+    before = {path.name: path.stat().st_mtime_ns for path in (store.path / NAME).iterdir()}
+    store.save(MANIFEST | {"seed": 2}, TABLES)
+    assert {path.name: path.stat().st_mtime_ns for path in (store.path / NAME).iterdir()} == before
+    assert [path.name for path in store.path.iterdir()] == [NAME]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_write_that_fails_leaves_nothing(store, monkeypatch, code, after):
+    calls = []
+
+    def fsync(handle):
+        calls.append(handle)
+        if len(calls) > after:
+            raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(StoreError, match="no space left" if code == errno.ENOSPC else "not stored"):
+        store.save(MANIFEST, TABLES)
+    assert list(store.path.iterdir()) == []
+    assert store.find(NAME) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"hash": "other"}', "\xff"])
+def test_a_damaged_manifest_counts_as_absent_and_is_replaced(store, text):
+    store.save(MANIFEST, TABLES)
+    (store.path / NAME / "manifest.json").write_text(text, encoding="latin-1")
+    assert store.find(NAME) is None
+    store.save(MANIFEST, TABLES)
+    assert store.find(NAME) is not None
+
+
+def test_a_cut_table_counts_as_absent(store):
+    store.save(MANIFEST, TABLES)
+    file = store.path / NAME / "flows.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert store.find(NAME) is None
+
+
+def test_a_table_of_rubbish_is_a_clear_error(store):
+    store.save(MANIFEST, TABLES)
+    file = store.path / NAME / "flows.parquet"
+    file.write_bytes(b"x" * file.stat().st_size)
+    with pytest.raises(StoreError, match="cannot be read"):
+        store.find(NAME).tables["flows"]
+
+
+def test_another_format_is_refused_with_who_wrote_it(store):
+    store.save(MANIFEST, TABLES)
+    file = store.path / NAME / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99, "version": "9.9"}))
+    with pytest.raises(StoreError, match=r"Shallows 9\.9 in store format 99"):
+        store.find(NAME)
+    assert store.runs() == []
+
+
+def test_leftovers_are_never_read_and_go_with_age(store):
+    old, new = store.path / ".new-old", store.path / ".new-young"
+    for path in (old, new):
+        path.mkdir()
+        (path / "manifest.json").write_text(json.dumps(MANIFEST))
+    os.utime(old, (0, old.stat().st_mtime - LEFTOVER_AGE_S - 1))
+    assert store.runs() == []
+    store.prepare()
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_many_writers_of_one_run_store_it_once(store):
+    errors = []
+
+    def write():
+        try:
+            store.save(MANIFEST, TABLES)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [path.name for path in store.path.iterdir()] == [NAME]
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(tmp_path / "runs").prepare()
+
+
+def test_where_the_store_is(monkeypatch, tmp_path):
+    monkeypatch.delenv("SHALLOWS_STORE", raising=False)
+    assert str(store_path()) == "runs"
+    monkeypatch.setenv("SHALLOWS_STORE", str(tmp_path))
+    assert store_path() == tmp_path
+    assert str(store_path("here")) == "here"
+
+
+values = st.recursive(
+    st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
+    lambda x: st.lists(x) | st.dictionaries(st.text(st.characters(codec="utf-8")), x),
+)
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), values))
+def test_the_hash_does_not_hang_on_the_order_of_keys(experiment):
+    backwards = dict(reversed(experiment.items()))
+    name = run_hash(experiment, "simulator", "1", "abc")
+    assert name == run_hash(backwards, "simulator", "1", "abc")
+    assert name != run_hash(experiment, "simulator", "2", "abc")
+    assert name != run_hash(experiment, "linux", "1", "abc")
+    assert len(name) == 20
