@@ -21,10 +21,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     top.finish();
 
     let topology = component(topology.as_ref(), "topology", faults, Topology::read);
-    let queue = match &queue {
-        None => Some(Queue::default()),
-        some => component(some.as_ref(), "queue", faults, Queue::read),
-    };
+    let queue = component(queue.as_ref(), "queue", faults, Queue::read);
     let nic = match &nic {
         None => Some(Queue::default()),
         some => component(some.as_ref(), "nic", faults, Queue::read),
@@ -60,7 +57,12 @@ fn component<T>(
             word.as_object()?
         }
         other => {
-            faults.add(path, "must be a table with a kind", other.unwrap_or(&Value::Null));
+            let rule = if other.is_none() {
+                "is required: a table with a kind"
+            } else {
+                "must be a table with a kind"
+            };
+            faults.add(path, rule, other.unwrap_or(&Value::Null));
             return None;
         }
     };

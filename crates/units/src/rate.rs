@@ -67,7 +67,7 @@ impl Rate {
     /// How many picoseconds a byte takes, where that is a whole number: then
     /// [`transmit`](Self::transmit) is one multiplication.
     pub const fn ps_per_byte(self) -> Option<u64> {
-        if self.0 != 0 && BIT_PS % self.0 == 0 { Some(BIT_PS / self.0) } else { None }
+        if self.0 != 0 && BIT_PS.is_multiple_of(self.0) { Some(BIT_PS / self.0) } else { None }
     }
 
     /// Reads a text such as `"10Gbps"`; a rate of zero is refused.

@@ -64,7 +64,7 @@ impl Dimension {
     /// Writes `value` in the largest unit of powers of 1000 that makes it a whole number.
     pub fn write(&self, value: u64, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimal = self.units.iter().filter(|(unit, _)| !unit.ends_with("iB"));
-        match decimal.filter(|(_, scale)| value % scale == 0).max_by_key(|(_, scale)| *scale) {
+        match decimal.filter(|(_, scale)| value.is_multiple_of(*scale)).max_by_key(|(_, scale)| *scale) {
             Some((unit, scale)) if value > 0 => f.pad(&format!("{}{unit}", value / scale)),
             _ => f.pad(&format!("0{zero}")),
         }
@@ -99,7 +99,7 @@ fn part_of(digits: &str, scale: u64) -> Option<u64> {
     let common = greatest_common_divisor(tens, scale.into());
     let (tens, scale) = (tens / common, u128::from(scale) / common);
     // number < tens, so the product stays below the scale.
-    (number % tens == 0).then(|| (number / tens * scale) as u64)
+    number.is_multiple_of(tens).then(|| (number / tens * scale) as u64)
 }
 
 fn greatest_common_divisor(a: u128, b: u128) -> u128 {

@@ -3,8 +3,7 @@
 //! Source: RFC 8257 s.3.3-3.5; Alizadeh et al. 2010. The receiver's part (s.3.2) is the transport's
 //! acknowledgement policy.
 
-use super::{Ack, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
-use crate::params::Names;
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::Bytes;
 
 crate::params! {
@@ -19,12 +18,7 @@ crate::params! {
     }
 }
 
-impl Settings {
-    /// Names no class.
-    pub fn classes(&self) -> Option<(&'static str, &Names)> {
-        None
-    }
-}
+impl CcSettings for Settings {}
 
 /// The running estimate alpha of the share of bytes that meet congestion.
 #[derive(Debug, Clone)]

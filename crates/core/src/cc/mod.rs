@@ -89,6 +89,14 @@ pub trait CongestionControl: Send {
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
 
+/// What an algorithm's settings say beyond themselves.
+pub trait CcSettings {
+    /// A setting that names declared classes, and the classes, which some traffic must then declare.
+    fn classes(&self) -> Option<(&'static str, &crate::params::Names)> {
+        None
+    }
+}
+
 /// What an algorithm needs from the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnUse {

@@ -3,8 +3,7 @@
 //! Source: RFC 5681 s.3.1; RFC 3168 s.6.1.2 for ECN. Its recovery (RFC 6582, RFC 6675) is the
 //! transport's.
 
-use super::{Ack, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
-use crate::params::Names;
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::{Bytes, Rate};
 
 crate::params! {
@@ -15,12 +14,7 @@ crate::params! {
     }
 }
 
-impl Settings {
-    /// Names no class.
-    pub fn classes(&self) -> Option<(&'static str, &Names)> {
-        None
-    }
-}
+impl CcSettings for Settings {}
 
 /// One flow's control.
 #[derive(Debug, Clone)]

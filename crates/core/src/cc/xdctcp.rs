@@ -5,7 +5,7 @@
 //! declaration; classes by size and by bytes sent so far are ours.
 
 use super::dctcp::{MarkEstimate, react};
-use super::{Ack, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use crate::params::Names;
 use shallows_units::Bytes;
 
@@ -41,9 +41,8 @@ crate::params! {
     }
 }
 
-impl Settings {
-    /// The classes that count as long.
-    pub fn classes(&self) -> Option<(&'static str, &Names)> {
+impl CcSettings for Settings {
+    fn classes(&self) -> Option<(&'static str, &Names)> {
         (self.class_by == ClassBy::Declared).then_some(("long_classes", &self.long_classes))
     }
 }

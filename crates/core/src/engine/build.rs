@@ -57,8 +57,7 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     let infos = experiment.loads.iter().enumerate().map(|(i, _)| LoadInfo {
         config: i as u16,
         class: class_of[i],
-        ended_timeouts: 0,
-        open: vec![],
+        timeouts: 0,
     });
     let configs = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
     let mut net = Net::new(ports, paths, EventQueue::new(experiment.tie_stride));

@@ -34,10 +34,8 @@ pub struct LoadInfo {
     pub config: u16,
     /// Number of its class.
     pub class: u16,
-    /// Timeouts of its connections that have ended.
-    pub ended_timeouts: u64,
-    /// Its connections that stand.
-    pub open: Vec<FlowId>,
+    /// Retransmission timeouts of its connections so far.
+    pub timeouts: u64,
 }
 
 /// Waits and delays of the data packets of a class.
@@ -167,7 +165,7 @@ pub struct Hosts {
     /// Rows of the flow trace.
     pub trace_rows: Vec<FlowTraceRow>,
     /// Deliveries of which loads are to be told.
-    pub done: Vec<(u16, MessageDone)>,
+    pub done: VecDeque<(u16, MessageDone)>,
     /// Waits and delays are recorded.
     pub record_waits: bool,
     /// Traced flows get a row whenever their window changes.
@@ -192,7 +190,7 @@ impl Hosts {
             flow_rows: vec![],
             message_rows: vec![],
             trace_rows: vec![],
-            done: vec![],
+            done: VecDeque::new(),
             record_waits: false,
             trace_changes: false,
             measured_from: Time::ZERO,
@@ -212,7 +210,7 @@ impl Hosts {
 
     /// Opens a connection.
     pub fn open(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>, net: &mut Net) -> FlowId {
-        let load = &mut self.loads[opener.load as usize];
+        let load = &self.loads[opener.load as usize];
         let config = &self.configs[load.config as usize];
         let class = load.class;
         let serial = self.opened;
@@ -249,7 +247,6 @@ impl Hosts {
             traced_cwnd: 0,
         };
         let tag = crate::net::Tag { outstanding: 0, class, drops: 0 };
-        load.open.push(id);
         if id as usize == self.flows.len() {
             self.flows.push(flow);
             net.tags.push(tag);
@@ -298,9 +295,7 @@ impl Hosts {
 
     /// Timeouts so far of the connections of a load.
     pub fn timeouts_of(&self, opener: Opener) -> u64 {
-        let load = &self.loads[opener.load as usize];
-        let standing = load.open.iter().map(|id| self.flows[*id as usize].sender.counts.timeouts);
-        load.ended_timeouts + standing.sum::<u64>()
+        self.loads[opener.load as usize].timeouts
     }
 
     // ---- what the network brings ----
@@ -342,7 +337,9 @@ impl Hosts {
         flow.sender.timer_at = Time::MAX;
         if flow.sender.wake_at(Time::ZERO) <= net.now {
             let config = &self.configs[flow.config as usize];
+            let before = flow.sender.counts.timeouts;
             flow.sender.on_timer(config, net);
+            self.loads[flow.load as usize].timeouts += flow.sender.counts.timeouts - before;
         }
         arm_sender(flow, net);
         if flow.traced && self.trace_changes {
@@ -375,7 +372,7 @@ impl Hosts {
                 let row = self.message_row(id, &message, Some(net.now), net);
                 self.message_rows.push(row);
             }
-            self.done.push((load, done));
+            self.done.push_back((load, done));
         }
     }
 
@@ -405,7 +402,7 @@ impl Hosts {
         }
         links(flow.sender.route, &mut self.links);
         if message.first_of_fresh {
-            handshake = handshake + passage(&self.links, 0, Bytes(header), Bytes(header));
+            handshake += passage(&self.links, 0, Bytes(header), Bytes(header));
         }
         let full = (message.bytes - 1) / mss;
         let last = message.bytes - full * mss;
@@ -432,9 +429,6 @@ impl Hosts {
         self.undelivered_messages(id, net);
         let flow = &mut self.flows[id as usize];
         flow.vacant = true;
-        let load = &mut self.loads[flow.load as usize];
-        load.ended_timeouts += flow.sender.counts.timeouts;
-        load.open.retain(|open| *open != id);
         self.vacant.push(id);
     }
 

@@ -129,7 +129,7 @@ impl Simulation {
 
     #[cold]
     fn tell_loads(&mut self) {
-        while let Some((number, done)) = self.hosts.done.pop() {
+        while let Some((number, done)) = self.hosts.done.pop_front() {
             let load = &mut self.loads[number as usize];
             let opener = Opener { load: number };
             let mut cx = WorkCx { hosts: &mut self.hosts, net: &mut self.net, opener };

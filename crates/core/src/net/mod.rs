@@ -117,7 +117,6 @@ impl Net {
     }
 
     #[inline(always)]
-
     fn onward(&mut self, packet: Packet) -> Option<Packet> {
         let route = packet.route + 1;
         let next = self.paths.port(route);

@@ -31,8 +31,8 @@ impl RttEstimator {
     pub fn sample(&mut self, rtt: Span, settings: &TransportSettings) {
         let grain = settings.clock_grain.as_ps();
         let mut r = rtt.as_ps();
-        if grain > 0 {
-            r = ((r + grain / 2) / grain * grain).max(1);
+        if let Some(ticks) = (r + grain / 2).checked_div(grain) {
+            r = (ticks * grain).max(1); // 0 would say that there is no sample yet
         }
         if self.srtt == 0 {
             // RFC 6298 s.2.2.
