@@ -27,7 +27,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         some => component(some.as_ref(), "nic", faults, Queue::read),
     };
     let ports = ports(port.as_ref(), faults);
-    let transport = transport.map(|written| expand_cc(written));
+    let transport = transport.map(expand_cc);
     let loads = loads(traffic.as_ref(), transport.as_ref(), faults);
     let probes = probes(probe.as_ref(), faults);
     Some(Experiment {

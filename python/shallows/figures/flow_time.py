@@ -69,5 +69,6 @@ def draw(info: FlowTime) -> "Figure":
         ax.set(ylabel=PANELS[column][0])
         ax.set_ylim(bottom=0)
     axes[-1].set_xlabel("time (ms)")
-    style.legend(axes[0], loc="upper right", ncols=2)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3)
     return figure

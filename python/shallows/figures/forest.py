@@ -22,8 +22,12 @@ class Forest(NamedTuple):
 def info(
     series: Mapping[str, Mapping[str, Estimate | None]], label: str, reference: float | None = 0.0
 ) -> Forest:
-    """`series[name][row]`; rows in order of first appearance; `label` of the axis, unit included."""
-    rows: list[str] = list(dict.fromkeys(row for values in series.values() for row in values))
+    """`series[name][row]`; rows in order of first appearance, without those that have no estimate.
+
+    `label` of the axis, unit included.
+    """
+    given = [row for values in series.values() for row, estimate in values.items() if estimate is not None]
+    rows: list[str] = list(dict.fromkeys(given))
     columns = {name: [values.get(row) for row in rows] for name, values in series.items()}
     return Forest(rows, columns, label, reference)
 

@@ -55,6 +55,6 @@ def draw(info: QueueTime) -> "Figure":
             ax.annotate(name, (1, packets_at), xycoords=("axes fraction", "data"), fontsize=6,
                         ha="right", va="bottom", color=style.INK)  # fmt: skip
         ax.set(title=label, ylabel="queue (packets)")
-        ax.set_ylim(bottom=0)
+    axes[0].set_ylim(bottom=0)
     axes[-1].set_xlabel("time (ms)")
     return figure

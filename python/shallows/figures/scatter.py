@@ -47,11 +47,10 @@ def draw(info: Scatter) -> "Figure":
     width = style.COLUMN_INCH if columns == 1 else style.PAGE_INCH
     figure, axes = style.canvas(columns, width_inch=width, height_inch=2.6, sharex=True, sharey=True)
     for ax, (title, points) in zip(axes, info.clouds.items(), strict=True):
-        ax.scatter(
-            points.gain, points.cost, s=6, color=style.QUIET, linewidths=0, alpha=0.6, label="triplets"
-        )
+        ax.plot(points.gain, points.cost, ".", color=style.QUIET, alpha=0.6, label="all points")
         front = points.front
-        ax.plot(points.gain[front], points.cost[front], "o-", color=style.colour(0), label="Pareto front")
+        if len(front):
+            ax.plot(points.gain[front], points.cost[front], "o-", color=style.colour(0), label="Pareto front")
         for k, (name, i) in enumerate(points.named.items()):
             ax.plot(points.gain[i], points.cost[i], "D*sP"[k % 4], color=style.colour(k + 1), label=name,
                     markersize=6, markeredgecolor="white", markeredgewidth=0.5, linestyle="none")  # fmt: skip
