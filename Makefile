@@ -2,13 +2,15 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 UV = tools/uv run --frozen
 PYTHON = python tests tools experiments
+# By name, since cargo fmt does not see modules that the lists of algorithms declare.
+RUST = $(shell find crates -name '*.rs')
 
 .PHONY: test rust lint stubs pytest fmt generate bench
 
 test: rust lint stubs pytest
 
 rust:
-	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(RUST)
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
 
@@ -23,7 +25,7 @@ pytest:
 	$(UV) pytest
 
 fmt:
-	cargo fmt --all
+	rustfmt --edition 2024 $(RUST)
 	$(UV) ruff check --fix $(PYTHON)
 	$(UV) ruff format $(PYTHON)
 

@@ -3,10 +3,7 @@
 //! The transport decides *when*: it finds losses, reports congestion once a round trip, and counts
 //! rounds. The algorithm decides *how much* may be in flight, and how fast it is sent.
 
-pub mod dctcp;
-pub mod newreno;
 pub mod window;
-pub mod xdctcp;
 
 use shallows_units::{Bytes, Rate, Span, Time};
 pub use window::{Window, WindowRules};
@@ -109,6 +106,8 @@ pub enum EcnUse {
 /// The list of algorithms: `"name" => Variant(file)` adds one.
 macro_rules! algorithms {
     ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
+        $( pub mod $file; )*
+
         $crate::components! {
             /// A congestion control with its settings.
             pub enum Algorithm, "congestion control" { $( $word => $variant($file::Settings) ),* }

@@ -8,10 +8,8 @@
 //!
 //! A discipline never counts or logs: the port counts what it returns.
 
-pub mod drop_tail;
 pub mod fifo;
 pub mod gauge;
-pub mod threshold;
 
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -140,6 +138,9 @@ macro_rules! disciplines {
         arrival { $( $aword:literal => $avariant:ident($afile:ident) ),* $(,)? }
         departure { $( $dword:literal => $dvariant:ident($dfile:ident) ),* $(,)? }
     ) => {
+        $( pub mod $afile; )*
+        $( pub mod $dfile; )*
+
         $crate::components! {
             /// A queue discipline with its settings.
             pub enum Queue, "queue" {

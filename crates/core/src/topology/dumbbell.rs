@@ -12,13 +12,14 @@
 
 use crate::net::graph::Graph;
 use crate::params;
+use crate::params::Faults;
 use shallows_units::{Rate, Span};
 
 params! {
     /// Two switches joined by one link, with hosts `l0`, `l1` .. and `r0`, `r1` .. on either side.
     ///
     /// The switches are called `left` and `right`; the bottleneck is the port `left->right`.
-    pub struct DumbbellParams {
+    pub struct Settings {
         /// Number of hosts `l0`, `l1` .. on the left.
         left: u64 = 8, "[1, 100000]", "as many as a star has senders";
         /// Number of hosts `r0`, `r1` .. on the right.
@@ -35,9 +36,9 @@ params! {
     }
 }
 
-impl DumbbellParams {
+impl Settings {
     /// Builds the network.
-    pub fn build(&self) -> Graph {
+    pub fn build(&self, _faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();
         let left_hosts = graph.hosts_named("l", self.left);
         let right_hosts = graph.hosts_named("r", self.right);

@@ -21,7 +21,7 @@ params! {
     /// Any network: hosts and switches by name, joined link by link.
     ///
     /// Packets take a path with the fewest links; among several, each flow keeps to one.
-    pub struct GraphParams {
+    pub struct Settings {
         /// Names of the hosts; `"h0..h7"` stands for eight.
         hosts: Names = required, "", "the user's network";
         /// Names of the switches; `"sw0..sw3"` stands for four.
@@ -47,7 +47,7 @@ params! {
     }
 }
 
-impl GraphParams {
+impl Settings {
     /// Builds the network without the parts that are at fault.
     pub fn build(&self, faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();

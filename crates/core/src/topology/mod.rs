@@ -3,12 +3,6 @@
 //! A topology names its hosts so that patterns pick them out (`s*`, `s0..s7`), and gives every link
 //! its rate and delay. Queues are not its concern.
 
-pub mod dumbbell;
-pub mod graph;
-pub mod parking_lot;
-pub mod star;
-pub mod tree;
-
 use crate::components;
 use crate::net::graph::Graph;
 use crate::params::Faults;
@@ -16,29 +10,32 @@ use crate::params::Faults;
 /// The most nodes that a topology may make.
 pub const MAX_NODES: u64 = 1_000_000;
 
-components! {
-    /// The network to simulate.
-    pub enum Topology, "topology" {
-        "star" => Star(star::StarParams),
-        "dumbbell" => Dumbbell(dumbbell::DumbbellParams),
-        "parking-lot" => ParkingLot(parking_lot::ParkingLotParams),
-        "tree" => Tree(tree::TreeParams),
-        "graph" => Graph(graph::GraphParams),
-    }
+/// The list of topologies: `"name" => Variant(file)` adds one.
+macro_rules! topologies {
+    ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
+        $( pub mod $file; )*
+
+        components! {
+            /// The network to simulate.
+            pub enum Topology, "topology" { $( $word => $variant($file::Settings) ),* }
+        }
+
+        impl Topology {
+            /// Builds the network. What its settings can't make together is recorded, and the graph
+            /// then stands in without the faulty parts.
+            pub fn build(&self, faults: &mut Faults) -> Graph {
+                match self { $( Topology::$variant(settings) => settings.build(faults) ),* }
+            }
+        }
+    };
 }
 
-impl Topology {
-    /// Builds the network. What its settings can't make together is recorded, and the graph then
-    /// stands in without the faulty parts.
-    pub fn build(&self, faults: &mut Faults) -> Graph {
-        match self {
-            Topology::Star(params) => params.build(),
-            Topology::Dumbbell(params) => params.build(),
-            Topology::ParkingLot(params) => params.build(),
-            Topology::Tree(params) => params.build(faults),
-            Topology::Graph(params) => params.build(faults),
-        }
-    }
+topologies! {
+    "star" => Star(star),
+    "dumbbell" => Dumbbell(dumbbell),
+    "parking-lot" => ParkingLot(parking_lot),
+    "tree" => Tree(tree),
+    "graph" => Graph(graph),
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 
 use crate::net::graph::Graph;
 use crate::params;
+use crate::params::Faults;
 use shallows_units::{Rate, Span};
 
 params! {
@@ -20,7 +21,7 @@ params! {
     ///
     /// The crossing path of hop i goes from host `ai` to `bi`, counted from 1; its bottleneck is the
     /// port into switch `swi`, such as `sw0->sw1`.
-    pub struct ParkingLotParams {
+    pub struct Settings {
         /// Number of links between switches.
         hops: u64 = 3, "[1, 10000]", "the least with a first, an inner and a last hop";
         /// Rate of the links between switches.
@@ -34,9 +35,9 @@ params! {
     }
 }
 
-impl ParkingLotParams {
+impl Settings {
     /// Builds the network.
-    pub fn build(&self) -> Graph {
+    pub fn build(&self, _faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();
         let hops = self.hops as usize;
         let (s, r) = (graph.host("s"), graph.host("r"));

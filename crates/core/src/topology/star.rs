@@ -12,13 +12,14 @@
 
 use crate::net::graph::Graph;
 use crate::params;
+use crate::params::Faults;
 use shallows_units::{Rate, Span};
 
 params! {
     /// One switch with senders `s0`, `s1` .. and receivers `r0`, `r1` .. on links of their own.
     ///
     /// The switch is called `switch`; a receiver's bottleneck is the port `switch->r0`.
-    pub struct StarParams {
+    pub struct Settings {
         /// Number of hosts `s0`, `s1` ...
         senders: u64 = 8, "[1, 100000]", "enough flows to share a port, few enough to watch";
         /// Number of hosts `r0`, `r1` ...
@@ -35,9 +36,9 @@ params! {
     }
 }
 
-impl StarParams {
+impl Settings {
     /// Builds the network.
-    pub fn build(&self) -> Graph {
+    pub fn build(&self, _faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();
         let senders = graph.hosts_named("s", self.senders);
         let receivers = graph.hosts_named("r", self.receivers);

@@ -23,7 +23,7 @@ params! {
     /// A tree of switches with hosts `h0`, `h1` .. at the leaves and `r0`, `r1` .. at the root.
     ///
     /// The root is switch `sw0`; the others count on from it, level by level.
-    pub struct TreeParams {
+    pub struct Settings {
         /// Levels of switches; 1 is the root alone, which then is the leaf.
         levels: u64 = 2, "[1, 16]", "a root and top-of-rack switches";
         /// Switches below each switch that is not a leaf.
@@ -41,7 +41,7 @@ params! {
     }
 }
 
-impl TreeParams {
+impl Settings {
     /// Builds the network; a tree too large to simulate is a fault.
     pub fn build(&self, faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();

@@ -1,12 +1,7 @@
 //! Workloads: what applications send, one file each, and the list below.
 
-pub mod bulk;
 pub mod ends;
-pub mod incast;
-pub mod messages;
-pub mod poisson;
 pub mod sizes;
-pub mod table;
 
 use crate::engine::flows::{FlowId, Hosts, Opener};
 use crate::engine::random::Stream;
@@ -152,6 +147,8 @@ pub trait Workload: Send {
 /// The list of workloads: `"name" => Variant(file)` adds one.
 macro_rules! workloads {
     ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
+        $( pub mod $file; )*
+
         $crate::components! {
             /// A workload with its settings.
             pub enum Traffic, "workload" { $( $word => $variant($file::Settings) ),* }
