@@ -31,7 +31,7 @@ SCHEMAS = {
     },
     "queues": {
         "port": STR,
-        **dict.fromkeys(["rate_bps", "packets_in", "packets_out", "packets_held"], U64),
+        **dict.fromkeys(["rate_bps", "over_ps", "packets_in", "packets_out", "packets_held"], U64),
         **dict.fromkeys(["bytes_in", "bytes_out", "bytes_held"], U64),
         **dict.fromkeys(["drops_full", "drops_aqm", "drops_evicted", "drops_wire", "marks"], U64),
         **dict.fromkeys(["mean_packets", "sd_packets"], F64),
@@ -81,6 +81,7 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
     def flow(number, name, goodput_bps, **more):
         return {"id": number, "class": name, "cc": "dctcp", "src": f"s{number}", "dst": "r0"} | {
             "bytes": None, "end_ps": None, "fct_ps": None, "goodput_bps": goodput_bps,
+            "delivered_bytes": int(goodput_bps / 8),
             "wait_mean_ps": wait_us * US, "delay_mean_ps": (wait_us + 52) * US,
             "srtt_mean_ps": (wait_us + 104) * US, "alpha": 0.2, "ssthresh_bytes": None,
         } | more  # fmt: skip
@@ -90,7 +91,7 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
         return {"flow": number, "class": name, "bytes": size, "start_ps": 0, "end_ps": end, "fct_ps": end,
                 "ideal_ps": 50 * US, "slowdown": None if fct_us is None else fct_us / 50}  # fmt: skip
 
-    port = {"rate_bps": 10**10, "is_switch": 1, "utilisation": 0.97, "marks": 40, "drops_full": 3}
+    port = {"rate_bps": 10**10, "over_ps": 10**12, "is_switch": 1, "utilisation": 0.97, "marks": 40, "drops_full": 3}
     return tables(
         flows=[
             flow(0, "long", 3e9),

@@ -274,6 +274,9 @@ class Port(Part):
     loss: float = 0.0
     """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
 
+    drop_packets: list[int] = []
+    """Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan. Range [1, ]. Default: a wire without faults."""
+
     duplicate: float = 0.0
     """Probability that a packet is delivered twice. Range [0, 1]. Default: a wire without faults."""
 
@@ -603,8 +606,8 @@ class Probe(Part):
     port_trace: str = 'off'
     """Packets, bytes, marks and drops of each class at each traced port: "off" or an interval. Default: rows cost memory: ask for what is drawn."""
 
-    ports: str | list[str] = 'switch*->*'
-    """Ports that the two traces above cover. Default: switch ports, where the queues are."""
+    ports: str | list[str] = '*->*'
+    """Ports that the two traces above cover: a pattern covers ports of switches only, a full name any. Default: switch ports, where the queues are."""
 
     flow_trace: str = 'off'
     """Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval. Default: rows cost memory: ask for what is drawn."""

@@ -31,7 +31,7 @@ def metrics(tables: Tables) -> dict[str, Number]:
     """
     flows, queues = tables["flows"], tables["queues"]
     out: dict[str, Number] = {
-        "goodput_bps_total": _total(flows["goodput_bps"]),
+        "goodput_bps_total": _goodput_bps(flows, queues),
         "jain": jain(compared_goodput_bps(flows)),
         "drops": drops(queues),
         "marks": int(queues["marks"].sum()),
@@ -87,7 +87,8 @@ def bottleneck_metrics(queues: pl.DataFrame) -> dict[str, Number]:
 def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
     """Summary of one class.
 
-    `goodput_bps` sum and `goodput_mean_bps` mean over its connections. Delay four ways, each a mean
+    `goodput_bps` is all that they delivered over the whole measured time; `goodput_mean_bps` the mean over
+    connections of each one's own, over its own life. Delay four ways, each a mean
     over connections of the connection's own mean, unweighted: `wait_mean_ps` in switch queues,
     `delay_mean_ps` one way, `srtt_mean_ps` at the sender; and message completion times `fct_*_ps`
     with slowdowns over the messages that ended in the run (`messages`, `messages_unfinished` count).
@@ -95,7 +96,7 @@ def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
     """
     flows = tables["flows"].filter(pl.col("class") == name)
     out: dict[str, Number] = {
-        "goodput_bps": _total(flows["goodput_bps"]),
+        "goodput_bps": _goodput_bps(flows, tables["queues"]),
         "goodput_mean_bps": _mean(flows["goodput_bps"]),
         "marks": int(flows["marks"].sum()),
         "drops": int(flows["drops"].sum()),
@@ -118,10 +119,11 @@ def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
     `wait_us` in switch queues, `delay_us` one way, `srtt_us` at the sender: means over connections of
     each connection's own mean, unweighted. `fct_us`, `fct_p99_us`: completion times of their messages.
     """
-    flows = tables["flows"].filter(pl.col("class").is_in(list(classes)))
-    messages = message_metrics(tables["messages"].filter(pl.col("class").is_in(list(classes))))
+    chosen = pl.col("class").is_in(list(classes))
+    flows = tables["flows"].filter(chosen)
+    times = tables["messages"].filter(chosen)["fct_ps"].drop_nulls().cast(pl.Float64)
     means = {name: _mean(flows[f"{name}_mean_ps"]) for name in ("wait", "delay", "srtt")}
-    means |= {"fct": messages["fct_mean_ps"], "fct_p99": messages["fct_p99_ps"]}
+    means |= {"fct": _mean(times), "fct_p99": _number(times.quantile(0.99, "linear"))}
     return {f"{name}_us": None if value is None else value / 1e6 for name, value in means.items()}
 
 
@@ -233,5 +235,7 @@ def _mean(column: pl.Series) -> float | None:
     return float(values.sum()) / len(values) if len(values) else None
 
 
-def _total(column: pl.Series) -> float:
-    return float(column.fill_nan(None).sum())
+def _goodput_bps(flows: pl.DataFrame, queues: pl.DataFrame) -> float:
+    """Unique payload that these connections delivered, over the whole measured time."""
+    over_ps = int(queues["over_ps"].max() or 0) if len(queues) else 0
+    return 8e12 * int(flows["delivered_bytes"].sum()) / over_ps if over_ps else 0.0

@@ -149,6 +149,7 @@ impl Simulation {
             .words("port", &self.names.ports, |r| r.port)
             .u32("is_switch", |r| self.net().ports[r.port as usize].is_switch.into())
             .u64("rate_bps", |r| self.net().ports[r.port as usize].rate.as_bps())
+            .u64("over_ps", |_| (self.net().now - self.hosts().measured_from).as_ps())
             .u64("packets_in", |r| r.counts.packets_in)
             .u64("packets_out", |r| r.counts.packets_in - r.counts.dropped() - r.packets_held)
             .u64("packets_held", |r| r.packets_held)

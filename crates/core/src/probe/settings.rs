@@ -58,8 +58,8 @@ crate::params! {
         queue_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
         /// Packets, bytes, marks and drops of each class at each traced port: "off" or an interval.
         port_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
-        /// Ports that the two traces above cover.
-        ports: Names = "switch*->*", "", "switch ports, where the queues are";
+        /// Ports that the two traces above cover: a pattern covers ports of switches only, a full name any.
+        ports: Names = "*->*", "", "switch ports, where the queues are";
         /// Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval.
         flow_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
         /// Classes whose flows `flow_trace` covers.
