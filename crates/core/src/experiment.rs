@@ -17,6 +17,8 @@ crate::params! {
         delay: Option<Span> = "none", "", "the topology's";
         /// Probability that a packet is lost on the wire behind the port.
         loss: f64 = 0.0, "[0, 1]", "a wire without faults";
+        /// Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan.
+        drop_packets: Vec<u64> = [], "[1, ]", "a wire without faults";
         /// Probability that a packet is delivered twice.
         duplicate: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Probability that a packet is held back, and so may be overtaken.

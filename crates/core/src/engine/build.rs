@@ -17,11 +17,11 @@ use crate::params::{Faults, ParamType, Params};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::Clock;
-use crate::queue::{Built, Queue};
+use crate::queue::{Built, Place, Queue};
 use crate::transport::Config;
 use crate::workload::BuildCx;
 use serde_json::Value;
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 /// Builds the run, or gives all faults.
 pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
@@ -155,17 +155,21 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Por
     let seed = experiment.run.seed;
     let port = |(i, (settings, queue)): (usize, &(PortSettings, &Queue))| {
         let link = &graph.links[i];
-        let service = match queue.build() {
-            Built::Arrival(admission) => Service::Arrival(admission),
-            Built::Departure(disc) => {
-                Service::Departure(Box::new(Scheduled::new(disc, Stream::new(seed, "queue", i as u64))))
-            }
-        };
-        let rate: Rate = settings.rate.unwrap_or(link.rate);
+        let rate = settings.rate.unwrap_or(link.rate);
         let delay = settings.delay.unwrap_or(link.delay);
+        let service = match queue.build(Place { rate, random: Stream::new(seed, "queue", i as u64) }) {
+            Built::Arrival(admission) => Service::Arrival(admission),
+            Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
+        };
         let mut port = Port::new(rate, delay, graph.role(link.from) == Role::Switch, service);
-        if settings.loss > 0.0 || settings.duplicate > 0.0 || settings.reorder > 0.0 {
+        let by_chance = settings.loss > 0.0 || settings.duplicate > 0.0 || settings.reorder > 0.0;
+        if by_chance || !settings.drop_packets.is_empty() {
+            let mut doomed = settings.drop_packets.clone();
+            doomed.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+            doomed.dedup();
             port.faults = Some(Box::new(WireFaults {
+                seen: 0,
+                doomed,
                 loss: settings.loss,
                 duplicate: settings.duplicate,
                 reorder: settings.reorder,

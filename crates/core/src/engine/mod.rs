@@ -255,7 +255,7 @@ impl Simulation {
         for (i, port) in (0..).zip(&mut self.net.ports) {
             if let Service::Arrival(admission) = &port.service {
                 let disc = Box::new(Fifo::new(admission.clone()));
-                let mut scheduled = Scheduled::new(disc, random::Stream::new(0, "unused", 0));
+                let mut scheduled = Scheduled::new(disc);
                 scheduled.source = self.net.events.add(Event::Port(i));
                 port.service = Service::Departure(Box::new(scheduled));
                 port.prepare();

@@ -185,7 +185,7 @@ impl Net {
     #[cold]
     fn land_faulty(&mut self, number: u32, packet: Packet) -> Option<Packet> {
         let Some(faults) = &mut self.ports[number as usize].faults else { return self.onward(packet) };
-        if faults.random.chance(faults.loss) {
+        if faults.lose() {
             self.lose(number, &packet, DropWhy::Wire);
             return None;
         }
@@ -300,12 +300,10 @@ impl Net {
         let Service::Departure(scheduled) = &mut port.service else { return 0 };
         let before = scheduled.held();
         let mut dropped = std::mem::take(&mut self.dropped);
-        let mut random = scheduled.random.clone();
         let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
-        let mut cx = QueueCx::new(now, port.rate, &mut random, serving, &mut dropped);
+        let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
         call(scheduled, &mut cx);
         let marked = cx.marked();
-        scheduled.random = random;
         port.counts.marks += marked;
         let after = scheduled.held();
         if let Some(record) = &mut port.record

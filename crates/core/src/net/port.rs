@@ -35,9 +35,13 @@ impl PortCounts {
     }
 }
 
-/// Faults injected on a wire, each with its probability a packet.
+/// Faults injected on a wire, planned or each with its probability a packet.
 #[derive(Debug)]
 pub struct WireFaults {
+    /// Packets that came to the far end so far.
+    pub seen: u64,
+    /// Numbers of those to lose, the next one last.
+    pub doomed: Vec<u64>,
     /// Lost.
     pub loss: f64,
     /// Delivered twice.
@@ -50,22 +54,29 @@ pub struct WireFaults {
     pub random: Stream,
 }
 
+impl WireFaults {
+    /// Whether the packet that has come to the far end is lost; call once for each.
+    pub fn lose(&mut self) -> bool {
+        self.seen += 1;
+        let planned = self.doomed.pop_if(|number| *number == self.seen).is_some();
+        self.random.chance(self.loss) || planned
+    }
+}
+
 /// A discipline that decides at departure, at work.
 pub struct Scheduled {
     /// Holds the packets.
     pub disc: Box<dyn QueueDisc>,
     /// Being transmitted.
     pub serving: Option<Packet>,
-    /// Random numbers of this queue alone.
-    pub random: Stream,
     /// Its events: the end of a transmission, or the time to ask the discipline again.
     pub source: Source,
 }
 
 impl Scheduled {
     /// At work with `disc`, empty.
-    pub fn new(disc: Box<dyn QueueDisc>, random: Stream) -> Self {
-        Scheduled { disc, serving: None, random, source: Source::NONE }
+    pub fn new(disc: Box<dyn QueueDisc>) -> Self {
+        Scheduled { disc, serving: None, source: Source::NONE }
     }
 
     /// Packets and bytes held, the one being transmitted included.
@@ -216,7 +227,7 @@ impl Port {
         let packets = self.queued();
         // The transmitter never idles while packets wait, so the oldest one is being transmitted.
         let serving = if packets > 0 { u64::from(self.ring.at(self.departed).size) } else { 0 };
-        Backlog { packets, bytes: self.bytes, serving }
+        Backlog { packets, bytes: self.bytes, serving, free_at: self.free_at }
     }
 
     /// Queues `packet` behind all others: its times are known at once. Returns whether its arrival

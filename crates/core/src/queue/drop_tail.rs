@@ -3,7 +3,7 @@
 //! Source: the discipline of every switch without active queue management; RFC 7567 s.1 describes it.
 
 use super::gauge::{Gauge, Level, Measure};
-use super::{Admission, Backlog, DropWhy, Verdict};
+use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::net::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Size, Time};
@@ -45,7 +45,7 @@ pub struct Discipline {
 
 impl Discipline {
     /// Ready to run.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings, _place: Place) -> Self {
         let gauge =
             Gauge { in_service: settings.count_in_service, after: settings.measure == Measure::After };
         Discipline { limit: Level::new(settings.limit), gauge }
@@ -84,12 +84,18 @@ mod tests {
     use super::*;
     use crate::net::packet::tests::packet;
     use crate::params::Params;
+    use crate::queue::tests::place;
 
     fn fate(limit: &str, in_service: bool, measure: Measure, packets: u64) -> Verdict {
         let settings =
             Settings { limit: Some(Size::parse(limit).unwrap()), count_in_service: in_service, measure };
-        let backlog = Backlog { packets, bytes: packets * 1500, serving: if packets > 0 { 1500 } else { 0 } };
-        Discipline::new(&settings).admit(&packet(1500), backlog, Time::ZERO)
+        let backlog = Backlog {
+            packets,
+            bytes: packets * 1500,
+            serving: if packets > 0 { 1500 } else { 0 },
+            ..Backlog::default()
+        };
+        Discipline::new(&settings, place()).admit(&packet(1500), backlog, Time::ZERO)
     }
 
     #[test]
@@ -114,8 +120,9 @@ mod tests {
 
     #[test]
     fn no_limit_drops_nothing() {
-        let mut discipline = Discipline::new(&Settings::defaults());
-        let backlog = Backlog { packets: u64::MAX / 2, bytes: u64::MAX / 2, serving: 1 };
+        let mut discipline = Discipline::new(&Settings::defaults(), place());
+        let backlog =
+            Backlog { packets: u64::MAX / 2, bytes: u64::MAX / 2, serving: 1, ..Backlog::default() };
         assert_eq!(discipline.admit(&packet(1500), backlog, Time::ZERO), Verdict::Pass);
     }
 }

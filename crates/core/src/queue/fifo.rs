@@ -26,6 +26,7 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
             packets: self.held.len() as u64 + u64::from(cx.serving > 0),
             bytes: self.bytes + cx.serving,
             serving: cx.serving,
+            free_at: cx.free_at,
         };
         match self.admission.admit(&packet, standing, cx.now) {
             Verdict::Drop(why) => return cx.drop(packet, why),
@@ -45,7 +46,7 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.held.len() as u64, bytes: self.bytes, serving: 0 }
+        Backlog { packets: self.held.len() as u64, bytes: self.bytes, ..Backlog::default() }
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -25,6 +25,8 @@ pub struct Backlog {
     pub bytes: u64,
     /// Bytes of the packet being transmitted; 0 when the transmitter is idle.
     pub serving: u64,
+    /// When the transmitter will have sent all that stands, or since when it has been idle.
+    pub free_at: Time,
 }
 
 /// Why a packet was dropped.
@@ -56,6 +58,15 @@ pub enum Verdict {
     Drop(DropWhy),
 }
 
+/// Where a discipline works.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Rate of the port.
+    pub rate: Rate,
+    /// Random numbers of this queue alone.
+    pub random: Stream,
+}
+
 /// Decides at arrival; called once for each packet, before it joins the queue.
 pub trait Admission {
     /// The fate of `packet`, arriving at `now` when `backlog` stands in the queue.
@@ -72,26 +83,18 @@ pub trait Admission {
 pub struct QueueCx<'a> {
     /// The present.
     pub now: Time,
-    /// Rate of the port.
-    pub rate: Rate,
-    /// Random numbers of this queue alone.
-    pub random: &'a mut Stream,
     /// Bytes of the packet being transmitted, 0 when idle: it has left the discipline.
     pub serving: u64,
+    /// When the transmission under way ends, or the last one ended.
+    pub free_at: Time,
     dropped: &'a mut Vec<(Packet, DropWhy)>,
     marked: u64,
 }
 
 impl<'a> QueueCx<'a> {
     /// A context whose drops go to `dropped`.
-    pub fn new(
-        now: Time,
-        rate: Rate,
-        random: &'a mut Stream,
-        serving: u64,
-        dropped: &'a mut Vec<(Packet, DropWhy)>,
-    ) -> Self {
-        QueueCx { now, rate, random, serving, dropped, marked: 0 }
+    pub fn new(now: Time, serving: u64, free_at: Time, dropped: &'a mut Vec<(Packet, DropWhy)>) -> Self {
+        QueueCx { now, serving, free_at, dropped, marked: 0 }
     }
 
     /// Gives `packet` up.
@@ -169,10 +172,10 @@ macro_rules! disciplines {
 
         impl Queue {
             /// The discipline, ready to run.
-            pub fn build(&self) -> Built {
+            pub fn build(&self, place: Place) -> Built {
                 match self {
-                    $( Queue::$avariant(s) => Built::Arrival(AnyAdmission::$avariant($afile::Discipline::new(s))), )*
-                    $( Queue::$dvariant(s) => Built::Departure(Box::new($dfile::Discipline::new(s))), )*
+                    $( Queue::$avariant(s) => Built::Arrival(AnyAdmission::$avariant($afile::Discipline::new(s, place))), )*
+                    $( Queue::$dvariant(s) => Built::Departure(Box::new($dfile::Discipline::new(s, place))), )*
                 }
             }
 
@@ -208,4 +211,14 @@ pub enum Built {
     Arrival(AnyAdmission),
     /// Decides at departure: two events a packet.
     Departure(Box<dyn QueueDisc>),
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A port of 10 Gb/s, for tests of one discipline alone.
+    pub(crate) fn place() -> Place {
+        Place { rate: Rate::gbps(10), random: Stream::new(1, "queue", 0) }
+    }
 }

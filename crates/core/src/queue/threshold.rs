@@ -6,7 +6,7 @@
 
 use super::drop_tail::{self, check_limit};
 use super::gauge::{Level, Measure};
-use super::{Admission, Backlog, DropWhy, Verdict};
+use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::net::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Size, Time};
@@ -68,10 +68,13 @@ pub struct Discipline {
 
 impl Discipline {
     /// Ready to run.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings, place: Place) -> Self {
         let Settings { limit, mark_at, count_in_service, measure, first_exempt, not_ect } = *settings;
         Discipline {
-            tail: drop_tail::Discipline::new(&drop_tail::Settings { limit, count_in_service, measure }),
+            tail: drop_tail::Discipline::new(
+                &drop_tail::Settings { limit, count_in_service, measure },
+                place,
+            ),
             mark_at: Level::new(Some(mark_at)),
             first_exempt,
             drop_not_ect: not_ect == NotEct::Drop,
@@ -104,18 +107,23 @@ mod tests {
     use super::*;
     use crate::net::packet::tests::packet;
     use crate::params::Params;
+    use crate::queue::tests::place;
 
     fn settings(mark_at: &str) -> Settings {
         Settings { mark_at: Size::parse(mark_at).unwrap(), ..Settings::defaults() }
     }
 
     fn fates(settings: &Settings, queue: &[u64]) -> String {
-        let mut discipline = Discipline::new(settings);
+        let mut discipline = Discipline::new(settings, place());
         queue
             .iter()
             .map(|n| {
-                let backlog =
-                    Backlog { packets: *n, bytes: n * 1500, serving: if *n > 0 { 1500 } else { 0 } };
+                let backlog = Backlog {
+                    packets: *n,
+                    bytes: n * 1500,
+                    serving: if *n > 0 { 1500 } else { 0 },
+                    ..Backlog::default()
+                };
                 match discipline.admit(&packet(1500), backlog, Time::ZERO) {
                     Verdict::Pass => '.',
                     Verdict::Mark => 'M',
@@ -154,10 +162,11 @@ mod tests {
 
     #[test]
     fn packets_that_cannot_be_marked_may_be_dropped() {
-        let mut discipline = Discipline::new(&Settings { not_ect: NotEct::Drop, ..settings("5pkt") });
+        let mut discipline =
+            Discipline::new(&Settings { not_ect: NotEct::Drop, ..settings("5pkt") }, place());
         let mut plain = packet(1500);
         plain.flags = Default::default();
-        let backlog = Backlog { packets: 6, bytes: 9000, serving: 1500 };
+        let backlog = Backlog { packets: 6, bytes: 9000, serving: 1500, ..Backlog::default() };
         assert_eq!(discipline.admit(&plain, backlog, Time::ZERO), Verdict::Drop(DropWhy::Aqm));
         assert_eq!(discipline.admit(&packet(1500), backlog, Time::ZERO), Verdict::Mark);
     }

@@ -26,9 +26,11 @@ impl RttEstimator {
         Span::ps(self.rttvar)
     }
 
-    /// A new measurement.
+    /// A new measurement. It ends any backing off (RFC 6298 s.5, note): under Karn's rule only new data
+    /// brings one.
     #[inline]
     pub fn sample(&mut self, rtt: Span, settings: &TransportSettings) {
+        self.backoff = 1;
         let grain = settings.clock_grain.as_ps();
         let mut r = rtt.as_ps();
         if let Some(ticks) = (r + grain / 2).checked_div(grain) {
@@ -47,7 +49,6 @@ impl RttEstimator {
     /// New data was acknowledged: timeouts are no longer in a row.
     #[inline]
     pub fn progress(&mut self) {
-        self.backoff = 1;
         self.timeouts = 0;
     }
 
@@ -107,7 +108,9 @@ mod tests {
         }
         assert_eq!(rtt.rto(&settings), Span::s(60));
         rtt.progress();
-        assert_eq!(rtt.rto(&settings), Span::ms(300));
+        assert_eq!(rtt.rto(&settings), Span::s(60)); // an acknowledgement is not yet a measurement
+        rtt.sample(Span::ms(100), &settings);
+        assert_eq!(rtt.rto(&settings), Span::us(250_000)); // 100 + 4 x 37.5
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! ECN: negotiation and one reduction a window (RFC 3168 s.6.1), the echo of each mark (RFC 8257 s.3.2).
+
+use crate::bench::{LINE, MS, MSS, Run, pair, run, with};
+use serde_json::{Value, json};
+
+/// Ten segments over switches that mark whatever is ECN-capable.
+fn through_marking_switches(transport: Value) -> Run {
+    let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
+    let transport = with(json!({"opening": "handshake"}), transport);
+    run(with(pair(transport, json!({"bytes": format!("{}B", 10 * MSS)})), json!({"queue": mark_all})))
+}
+
+/// RFC 3168 s.6.1.1: data is ECN-capable when both ends are; SYN, acknowledgements and retransmissions are
+/// not (s.6.1.1, 6.1.4, 6.1.5), but in Linux's DCTCP. A switch that marks all that it may counts them:
+/// forward SYN, ten segments, the last acknowledgement; back SYN+ACK and ten acknowledgements.
+#[test]
+fn ecn_is_used_when_both_ends_are_able() {
+    let cases = [
+        (json!({"ecn": "off"}), [0, 0]),
+        (json!({"ecn": "auto"}), [0, 0]),
+        (json!({"ecn": "on"}), [10, 0]),
+        (json!({"ecn": "on", "echo": "never"}), [0, 0]), // the receiver does not agree
+        (json!({"ecn": "on", "echo": "per-packet"}), [10, 0]),
+        (json!({"cc": "dctcp"}), [10, 0]),
+        (json!({"cc": "dctcp", "ecn": "off"}), [0, 0]),
+        (json!({"cc": "dctcp", "ect_on_control": true}), [12, 11]),
+        (json!({"ecn": "on", "ect_on_control": true}), [12, 11]),
+    ];
+    for (transport, expected) in cases {
+        let done = through_marking_switches(transport.clone());
+        let marks = ["switch->r0", "switch->s0"].map(|port| done.port(port, "marks") as u64);
+        assert_eq!(marks, expected, "{transport}");
+        assert_eq!(done.flow("marks") as u64, if expected[0] > 0 { 10 } else { 0 });
+        assert_eq!(done.flow("ecn_reductions") > 0.0, expected[0] > 0, "{transport}");
+    }
+}
+
+/// RFC 3168 s.6.1.5: a retransmission is not ECN-capable, unless the setting says so.
+#[test]
+fn retransmissions_are_not_ecn_capable() {
+    let marks = |control: bool| {
+        let transport = json!({"ecn": "on", "ect_on_control": control});
+        let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
+        let document = pair(transport, json!({"bytes": format!("{}B", 10 * MSS)}));
+        let fault = json!({"queue": mark_all, "port": {"switch->r0": {"drop_packets": [1]}}});
+        run(with(document, fault)).port("switch->r0", "marks")
+    };
+    assert_eq!([marks(false), marks(true)], [10.0, 11.0]);
+}
+
+/// RFC 3168 s.6.1.2: at most one reduction for each window of data, though every packet is marked. A window
+/// of at most ten segments lasts from R to R + 10 T, and so 20 ms hold between 20 ms / (R + 10 T) and 20 ms
+/// / R reductions.
+#[test]
+fn a_window_is_reduced_once() {
+    for echo in ["until-cwr", "per-packet"] {
+        let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
+        let document = pair(json!({"ecn": "on", "echo": echo}), json!({}));
+        let done = run(with(document, json!({"duration": "20ms", "queue": mark_all})));
+        let reductions = done.flow("ecn_reductions") as u64;
+        let most = 20 * MS / LINE.round();
+        let least = 20 * MS / (LINE.round() + 10 * LINE.transmission(1500));
+        assert!((least..=most).contains(&reductions), "{echo}: {reductions}, by theory {least} to {most}");
+        // RFC 3168 s.6.1.2 halves down to the floor of one segment.
+        assert_eq!(done.flow("cwnd_bytes"), MSS as f64);
+    }
+}
+
+/// One packet of a window of ten is marked: the tenth of the first burst, which finds nine in the queue,
+/// more than K = 8; later packets come one by one. DCTCP with g = 1 keeps the last window's share of
+/// acknowledged bytes with ECN-Echo as alpha: its greatest value.
+fn greatest_alpha(transport: Value) -> f64 {
+    let transport = with(
+        json!({"cc": {"kind": "dctcp", "g": 1.0, "initial_alpha": 0.0}, "initial_window": "10pkt",
+            "cwnd_max": "10pkt"}),
+        transport,
+    );
+    let document = pair(transport, json!({"bytes": format!("{}B", 60 * MSS)}));
+    let done = run(with(
+        document,
+        json!({
+            "topology": {"rate": "1Gbps", "sender_rate": "10Gbps"},
+            "queue": {"kind": "threshold", "mark_at": "8pkt", "limit": "none"},
+            "probe": {"flow_trace": "1us"},
+        }),
+    ));
+    assert_eq!([done.flow("marks"), done.flow("ecn_reductions")], [1.0, 1.0]);
+    done.column("flow_trace", "alpha").into_iter().fold(0.0, f64::max)
+}
+
+/// RFC 8257 s.3.2: each mark is echoed once, so one mark in ten makes alpha 0.1, exactly. RFC 3168 s.6.1.3:
+/// ECE goes on until CWR comes, one round trip later, and so on nearly a window of acknowledgements. Either
+/// way the window is reduced once.
+#[test]
+fn a_mark_is_echoed_once_or_until_cwr() {
+    assert_eq!(greatest_alpha(json!({})), 0.1);
+    let until_cwr = greatest_alpha(json!({"echo": "until-cwr"}));
+    assert!(until_cwr >= 0.8, "{until_cwr}");
+}
+
+/// RFC 8257 s.3.2, figure 1: with delayed acknowledgements a change of CE is acknowledged at once, so the
+/// share of marked bytes still comes through. Windows now end with one acknowledgement in two, so they
+/// hold 9 to 11 segments.
+#[test]
+fn delayed_acknowledgements_lose_no_mark() {
+    let alpha = greatest_alpha(json!({"ack_every": 2}));
+    assert!((1.0 / 11.0 - 1e-12..=1.0 / 9.0 + 1e-12).contains(&alpha), "{alpha}");
+}

@@ -1,0 +1,16 @@
+//! Theory against simulation: what textbooks, papers and RFCs say must come out, comes out.
+//!
+//! A golden file says *unchanged*; only these tests say *right*. Each states its law, where the law
+//! stands, and why its tolerance is what it is. Laws that hold exactly are held to the picosecond.
+
+mod acks;
+mod bench;
+mod connection;
+mod dctcp;
+mod ecn;
+mod fast_retransmit;
+mod queueing;
+mod recovery;
+mod reno;
+mod slow_start;
+mod timeouts;

@@ -1,0 +1,154 @@
+//! How losses are repaired: by SACK (RFC 6675), without it (RFC 6582), in proportion (RFC 6937).
+
+use crate::bench::{FULL, HEADER, LINE, MSS, Run, pair, run, watch, with};
+use serde_json::{Value, json};
+
+/// A window of `segments`, sent at once, the first `losses` of it lost when first sent.
+fn lose_first(losses: u64, segments: u64, transport: Value) -> Run {
+    let transport = with(json!({"initial_window": format!("{segments}pkt")}), transport);
+    let document = pair(transport, json!({"bytes": format!("{}B", segments * MSS)}));
+    let lost: Vec<u64> = (1..=losses).collect();
+    run(with(document, json!({"duration": "5s", "port": {"s0->switch": {"drop_packets": lost}}})))
+}
+
+/// When the third duplicate has come, `losses` segments being lost at the start of the window.
+fn noticed(losses: u64, acknowledgement: u64) -> u64 {
+    LINE.burst(losses + 3) + LINE.one_way(acknowledgement)
+}
+
+/// RFC 6582 s.1: without SACK one lost segment is repaired each round trip, so that k losses in a window
+/// take k. Exact: the next hole goes out when the last one's acknowledgement has come.
+#[test]
+fn without_sack_k_losses_take_k_round_trips() {
+    for losses in [1, 2, 3, 5, 8] {
+        let done = lose_first(losses, 20, json!({"sack": false}));
+        let expected = noticed(losses, HEADER) + (losses - 1) * LINE.round() + LINE.one_way(FULL);
+        assert_eq!(done.fct(), [expected], "{losses}");
+        assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [losses as f64, 0.0]);
+    }
+}
+
+/// RFC 6675 s.5: with SACK all holes are known at once, and half the window (the new cwnd) may be sent
+/// again in one round trip: k losses of n take ceil(k / (n / 2)). Each is sent again once. The round
+/// trips are told apart by half of one; the transmissions together take less.
+#[test]
+fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
+    for losses in [1, 2, 5, 10, 11, 14, 17] {
+        let done = lose_first(losses, 20, json!({}));
+        let repair = done.fct()[0] - noticed(losses, HEADER);
+        let rounds = (repair as f64 / LINE.round() as f64 + 0.5).round();
+        assert_eq!(rounds, (losses as f64 / 10.0).ceil(), "{losses}");
+        assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [losses as f64, 0.0]);
+    }
+}
+
+/// The same with holes scattered over the window: every second of the first 2k segments.
+#[test]
+fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
+    for losses in [2, 4, 7] {
+        let lost: Vec<u64> = (1..=losses).map(|n| 2 * n - 1).collect();
+        let rounds = |sack: bool| {
+            let transport = json!({"sack": sack, "initial_window": "20pkt"});
+            let document = pair(transport, json!({"bytes": format!("{}B", 20 * MSS)}));
+            let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
+            assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [losses as f64, 0.0]);
+            // Of the first burst the last segment arrives within less than half a round trip more.
+            ((done.fct()[0] - LINE.burst(1)) as f64 / LINE.round() as f64).round()
+        };
+        assert_eq!((rounds(true), rounds(false)), (1.0, losses as f64));
+    }
+}
+
+/// RFC 6582 s.3.2 step 3 and s.4, "Impatient": only the first partial acknowledgement restarts the timer, so
+/// a recovery that takes longer than a timeout from there ends in one. With a timeout of 4.6 R from the
+/// partial acknowledgement at R on, five losses (5 R) are repaired in time and six are not.
+#[test]
+fn only_the_first_partial_acknowledgement_restarts_the_timer() {
+    assert_eq!(470_000_000 * 10 / LINE.round(), 45);
+    let timeouts = |losses: u64| lose_first(losses, 20, json!({"sack": false, "min_rto": "470us"})).flow("timeouts");
+    assert_eq!([timeouts(5), timeouts(6)], [0.0, 1.0]);
+}
+
+/// RFC 6582 s.3.2: a recovery of any number of losses in one window halves the window once.
+#[test]
+fn a_window_with_losses_is_halved_once() {
+    for sack in [true, false] {
+        for losses in [1, 3, 6] {
+            let done = lose_first(losses, 20, json!({"sack": sack}));
+            let after = [done.flow("fast_recoveries"), done.flow("ssthresh_bytes"), done.flow("cwnd_bytes")];
+            assert_eq!(after, [1.0, 10.0 * MSS as f64, 10.0 * MSS as f64], "{sack} {losses}");
+        }
+    }
+}
+
+/// RFC 6675 s.5: what was first sent during a recovery lies beyond its RecoveryPoint, and its loss is
+/// another congestion event, which halves the window again. Window 20, segment 1 lost; the first new
+/// segment sent in that recovery is lost too.
+#[test]
+fn a_loss_beyond_the_recovery_point_halves_the_window_again() {
+    // Two new ones go out by limited transmit; the retransmission is the 23rd packet on the wire, and the
+    // first packet of the recovery proper the 24th.
+    for sack in [true, false] {
+        for lost in [[1, 21], [1, 24], [1, 26]] {
+            let transport = json!({"initial_window": "20pkt", "cwnd_max": "20pkt", "sack": sack});
+            let document = pair(transport, json!({"bytes": format!("{}B", 60 * MSS)}));
+            let done = watch(
+                with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})),
+                &["s0->switch"],
+            );
+            assert_eq!(done.flow("timeouts"), 0.0);
+            let mut levels = done.column("flow_trace", "ssthresh_bytes");
+            levels.retain(|level| level.is_finite());
+            levels.dedup();
+            // The 21st was sent before the recovery began and so belongs to the same window.
+            let expected: &[f64] = if lost[1] == 21 { &[10.0] } else { &[10.0, 5.0] };
+            let levels: Vec<f64> = levels.iter().map(|level| level / MSS as f64).collect();
+            assert_eq!(levels, expected, "{sack} {lost:?}");
+        }
+    }
+}
+
+/// A flow with 80 segments in flight, of which those numbered `lost` (counted from 2001) are lost; the
+/// times of its sendings from the fast retransmit on, in round trips.
+fn sendings_in_recovery(lost: std::ops::Range<u64>, prr: bool) -> Vec<f64> {
+    let lost: Vec<u64> = lost.map(|n| 2000 + n).collect();
+    let document = pair(json!({"cwnd_max": "80pkt", "prr": prr}), json!({}));
+    let fault = json!({"duration": "4ms", "port": {"s0->switch": {"drop_packets": lost}}});
+    let done = watch(with(document, fault), &["s0->switch"]);
+    assert_eq!([done.flow("timeouts"), done.flow("fast_recoveries")], [0.0, 1.0]);
+    assert_eq!(done.flow("ssthresh_bytes"), 40.0 * MSS as f64);
+    let (times, cwnd) = (done.column("flow_trace", "time_ps"), done.column("flow_trace", "cwnd_bytes"));
+    let halved = cwnd.windows(2).position(|w| w[1] < w[0]).expect("a recovery") + 1;
+    let rounds = |at: u64| (at as f64 - times[halved]) / LINE.round() as f64;
+    done.times("s0->switch").into_iter().map(rounds).filter(|at| *at >= 0.0).collect()
+}
+
+fn count(times: &[f64], from: f64, to: f64) -> usize {
+    times.iter().filter(|at| (from..to).contains(*at)).count()
+}
+
+/// RFC 6937 s.3: ssthresh / RecoverFS segments go out for each one delivered, here one for two; RFC 6675
+/// waits for half a round trip until the pipe has drained to ssthresh, then sends one for one. Either way
+/// the pipe at the end of the round trip is ssthresh. Three segments of slack: the duplicates that led to
+/// the recovery, which limited transmit has answered.
+#[test]
+fn prr_sends_in_proportion_all_through_the_recovery() {
+    let (with_prr, without) = (sendings_in_recovery(0..1, true), sendings_in_recovery(0..1, false));
+    let near = |got: usize, want: usize| assert!(got.abs_diff(want) <= 3, "{got} sendings, by theory {want}");
+    near(count(&with_prr, 0.0, 0.45), 18);
+    near(count(&with_prr, 0.0, 0.9), 36);
+    near(count(&without, 0.0, 0.45), 1);
+    near(count(&with_prr, 0.0, 1.0), 40);
+    near(count(&without, 0.0, 1.0), 40);
+}
+
+/// RFC 6937 s.3.1: when so much is lost that the pipe falls below ssthresh, the slow-start reduction bound
+/// lets out two segments for each delivered; RFC 6675 sends all at once that ssthresh allows. 60 of 80 are
+/// lost: a burst of some 38 against bursts of 2.
+#[test]
+fn prr_bounds_the_burst_after_heavy_loss() {
+    let longest = |times: &[f64]| times.chunk_by(|a, b| a == b).map(<[f64]>::len).max();
+    let burst = longest(&sendings_in_recovery(0..60, false)).expect("sendings");
+    assert!((36..=40).contains(&burst), "{burst}");
+    assert_eq!(longest(&sendings_in_recovery(0..60, true)), Some(2));
+}

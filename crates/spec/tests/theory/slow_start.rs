@@ -1,0 +1,107 @@
+//! Slow start: RFC 5681 s.3.1, RFC 3465, RFC 6928.
+
+use crate::bench::{FULL, LINE, MS, MSS, Run, close, pair, run, watch, with};
+use serde_json::{Value, json};
+
+/// RFC 6928: the initial window goes out at once, and nothing more before the first acknowledgement.
+#[test]
+fn the_initial_window_is_sent_at_once() {
+    for window in [1, 2, 4, 10] {
+        let transport = json!({"initial_window": format!("{window}pkt")});
+        let times = watch(pair(transport, json!({"bytes": "100KB"})), &["s0->switch"]).times("s0->switch");
+        let at_once = times.iter().filter(|at| **at == 0).count();
+        let before_any_ack = times.iter().filter(|at| **at < LINE.round()).count();
+        assert_eq!((at_once, before_any_ack), (window, window));
+        assert_eq!(times[window], LINE.round());
+    }
+}
+
+/// Congestion window after each of the first `rounds` round trips, in segments, on a path whose round
+/// trip of 100 ms is long beside all transmissions.
+fn windows(rounds: u64, transport: Value) -> Vec<f64> {
+    let slow = json!({"topology": {"delay": "25ms", "rate": "100Gbps"}, "duration": format!("{}ms", 100 * rounds + 60)});
+    let trace: Run = watch(with(pair(transport, json!({})), slow), &["s0->switch"]);
+    let (times, cwnd) = (trace.column("flow_trace", "time_ps"), trace.column("flow_trace", "cwnd_bytes"));
+    let at = |time: f64| {
+        let row = times.iter().rposition(|t| *t < time).expect("the window has grown");
+        cwnd[row] / MSS as f64
+    };
+    // Half a round trip after the acknowledgements of the round have come.
+    (1..=rounds).map(|n| at((100 * n * MS + 50 * MS) as f64)).collect()
+}
+
+/// RFC 5681 s.3.1: a segment more for each acknowledged one, so the window doubles each round trip.
+/// Exact: the round trips do not overlap.
+#[test]
+fn the_window_doubles_each_round_trip() {
+    let doubling: Vec<f64> = (1..=8).map(|n| 10.0 * f64::from(1 << n)).collect();
+    assert_eq!(windows(8, json!({})), doubling);
+    assert_eq!(windows(8, json!({"growth": "acks"})), doubling);
+}
+
+/// RFC 3465 s.2.2, 2.3: with L = 2, counting bytes makes up for an acknowledgement every second segment.
+/// Without it (L = 1, or counting acknowledgements) the window grows by half: RFC 3465 s.1.
+/// Exact where each round's segments come in whole pairs, so 16 segments and three round trips.
+#[test]
+fn delayed_acknowledgements_slow_the_start_unless_bytes_are_counted() {
+    let delayed = |changes: Value| {
+        windows(3, with(json!({"initial_window": "16pkt", "ack_every": 2, "ack_delay": "5ms"}), changes))
+    };
+    assert_eq!(delayed(json!({})), [32.0, 64.0, 128.0]);
+    assert_eq!(delayed(json!({"slow_start_limit": 1.0})), [24.0, 36.0, 54.0]);
+    assert_eq!(delayed(json!({"growth": "acks"})), [24.0, 36.0, 54.0]);
+}
+
+/// Completion of n segments in slow start, from an initial window of w: round k (counted from 0) begins
+/// with the first acknowledgement of the round before, at k R, and sends w 2^k segments back to back,
+/// until the last round, which sends what remains (Kurose and Ross, Computer Networking, s.3.7, "TCP
+/// latency": K = log2(n / w + 1) rounds, rounded up). Exact while a round's transmission is shorter than R.
+#[test]
+fn a_flow_in_slow_start_completes_as_the_closed_form_says() {
+    for (window, segments) in [(1, 1), (1, 7), (1, 8), (2, 30), (10, 10), (10, 11), (10, 70), (3, 93)] {
+        let mut rest = segments;
+        let mut round = 0;
+        while rest > window << round {
+            rest -= window << round;
+            round += 1;
+        }
+        assert!(LINE.transmission(FULL) * (window << round) < LINE.round(), "the closed form holds");
+        let transport = json!({"initial_window": format!("{window}pkt")});
+        let done = run(pair(transport, json!({"bytes": format!("{}B", segments * MSS)})));
+        assert_eq!(done.fct(), [round * LINE.round() + LINE.burst(rest)], "{window} {segments}");
+    }
+}
+
+/// RFC 5681 s.3.1: beyond ssthresh the window grows by one segment each round trip. RFC 3465 s.2.1 counts
+/// bytes for it. Exact but for the round in which the threshold is crossed.
+#[test]
+fn above_ssthresh_the_window_grows_by_a_segment_each_round_trip() {
+    for transport in [json!({}), json!({"growth": "acks"}), json!({"ack_every": 2, "ack_delay": "5ms"})] {
+        let windows = windows(10, with(json!({"initial_ssthresh": "20pkt"}), transport));
+        assert_eq!(windows[0], 20.0);
+        windows[1..].windows(2).for_each(|w| assert_eq!(w[1] - w[0], 1.0, "{windows:?}"));
+    }
+}
+
+/// RFC 5681 s.4.1: after an idle time longer than the timeout at most the restart window goes out at once.
+#[test]
+fn after_an_idle_time_the_window_is_the_initial_one_again() {
+    let load = json!({"kind": "messages", "bytes": "146KB", "interval": "50ms", "count": 2});
+    let burst = |restart: bool| {
+        let transport = json!({"idle_restart": restart, "validate_cwnd": false});
+        let run = watch(pair(transport, load.clone()), &["s0->switch"]);
+        run.times("s0->switch").iter().filter(|at| **at == 50 * MS).count()
+    };
+    assert_eq!(burst(true), 10);
+    // 100 segments took the window from 10 to 110.
+    assert_eq!(burst(false), 100);
+}
+
+/// RFC 7661 s.4.1, as far as slow start goes: a window that the application does not fill does not grow.
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let load = json!({"kind": "messages", "bytes": "1460B", "interval": "1ms", "count": 100});
+    let last = |validate: bool| run(pair(json!({"validate_cwnd": validate}), load.clone())).flow("cwnd_bytes");
+    close("validated", last(true), 10.0 * MSS as f64, 0.0);
+    close("not validated", last(false), 110.0 * MSS as f64, 0.0);
+}
