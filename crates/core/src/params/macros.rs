@@ -1,0 +1,135 @@
+//! The declarations: `params!`, `choices!`, `components!`.
+
+/// Declares a component's settings: `name: Type = default, "range", "source";`.
+///
+/// The default is written as in a file (`"65pkt"`, `0.0625`, `true`), or `required`. The range is
+/// an interval (`"[0, 1)"`, either end may be left out) or empty.
+#[macro_export]
+macro_rules! params {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $name:ident {
+            $( $(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:tt, $range:literal, $source:literal; )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs)] // a component without settings has an empty struct
+        pub struct $name { $( $(#[doc = $fdoc])* pub $field: $ty, )* }
+
+        impl $crate::params::Params for $name {
+            const DOC: &'static str = concat!($($doc, "\n"),*);
+            fn list() -> Vec<$crate::params::Param> {
+                vec![ $( $crate::params::Param {
+                    name: stringify!($field),
+                    doc: concat!($($fdoc, "\n"),*),
+                    kind: <$ty as $crate::params::ParamType>::kind(),
+                    default: $crate::param_default!($default),
+                    range: $range,
+                    source: $source,
+                } ),* ]
+            }
+            #[allow(unused_variables, unused_mut)]
+            fn read(table: &mut $crate::params::Table<'_>) -> Self {
+                let mut list = Self::list().into_iter();
+                $name { $( $field: table.get::<$ty>(&list.next().expect("one declaration a field")) ),* }
+            }
+            #[allow(unused_variables)]
+            fn show(&self, map: &mut serde_json::Map<String, serde_json::Value>) {
+                $( map.insert(stringify!($field).into(), $crate::params::ParamType::show(&self.$field)); )*
+            }
+        }
+    };
+}
+
+/// The default of a parameter as a file would hold it.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! param_default {
+    (required) => {
+        serde_json::Value::Null
+    };
+    ($value:tt) => {
+        serde_json::json!($value)
+    };
+}
+
+/// Declares an enumeration that a file spells as one of several words.
+#[macro_export]
+macro_rules! choices {
+    ( $(#[$meta:meta])* pub enum $name:ident { $( $(#[$vmeta:meta])* $variant:ident = $word:literal ),* $(,)? } ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+        pub enum $name { $( $(#[$vmeta])* $variant ),* }
+
+        impl $crate::params::ParamType for $name {
+            fn kind() -> $crate::params::Kind { $crate::params::Kind::Choice(&[$($word),*]) }
+            fn parse(value: &serde_json::Value) -> Result<Self, String> {
+                match value.as_str() {
+                    $( Some($word) => Ok($name::$variant), )*
+                    _ => Err(format!("must be {}", Self::kind())),
+                }
+            }
+            fn show(&self) -> serde_json::Value {
+                match self { $( $name::$variant => $word.into() ),* }
+            }
+            fn stand_in() -> Self { [$( $name::$variant ),*][0] }
+        }
+    };
+}
+
+/// Declares the list of components of one kind: an enum over their settings, read by `kind`.
+///
+/// A bare word may stand for a component with all its defaults: `cc = "dctcp"`.
+#[macro_export]
+macro_rules! components {
+    ( $(#[$meta:meta])* pub enum $name:ident, $what:literal { $( $word:literal => $variant:ident($params:ty) ),* $(,)? } ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum $name { $( $variant($params) ),* }
+
+        impl $name {
+            /// What there is, with every setting.
+            pub fn list() -> Vec<$crate::params::Component> {
+                vec![ $( $crate::params::Component {
+                    name: $word,
+                    doc: <$params as $crate::params::Params>::DOC,
+                    params: <$params as $crate::params::Params>::list(),
+                } ),* ]
+            }
+
+            /// The name in the file.
+            pub fn kind(&self) -> &'static str {
+                match self { $( $name::$variant(_) => $word ),* }
+            }
+
+            /// Reads the component that `table.kind` names; the caller finishes the table.
+            pub fn read(table: &mut $crate::params::Table<'_>) -> Option<Self> {
+                let known = [$($word),*];
+                let path = table.at("kind");
+                match table.raw("kind") {
+                    $( Some(serde_json::Value::String(s)) if s == $word =>
+                        Some($name::$variant(<$params as $crate::params::Params>::read(table))), )*
+                    Some(serde_json::Value::String(s)) => {
+                        table.faults.unknown(&path, $what, s, &known);
+                        None
+                    }
+                    other => {
+                        let rule = format!("must name a {}: {}", $what, known.join(", "));
+                        table.faults.add(&path, rule, other.unwrap_or(&serde_json::Value::Null));
+                        None
+                    }
+                }
+            }
+
+            /// The component with every setting, in canonical form.
+            pub fn show(&self) -> serde_json::Map<String, serde_json::Value> {
+                let mut map = serde_json::Map::new();
+                map.insert("kind".into(), self.kind().into());
+                match self { $( $name::$variant(p) => $crate::params::Params::show(p, &mut map) ),* }
+                map
+            }
+        }
+    };
+}
