@@ -35,8 +35,8 @@ pub struct Repair {
     guard: u64,
     /// Bytes by which recovery without SACK inflates the window (RFC 6582).
     inflation: u64,
-    /// RFC 6582 s.3.2 step 3: a partial acknowledgement has restarted the timer.
-    partial_seen: bool,
+    /// RFC 6582 s.3.2 step 3: when the timer expires that the first partial acknowledgement restarted.
+    partial_rto_at: Option<Time>,
     /// RFC 6937 `prr_delivered`, `prr_out`, `RecoverFS`.
     prr_delivered: u64,
     prr_out: u64,
@@ -131,7 +131,8 @@ impl Sender {
         let flight = (self.high - self.una).min(self.cc.cwnd().as_u64());
         self.count_cwnd(now);
         self.counts.fast_recoveries += 1;
-        let reduced = self.reduced_until > 0 && self.una <= self.reduced_until;
+        // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
+        let reduced = self.una < self.reduced_until;
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
         self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
         self.phase = Phase::Recovery;
@@ -140,7 +141,7 @@ impl Sender {
         repair.point = self.high; // RFC 6675 s.5 step 4.1
         repair.board.high_rxt = self.una;
         repair.board.rescue = 0;
-        repair.partial_seen = false;
+        repair.partial_rto_at = None;
         (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, flight.max(1));
         // RFC 5681 s.3.2 step 3: the segments that the duplicates tell of have left.
         repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
@@ -178,15 +179,11 @@ impl Sender {
     /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by what was acknowledged.
     fn partial_ack(&mut self, acked: u64, config: &Config, net: &mut Net) {
         let mss = config.rules.mss;
-        let rto_at = self.rto_at;
         self.retransmit_first(config, net);
         let inflation = &mut self.repair.inflation;
         *inflation = inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
-        // "Impatient": only the first partial acknowledgement restarts the timer.
-        if self.repair.partial_seen {
-            self.rto_at = rto_at;
-        }
-        self.repair.partial_seen = true;
+        // "Impatient" (s.4): only the first partial acknowledgement restarts the timer.
+        self.rto_at = *self.repair.partial_rto_at.get_or_insert(self.rto_at);
     }
 
     fn update_pipe(&mut self, delivered: u64, config: &Config) {

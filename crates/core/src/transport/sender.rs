@@ -311,15 +311,20 @@ impl Sender {
                 self.rtt.progress();
                 self.rto_at = Time::MAX;
                 if self.limit() == 0 {
-                    self.emit_raw(0, 0, Flags::ACK, config, net);
+                    self.emit_raw(0, 0, self.pure_ack(config), config, net);
                 }
                 self.pump(config, net);
             }
             return false;
         }
         // The receiver's FIN: acknowledged at once, as often as it comes.
-        self.emit_raw(packet.seq + 1, 0, Flags::ACK, config, net);
+        self.emit_raw(packet.seq + 1, 0, self.pure_ack(config), config, net);
         true
+    }
+
+    /// Flags of an acknowledgement without data.
+    fn pure_ack(&self, config: &Config) -> Flags {
+        Flags::ACK.with_if(Flags::ECT0, self.ecn && config.settings.ect_on_control)
     }
 
     // ---- sending ----

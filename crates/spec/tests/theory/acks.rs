@@ -44,7 +44,6 @@ fn disorder_is_acknowledged_at_once() {
         let done = send(10 * MSS, json!({"ack_every": 2, "sack": sack}), &[3]);
         let times = done.times(DELAYED);
         assert_eq!(times[..8], [2, 4, 5, 6, 7, 8, 9, 10].map(|n| LINE.burst(n)));
-        assert_eq!(times.len(), 9);
         assert_eq!(times[8], done.fct()[0]);
     }
 }

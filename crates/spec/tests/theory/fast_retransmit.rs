@@ -27,9 +27,9 @@ fn the_third_duplicate_brings_the_segment_back() {
             let done = lose(&[1], 10, json!({"sack": sack, "dup_acks": duplicates}));
             let noticed = LINE.burst(duplicates + 1) + LINE.one_way(acknowledgement);
             let times = done.times("s0->switch");
-            assert_eq!(times[9..], [0, noticed], "{sack} {duplicates}");
+            assert_eq!(times[9..11], [0, noticed], "{sack} {duplicates}");
             assert_eq!(done.fct(), [noticed + LINE.one_way(FULL)]);
-            assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);
+            assert_eq!([done.flow("timeouts"), done.flow("fast_recoveries")], [0.0, 1.0]);
             // RFC 5681 eq. (4): half of the ten in flight.
             assert_eq!(done.flow("ssthresh_bytes"), 5.0 * MSS as f64);
         }

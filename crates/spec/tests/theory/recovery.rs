@@ -30,7 +30,8 @@ fn without_sack_k_losses_take_k_round_trips() {
 
 /// RFC 6675 s.5: with SACK all holes are known at once, and half the window (the new cwnd) may be sent
 /// again in one round trip: k losses of n take ceil(k / (n / 2)). Each is sent again once. The round
-/// trips are told apart by half of one; the transmissions together take less.
+/// trips are told apart by half of one; the transmissions together take less. One segment more may go
+/// again, the rescue of s.4 NextSeg rule 4, since there is nothing new to send.
 #[test]
 fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
     for losses in [1, 2, 5, 10, 11, 14, 17] {
@@ -38,7 +39,8 @@ fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
         let repair = done.fct()[0] - noticed(losses, HEADER);
         let rounds = (repair as f64 / LINE.round() as f64 + 0.5).round();
         assert_eq!(rounds, (losses as f64 / 10.0).ceil(), "{losses}");
-        assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [losses as f64, 0.0]);
+        let rescues = done.flow("retransmissions") - losses as f64;
+        assert!((0.0..=1.0).contains(&rescues) && done.flow("timeouts") == 0.0, "{losses} {rescues}");
     }
 }
 
@@ -51,7 +53,7 @@ fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
             let transport = json!({"sack": sack, "initial_window": "20pkt"});
             let document = pair(transport, json!({"bytes": format!("{}B", 20 * MSS)}));
             let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
-            assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [losses as f64, 0.0]);
+            assert_eq!(done.flow("timeouts"), 0.0);
             // Of the first burst the last segment arrives within less than half a round trip more.
             ((done.fct()[0] - LINE.burst(1)) as f64 / LINE.round() as f64).round()
         };
@@ -69,6 +71,15 @@ fn only_the_first_partial_acknowledgement_restarts_the_timer() {
     assert_eq!([timeouts(5), timeouts(6)], [0.0, 1.0]);
 }
 
+/// RFC 6675 s.4 NextSeg rule 4: the loss of the last segments shows in no SACK. With nothing new to send,
+/// the last one goes again once in a recovery, and so no timeout of 10 ms is needed.
+#[test]
+fn a_rescue_saves_a_lost_tail_behind_another_loss() {
+    let document = pair(json!({"initial_window": "20pkt"}), json!({"bytes": format!("{}B", 20 * MSS)}));
+    let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": [1, 20]}}})));
+    assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [2.0, 0.0]);
+}
+
 /// RFC 6582 s.3.2: a recovery of any number of losses in one window halves the window once.
 #[test]
 fn a_window_with_losses_is_halved_once() {
@@ -81,31 +92,30 @@ fn a_window_with_losses_is_halved_once() {
     }
 }
 
-/// RFC 6675 s.5: what was first sent during a recovery lies beyond its RecoveryPoint, and its loss is
-/// another congestion event, which halves the window again. Window 20, segment 1 lost; the first new
-/// segment sent in that recovery is lost too.
+/// What was first sent during a recovery lies beyond its end point, and its loss is another congestion
+/// event, which halves the window again (RFC 6675 s.5, RFC 6582 s.3.2). Window 20, segment 1 lost. Two new
+/// segments go out by limited transmit, 21 and 22, and belong to the first event; the retransmission is the
+/// 23rd packet, and packet n from then on is segment n - 1.
 #[test]
 fn a_loss_beyond_the_recovery_point_halves_the_window_again() {
-    // Two new ones go out by limited transmit; the retransmission is the 23rd packet on the wire, and the
-    // first packet of the recovery proper the 24th.
+    let lose = |sack: bool, packet: u64| {
+        let transport = json!({"initial_window": "20pkt", "cwnd_max": "20pkt", "sack": sack});
+        let document = pair(transport, json!({"bytes": format!("{}B", 60 * MSS)}));
+        let fault = json!({"port": {"s0->switch": {"drop_packets": [1, packet]}}});
+        let done = watch(with(document, fault), &["s0->switch"]);
+        let mut levels = done.column("flow_trace", "ssthresh_bytes");
+        levels.retain(|level| level.is_finite());
+        levels.dedup();
+        (done.flow("timeouts"), levels.iter().map(|level| level / MSS as f64).collect::<Vec<_>>())
+    };
     for sack in [true, false] {
-        for lost in [[1, 21], [1, 24], [1, 26]] {
-            let transport = json!({"initial_window": "20pkt", "cwnd_max": "20pkt", "sack": sack});
-            let document = pair(transport, json!({"bytes": format!("{}B", 60 * MSS)}));
-            let done = watch(
-                with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})),
-                &["s0->switch"],
-            );
-            assert_eq!(done.flow("timeouts"), 0.0);
-            let mut levels = done.column("flow_trace", "ssthresh_bytes");
-            levels.retain(|level| level.is_finite());
-            levels.dedup();
-            // The 21st was sent before the recovery began and so belongs to the same window.
-            let expected: &[f64] = if lost[1] == 21 { &[10.0] } else { &[10.0, 5.0] };
-            let levels: Vec<f64> = levels.iter().map(|level| level / MSS as f64).collect();
-            assert_eq!(levels, expected, "{sack} {lost:?}");
-        }
+        assert_eq!(lose(sack, 21), (0.0, vec![10.0]), "{sack}");
+        assert_eq!(lose(sack, 26), (0.0, vec![10.0, 5.0]), "{sack}");
     }
+    // The very first one beyond it: SACK tells whose duplicates they are. Without it they might stem from
+    // what was sent again, and RFC 6582 s.3.2 step 2 leaves the loss to the timer.
+    assert_eq!(lose(true, 24), (0.0, vec![10.0, 5.0]));
+    assert_eq!(lose(false, 24).0, 1.0);
 }
 
 /// A flow with 80 segments in flight, of which those numbered `lost` (counted from 2001) are lost; the
@@ -144,11 +154,11 @@ fn prr_sends_in_proportion_all_through_the_recovery() {
 
 /// RFC 6937 s.3.1: when so much is lost that the pipe falls below ssthresh, the slow-start reduction bound
 /// lets out two segments for each delivered; RFC 6675 sends all at once that ssthresh allows. 60 of 80 are
-/// lost: a burst of some 38 against bursts of 2.
+/// lost: of the other 20 three are known to have arrived, two more went by limited transmit, so with
+/// ssthresh at 40 a burst of 40 - (20 - 3 + 2) = 21, against bursts of 2.
 #[test]
 fn prr_bounds_the_burst_after_heavy_loss() {
     let longest = |times: &[f64]| times.chunk_by(|a, b| a == b).map(<[f64]>::len).max();
-    let burst = longest(&sendings_in_recovery(0..60, false)).expect("sendings");
-    assert!((36..=40).contains(&burst), "{burst}");
+    assert_eq!(longest(&sendings_in_recovery(0..60, false)), Some(21));
     assert_eq!(longest(&sendings_in_recovery(0..60, true)), Some(2));
 }
