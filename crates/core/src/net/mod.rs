@@ -90,7 +90,7 @@ impl Net {
     }
 
     /// A host hands `packet`, whose `route` is at its first port, to its NIC.
-    #[inline]
+    #[inline(never)]
     pub fn send(&mut self, packet: &Packet) {
         self.totals.sent += 1;
         self.tags[packet.flow as usize].outstanding += 1;
@@ -129,7 +129,7 @@ impl Net {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, number: u32, packet: &Packet, route: u32) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
@@ -157,7 +157,7 @@ impl Net {
             mine.marks += u64::from(marked);
         }
         if let Verdict::Drop(why) = verdict {
-            return self.lose(number, packet, why);
+            return self.lose(number, *packet, why);
         }
         if let Some(at) = port.accept(packet, route, flags, now) {
             self.events.schedule(port.source, at);
@@ -166,7 +166,8 @@ impl Net {
 
     /// Takes a dropped packet out of the books.
     #[cold]
-    fn lose(&mut self, number: u32, packet: &Packet, why: DropWhy) {
+    #[inline(never)]
+    fn lose(&mut self, number: u32, packet: Packet, why: DropWhy) {
         let port = &mut self.ports[number as usize];
         let tag = &mut self.tags[packet.flow as usize];
         port.counts.drops[why as usize] += 1;
@@ -183,10 +184,11 @@ impl Net {
     }
 
     #[cold]
+    #[inline(never)]
     fn land_faulty(&mut self, number: u32, packet: Packet) -> Option<Packet> {
         let Some(faults) = &mut self.ports[number as usize].faults else { return self.onward(packet) };
         if faults.lose() {
-            self.lose(number, &packet, DropWhy::Wire);
+            self.lose(number, packet, DropWhy::Wire);
             return None;
         }
         let twice = faults.random.chance(faults.duplicate);
@@ -224,6 +226,7 @@ impl Net {
 
     // ---- disciplines that decide at departure: two events a packet ----
 
+    #[inline(never)]
     fn arrive_scheduled(&mut self, number: u32, mut packet: Packet) {
         packet.at = self.now;
         let (class, size) = (self.tags[packet.flow as usize].class as usize, u64::from(packet.size));
@@ -317,7 +320,7 @@ impl Net {
             }
         }
         for (packet, why) in dropped.drain(..) {
-            self.lose(number, &packet, why);
+            self.lose(number, packet, why);
         }
         self.dropped = dropped;
         marked

@@ -24,6 +24,8 @@ pub struct QueueRecord {
     pub changes: Option<Vec<(Time, u64, u64)>>,
     /// Most rows that `changes` may hold.
     pub max_rows: usize,
+    /// `at_dequeue` or `changes` is kept, which few runs ask for.
+    in_detail: bool,
     since: Time,
 }
 
@@ -34,6 +36,7 @@ impl QueueRecord {
             at_dequeue: at_dequeue.then(LengthHistogram::default),
             changes: changes.then(Vec::new),
             max_rows,
+            in_detail: at_dequeue || changes,
             ..QueueRecord::default()
         }
     }
@@ -51,19 +54,23 @@ impl QueueRecord {
     #[inline]
     pub fn grew(&mut self, packets: u64, bytes: u64, now: Time) {
         self.max_bytes = self.max_bytes.max(bytes);
-        self.changed(packets, bytes, now);
+        if self.in_detail {
+            self.changed(packets, bytes, now);
+        }
     }
 
     /// A packet left; `packets` and `bytes` remain.
     #[inline]
     pub fn shrank(&mut self, packets: u64, bytes: u64, now: Time) {
-        if let Some(lengths) = &mut self.at_dequeue {
-            lengths.add(packets, 1);
+        if self.in_detail {
+            if let Some(lengths) = &mut self.at_dequeue {
+                lengths.add(packets, 1);
+            }
+            self.changed(packets, bytes, now);
         }
-        self.changed(packets, bytes, now);
     }
 
-    #[inline]
+    #[cold]
     fn changed(&mut self, packets: u64, bytes: u64, now: Time) {
         if let Some(rows) = &mut self.changes
             && rows.len() <= self.max_rows

@@ -46,8 +46,7 @@ pub struct Discipline {
 impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, _place: Place) -> Self {
-        let gauge =
-            Gauge { in_service: settings.count_in_service, after: settings.measure == Measure::After };
+        let gauge = Gauge::new(settings.count_in_service, settings.measure == Measure::After);
         Discipline { limit: Level::new(settings.limit), gauge }
     }
 

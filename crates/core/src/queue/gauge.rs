@@ -51,25 +51,27 @@ impl Level {
 /// The way of measuring.
 #[derive(Debug, Clone, Copy)]
 pub struct Gauge {
-    /// The packet being transmitted counts.
-    pub in_service: bool,
     /// Measured with the arriving packet.
     pub after: bool,
+    /// As masks, so that reading takes no branch: all ones where the packet being transmitted is
+    /// left out, and where the arriving packet counts.
+    less_serving: u64,
+    plus_arriving: u64,
 }
 
 impl Gauge {
+    /// Measures with or without the packet in service, before or `after` the arrival.
+    pub fn new(in_service: bool, after: bool) -> Self {
+        let mask = |yes: bool| if yes { u64::MAX } else { 0 };
+        Gauge { after, less_serving: mask(!in_service), plus_arriving: mask(after) }
+    }
+
     /// Packets and bytes as measured when a packet of `size` bytes meets `backlog`.
     #[inline(always)]
     pub fn read(&self, backlog: Backlog, size: u16) -> (u64, u64) {
-        let (mut packets, mut bytes) = (backlog.packets, backlog.bytes);
-        if !self.in_service {
-            packets -= u64::from(backlog.serving > 0);
-            bytes -= backlog.serving;
-        }
-        if self.after {
-            packets += 1;
-            bytes += u64::from(size);
-        }
+        let serving = backlog.serving & self.less_serving;
+        let packets = backlog.packets - u64::from(serving > 0) + (self.plus_arriving & 1);
+        let bytes = backlog.bytes - serving + (self.plus_arriving & u64::from(size));
         (packets, bytes)
     }
 }

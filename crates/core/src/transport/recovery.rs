@@ -51,7 +51,7 @@ impl Sender {
     /// The window that sending is held against.
     #[inline]
     pub(super) fn window(&self, config: &Config) -> u64 {
-        let cwnd = self.cc.cwnd().as_u64();
+        let cwnd = self.cwnd;
         if self.phase == Phase::Open && self.repair.dup_acks == 0 {
             return cwnd;
         }
@@ -128,13 +128,14 @@ impl Sender {
         let now = net.now;
         let mss = config.rules.mss;
         // RFC 5681 s.3.2 step 2: what limited transmit sent does not count.
-        let flight = (self.high - self.una).min(self.cc.cwnd().as_u64());
+        let flight = (self.high - self.una).min(self.cwnd);
         self.count_cwnd(now);
         self.counts.fast_recoveries += 1;
         // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
         let reduced = self.una < self.reduced_until;
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
         self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
         self.phase = Phase::Recovery;
         self.reduced_until = self.high;
         let repair = &mut self.repair;
@@ -210,7 +211,7 @@ impl Sender {
 
     /// RFC 6937 s.3: what may be sent on an acknowledgement of `delivered` bytes, with `pipe` in flight.
     fn reduce_in_proportion(&mut self, delivered: u64, pipe: u64, config: &Config) {
-        let target = self.cc.cwnd().as_u64();
+        let target = self.cwnd;
         let repair = &mut self.repair;
         repair.prr_delivered += delivered;
         let send = if pipe > target {
@@ -227,7 +228,7 @@ impl Sender {
     /// Sends in recovery by SACK: RFC 6675 s.5 step C.
     pub(super) fn pump_recovery(&mut self, config: &Config, net: &mut Net) {
         let mss = config.rules.mss;
-        let window = if config.settings.prr { self.repair.prr_window } else { self.cc.cwnd().as_u64() };
+        let window = if config.settings.prr { self.repair.prr_window } else { self.cwnd };
         while self.repair.pipe + mss <= window || (self.repair.pipe == 0 && window > 0) {
             let limit = self.limit();
             let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
@@ -266,8 +267,9 @@ impl Sender {
         let now = net.now;
         // RFC 5681 s.3.1: a segment lost again does not lower ssthresh again.
         if first {
-            let flight = (self.high - self.una).min(self.cc.cwnd().as_u64());
+            let flight = (self.high - self.una).min(self.cwnd);
             self.cc.on_congestion(Congestion::Timeout, flight, &Cx { now, rules: &config.rules });
+            self.ask_cwnd();
         }
         self.phase = Phase::AfterTimeout;
         self.next = self.una;

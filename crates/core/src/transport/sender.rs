@@ -81,6 +81,9 @@ pub struct Sender {
     round_end: u64,
     /// Congestion control.
     pub cc: AnyCc,
+    /// Its window in bytes, asked for after each call that may move it: an acknowledgement needs it
+    /// four times.
+    pub(super) cwnd: u64,
     /// Round-trip time and timeout.
     pub rtt: RttEstimator,
     /// When the retransmission timer expires.
@@ -104,6 +107,7 @@ pub struct Sender {
 impl Sender {
     /// A connection not yet opened.
     pub fn new(flow: u32, route: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+        let cc = config.cc.start(info, &Cx { now, rules: &config.rules });
         Sender {
             flow,
             route,
@@ -120,7 +124,8 @@ impl Sender {
             written: 0,
             reduced_until: 0,
             round_end: 0,
-            cc: config.cc.start(info, &Cx { now, rules: &config.rules }),
+            cwnd: cc.cwnd().as_u64(),
+            cc,
             rtt: RttEstimator::default(),
             rto_at: Time::MAX,
             pace_at: Time::ZERO,
@@ -261,9 +266,15 @@ impl Sender {
             sent: self.high.min(self.written),
         };
         self.cc.on_ack(&ack, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
         if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
             self.recovery_ack(acked, delivered, config, net);
         }
+    }
+
+    #[inline]
+    pub(super) fn ask_cwnd(&mut self) {
+        self.cwnd = self.cc.cwnd().as_u64();
     }
 
     /// Whether the window may grow on this acknowledgement.
@@ -277,12 +288,12 @@ impl Sender {
             EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
         };
         // RFC 7661 s.4.3, in Linux's form: slow start goes on while half the window is in use.
-        let in_use = || self.window_limited || (self.slow_start() && self.cc.cwnd().as_u64() < 2 * flight);
+        let in_use = || self.window_limited || (self.slow_start() && self.cwnd < 2 * flight);
         by_phase && by_ecn && (!settings.validate_cwnd || in_use())
     }
 
     fn slow_start(&self) -> bool {
-        self.cc.ssthresh().is_some_and(|ssthresh| (self.cc.cwnd().as_u64() as f64) < ssthresh)
+        self.cc.ssthresh().is_some_and(|ssthresh| (self.cwnd as f64) < ssthresh)
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
@@ -293,6 +304,7 @@ impl Sender {
         let now = self.counted_at;
         self.counts.ecn_reductions += 1;
         self.cc.on_congestion(Congestion::Ecn, flight, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
         self.reduced_until = self.next;
         self.tell_cwr = true;
         if config.settings.prr_on_ecn {
@@ -397,6 +409,7 @@ impl Sender {
         let idle = net.now - self.last_sent;
         if config.settings.idle_restart && self.high > 0 && idle > self.rtt.rto(&config.settings) {
             self.cc.on_idle(&Cx { now: net.now, rules: &config.rules });
+            self.ask_cwnd();
         }
     }
 
@@ -484,7 +497,7 @@ impl Sender {
     #[inline]
     pub fn count_cwnd(&mut self, now: Time) {
         let span = (now - self.counted_at).as_ps();
-        self.counts.cwnd_time += u128::from(self.cc.cwnd().as_u64()) * u128::from(span);
+        self.counts.cwnd_time += u128::from(self.cwnd) * u128::from(span);
         self.counted_at = now;
     }
 

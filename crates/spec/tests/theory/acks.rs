@@ -13,7 +13,8 @@ fn send(bytes: u64, transport: Value, lost: &[u64]) -> Run {
 /// An acknowledgement every second segment, and one for what is left: exact counts.
 #[test]
 fn every_second_segment_is_acknowledged() {
-    for (every, segments, expected) in [(1, 100, 100), (2, 100, 50), (2, 101, 51), (4, 100, 25), (4, 103, 26)] {
+    for (every, segments, expected) in [(1, 100, 100), (2, 100, 50), (2, 101, 51), (4, 100, 25), (4, 103, 26)]
+    {
         let transport = json!({"ack_every": every, "initial_window": "128pkt"});
         assert_eq!(send(segments * MSS, transport, &[]).times(DELAYED).len(), expected);
     }
@@ -56,8 +57,10 @@ fn nagle_holds_the_short_tail_back() {
     let tail = 2000 - MSS + HEADER;
     let fct = |transport: Value| send(2000, transport, &[]).fct()[0];
     // Behind the full segment on the first link, alone on the second.
-    let together = LINE.transmission(FULL) + LINE.transmission(FULL).max(LINE.transmission(tail))
-        + LINE.transmission(tail) + 2 * LINE.delay;
+    let together = LINE.transmission(FULL)
+        + LINE.transmission(FULL).max(LINE.transmission(tail))
+        + LINE.transmission(tail)
+        + 2 * LINE.delay;
     assert_eq!(fct(json!({"nagle": false})), together);
     let waiting = LINE.round() + LINE.one_way(tail);
     assert_eq!(fct(json!({"nagle": true})), waiting);

@@ -125,7 +125,9 @@ impl Run {
     /// A column of numbers; null is NaN. Times of these tests are whole in f64: below 2^53 ps.
     pub fn column(&self, table: &str, column: &str) -> Vec<f64> {
         match self.data(table, column) {
-            ColumnData::U64(v) => v.iter().map(|x| if *x == u64::MAX { f64::NAN } else { *x as f64 }).collect(),
+            ColumnData::U64(v) => {
+                v.iter().map(|x| if *x == u64::MAX { f64::NAN } else { *x as f64 }).collect()
+            }
             ColumnData::U32(v) => v.iter().map(|x| f64::from(*x)).collect(),
             ColumnData::F64(v) => v.clone(),
             ColumnData::Str { .. } => panic!("{table}.{column} holds words"),

@@ -1,6 +1,6 @@
 //! Opening, closing, and what a window or an empty network allows: RFC 9293 s.3.5, 3.6.
 
-use crate::bench::{HEADER, LINE, MS, MSS, US, close, pair, run, watch, with};
+use crate::bench::{HEADER, LINE, MS, MSS, close, pair, run, watch, with};
 use serde_json::json;
 
 /// On an empty network a message that the initial window holds takes its ideal time, to the picosecond:
@@ -22,10 +22,19 @@ fn slowdown_is_one_on_any_path() {
     let parking = json!({"topology": {"kind": "parking-lot"}, "duration": "10ms",
         "traffic": {"x": {"kind": "bulk", "from": "l0", "to": "r0", "bytes": "14600B"}},
         "queue": "drop-tail", "transport": {"cc": "newreno"}});
-    let dumbbell = with(parking.clone(), json!({"topology": {"kind": "dumbbell", "rate": "1Gbps",
-        "access_rate": "40Gbps", "left": 1, "right": 1}}));
-    for document in [dumbbell, with(parking, json!({"topology": {"kind": "tree"},
-        "traffic": {"x": {"from": "h0", "to": "h1"}}}))] {
+    let dumbbell = with(
+        parking.clone(),
+        json!({"topology": {"kind": "dumbbell", "rate": "1Gbps",
+        "access_rate": "40Gbps", "left": 1, "right": 1}}),
+    );
+    for document in [
+        dumbbell,
+        with(
+            parking,
+            json!({"topology": {"kind": "tree"},
+        "traffic": {"x": {"from": "h0", "to": "h1"}}}),
+        ),
+    ] {
         assert_eq!(run(document).column("messages", "slowdown"), [1.0]);
     }
 }
@@ -52,7 +61,8 @@ fn a_connection_opens_sends_and_closes_with_no_packet_too_many() {
 /// A connection that is over leaves its place to the next: a hundred, one after the other, use one.
 #[test]
 fn a_closed_connection_frees_its_place() {
-    let load = json!({"kind": "messages", "connection": "fresh", "bytes": "20KB", "interval": "1ms", "count": 100});
+    let load =
+        json!({"kind": "messages", "connection": "fresh", "bytes": "20KB", "interval": "1ms", "count": 100});
     let done = run(pair(json!({"opening": "handshake"}), load));
     let counts = done.simulation.manifest_counts();
     assert_eq!((&counts["counts"]["flows"], &counts["memory"]["flows_at_once"]), (&json!(100), &json!(1)));
@@ -98,5 +108,4 @@ fn the_link_limits_throughput_to_its_rate() {
     let done = run(with(document, json!({"warmup": "10ms", "duration": "110ms"})));
     close("goodput", done.flow("goodput_bps"), 1e10 * 1460.0 / 1500.0, 1e-4);
     close("utilisation", done.port("switch->r0", "utilisation"), 1.0, 1e-4);
-    let _ = US;
 }

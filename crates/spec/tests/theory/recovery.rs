@@ -67,7 +67,8 @@ fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
 #[test]
 fn only_the_first_partial_acknowledgement_restarts_the_timer() {
     assert_eq!(470_000_000 * 10 / LINE.round(), 45);
-    let timeouts = |losses: u64| lose_first(losses, 20, json!({"sack": false, "min_rto": "470us"})).flow("timeouts");
+    let timeouts =
+        |losses: u64| lose_first(losses, 20, json!({"sack": false, "min_rto": "470us"})).flow("timeouts");
     assert_eq!([timeouts(5), timeouts(6)], [0.0, 1.0]);
 }
 

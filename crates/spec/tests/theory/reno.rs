@@ -40,7 +40,8 @@ fn utilisation_rises_from_three_quarters_to_one_with_the_buffer() {
 
 /// Mean window in segments of one flow that loses packets by `fault` on a link that it does not fill.
 fn mean_window(fault: Value, transport: Value) -> f64 {
-    let settings = json!({"opening": "established", "cc": "newreno", "initial_ssthresh": "20pkt", "min_rto": "50ms"});
+    let settings =
+        json!({"opening": "established", "cc": "newreno", "initial_ssthresh": "20pkt", "min_rto": "50ms"});
     let done = run(with(
         json!({
             "duration": "45s",
@@ -74,8 +75,10 @@ fn a_periodic_loss_gives_the_root_of_three_halves() {
         let root = (period as f64).sqrt();
         let law = |what: &str, window: f64, law: f64, most: f64| {
             let missing = law - window;
-            println!("{missing}");
-            assert!((0.0..=most).contains(&missing), "{what}, p = 1/{period}: {window:.2}, by theory {law:.2}");
+            assert!(
+                (0.0..=most).contains(&missing),
+                "{what}, p = 1/{period}: {window:.2}, by theory {law:.2}"
+            );
         };
         law("each segment acknowledged", mean_window(every.clone(), json!({})), 1.5_f64.sqrt() * root, 3.0);
         let delayed = json!({"ack_every": 2, "ack_delay": "40ms", "growth": "acks", "slow_start_limit": 1.0});

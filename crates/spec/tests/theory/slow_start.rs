@@ -101,7 +101,8 @@ fn after_an_idle_time_the_window_is_the_initial_one_again() {
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     let load = json!({"kind": "messages", "bytes": "1460B", "interval": "1ms", "count": 100});
-    let last = |validate: bool| run(pair(json!({"validate_cwnd": validate}), load.clone())).flow("cwnd_bytes");
+    let last =
+        |validate: bool| run(pair(json!({"validate_cwnd": validate}), load.clone())).flow("cwnd_bytes");
     close("validated", last(true), 10.0 * MSS as f64, 0.0);
     close("not validated", last(false), 110.0 * MSS as f64, 0.0);
 }

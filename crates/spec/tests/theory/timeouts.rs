@@ -1,6 +1,6 @@
 //! The retransmission timer: RFC 6298. All times are exact.
 
-use crate::bench::{FULL, HEADER, LINE, MS, MSS, Run, S, US, pair, run, watch, with};
+use crate::bench::{FULL, HEADER, LINE, MS, MSS, Run, S, pair, run, watch, with};
 use serde_json::{Value, json};
 
 /// Everything that `s0` sends is lost from the `from`th packet on.
@@ -120,5 +120,4 @@ fn the_backed_off_timeout_stays_until_there_is_a_sample() {
     };
     assert_eq!(second("karn"), 2 * S);
     assert_eq!(second("timestamps"), 10 * MS);
-    let _ = US;
 }
