@@ -1,4 +1,6 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
+//!
+//! Left out: s.5.7 (3 s at the start of data after a lost SYN), since a SYN's round trip is always known here.
 
 use super::settings::TransportSettings;
 use shallows_units::Span;

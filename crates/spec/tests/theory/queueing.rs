@@ -28,7 +28,7 @@ fn wait(load: f64, seed: u64) -> (f64, f64) {
 }
 
 /// Pollaczek and Khinchine, for fixed service: mean wait = rho / (2 (1 - rho)) services (Kleinrock 1975,
-/// eq. 5.69). Ten seeds, some 12 000 to 33 000 arrivals each; four standard errors of their mean, which the
+/// s.5.6). Ten seeds, some 12 000 to 33 000 arrivals each; four standard errors of their mean, which the
 /// seeds themselves give, and at most 5 % in case they should give too much.
 #[test]
 fn waits_are_those_of_m_d_1() {
