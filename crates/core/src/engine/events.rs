@@ -175,7 +175,7 @@ impl EventQueue {
             while place > ROOT {
                 let (time, rest) = (*tree.get_unchecked(place ^ 2), *tree.get_unchecked((place ^ 2) + 1));
                 winner = winner.sooner(Key { time, rest });
-                place = place / 2 & !1;
+                place = (place / 2) & !1;
                 *tree.get_unchecked_mut(place) = winner.time;
                 *tree.get_unchecked_mut(place + 1) = winner.rest;
             }

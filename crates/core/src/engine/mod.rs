@@ -5,6 +5,7 @@ pub mod control;
 pub mod events;
 pub mod flows;
 pub mod random;
+pub mod records;
 pub mod results;
 
 use crate::net::Net;

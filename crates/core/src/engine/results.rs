@@ -1,7 +1,7 @@
 //! The tables of a run; `docs/architecture.md` lists them with their columns.
 
 use super::Simulation;
-use super::flows::{FlowRow, MessageRow};
+use super::records::{FlowRow, MessageRow};
 use crate::experiment::Experiment;
 use crate::net::graph::{Graph, NodeId};
 use crate::net::port::{Port, PortCounts};

@@ -1,0 +1,220 @@
+//! What is recorded of connections: their rows in the tables, the ideal times of their messages, and
+//! their traces.
+
+use super::flows::{FlowId, Hosts, Message};
+use crate::cc::CongestionControl;
+use crate::net::Net;
+use crate::net::paths::passage;
+use crate::probe::traces::FlowTraceRow;
+use crate::transport::Sender;
+use crate::workload::ends::Pair;
+use shallows_units::{Bytes, Rate, Span, Time};
+
+/// A row of the table `flows`.
+#[derive(Debug, Clone)]
+pub struct FlowRow {
+    /// Running number.
+    pub serial: u32,
+    /// Load, class and transport, by number.
+    pub load: u16,
+    /// Class, by number.
+    pub class: u16,
+    /// Configuration, by number.
+    pub config: u16,
+    /// Sender and receiver.
+    pub ends: Pair,
+    /// Bytes written, if bounded.
+    pub bytes: Option<u64>,
+    /// Start.
+    pub opened: Time,
+    /// End.
+    pub ended: Option<Time>,
+    /// Unique bytes delivered since the warm-up.
+    pub delivered: u64,
+    /// Time over which they were delivered.
+    pub over: Span,
+    /// What the sender did.
+    pub sent: crate::transport::sender::SenderCounts,
+    /// What came to the receiver.
+    pub received: crate::transport::receiver::ReceiverCounts,
+    /// Packets dropped, either way.
+    pub drops: u64,
+    /// Congestion window at the end, in bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold at the end.
+    pub ssthresh: Option<f64>,
+    /// Alpha at the end.
+    pub alpha: Option<f64>,
+}
+
+/// A row of the table `messages`.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageRow {
+    /// The flow's running number.
+    pub flow: u32,
+    /// Load and class, by number.
+    pub load: u16,
+    /// Class, by number.
+    pub class: u16,
+    /// Bytes.
+    pub bytes: u64,
+    /// When the application wrote it.
+    pub started: Time,
+    /// When its last byte was delivered in order.
+    pub ended: Option<Time>,
+    /// The same, alone on the empty network.
+    pub ideal: Span,
+}
+
+impl Hosts {
+    pub(super) fn message_row(
+        &mut self,
+        id: FlowId,
+        message: &Message,
+        ended: Option<Time>,
+        net: &Net,
+    ) -> MessageRow {
+        let ideal = self.ideal(id, message, net);
+        let flow = &self.flows[id as usize];
+        let Message { bytes, started, .. } = *message;
+        MessageRow { flow: flow.serial, load: flow.load, class: flow.class, bytes, started, ended, ideal }
+    }
+
+    /// Time the message would take alone on the empty network, with a window that never limits: the
+    /// handshake where it waited for one, then its packets, store and forward.
+    fn ideal(&mut self, id: FlowId, message: &Message, net: &Net) -> Span {
+        let flow = &self.flows[id as usize];
+        let config = &self.configs[flow.config as usize];
+        let (mss, header) = (config.rules.mss, u64::from(config.header));
+        let links = |place: u32, links: &mut Vec<(Rate, Span)>| {
+            links.clear();
+            links.extend(
+                net.paths.ports(place).map(|p| (net.ports[p as usize].rate, net.ports[p as usize].delay)),
+            );
+        };
+        let mut handshake = Span::ZERO;
+        if message.first_of_fresh {
+            links(flow.receiver.route(), &mut self.links);
+            handshake = passage(&self.links, 0, Bytes(header), Bytes(header));
+        }
+        links(flow.sender.route, &mut self.links);
+        if message.first_of_fresh {
+            handshake += passage(&self.links, 0, Bytes(header), Bytes(header));
+        }
+        let full = (message.bytes - 1) / mss;
+        let last = message.bytes - full * mss;
+        handshake + passage(&self.links, full, Bytes(mss + header), Bytes(last + header))
+    }
+
+    /// Rows of the messages that a connection has not delivered.
+    pub(super) fn undelivered_messages(&mut self, id: FlowId, net: &Net) {
+        for message in std::mem::take(&mut self.flows[id as usize].messages) {
+            if message.started >= self.measured_from {
+                let row = self.message_row(id, &message, None, net);
+                self.message_rows.push(row);
+            }
+        }
+    }
+
+    pub(super) fn flow_row(&mut self, id: FlowId, net: &Net) -> FlowRow {
+        let flow = &mut self.flows[id as usize];
+        flow.sender.count_cwnd(net.now);
+        let from = flow.opened.max(self.measured_from);
+        let until = flow.ended.unwrap_or(net.now);
+        FlowRow {
+            serial: flow.serial,
+            load: flow.load,
+            class: flow.class,
+            config: flow.config,
+            ends: flow.ends,
+            bytes: (!flow.unbounded).then_some(flow.sender.written),
+            opened: flow.opened,
+            ended: flow.ended,
+            delivered: flow.receiver.delivered() - flow.delivered_at_start,
+            over: until.max(from) - from,
+            sent: flow.sender.counts,
+            received: flow.receiver.counts,
+            drops: net.tags[id as usize].drops - flow.drops_at_start,
+            cwnd: flow.sender.cc.cwnd().as_u64(),
+            ssthresh: flow.sender.cc.ssthresh(),
+            alpha: alpha(&flow.sender),
+        }
+    }
+
+    /// The warm-up ends: statistics begin.
+    pub fn restart(&mut self, net: &Net) {
+        self.measured_from = net.now;
+        self.flow_rows.clear();
+        self.message_rows.clear();
+        for class in &mut self.classes {
+            class.waits.clear();
+            class.delays.clear();
+        }
+        for (flow, tag) in self.flows.iter_mut().zip(&net.tags) {
+            flow.sender.restart_counts(net.now);
+            flow.receiver.counts = Default::default();
+            flow.delivered_at_start = flow.receiver.delivered();
+            flow.drops_at_start = tag.drops;
+        }
+    }
+
+    /// The run ends: rows of what still stands.
+    pub fn finish(&mut self, net: &Net) {
+        for id in 0..self.flows.len() as u32 {
+            if self.flows[id as usize].vacant {
+                continue;
+            }
+            let row = self.flow_row(id, net);
+            self.flow_rows.push(row);
+            self.undelivered_messages(id, net);
+        }
+        self.flow_rows.sort_by_key(|row| row.serial);
+    }
+
+    // ---- traces ----
+
+    /// A row of the flow trace for each traced connection.
+    pub fn trace_all(&mut self, now: Time) {
+        for i in 0..self.flows.len() {
+            if self.flows[i].traced && !self.flows[i].vacant {
+                let row = self.trace_row(i, now);
+                self.trace_rows.push(row);
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn trace_change(&mut self, id: FlowId, now: Time) {
+        let flow = &mut self.flows[id as usize];
+        let cwnd = flow.sender.cc.cwnd().as_u64();
+        if cwnd != flow.traced_cwnd && !flow.vacant {
+            flow.traced_cwnd = cwnd;
+            let row = self.trace_row(id as usize, now);
+            self.trace_rows.push(row);
+        }
+    }
+
+    fn trace_row(&self, i: usize, now: Time) -> FlowTraceRow {
+        let flow = &self.flows[i];
+        FlowTraceRow {
+            time: now,
+            flow: flow.serial,
+            cwnd: flow.sender.cc.cwnd().as_u64() as f64,
+            ssthresh: flow.sender.cc.ssthresh(),
+            srtt: flow.sender.srtt().map(|srtt| srtt.as_ps() as f64),
+            alpha: alpha(&flow.sender),
+            delivered: flow.receiver.delivered(),
+            flight: flow.sender.flight(&self.configs[flow.config as usize]),
+        }
+    }
+}
+
+fn alpha(sender: &Sender) -> Option<f64> {
+    let mut found = None;
+    sender.cc.observe(&mut |name, value| {
+        if name == "alpha" {
+            found = Some(value);
+        }
+    });
+    found
+}
