@@ -130,10 +130,10 @@ class StarTopology(Part):
     """Rate of the senders' links; `"none"` is `rate`. Default: hosts of one kind."""
 
     delay: str = '25us'
-    """One-way delay of the receivers' links, and of the senders' unless `sender_delay` says otherwise. A round trip crosses four links. Default: a base round trip of 100us, as inside a data centre."""
+    """One-way delay of the receivers' links, and of the senders' unless `sender_delay` says otherwise. A round trip crosses four links. Range [0s, 100000s]. Default: a base round trip of 100us, as inside a data centre."""
 
     sender_delay: str = 'none'
-    """One-way delay of the senders' links; `"none"` is `delay`. Default: hosts of one kind."""
+    """One-way delay of the senders' links; `"none"` is `delay`. Range [0s, 100000s]. Default: hosts of one kind."""
 
 
 class DumbbellTopology(Part):
@@ -151,13 +151,13 @@ class DumbbellTopology(Part):
     """Rate of the link between the switches. Default: the faster testbed of Alizadeh 2010."""
 
     delay: str = '10us'
-    """One-way delay of the link between the switches. A round trip crosses it twice, and four hosts' links. Default: with `access_delay`, a base round trip of 100us, as inside a data centre."""
+    """One-way delay of the link between the switches. A round trip crosses it twice, and four hosts' links. Range [0s, 100000s]. Default: with `access_delay`, a base round trip of 100us, as inside a data centre."""
 
     access_rate: str = 'none'
     """Rate of the hosts' links; `"none"` is `rate`. Default: a host alone can fill the bottleneck."""
 
     access_delay: str = '20us'
-    """One-way delay of the hosts' links. Default: with `delay`, a base round trip of 100us, as inside a data centre."""
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us, as inside a data centre."""
 
 
 class ParkingLotTopology(Part):
@@ -172,13 +172,13 @@ class ParkingLotTopology(Part):
     """Rate of the links between switches. Default: the faster testbed of Alizadeh 2010."""
 
     delay: str = '10us'
-    """One-way delay of the links between switches. Default: with `access_delay`, a round trip of 100us for a crossing path."""
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `access_delay`, a round trip of 100us for a crossing path."""
 
     access_rate: str = 'none'
     """Rate of the hosts' links; `"none"` is `rate`. Default: a host alone can fill its bottleneck."""
 
     access_delay: str = '20us'
-    """One-way delay of the hosts' links. Default: with `delay`, a round trip of 100us for a crossing path."""
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `delay`, a round trip of 100us for a crossing path."""
 
 
 class TreeTopology(Part):
@@ -205,7 +205,7 @@ class TreeTopology(Part):
     """Rate of the links between switches; `"none"` is `rate`. Default: ports of one kind."""
 
     delay: str = '15us'
-    """One-way delay of every link. Default: a base round trip of 90us from leaf to root host, as inside a data centre."""
+    """One-way delay of every link. Range [0s, 100000s]. Default: a base round trip of 90us from leaf to root host, as inside a data centre."""
 
 
 class GraphTopology(Part):
@@ -269,7 +269,7 @@ class Port(Part):
     """Rate, or "none" to keep the topology's. Default: the topology's."""
 
     delay: str = 'none'
-    """One-way delay, or "none" to keep the topology's. Default: the topology's."""
+    """One-way delay, or "none" to keep the topology's. Range [0s, 100000s]. Default: the topology's."""
 
     loss: float = 0.0
     """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
@@ -284,7 +284,7 @@ class Port(Part):
     """Probability that a packet is held back, and so may be overtaken. Range [0, 1]. Default: a wire without faults."""
 
     reorder_delay: str = '0s'
-    """Longest time for which such a packet is held back. Default: none."""
+    """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
     queue: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
     """Another discipline."""
@@ -345,7 +345,7 @@ class Transport(Part):
     """How recovery by SACK counts what is in flight. Default: RFC 6675 s.4."""
 
     dup_acks: int = 3
-    """Duplicate acknowledgements that tell of a loss. Range [1, ]. Default: RFC 5681 s.3.2."""
+    """Duplicate acknowledgements that tell of a loss. Range [1, 10000]. Default: RFC 5681 s.3.2."""
 
     limited_transmit: bool = True
     """Whether the first duplicate acknowledgements each let a new segment out. Default: RFC 3042."""

@@ -14,7 +14,7 @@ crate::params! {
         /// Rate, or "none" to keep the topology's.
         rate: Option<Rate> = "none", "", "the topology's";
         /// One-way delay, or "none" to keep the topology's.
-        delay: Option<Span> = "none", "", "the topology's";
+        delay: Option<Span> = "none", "[0s, 100000s]", "the topology's";
         /// Probability that a packet is lost on the wire behind the port.
         loss: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan.
@@ -24,7 +24,7 @@ crate::params! {
         /// Probability that a packet is held back, and so may be overtaken.
         reorder: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Longest time for which such a packet is held back.
-        reorder_delay: Span = "0s", "", "none";
+        reorder_delay: Span = "0s", "[0s, 100000s]", "none";
     }
 }
 

@@ -55,12 +55,35 @@ pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
         partial => {
             // What the sections allow is built all the same, so that faults across them come too.
             if let Some(Err(Faults(more))) = partial.map(|experiment| experiment.build()) {
-                faults.0.extend(more.into_iter().filter(|f| !f.path.is_empty()));
+                let told = faults.0.len();
+                faults.0.extend(more);
+                let mut all = faults.0.split_off(told);
+                all.retain(|fault| !faults.0.iter().any(|cause| may_cause(&cause.path, &fault.path)));
+                faults.0.append(&mut all);
             }
-            faults.0.dedup();
             Err(faults.0)
         }
     }
+}
+
+/// Whether a fault at `cause`, where a default now stands in, may be all that is wrong at `path`.
+fn may_cause(cause: &str, path: &str) -> bool {
+    let split = |path: &str| match path.rsplit_once('.') {
+        Some((table, key)) => (table.to_owned(), key.to_owned()),
+        None => (String::new(), path.to_owned()),
+    };
+    let ((table, key), (its_table, its_key)) = (split(cause), split(path));
+    let section = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+    // Rates and delays name no host.
+    let names_hosts = section(cause) == "topology" && !key.ends_with("rate") && !key.ends_with("delay");
+    let by_hosts = ["traffic", "port", "probe", "topology"].contains(&section(path).as_str());
+    // Settings of one table are held against each other, but names only against the network and classes.
+    let siblings = match its_key.as_str() {
+        "from" | "to" | "classes" | "ports" | "port_trace" => key == its_key || key == "pattern",
+        _ => !table.is_empty() || its_key == "warmup",
+    };
+    let empties = path == "traffic" && section(cause) == "traffic";
+    (table == its_table && siblings) || (names_hosts && by_hosts) || empties
 }
 
 fn list(faults: &[Fault]) -> Vec<Value> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use shallows_core::experiment::{Experiment, LoadSpec, PortOverride, PortSettings, RunSettings};
-use shallows_core::params::{Faults, Names, ParamType, Params, Table};
+use shallows_core::params::{Fault, Faults, Names, ParamType, Params, Table};
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
 use shallows_core::topology::Topology;
@@ -167,7 +167,20 @@ fn load_transport(
         Some(Value::Object(own)) => {
             let mut merged = base.cloned().unwrap_or_default();
             merged.extend(own.clone());
-            Transport::read(&mut Table::new(&path, &merged, faults), &merged)
+            let mut found = Faults::default();
+            let transport = Transport::read(&mut Table::new(&path, &merged, &mut found), &merged);
+            // What the common transport brings with it has been told there.
+            let own_part = |fault: &Fault| fault.path.strip_prefix(&path).map(str::to_owned);
+            let before = faults.0.len();
+            for fault in found.0 {
+                let told = |f: &Fault| {
+                    f.path.strip_prefix("transport") == own_part(&fault).as_deref() && f.rule == fault.rule
+                };
+                if !faults.0[..before].iter().any(told) {
+                    faults.0.push(fault);
+                }
+            }
+            transport
         }
         Some(other) => {
             faults.add(&path, "must be a table", other);

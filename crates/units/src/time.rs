@@ -113,10 +113,11 @@ impl fmt::Display for Span {
     }
 }
 
+/// A moment that no count of picoseconds reaches is [`Time::MAX`], never.
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
-        Time(self.0 + span.0)
+        Time(self.0.saturating_add(span.0))
     }
 }
 
@@ -149,7 +150,7 @@ impl Sub<Span> for Time {
 impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {
-        Span(self.0 + other.0)
+        Span(self.0.saturating_add(other.0))
     }
 }
 
@@ -178,7 +179,7 @@ impl SubAssign for Span {
 impl Mul<u64> for Span {
     type Output = Span;
     fn mul(self, times: u64) -> Span {
-        Span(self.0 * times)
+        Span(self.0.saturating_mul(times))
     }
 }
 
@@ -202,6 +203,13 @@ mod tests {
         assert_eq!(Span::us(25) * 4, Span::ns(100_000));
         assert_eq!(Span::us(25) / 4, Span::ns(6_250));
         assert_eq!(Span::s(2).as_secs_f64(), 2.0);
+    }
+
+    #[test]
+    fn what_is_too_late_to_count_is_never() {
+        let long = Span::ps(u64::MAX - 1);
+        assert_eq!(Time::ps(5) + long, Time::MAX);
+        assert_eq!((long + long, long * 3), (Span::ps(u64::MAX), Span::ps(u64::MAX)));
     }
 
     #[test]

@@ -23,6 +23,9 @@ use crate::workload::BuildCx;
 use serde_json::Value;
 use shallows_units::{Span, Time};
 
+/// Most simulated time between two looks at [`crate::Control`], so that a long run stops soon too.
+const LONGEST_STRETCH: Span = Span::ms(100);
+
 /// Builds the run, or gives all faults.
 pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     let mut faults = Faults::default();
@@ -46,7 +49,7 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
     }
     let mut loads = loads(experiment, &graph, &mut faults);
-    if loads.is_empty() && faults.0.is_empty() {
+    if experiment.loads.is_empty() {
         faults.add("traffic", "must hold at least one load", &Value::Null);
     }
     let paths = Paths::new(&graph);
@@ -84,7 +87,7 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         queue_rows: vec![],
         port_rows: vec![],
         pause_at: Time::ZERO,
-        progress_every: Span::ps((run.duration.as_ps() / 500).max(1)),
+        progress_every: Span::ps((run.duration.as_ps() / 500).max(1)).min(LONGEST_STRETCH),
         events: 0,
         warm: false,
         finished: false,
@@ -105,7 +108,7 @@ fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<ClassRecord>, V
     let wanted = &experiment.probes.classes;
     let all = wanted.0.iter().any(|w| w == "*");
     for name in wanted.0.iter().filter(|w| *w != "*" && !names.contains(&w.as_str())) {
-        faults.unknown("probe.classes", "class", name, &[]);
+        faults.unknown("probe.classes", "class", name, &names);
     }
     for load in &experiment.loads {
         if let Some((key, wanted)) = load.transport.cc.classes() {
@@ -228,7 +231,7 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Net
     let probes = &experiment.probes;
     let changes = probes.queue_trace == TraceWhen::Change;
     for (i, port) in net.ports.iter_mut().enumerate() {
-        let is_traced = traced.contains(&(i as u32));
+        let is_traced = traced.binary_search(&(i as u32)).is_ok();
         let wanted = if port.is_switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;

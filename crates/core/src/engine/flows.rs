@@ -150,6 +150,11 @@ impl Hosts {
         self.opened
     }
 
+    /// Connections that stand now.
+    pub fn standing(&self) -> usize {
+        self.flows.len() - self.vacant.len()
+    }
+
     // ---- what workloads do ----
 
     /// Opens a connection.
@@ -190,7 +195,7 @@ impl Hosts {
             traced: self.classes[class as usize].traced,
             traced_cwnd: 0,
         };
-        let tag = crate::net::Tag { outstanding: 0, class, drops: 0 };
+        let tag = crate::net::Tag { outstanding: 0, class, drops: 0, owner: timers.0 };
         if id as usize == self.flows.len() {
             self.flows.push(flow);
             net.tags.push(tag);
@@ -340,6 +345,7 @@ impl Hosts {
         self.undelivered_messages(id, net);
         let flow = &mut self.flows[id as usize];
         flow.vacant = true;
+        flow.receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
         self.vacant.push(id);
     }
     /// Bytes of memory that the connections use.

@@ -33,6 +33,8 @@ pub struct FlowRow {
     pub delivered: u64,
     /// Time over which they were delivered.
     pub over: Span,
+    /// Time over which the sender was watched, until its last acknowledgement.
+    pub watched: Span,
     /// What the sender did.
     pub sent: crate::transport::sender::SenderCounts,
     /// What came to the receiver.
@@ -132,6 +134,7 @@ impl Hosts {
             ended: flow.ended,
             delivered: flow.receiver.delivered() - flow.delivered_at_start,
             over: until.max(from) - from,
+            watched: net.now - from,
             sent: flow.sender.counts,
             received: flow.receiver.counts,
             drops: net.tags[id as usize].drops - flow.drops_at_start,

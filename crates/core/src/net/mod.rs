@@ -16,7 +16,7 @@ use port::{Port, Scheduled, Service};
 use shallows_units::Time;
 
 /// What the network keeps of each flow.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Tag {
     /// Packets of the flow in the network now.
     pub outstanding: u32,
@@ -24,6 +24,9 @@ pub struct Tag {
     pub class: u16,
     /// Packets of it dropped so far.
     pub drops: u64,
+    /// Whose event is brought forward when the last of its packets is dropped: none is left that
+    /// would tell the hosts that the flow is over.
+    pub owner: Source,
 }
 
 /// Packets over the whole run; sent + duplicated = delivered + dropped + in flight.
@@ -179,6 +182,9 @@ impl Net {
         }
         tag.outstanding -= 1;
         tag.drops += 1;
+        if tag.outstanding == 0 {
+            self.events.schedule(tag.owner, self.now);
+        }
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
     }

@@ -61,16 +61,19 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, String>
     Ok(chosen.into_iter().collect())
 }
 
+/// Most names that a list may spell out.
+const MAX_NAMES: usize = 1_000_000;
+
 /// Names and ranges spelt out: `h0..h2` is `h0`, `h1`, `h2`. For names that are yet to be given.
 pub(crate) fn expand(names: &Names) -> Result<Vec<String>, String> {
     let mut all = vec![];
     for text in &names.0 {
         match Pattern::parse(text)? {
-            Pattern::Range(range) if range.high - range.low >= 1_000_000 => {
-                return Err(format!("\"{text}\" must be <= 1000000 names"));
-            }
-            Pattern::Range(range) => all.extend(range.names()),
+            Pattern::Range(range) => all.extend(range.names().take(MAX_NAMES + 1 - all.len())),
             _ => all.push(text.clone()),
+        }
+        if all.len() > MAX_NAMES {
+            return Err(format!("\"{text}\" makes more than {MAX_NAMES} names"));
         }
     }
     Ok(all)

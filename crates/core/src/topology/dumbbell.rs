@@ -28,11 +28,11 @@ params! {
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";
         /// One-way delay of the link between the switches. A round trip crosses it twice, and four
         /// hosts' links.
-        delay: Span = "10us", "", "with `access_delay`, a base round trip of 100us, as inside a data centre";
+        delay: Span = "10us", "[0s, 100000s]", "with `access_delay`, a base round trip of 100us, as inside a data centre";
         /// Rate of the hosts' links; `"none"` is `rate`.
         access_rate: Option<Rate> = "none", "", "a host alone can fill the bottleneck";
         /// One-way delay of the hosts' links.
-        access_delay: Span = "20us", "", "with `delay`, a base round trip of 100us, as inside a data centre";
+        access_delay: Span = "20us", "[0s, 100000s]", "with `delay`, a base round trip of 100us, as inside a data centre";
     }
 }
 

@@ -41,7 +41,7 @@ params! {
         /// Rate, in each direction.
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";
         /// One-way delay.
-        delay: Span = "25us", "", "as a star's: four crossings make a base round trip of 100us";
+        delay: Span = "25us", "[0s, 100000s]", "as a star's: four crossings make a base round trip of 100us";
         /// Whether the link goes both ways, or only from `from` to `to`.
         duplex: bool = true, "", "a cable";
     }

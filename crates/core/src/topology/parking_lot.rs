@@ -27,11 +27,11 @@ params! {
         /// Rate of the links between switches.
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";
         /// One-way delay of the links between switches.
-        delay: Span = "10us", "", "with `access_delay`, a round trip of 100us for a crossing path";
+        delay: Span = "10us", "[0s, 100000s]", "with `access_delay`, a round trip of 100us for a crossing path";
         /// Rate of the hosts' links; `"none"` is `rate`.
         access_rate: Option<Rate> = "none", "", "a host alone can fill its bottleneck";
         /// One-way delay of the hosts' links.
-        access_delay: Span = "20us", "", "with `delay`, a round trip of 100us for a crossing path";
+        access_delay: Span = "20us", "[0s, 100000s]", "with `delay`, a round trip of 100us for a crossing path";
     }
 }
 

@@ -30,9 +30,9 @@ params! {
         sender_rate: Option<Rate> = "none", "", "hosts of one kind";
         /// One-way delay of the receivers' links, and of the senders' unless `sender_delay` says
         /// otherwise. A round trip crosses four links.
-        delay: Span = "25us", "", "a base round trip of 100us, as inside a data centre";
+        delay: Span = "25us", "[0s, 100000s]", "a base round trip of 100us, as inside a data centre";
         /// One-way delay of the senders' links; `"none"` is `delay`.
-        sender_delay: Option<Span> = "none", "", "hosts of one kind";
+        sender_delay: Option<Span> = "none", "[0s, 100000s]", "hosts of one kind";
     }
 }
 

@@ -37,7 +37,7 @@ params! {
         /// Rate of the links between switches; `"none"` is `rate`.
         uplink_rate: Option<Rate> = "none", "", "ports of one kind";
         /// One-way delay of every link.
-        delay: Span = "15us", "", "a base round trip of 90us from leaf to root host, as inside a data centre";
+        delay: Span = "15us", "[0s, 100000s]", "a base round trip of 90us from leaf to root host, as inside a data centre";
     }
 }
 

@@ -68,7 +68,7 @@ impl RttEstimator {
         } else {
             // RFC 6298 s.2.3: SRTT + max(G, 4 RTTVAR), s.2.4: at least the minimum.
             let spread = (4 * self.rttvar).max(settings.clock_grain.as_ps());
-            (self.srtt + spread).max(settings.min_rto.as_ps())
+            self.srtt.saturating_add(spread).max(settings.min_rto.as_ps())
         };
         Span::ps(base.saturating_mul(self.backoff.max(1)).min(settings.max_rto.as_ps()))
     }

@@ -1,6 +1,6 @@
 //! Bulk: connections that send a fixed amount, or without end.
 
-use super::ends::{Pair, Pattern, pairs};
+use super::ends::{MAX_CONNECTIONS, Pair, Pattern, pairs};
 use super::{BuildCx, WorkCx, Workload};
 use crate::engine::flows::FlowId;
 use crate::params::Names;
@@ -42,6 +42,10 @@ impl Load {
     /// Ready to run.
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
         let pairs = pairs(&settings.from, &settings.to, settings.pattern, cx)?;
+        if settings.flows * pairs.len() as u64 > MAX_CONNECTIONS {
+            cx.fault("flows", format!("must make <= {MAX_CONNECTIONS} connections in all"), settings.flows);
+            return None;
+        }
         let mut random = cx.random(0);
         let mut waiting = vec![];
         for _ in 0..settings.flows {
@@ -64,7 +68,7 @@ impl Load {
 impl Workload for Load {
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         let Settings { bytes, primer, .. } = self.settings;
-        let announced = bytes.map(|b| b.as_u64() + primer.as_u64());
+        let announced = bytes.map(|b| b.as_u64().saturating_add(primer.as_u64()));
         if !self.primed {
             self.primed = true;
             if primer.as_u64() > 0 {

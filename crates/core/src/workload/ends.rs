@@ -6,6 +6,9 @@ use crate::net::graph::NodeId;
 use crate::net::select::select;
 use crate::params::{Names, ParamType};
 
+/// Most connections that one load may list beforehand.
+pub const MAX_CONNECTIONS: u64 = 1_000_000;
+
 /// Sender and receiver.
 pub type Pair = (NodeId, NodeId);
 
@@ -50,6 +53,10 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
     }
     let (senders, receivers) = (senders, hosts(to, "to", cx));
     let (senders, receivers) = (senders?, receivers?);
+    if pattern == Pattern::All && senders.len() as u64 * receivers.len() as u64 > MAX_CONNECTIONS {
+        cx.fault("to", format!("must make <= {MAX_CONNECTIONS} pairs with `from`"), to.show());
+        return None;
+    }
     let pairs: Vec<Pair> = match pattern {
         Pattern::All => {
             senders.iter().flat_map(|s| receivers.iter().map(|r| (*s, *r))).filter(|(s, r)| s != r).collect()

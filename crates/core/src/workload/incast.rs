@@ -109,7 +109,7 @@ impl Load {
         self.rounds.push(Round {
             round: self.rounds.len() as u32,
             responses: self.outstanding,
-            bytes: self.response * u64::from(self.outstanding),
+            bytes: self.response.saturating_mul(u64::from(self.outstanding)),
             started: at,
             ended: None,
             timeouts: 0,

@@ -109,7 +109,9 @@ impl ParamType for Sizes {
         let mut table = Table::new(path, map, faults);
         let sizes = Sizes::read(&mut table)?;
         table.finish();
-        sizes.check(path, faults);
+        if faults.0.len() == before {
+            sizes.check(path, faults);
+        }
         (faults.0.len() == before).then_some(sizes)
     }
 }
@@ -157,7 +159,7 @@ impl Sizes {
     pub fn mean(&self) -> f64 {
         match self {
             Sizes::Fixed(s) => s.bytes.as_u64() as f64,
-            Sizes::Uniform(s) => (s.min.as_u64() + s.max.as_u64()) as f64 / 2.0,
+            Sizes::Uniform(s) => (s.min.as_u64() as f64 + s.max.as_u64() as f64) / 2.0,
             Sizes::Pareto(s) => {
                 let (low, high, a) = (s.min.as_u64() as f64, s.max.as_u64() as f64, s.shape);
                 if low == high {

@@ -40,6 +40,9 @@ impl Load {
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
         let mut waiting = vec![];
         let before = cx.faults.0.len();
+        if settings.flows.is_empty() {
+            cx.fault("flows", "must list at least one flow", serde_json::Value::Null);
+        }
         for (i, Row(row)) in settings.flows.iter().enumerate() {
             let mut host = |key: &str, name: &str| {
                 let found = hosts(&Names(vec![name.into()]), &format!("flows.{i}.{key}"), cx)?;
