@@ -1,0 +1,440 @@
+//! Wrong documents: every fault is told, all of them at once and each once, with path, rule, value
+//! and hint; nothing panics, and nothing is built without bound.
+
+mod common;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shallows_core::Control;
+use std::time::{Duration, Instant};
+
+fn good() -> Value {
+    json!({
+        "duration": "1ms",
+        "topology": {"kind": "star", "senders": 3},
+        "queue": {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"},
+        "transport": {"cc": {"kind": "dctcp"}},
+        "traffic": {"long": {"kind": "bulk", "from": "s*", "to": "r0"}},
+    })
+}
+
+/// The good document with some values changed; `null` removes a key.
+fn with(changes: &[(&str, Value)]) -> Value {
+    let mut document = good();
+    for (path, value) in changes {
+        let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let at =
+            table.split('.').filter(|part| !part.is_empty()).fold(&mut document, |at, part| &mut at[part]);
+        match value {
+            Value::Null => _ = at.as_object_mut().expect("a table").remove(key),
+            value => at[key] = value.clone(),
+        }
+    }
+    document
+}
+
+/// All faults of a document as they are told, one a line.
+fn told(document: &str) -> Vec<String> {
+    let answer: Value = serde_json::from_str(&shallows_spec::check(document)).expect("JSON");
+    let faults = answer["faults"].as_array().expect("a list");
+    assert_eq!(faults.is_empty(), !answer["experiment"].is_null(), "an experiment or faults, not both");
+    let text = |fault: &Value, key: &str| fault[key].as_str().expect("text").to_string();
+    faults
+        .iter()
+        .map(|fault| {
+            let (path, rule, value, hint) =
+                (text(fault, "path"), text(fault, "rule"), text(fault, "value"), text(fault, "hint"));
+            let got = if value.is_empty() { String::new() } else { format!(", got {value}") };
+            let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
+            format!("{path}: {rule}{got}{hint}")
+        })
+        .collect()
+}
+
+/// One line for the changes, then one for each fault.
+fn row(changes: &[(&str, Value)]) -> String {
+    let made: Vec<String> = changes.iter().map(|(path, value)| format!("{path} = {value}")).collect();
+    format!(
+        "{}\n    {}\n",
+        made.join("; ").replace(" = null", " left out"),
+        told(&with(changes).to_string()).join("\n    ")
+    )
+}
+
+/// The table of wrong documents is the snapshot: what was changed in a good one, and what is said.
+#[test]
+fn wrong_documents_are_told_what_is_wrong() {
+    let rows: &[&[(&str, Value)]] = &[
+        &[("duraton", json!("1s"))],
+        &[("topology.kind", json!("sta"))],
+        &[("topology.sendrs", json!(3))],
+        &[("queue.markat", json!("65pkt"))],
+        &[("transport.cc.kind", json!("dctpc"))],
+        &[("transport.cc.gg", json!(0.1))],
+        &[("transport.profile", json!("linus"))],
+        &[("transport.mss_", json!("1B"))],
+        &[("traffic.long.kind", json!("bluk"))],
+        &[("traffic.long.form", json!("s*"))],
+        &[("traffic.long.from", json!("x*"))],
+        &[("traffic.long.from", json!("s7"))],
+        &[("traffic.long.to", json!("switch"))],
+        &[("traffic.long.pattern", json!("al"))],
+        &[("probe", json!({"queue": true}))],
+        &[("probe", json!({"classes": "short"}))],
+        &[("probe", json!({"ports": "left->right"}))],
+        &[("probe", json!({"queue_trace": "10"}))],
+        &[("probe", json!({"queue_trace": "0s"}))],
+        &[("probe", json!({"port_trace": "change"}))],
+        &[("port", json!({"swich->r0": {"loss": 0.5}}))],
+        &[("port", json!({"switch->r0": {"loss": 1.5}}))],
+        &[("port", json!({"switch->r0": {"queue": {"kind": "threshold", "mark_at": "300pkt"}}}))],
+        &[("duration", json!("0s"))],
+        &[("duration", json!(1))],
+        &[("duration", json!("1"))],
+        &[("duration", json!("-1s"))],
+        &[("duration", json!("1e30s"))],
+        &[("duration", json!("99999999999999999999s"))],
+        &[("duration", json!("100001s"))],
+        &[("duration", json!("0.5ps"))],
+        &[("duration", Value::Null)],
+        &[("warmup", json!("1ms"))],
+        &[("duration", json!("xyz")), ("warmup", json!("5ms"))],
+        &[("seed", json!(-1))],
+        &[("seed", json!(18446744073709551616.0))],
+        &[("seed", json!(1.5))],
+        &[("topology.rate", json!("0bps"))],
+        &[("topology.rate", json!("-10Gbps"))],
+        &[("topology.rate", json!("10gbps"))],
+        &[("topology.rate", json!("10"))],
+        &[("topology.rate", json!(1e10))],
+        &[("topology.rate", json!("18446744073709551616bps"))],
+        &[("topology.rate", json!("NaNbps"))],
+        &[("topology.rate", json!("infGbps"))],
+        &[("topology.senders", json!(0))],
+        &[("topology.senders", json!(1e30))],
+        &[("topology.senders", json!("many"))],
+        &[("topology", json!(7))],
+        &[("topology", Value::Null)],
+        &[("topology", json!({"senders": 3}))],
+        &[("queue", Value::Null)],
+        &[("queue", json!("thresold"))],
+        &[("queue.limit", json!("0pkt"))],
+        &[("queue.limit", json!("0B"))],
+        &[("queue.limit", json!(250))],
+        &[("queue.limit", json!("x")), ("queue.mark_at", json!("300pkt"))],
+        &[("queue.mark_at", json!("250pkt"))],
+        &[("queue.mark_at", json!("none"))],
+        &[("nic", json!([]))],
+        &[("transport", Value::Null)],
+        &[("transport", json!("dctcp"))],
+        &[("transport.cc", json!(3))],
+        &[("transport.cc", Value::Null)],
+        &[("transport.cc.g", json!(0))],
+        &[("transport.cc.g", json!("0.1"))],
+        &[("transport.mss", json!("0B"))],
+        &[("transport.mss", json!("65001B"))],
+        &[
+            ("transport.mss", json!("65000B")),
+            ("transport.header", json!("500B")),
+            ("transport.timestamps", json!(true)),
+        ],
+        &[("transport.min_rto", json!("2s")), ("transport.max_rto", json!("1s"))],
+        &[("transport.ack_every", json!(2)), ("transport.ack_delay", json!("20ms"))],
+        &[("transport.initial_window", json!("100B"))],
+        &[("transport.sack", json!("yes"))],
+        &[("transport.mss", json!("0B")), ("traffic.long.transport", json!({"nagle": true}))],
+        &[
+            ("transport.min_rto", json!("2s")),
+            ("transport.max_rto", json!("1s")),
+            ("traffic.long.transport", json!({"nagle": true})),
+        ],
+        &[("traffic.long.transport", json!({"cc": "dctpc"}))],
+        &[("traffic.long.transport", json!(3))],
+        &[("transport.cc", json!({"kind": "xdctcp", "long_classes": ["long", "big"]}))],
+        &[("transport.cc", json!({"kind": "xdctcp"})), ("traffic.long.class", json!("big"))],
+        &[("traffic", Value::Null)],
+        &[("traffic", json!({}))],
+        &[("traffic", json!({})), ("duration", json!("x"))],
+        &[("traffic", json!([]))],
+        &[("traffic", json!({"a": 3}))],
+        &[("traffic", json!({"a": {}}))],
+        &[("traffic.long.bytes", json!("0B"))],
+        &[("traffic.long.flows", json!(0))],
+        &[("traffic.long.from", json!([]))],
+        &[("traffic.long.from", json!("r0"))],
+        &[("traffic.long.class", json!(4))],
+        &[(
+            "traffic.long",
+            json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "fixed", "bytes": "1KB"}}),
+        )],
+        &[(
+            "traffic.long",
+            json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "uniform", "min": "2KB", "max": "1KB"}, "load": 0.5}),
+        )],
+        &[(
+            "traffic.long",
+            json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "empirical", "name": "x"}, "load": 0.5}),
+        )],
+        &[(
+            "traffic.long",
+            json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "empirical", "points": [[1, 0], [5, 90]]}, "load": 0.5}),
+        )],
+        &[("traffic.long", json!({"kind": "incast", "from": "*", "to": "r0", "response": "1KB"}))],
+        &[("traffic.long", json!({"kind": "incast", "from": "s*", "to": "r0"}))],
+        &[(
+            "traffic.long",
+            json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "1KB", "interval": "0s"}),
+        )],
+        &[("traffic.long", json!({"kind": "table", "flows": []}))],
+        &[(
+            "traffic.long",
+            json!({"kind": "table", "flows": [{"from": "s0", "to": "s0", "bytes": "1KB", "start": "0s"}, {"from": "s9", "to": "r0", "bytes": "0B"}]}),
+        )],
+        &[(
+            "topology",
+            json!({"kind": "graph", "hosts": ["s0", "r0", "x"], "switches": ["a", "b"], "links": [{"from": "s0", "to": "a"}, {"from": "r0", "to": "b"}, {"from": "x", "to": "b"}]}),
+        )],
+        &[("topology", json!({"kind": "tree", "levels": 16, "fanout": 1000}))],
+        &[
+            ("topology", json!({"kind": "star", "senders": 100000, "receivers": 100000})),
+            ("traffic.long.to", json!("r*")),
+        ],
+        &[("traffic.long.flows", json!(100000)), ("topology.senders", json!(11))],
+        &[("topology", json!({"kind": "graph", "hosts": ["a0..a999999", "b0..b999999"], "links": []}))],
+        &[("transport.initial_window", json!("1000000pkt"))],
+        &[("topology.delay", json!("18446744s"))],
+        &[("duration", json!("x")), ("traffic", json!({}))],
+        &[("traffic.long.bytes", json!("1")), ("traffic.long.to", json!("r9"))],
+        &[
+            ("topology.senders", json!("many")),
+            ("traffic.long.to", json!("r9")),
+            ("queue.limit", json!("1pkt")),
+        ],
+        &[
+            ("topology.rate", json!("10")),
+            ("traffic.long.to", json!("r9")),
+            ("probe", json!({"ports": "a->b"})),
+        ],
+    ];
+    assert_eq!(told(&good().to_string()), [""; 0]);
+    let begin = Instant::now();
+    let table: String = rows.iter().map(|changes| row(changes)).collect();
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    insta::assert_snapshot!("faults", table);
+}
+
+#[test]
+fn text_that_is_no_document_is_refused() {
+    for (document, fault) in [
+        ("", "document: must be JSON: EOF while parsing a value at line 1 column 0"),
+        ("[]", "document: must be a table"),
+        ("3", "document: must be a table"),
+        ("{\"duration\": NaN}", "document: must be JSON: expected value at line 1 column 14"),
+        ("{\"a\": 1e999}", "document: must be JSON: number out of range at line 1 column 11"),
+    ] {
+        assert_eq!(told(document), [fault]);
+    }
+    assert_eq!(told(&" ".repeat((64 << 20) + 1)), ["document: must be at most 64 MiB"]);
+    let deep = "[".repeat(100_000);
+    assert!(
+        told(&format!("{{\"topology\": {deep}"))[0].starts_with("document: must be JSON: recursion limit")
+    );
+}
+
+/// Faults of every section, and those that only the whole shows, in one answer, each once.
+#[test]
+fn all_faults_come_at_once() {
+    let document = with(&[
+        ("duraton", json!("1s")),
+        ("seed", json!(-3)),
+        ("topology.rate", json!("10gbps")),
+        ("queue.mark_at", json!("300pkt")),
+        ("nic", json!({"kind": "drop-tail", "limit": 100})),
+        ("port", json!({"switch->r9": {"loss": 2}})),
+        ("transport.min_rto", json!("0s")),
+        ("transport.cc.g", json!(7)),
+        ("traffic.long.to", json!("r9")),
+        ("traffic.web", json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "fixed"}})),
+        ("probe", json!({"classes": "short", "queue_trace": 5})),
+    ]);
+    let faults = told(&document.to_string());
+    let paths: Vec<&str> = faults.iter().map(|fault| fault.split(": ").next().expect("a path")).collect();
+    assert_eq!(
+        paths,
+        [
+            "seed",
+            "duraton",
+            "topology.rate",
+            "nic.limit",
+            "port.switch->r9.loss",
+            "transport.cc.g",
+            "transport.min_rto",
+            "traffic.web.sizes.bytes",
+            "probe.queue_trace",
+            "queue.mark_at",
+            "probe.classes",
+            "port.switch->r9",
+            "traffic.long.to",
+            "traffic.web.load",
+        ],
+        "{faults:#?}"
+    );
+}
+
+/// What a document in the wild may hold by mistake or malice.
+fn junk() -> impl Strategy<Value = Value> {
+    let texts = [
+        "",
+        "none",
+        "0",
+        "0s",
+        "1ps",
+        "100000s",
+        "18446744s",
+        "1e30s",
+        "-1s",
+        "1bps",
+        "999Tbps",
+        "0B",
+        "1B",
+        "18446744073709551615B",
+        "1pkt",
+        "18446744073709551615pkt",
+        "*",
+        "s*",
+        "s0..s99999999999",
+        "*->*",
+        "a->b",
+        "dctcp",
+        "change",
+        "\u{0}",
+        "\u{1f600}",
+        "long",
+    ];
+    let numbers = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(1),
+        json!(-1),
+        json!(1e-300),
+        json!(1e300),
+        json!(0.5),
+        json!(1000),
+        json!(100_000),
+        json!(u64::MAX),
+        json!(1e19),
+        json!([]),
+        json!({}),
+        json!([[[]]]),
+        json!({"kind": "drop-tail"}),
+        json!([1, 2]),
+        json!(["s*", "r0"]),
+    ];
+    let all: Vec<Value> = texts.iter().map(|text| json!(text)).chain(numbers).collect();
+    prop::sample::select(all)
+}
+
+/// Valid documents of several kinds, to be damaged.
+fn documents() -> Vec<Value> {
+    let whole = |document: Value| {
+        let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        assert!(answer["faults"].as_array().is_some_and(Vec::is_empty), "{answer}");
+        answer["experiment"].clone()
+    };
+    let sizes = json!({"kind": "pareto", "min": "100B", "max": "1MB"});
+    let table =
+        json!({"kind": "table", "flows": [{"from": "s0", "to": "r0", "bytes": "5KB", "start": "1us"}]});
+    let graph = json!({"kind": "graph", "hosts": ["s0", "r0"], "links": [{"from": "s0", "to": "r0"}]});
+    vec![
+        good(),
+        whole(good()),
+        whole(with(&[(
+            "traffic.long",
+            json!({"kind": "poisson", "from": "s*", "to": "r0", "load": 0.5, "sizes": sizes}),
+        )])),
+        whole(with(&[(
+            "traffic.long",
+            json!({"kind": "incast", "from": "s*", "to": "r0", "total": "50KB"}),
+        )])),
+        whole(with(&[(
+            "traffic.long",
+            json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "9KB", "interval": "50us"}),
+        )])),
+        whole(with(&[("traffic.long", table), ("topology", graph)])),
+        whole(with(&[
+            ("topology", json!({"kind": "tree", "fanout": 2})),
+            ("traffic.long.from", json!("h*")),
+        ])),
+        whole(with(&[
+            ("topology", json!("parking-lot")),
+            ("traffic.long.from", json!("s")),
+            ("traffic.long.to", json!("r")),
+            (
+                "port",
+                json!({"sw0->*": {"loss": 0.1, "reorder": 0.1, "reorder_delay": "3us", "queue": "drop-tail"}}),
+            ),
+        ])),
+    ]
+}
+
+/// Every place in a document: tables, lists and leaves.
+fn places(value: &Value, here: &str, found: &mut Vec<String>) {
+    if !here.is_empty() {
+        found.push(here.into());
+    }
+    match value {
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| places(value, &format!("{here}/{key}"), found))
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, value)| places(value, &format!("{here}/{i}"), found));
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A damaged document is refused or built, soon and without a panic; what was built runs, and can
+    /// be stopped.
+    #[test]
+    fn damaged_documents_do_no_harm(
+        which in 0usize..8,
+        damage in prop::collection::vec((any::<prop::sample::Index>(), junk()), 1..4),
+    ) {
+        let mut document = documents()[which].clone();
+        for (place, value) in damage {
+            let mut all = vec![];
+            places(&document, "", &mut all);
+            let place = all[place.index(all.len())].replace("~", "~0");
+            if let Some(at) = document.pointer_mut(&place) {
+                *at = value;
+            }
+        }
+        let begin = Instant::now();
+        let built = shallows_spec::load(&document.to_string());
+        prop_assert!(begin.elapsed() < Duration::from_secs(10), "{:?} for {}", begin.elapsed(), document);
+        if let Ok(mut simulation) = built {
+            let control = Control::new();
+            let done = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let begin = Instant::now();
+                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                        if begin.elapsed() > Duration::from_millis(60) {
+                            control.cancel();
+                        }
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                let _ended_or_cancelled = simulation.run(&control);
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            prop_assert!(begin.elapsed() < Duration::from_secs(20), "{:?} for {}", begin.elapsed(), document);
+            prop_assert!(simulation.books().balance());
+            simulation.tables();
+        }
+    }
+}

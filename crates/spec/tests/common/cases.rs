@@ -1,0 +1,192 @@
+//! Random experiments, small enough to run by the hundred.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// What an experiment sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Without end.
+    Forever,
+    /// A fixed amount on each connection.
+    Bulk,
+    /// Messages on connections that stay.
+    Kept,
+    /// A connection for each message.
+    Fresh,
+    /// Random arrivals.
+    Poisson,
+    /// Rounds on connections that stay.
+    Incast,
+    /// Rounds on fresh connections.
+    FreshIncast,
+    /// Listed flows.
+    Table,
+}
+
+impl Load {
+    /// Every connection that it opens is closed.
+    pub fn closes(self) -> bool {
+        !matches!(self, Load::Forever | Load::Kept | Load::Incast)
+    }
+}
+
+/// A random experiment. The simplest comes first everywhere, so that failures shrink to it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub topology: &'static str,
+    pub hosts: u64,
+    pub queue: Value,
+    pub loss: f64,
+    pub duplicate: f64,
+    pub reorder: f64,
+    pub profile: &'static str,
+    pub cc: &'static str,
+    pub switches: Switches,
+    pub ack_every: u64,
+    pub load: Load,
+    pub bytes: u64,
+    pub seed: u64,
+}
+
+/// Settings of the transport that are on or off.
+#[derive(Debug, Clone, Copy)]
+pub struct Switches {
+    pub sack: bool,
+    pub prr: bool,
+    pub nagle: bool,
+    pub limited_transmit: bool,
+    pub handshake: bool,
+    pub small_window: bool,
+}
+
+/// Experiments with any of `loads`.
+pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
+    let queue = prop_oneof![
+        Just(json!({"kind": "drop-tail"})),
+        (1u64..40, any::<bool>(), prop::sample::select(vec!["before", "after"])).prop_map(
+            |(limit, count_in_service, measure)| {
+                let limit = format!("{limit}pkt");
+                json!({"kind": "drop-tail", "limit": limit, "count_in_service": count_in_service, "measure": measure})
+            }
+        ),
+        (1500u64..60_000, any::<bool>(), any::<bool>(), prop::sample::select(vec!["pass", "drop"])).prop_map(
+            |(limit, count_in_service, first_exempt, not_ect)| {
+                let (mark_at, limit) = (format!("{}B", limit / 3), format!("{limit}B"));
+                json!({"kind": "threshold", "limit": limit, "mark_at": mark_at,
+                    "count_in_service": count_in_service, "first_exempt": first_exempt, "not_ect": not_ect})
+            }
+        ),
+    ];
+    let share = || prop_oneof![Just(0.0), 0.0..0.05f64];
+    let switches =
+        any::<[bool; 6]>().prop_map(|[sack, prr, nagle, limited_transmit, handshake, small_window]| {
+            Switches { sack, prr, nagle, limited_transmit, handshake, small_window }
+        });
+    let network = (prop::sample::select(vec!["star", "dumbbell", "parking-lot", "tree"]), 1u64..5, queue);
+    let faults = (share(), share(), share());
+    let transport = (
+        prop::sample::select(vec!["datacentre", "rfc", "linux", "ns2"]),
+        prop::sample::select(vec!["newreno", "dctcp", "xdctcp"]),
+        switches,
+        1u64..4,
+    );
+    let traffic = (prop::sample::select(loads), 1u64..60_000, 1u64..1 << 32);
+    (network, faults, transport, traffic).prop_map(|(network, faults, transport, traffic)| Case {
+        topology: network.0,
+        hosts: network.1,
+        queue: network.2,
+        loss: faults.0,
+        duplicate: faults.1,
+        reorder: faults.2,
+        profile: transport.0,
+        cc: transport.1,
+        switches: transport.2,
+        ack_every: transport.3,
+        load: traffic.0,
+        bytes: traffic.1,
+        seed: traffic.2,
+    })
+}
+
+impl Case {
+    /// The experiment, `duration` long, with statistics from `warmup` on.
+    pub fn document(&self, duration: &str, warmup: &str) -> Value {
+        let Switches { sack, prr, nagle, limited_transmit, handshake, small_window } = self.switches;
+        let hosts = self.hosts;
+        let (topology, from, to) = match self.topology {
+            "star" => (json!({"kind": "star", "senders": hosts}), "s*", "r0"),
+            "dumbbell" => {
+                (json!({"kind": "dumbbell", "left": hosts, "right": 1, "rate": "5Gbps"}), "l*", "r0")
+            }
+            "parking-lot" => (json!({"kind": "parking-lot", "hops": hosts, "rate": "2Gbps"}), "s", "r"),
+            _ => (
+                json!({"kind": "tree", "fanout": 2, "hosts_per_leaf": hosts, "uplink_rate": "1Gbps"}),
+                "h*",
+                "r0",
+            ),
+        };
+        let window = if small_window { "4pkt" } else { "none" };
+        json!({
+            "duration": duration,
+            "warmup": warmup,
+            "seed": self.seed,
+            "topology": topology,
+            "queue": self.queue,
+            "port": {"*->*": {
+                "loss": self.loss, "duplicate": self.duplicate, "reorder": self.reorder, "reorder_delay": "50us",
+            }},
+            "transport": {
+                "profile": self.profile,
+                "cc": self.cc_settings(),
+                "sack": sack,
+                "prr": prr,
+                "nagle": nagle,
+                "limited_transmit": limited_transmit,
+                "opening": if handshake { "handshake" } else { "established" },
+                "receive_window": window,
+                "ack_every": self.ack_every,
+                "initial_rto": "1s",
+                "max_rto": "4s",
+            },
+            "traffic": {"load": self.traffic(from, to)},
+            "probe": {"nic_queues": true, "at_dequeue": true},
+        })
+    }
+
+    fn cc_settings(&self) -> Value {
+        if self.cc == "xdctcp" {
+            json!({"kind": "xdctcp", "long_classes": "load"})
+        } else {
+            json!({"kind": self.cc})
+        }
+    }
+
+    fn traffic(&self, from: &str, to: &str) -> Value {
+        let bytes = format!("{}B", self.bytes);
+        match self.load {
+            Load::Forever => json!({"kind": "bulk", "from": from, "to": to, "jitter": "20us"}),
+            Load::Bulk => json!({"kind": "bulk", "from": from, "to": to, "bytes": bytes, "flows": 2}),
+            Load::Kept | Load::Fresh => {
+                let connection = if self.load == Load::Kept { "persistent" } else { "fresh" };
+                json!({"kind": "messages", "from": from, "to": to, "bytes": bytes, "interval": "100us", "count": 4,
+                    "phase": "random", "connection": connection})
+            }
+            Load::Poisson => {
+                json!({"kind": "poisson", "from": from, "to": to, "every": "50us", "stop": "500us",
+                    "sizes": {"kind": "uniform", "min": "1B", "max": bytes}})
+            }
+            Load::Incast | Load::FreshIncast => {
+                let connection = if self.load == Load::Incast { "persistent" } else { "fresh" };
+                json!({"kind": "incast", "from": from, "to": to, "workers": 6, "response": bytes, "rounds": 2,
+                    "jitter": "5us", "connection": connection})
+            }
+            Load::Table => {
+                let host = |pattern: &str| pattern.replace('*', "0");
+                let flow =
+                    |start: &str| json!({"from": host(from), "to": to, "bytes": bytes, "start": start});
+                json!({"kind": "table", "flows": [flow("0s"), flow("1us"), flow("1us"), flow("300us")]})
+            }
+        }
+    }
+}

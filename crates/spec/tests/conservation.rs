@@ -1,0 +1,233 @@
+//! Nothing is lost and nothing comes twice: books of ports and of the whole network balance, streams
+//! are delivered in order and exactly once, and connections end, on networks that lose, duplicate and
+//! reorder packets.
+
+mod common;
+
+use common::cases::{Case, Load, cases};
+use common::{Tables, load, run};
+use proptest::prelude::*;
+use shallows_core::Simulation;
+use shallows_core::net::packet::NONE;
+use shallows_core::net::port::{Port, Service};
+
+const ALL: &[Load] = &[
+    Load::Bulk,
+    Load::Forever,
+    Load::Kept,
+    Load::Fresh,
+    Load::Poisson,
+    Load::Incast,
+    Load::FreshIncast,
+    Load::Table,
+];
+const BOUNDED: &[Load] =
+    &[Load::Bulk, Load::Kept, Load::Fresh, Load::Poisson, Load::Incast, Load::FreshIncast, Load::Table];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Cut off at any moment, every packet is somewhere.
+    #[test]
+    fn packets_and_bytes_are_conserved(case in cases(ALL), us in 1u64..3000, warmup in prop::bool::ANY) {
+        let (duration, warmup) = (format!("{us}us"), if warmup { format!("{}us", us / 2) } else { "0s".into() });
+        let simulation = run(&case.document(&duration, &warmup));
+        balance(&simulation);
+        ports_balance(&simulation);
+        if warmup == "0s" {
+            ports_and_books_agree(&simulation);
+            marks_reach_receivers(&simulation);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Given time, every message is delivered, and every connection that is closed ends and is gone.
+    #[test]
+    fn streams_arrive_whole_in_order_and_once(case in cases(BOUNDED)) {
+        let mut document = case.document("10000s", "0s");
+        document["probe"]["flow_trace"] = "change".into();
+        let simulation = run(&document);
+        balance(&simulation);
+        let books = simulation.books();
+        prop_assert_eq!(books.in_flight, 0);
+        prop_assert_eq!(simulation.net().extensions.in_use(), 0);
+
+        let tables = Tables::of(&simulation);
+        all_is_delivered(&case, &tables);
+        delivery_never_steps_back(&tables);
+        if case.load.closes() {
+            prop_assert_eq!(simulation.hosts().standing(), 0, "places still taken");
+        }
+    }
+}
+
+/// Sent and duplicated is delivered, dropped or under way, in the network as for each flow.
+fn balance(simulation: &Simulation) {
+    let books = simulation.books();
+    assert!(books.balance(), "{books:?}");
+    let net = simulation.net();
+    let outstanding: u64 = net.tags.iter().map(|tag| u64::from(tag.outstanding)).sum();
+    assert_eq!(outstanding, books.in_flight);
+    let with_extension: usize = net.ports.iter().map(extensions).sum();
+    let in_ports: u64 = net.ports.iter().map(|port| u64::from(port.ring.len())).sum();
+    if books.in_flight == in_ports {
+        assert_eq!(net.extensions.in_use(), with_extension);
+    } else {
+        // Some are held back outside of their wires' order.
+        let strays = (books.in_flight - in_ports) as usize;
+        let in_use = net.extensions.in_use();
+        assert!((with_extension..=with_extension + strays).contains(&in_use), "{in_use} of {with_extension}");
+    }
+}
+
+/// Packets of a port that carry an extension.
+fn extensions(port: &Port) -> usize {
+    let numbers = (0..port.ring.len()).map(|i| port.ring.head().wrapping_add(i));
+    numbers.filter(|number| port.ring.at(*number).extension != NONE).count()
+}
+
+/// What came to a port left it, was dropped or is held; in packets, in bytes, and in its histogram.
+fn ports_balance(simulation: &Simulation) {
+    let tables = Tables::of(simulation);
+    let column = |name| tables.u64("queues", name);
+    for i in 0..tables.rows("queues") {
+        let dropped: u64 =
+            ["drops_full", "drops_aqm", "drops_evicted"].iter().map(|why| column(why)[i]).sum();
+        assert_eq!(column("packets_in")[i], column("packets_out")[i] + dropped + column("packets_held")[i]);
+        assert!(column("bytes_in")[i] >= column("bytes_out")[i] + column("bytes_held")[i]);
+        assert_eq!(column("packets_held")[i] == 0, column("bytes_held")[i] == 0);
+    }
+    let mut left = vec![0; tables.rows("queues")];
+    let mut time = left.clone();
+    for (row, port) in tables.words("queue_histogram", "port").into_iter().enumerate() {
+        left[tables.port(port)] += tables.u64("queue_histogram", "at_dequeue")[row];
+        time[tables.port(port)] += tables.u64("queue_histogram", "time_ps")[row];
+    }
+    assert_eq!(left, column("packets_out"), "departures as recorded and as counted");
+    let measured = (simulation.net().now - simulation.hosts().measured_from).as_ps();
+    assert!(time.iter().all(|time| *time == measured), "{time:?} of {measured} ps");
+}
+
+/// What the ports count adds up to what the network counts.
+fn ports_and_books_agree(simulation: &Simulation) {
+    let (tables, books, net) = (Tables::of(simulation), simulation.books(), simulation.net());
+    let sum = |name| tables.u64("queues", name).iter().sum::<u64>();
+    let on_wires: u64 = net.ports.iter().map(Port::on_wire).sum();
+    assert_eq!(sum("packets_out"), books.hops + on_wires);
+    let in_ports: u64 = net.ports.iter().map(|p| u64::from(p.ring.len())).sum();
+    let strays = books.in_flight - in_ports;
+    let forwarded = books.hops + books.duplicated - sum("drops_wire") - books.delivered - strays;
+    assert_eq!(sum("packets_in"), books.sent + forwarded);
+    let dropped = ["drops_full", "drops_aqm", "drops_evicted", "drops_wire"].map(sum).iter().sum::<u64>();
+    assert_eq!(dropped, books.dropped);
+    assert_eq!(tables.u64("flows", "drops").iter().sum::<u64>(), dropped, "each drop is some flow's");
+    assert!(net.ports.iter().all(|p| matches!(p.service, Service::Arrival(_))));
+}
+
+/// No receiver sees more marks than the ports made and the wires doubled.
+fn marks_reach_receivers(simulation: &Simulation) {
+    let tables = Tables::of(simulation);
+    let made: u64 = tables.u64("queues", "marks").iter().sum();
+    let seen: u64 = tables.u64("flows", "marks").iter().sum();
+    assert!(seen <= made + simulation.books().duplicated, "{seen} of {made}");
+}
+
+/// Each flow delivers what was written, or is given up after `max_timeouts`: in a queue of one packet
+/// equal timers can collide until then.
+fn all_is_delivered(case: &Case, tables: &Tables) {
+    let (written, delivered) = (tables.u64("flows", "bytes"), tables.u64("flows", "delivered_bytes"));
+    let (ends, timeouts) = (tables.u64("flows", "end_ps"), tables.u64("flows", "timeouts"));
+    for flow in 0..written.len() {
+        let gave_up = timeouts[flow] > 15;
+        assert!(delivered[flow] <= written[flow], "{} of {}", delivered[flow], written[flow]);
+        assert!(gave_up || delivered[flow] == written[flow], "{} of {}", delivered[flow], written[flow]);
+        assert!(gave_up || !case.load.closes() || ends[flow] != u64::MAX, "a flow has not ended");
+    }
+    let (flows, ends) = (tables.u32("messages", "flow"), tables.u64("messages", "end_ps"));
+    for (flow, end) in flows.iter().zip(ends) {
+        assert!(*end != u64::MAX || timeouts[*flow as usize] > 15, "a message is missing");
+    }
+    assert_eq!(tables.u64("messages", "bytes").iter().sum::<u64>(), written.iter().sum::<u64>());
+    for (fct, ideal) in tables.u64("messages", "fct_ps").iter().zip(tables.u64("messages", "ideal_ps")) {
+        assert!(fct >= ideal, "{fct} ps, faster than alone on the empty network: {ideal} ps");
+    }
+}
+
+/// Bytes delivered by each flow only ever grow.
+fn delivery_never_steps_back(tables: &Tables) {
+    let mut before = vec![0; tables.rows("flows")];
+    let flows = tables.u32("flow_trace", "flow").iter();
+    for (flow, delivered) in flows.zip(tables.u64("flow_trace", "delivered_bytes")) {
+        assert!(*delivered >= before[*flow as usize]);
+        before[*flow as usize] = *delivered;
+    }
+    assert!(before.iter().zip(tables.u64("flows", "bytes")).all(|(seen, written)| seen <= written));
+}
+
+/// A connection that no packet gets through on is given up, and its place is used again.
+#[test]
+fn a_connection_without_a_way_ends() {
+    let mut document = serde_json::json!({
+        "duration": "1000s",
+        "topology": {"kind": "star", "senders": 1},
+        "queue": "drop-tail",
+        "port": {"switch->r0": {"loss": 1.0}},
+        "transport": {"cc": "newreno", "max_timeouts": 3},
+        "traffic": {"t": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "1KB", "interval": "100s",
+            "count": 4, "connection": "fresh"}},
+    });
+    for opening in ["handshake", "established"] {
+        document["transport"]["opening"] = opening.into();
+        let simulation = run(&document);
+        assert!(simulation.books().balance());
+        assert_eq!((simulation.hosts().standing(), simulation.hosts().flows.len()), (0, 1));
+        let tables = Tables::of(&simulation);
+        assert_eq!(tables.u64("flows", "timeouts"), [4; 4]);
+        assert_eq!(tables.u64("messages", "end_ps"), [u64::MAX; 4]);
+    }
+}
+
+/// A receiver that heard everything but is not heard goes silent with its connection, and does not
+/// speak up in the next one that takes its place.
+#[test]
+fn a_connection_given_up_stays_silent() {
+    let simulation = run(&serde_json::json!({
+        "duration": "100s",
+        "topology": {"kind": "star", "senders": 1},
+        "queue": "drop-tail",
+        "port": {"r0->switch": {"loss": 1.0, "delay": "300ms"}},
+        "transport": {"cc": "newreno", "max_timeouts": 1, "opening": "established"},
+        "traffic": {"t": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "1KB", "interval": "2500ms",
+            "connection": "fresh"}},
+    }));
+    balance(&simulation);
+    assert!(simulation.hosts().flows.len() <= 2, "{} places", simulation.hosts().flows.len());
+}
+
+/// The window's mean is a window that the connection had.
+#[test]
+fn the_mean_window_lies_between_the_windows() {
+    let tables = Tables::of(&run(&serde_json::json!({
+        "duration": "10ms",
+        "topology": {"kind": "star", "senders": 1},
+        "queue": "drop-tail",
+        "transport": {"cc": "newreno", "cwnd_max": "10pkt", "opening": "established"},
+        "traffic": {"t": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": "14KB"}},
+    })));
+    assert_eq!(tables.f64("flows", "cwnd_mean_bytes"), [14_600.0]);
+}
+
+/// A document built twice gives two runs, neither of which knows of the other.
+#[test]
+fn a_run_that_is_never_started_owes_nothing() {
+    let case = serde_json::json!({
+        "duration": "1ms", "topology": "star", "queue": "drop-tail", "transport": {"cc": "dctcp"},
+        "traffic": {"t": {"kind": "bulk", "from": "s*", "to": "r0"}},
+    });
+    let simulation = load(&case);
+    assert!(simulation.books().balance());
+    assert_eq!(simulation.books().sent, 0);
+}
