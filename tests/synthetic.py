@@ -91,7 +91,14 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
         return {"flow": number, "class": name, "bytes": size, "start_ps": 0, "end_ps": end, "fct_ps": end,
                 "ideal_ps": 50 * US, "slowdown": None if fct_us is None else fct_us / 50}  # fmt: skip
 
-    port = {"rate_bps": 10**10, "over_ps": 10**12, "is_switch": 1, "utilisation": 0.97, "marks": 40, "drops_full": 3}
+    port = {
+        "rate_bps": 10**10,
+        "over_ps": 10**12,
+        "is_switch": 1,
+        "utilisation": 0.97,
+        "marks": 40,
+        "drops_full": 3,
+    }
     return tables(
         flows=[
             flow(0, "long", 3e9),

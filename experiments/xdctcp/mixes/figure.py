@@ -49,7 +49,8 @@ def measure(runs):
     frame = runs.frame(steady)
     waits = {f"gain-{m}": is_below(change(frame, "short_wait_us", spec=m), unit="%") for m in MIXES}
     times = {f"fct-{m}": is_below(change(frame, "message_fct_us", spec=m), unit="%") for m in MIXES}
-    return waits | times
+    rates = {f"throughput-{m}": change(frame, "long_mbps", spec=m) for m in MIXES}
+    return waits | times | rates
 
 
 def _series(runs):

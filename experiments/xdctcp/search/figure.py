@@ -35,17 +35,20 @@ SPECS = {
 
 def measure(runs):
     frame = runs.frame(steady).filter(pl.col("spec") == "confirm")
-    dominating = []
-    for triplet in FOUND:
-        delay = is_below(change(frame, "short_wait_us", triplet, OPTIMUM)).value
-        kept = is_above(change(frame, "long_mbps", triplet, OPTIMUM), -0.05).value
-        dominating.append(None if delay is None else bool(delay and kept))
-    found = [name(t) for t, yes in zip(FOUND, dominating, strict=True) if yes]
-    decided = False if found else None if None in dominating else True
+    dominating = {name(t): dominates(frame, t) for t in FOUND}
+    found = [label for label, yes in dominating.items() if yes]
+    decided = False if found else None if None in dominating.values() else True
     return {
         "not-dominated": Measured(decided, note=f"dominated by {'; '.join(found) or 'none of those found'}"),
         "optimum-gain": change(frame, "short_wait_us"),
     }
+
+
+def dominates(frame, triplet):
+    """Whether it has less delay than the optimum and keeps the throughput; None if the seeds don't tell."""
+    less = is_below(change(frame, "short_wait_us", triplet, OPTIMUM)).value
+    kept = is_above(change(frame, "long_mbps", triplet, OPTIMUM), -0.05).value
+    return False if False in (less, kept) else None if None in (less, kept) else True
 
 
 def name(triplet):

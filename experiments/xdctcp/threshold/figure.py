@@ -77,7 +77,7 @@ def draw(runs, reference):
 
     return {
         "delay and goodput by threshold": drawn("short_wait_us"),
-        "completion of 512 KB and goodput by threshold": drawn("message_fct_us"),
+        "completion of messages and goodput by threshold": drawn("message_fct_us"),
     }
 
 

@@ -49,7 +49,7 @@ def draw(runs, reference):
     }
     for name, run in tables.items():
         figures[f"windows, {name}"] = flow_time.draw(
-            flow_time.info(run, ("cwnd_bytes", "alpha", "srtt_ps"), **window)
+            flow_time.info(run, ("cwnd_bytes", "alpha", "flight_bytes"), **window)
         )
     return figures
 

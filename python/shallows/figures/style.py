@@ -105,10 +105,8 @@ def image(figure: "Figure", suffix: str = ".svg") -> bytes:
     if suffix not in _NO_DATES:
         raise ValueError(f'a figure is saved as {", ".join(_NO_DATES)}, got "{suffix}"')
     buffer = io.BytesIO()
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once, else each save moves it by a rounding
     figure.savefig(buffer, format=suffix[1:], metadata=_NO_DATES[suffix], dpi=200)
+    figure.set_layout_engine("none")  # laid out once, else each further save moves it by a rounding
     return buffer.getvalue()
 
 

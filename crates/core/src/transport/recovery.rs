@@ -39,7 +39,7 @@ pub struct Repair {
     partial_rto_at: Option<Time>,
     /// RFC 6937 `prr_delivered`, `prr_out`, `RecoverFS`.
     prr_delivered: u64,
-    prr_out: u64,
+    pub(super) prr_out: u64,
     prr_flight: u64,
     /// Bytes in flight plus what may be sent now, under proportional rate reduction.
     prr_window: u64,
@@ -84,8 +84,11 @@ impl Sender {
     #[cold]
     pub(super) fn recovery_ack(&mut self, acked: u64, delivered: u64, config: &Config, net: &mut Net) {
         let full = self.una >= self.repair.point;
+        if self.phase != Phase::Recovery {
+            self.repair.dup_acks = 0;
+        }
         match self.phase {
-            Phase::Open => self.repair.dup_acks = 0,
+            Phase::Open => {}
             Phase::Reducing if self.una > self.reduced_until => self.phase = Phase::Open,
             Phase::Reducing => self.reduce_in_proportion(delivered, self.repair_flight(config), config),
             Phase::AfterTimeout if full => self.phase = Phase::Open,
@@ -119,7 +122,12 @@ impl Sender {
         let threshold = config.settings.dup_acks;
         let by_count = self.repair.dup_acks >= threshold;
         let by_sack = || self.repair.board.first_is_lost(self.una, threshold, config.rules.mss);
-        if self.phase != Phase::Recovery && self.una >= self.repair.guard && (by_count || by_sack()) {
+        let outstanding = self.high > self.una;
+        if self.phase != Phase::Recovery
+            && outstanding
+            && self.una >= self.repair.guard
+            && (by_count || by_sack())
+        {
             self.enter_recovery(config, net);
         }
     }
@@ -143,7 +151,8 @@ impl Sender {
         repair.board.high_rxt = self.una;
         repair.board.rescue = 0;
         repair.partial_rto_at = None;
-        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, flight.max(1));
+        // RFC 6937 s.3: RecoverFS = snd.nxt - snd.una.
+        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, self.high - self.una);
         // RFC 5681 s.3.2 step 3: the segments that the duplicates tell of have left.
         repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
         // Step 4.3: the first segment goes at once, whatever the window.

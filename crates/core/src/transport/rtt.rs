@@ -94,6 +94,7 @@ mod tests {
     #[test]
     fn the_timeout_follows_rfc_6298() {
         let settings = TransportSettings {
+            initial_rto: Span::s(1),
             min_rto: Span::ms(1),
             clock_grain: Span::ZERO,
             ..TransportSettings::defaults()

@@ -388,6 +388,9 @@ impl Sender {
                 break;
             }
             self.emit(seq, payload, fin, config, net);
+            if self.phase == Phase::Reducing {
+                self.repair.prr_out += payload; // RFC 6937 s.3
+            }
             self.next = seq + payload + u64::from(fin);
             self.high = self.high.max(self.next);
             flight += payload + u64::from(fin);

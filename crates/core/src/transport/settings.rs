@@ -120,7 +120,7 @@ crate::params! {
         /// Whether ECN reductions too are spread over a round trip by it.
         prr_on_ecn: bool = false, "", "Linux, state CWR";
         /// First retransmission timeout, before any RTT is known.
-        initial_rto: Span = "1s", "(0s, ]", "RFC 6298 s.2.1";
+        initial_rto: Span = "1s", "(0s, ]", "RFC 6298 s.2.1; less where every RTT is known to be short, or a lost SYN decides the tail";
         /// Least retransmission timeout.
         min_rto: Span = "10ms", "(0s, ]", "Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s";
         /// Most retransmission timeout.
@@ -193,7 +193,7 @@ pub const PROFILES: &[Profile] = &[
         doc: "The ns-2 TCP of the DCTCP and xDCTCP inputs: window 2 at the start, 1256 at most, growth by counting acknowledgements, 10 ms clock, minimum RTO 200 ms, Nagle.",
         settings: || {
             json!({
-                "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
+                "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "receive_window": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
                 "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
                 "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s",
             })
