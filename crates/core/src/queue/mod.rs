@@ -194,6 +194,7 @@ disciplines! {
     arrival {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
+        "red" => Red(red),
     }
     departure {}
 }
