@@ -195,6 +195,7 @@ disciplines! {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
         "red" => Red(red),
+        "tc-red" => TcRed(tc_red),
     }
     departure {}
 }
