@@ -195,6 +195,7 @@ disciplines! {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
         "red" => Red(red),
+        "double-threshold" => DoubleThreshold(double_threshold),
         "tc-red" => TcRed(tc_red),
     }
     departure {}
