@@ -10,6 +10,7 @@
 
 pub mod fifo;
 pub mod gauge;
+pub mod held;
 
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -198,7 +199,9 @@ disciplines! {
         "double-threshold" => DoubleThreshold(double_threshold),
         "tc-red" => TcRed(tc_red),
     }
-    departure {}
+    departure {
+        "codel" => Codel(codel),
+    }
 }
 
 impl Default for Queue {
