@@ -34,7 +34,8 @@ crate::params! {
         limit: Option<Size> = "1000pkt", "[1pkt, ]", "Linux sch_codel";
         /// Wait that may last.
         target: Span = "5ms", "", "RFC 8289 s.4.4";
-        /// How long the wait may stay above the target before the first drop: the longest usual round-trip time.
+        /// How long the wait may stay above the target before the first drop: the longest usual
+        /// round-trip time.
         interval: Span = "100ms", "[1ps, ]", "RFC 8289 s.4.3";
         /// Whether ECN-capable packets are marked instead of dropped.
         ecn: bool = true, "", "RFC 8289 s.1 allows it; false in Linux sch_codel";
@@ -187,7 +188,7 @@ impl Law {
     /// Linux `codel_Newton_step`: x' = x (3 - count x^2) / 2, on numbers scaled by 2^32.
     fn newton_step(&mut self) {
         let x = u64::from(self.inverse_root) << 16;
-        let square = x * x >> 32;
+        let square = (x * x) >> 32;
         let value = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
         self.inverse_root = (value.wrapping_mul(x) >> 31 >> 16) as u16;
     }
@@ -197,7 +198,7 @@ impl Law {
         let interval = rules.interval.as_ps();
         let step = match rules.root {
             Root::Exact => (interval as f64 / f64::from(self.count.max(1)).sqrt()) as u64,
-            Root::Newton => (u128::from(interval) * u128::from(self.inverse_root) >> 16) as u64,
+            Root::Newton => ((u128::from(interval) * u128::from(self.inverse_root)) >> 16) as u64,
         };
         t + Span::ps(step)
     }

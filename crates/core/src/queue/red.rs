@@ -53,7 +53,7 @@ crate::params! {
         /// Largest packet, which has the whole probability under by_size.
         max_packet: Bytes = "1500B", "[1B, ]", "Ethernet";
         /// Mean packet, whose transmission time is the step by which the average decays while idle.
-        mean_packet: Bytes = "1500B", "[1B, ]", "Ethernet; Floyd and Jacobson 1993 s.4: s, a typical transmission time";
+        mean_packet: Bytes = "1500B", "[1B, ]", "Ethernet; Floyd and Jacobson 1993 s.4: s, a typical time";
         /// Whether the packet being transmitted counts as queued.
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
     }

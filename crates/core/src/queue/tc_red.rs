@@ -561,7 +561,8 @@ mod tests {
 
     #[test]
     fn rates_beyond_tcs_microseconds_give_an_empty_table() {
-        // 1000 B at 100 Gb/s take less than 1 us, so 0 ticks: tc divides by 0 and the table is 0 but for its end.
+        // 1000 B at 100 Gb/s take less than 1 us, so 0 ticks: tc divides by 0 and the table
+        // is 0 but for its end.
         let (scell_log, stab) = eval_idle_damping(5, 1000, Rate::gbps(100)).unwrap();
         assert_eq!(scell_log, 0);
         assert!(stab[..255].iter().all(|cell| *cell == 0) && stab[255] == 31);
