@@ -15,7 +15,7 @@
 //! Left out: a direction taken from the slope of the queue, which changes with each packet.
 
 use super::drop_tail::{self, check_limit};
-use super::gauge::{Level, Measure};
+use super::gauge::{Gauge, Measure};
 use super::threshold::NotEct;
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::net::packet::Packet;
@@ -36,7 +36,7 @@ crate::params! {
         stop_below: Size = "30pkt", "", "DT-CWA: K2 = 30";
         /// Whether the packet being transmitted counts as queued.
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
-        /// Whether the arriving packet counts.
+        /// Whether the arriving packet counts against the thresholds; against the limit it does.
         measure: Measure = "before", "", "as the threshold queue: the occupancy found upon arrival";
         /// What happens to packets that are not ECN-capable while others are marked.
         not_ect: NotEct = "pass", "", "Alizadeh 2010 marks only; Linux RED drops";
@@ -62,12 +62,21 @@ impl Settings {
     }
 }
 
+fn number(size: Size) -> u64 {
+    match size {
+        Size::Packets(packets) => packets,
+        Size::Bytes(bytes) => bytes.as_u64(),
+    }
+}
+
 /// The discipline at work.
 #[derive(Debug, Clone)]
 pub struct Discipline {
     tail: drop_tail::Discipline,
-    start: Level,
-    stop: Level,
+    gauge: Gauge,
+    in_bytes: bool,
+    start: u64,
+    stop: u64,
     /// K1 against K2.
     order: Ordering,
     drop_not_ect: bool,
@@ -79,11 +88,13 @@ impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, place: Place) -> Self {
         let Settings { limit, start_above, stop_below, count_in_service, measure, not_ect } = *settings;
-        let tail = drop_tail::Settings { limit, count_in_service, measure };
+        let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
         Discipline {
             tail: drop_tail::Discipline::new(&tail, place),
-            start: Level::new(Some(start_above)),
-            stop: Level::new(Some(stop_below)),
+            gauge: Gauge { in_service: count_in_service, after: measure == Measure::After },
+            in_bytes: matches!(start_above, Size::Bytes(_)),
+            start: number(start_above),
+            stop: number(stop_below),
             order: start_above.partial_cmp(&stop_below).unwrap_or(Ordering::Equal),
             drop_not_ect: not_ect == NotEct::Drop,
             from_above: false,
@@ -92,9 +103,10 @@ impl Discipline {
 
     /// Whether arrivals are marked, now that `standing` is seen.
     #[inline]
-    fn marks(&mut self, standing: (u64, u64)) -> bool {
-        let past_start = self.start.is_below(standing);
-        let below_stop = !self.stop.is_reached(standing);
+    fn marks(&mut self, (packets, bytes): (u64, u64)) -> bool {
+        let queue = if self.in_bytes { bytes } else { packets };
+        let past_start = queue > self.start;
+        let below_stop = queue < self.stop;
         match self.order {
             Ordering::Equal => past_start,
             Ordering::Greater => {
@@ -112,9 +124,8 @@ impl Discipline {
 impl Admission for Discipline {
     #[inline]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, _now: Time) -> Verdict {
-        let standing = self.tail.gauge().read(backlog, packet.size);
-        let marks = self.marks(standing);
-        if self.tail.is_full(standing) {
+        let marks = self.marks(self.gauge.read(backlog, packet.size));
+        if self.tail.is_full(self.tail.gauge().read(backlog, packet.size)) {
             Verdict::Drop(DropWhy::Full)
         } else if !marks {
             Verdict::Pass
