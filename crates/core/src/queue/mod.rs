@@ -201,6 +201,7 @@ disciplines! {
     }
     departure {
         "codel" => Codel(codel),
+        "fq-codel" => FqCodel(fq_codel),
     }
 }
 
