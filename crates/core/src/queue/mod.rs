@@ -8,6 +8,7 @@
 //!
 //! A discipline never counts or logs: the port counts what it returns.
 
+pub mod classify;
 pub mod fifo;
 pub mod gauge;
 pub mod held;
@@ -202,6 +203,7 @@ disciplines! {
     departure {
         "codel" => Codel(codel),
         "fq-codel" => FqCodel(fq_codel),
+        "priority" => Priority(priority),
     }
 }
 
