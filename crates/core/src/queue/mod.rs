@@ -9,6 +9,8 @@
 //! A discipline never counts or logs: the port counts what it returns.
 
 pub mod classify;
+#[cfg(test)]
+mod conformance;
 pub mod fifo;
 pub mod gauge;
 pub mod held;
