@@ -8,8 +8,12 @@
 //!
 //! A discipline never counts or logs: the port counts what it returns.
 
+pub mod classify;
+#[cfg(test)]
+mod conformance;
 pub mod fifo;
 pub mod gauge;
+pub mod held;
 
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -194,8 +198,15 @@ disciplines! {
     arrival {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
+        "red" => Red(red),
+        "double-threshold" => DoubleThreshold(double_threshold),
+        "tc-red" => TcRed(tc_red),
     }
-    departure {}
+    departure {
+        "codel" => Codel(codel),
+        "fq-codel" => FqCodel(fq_codel),
+        "priority" => Priority(priority),
+    }
 }
 
 impl Default for Queue {

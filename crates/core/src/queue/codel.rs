@@ -1,0 +1,443 @@
+//! CoDel: packets are dropped or marked at departure when all have waited longer than a target for an
+//! interval, ever faster until one has not.
+//!
+//! Source: RFC 8289 s.5, whose pseudocode this follows line by line. What the RFC leaves open, marking
+//! instead of dropping and the marking threshold, is as in Linux 6.1 (`codel_dequeue` of codel_impl.h).
+//! Target and interval are the RFC's for the Internet; RFC 8289 appendix A says how to choose them for a
+//! data centre.
+//!
+//! Left out: Linux's time unit of 1.024 us; its largest packet, which is learned from the traffic.
+
+use super::drop_tail::{self, check_limit};
+use super::gauge::Measure;
+use super::held::Held;
+use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use crate::net::packet::Packet;
+use crate::params::Faults;
+use shallows_units::{Bytes, Size, Span, Time};
+
+crate::choices! {
+    /// How the control law's square root is taken.
+    pub enum Root {
+        /// In floating point, correctly rounded.
+        Exact = "exact",
+        /// One Newton step a drop on 16 bits, as in Linux.
+        Newton = "newton",
+    }
+}
+
+crate::params! {
+    /// CoDel. Packets are dropped or marked at departure when all have waited longer than a target
+    /// for an interval.
+    pub struct Settings {
+        /// Most that the queue may hold, in bytes or packets, or "none".
+        limit: Option<Size> = "1000pkt", "[1pkt, ]", "Linux sch_codel";
+        /// Wait that may last.
+        target: Span = "5ms", "", "RFC 8289 s.4.4";
+        /// How long the wait may stay above the target before the first drop: the longest usual
+        /// round-trip time.
+        interval: Span = "100ms", "[1ps, ]", "RFC 8289 s.4.3";
+        /// Whether ECN-capable packets are marked instead of dropped.
+        ecn: bool = true, "", "RFC 8289 s.1 allows it; false in Linux sch_codel";
+        /// Wait above which every ECN-capable packet is marked at once, or "none".
+        ce_threshold: Option<Span> = "none", "", "Linux sch_codel; RFC 8290 s.5.2.7";
+        /// Largest packet: nothing is dropped when no more than this is left.
+        max_packet: Bytes = "1500B", "", "RFC 8289 s.5.3: the interface's MTU";
+        /// How the control law's square root is taken.
+        root: Root = "exact", "", "RFC 8289 s.5.6";
+        /// Whether the packet being transmitted counts as held against the limit.
+        count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
+    }
+}
+
+impl Settings {
+    /// Settings that contradict each other.
+    pub fn check(&self, path: &str, faults: &mut Faults) {
+        check_limit(self.limit, path, faults);
+    }
+}
+
+/// What the law goes by; the same for all queues of a discipline.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Wait that may last.
+    pub target: Span,
+    /// How long it may stay above the target.
+    pub interval: Span,
+    /// ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Wait above which every ECN-capable packet is marked.
+    pub ce_threshold: Option<Span>,
+    /// Nothing is dropped when no more than this is left.
+    pub max_packet: u64,
+    /// How the square root is taken.
+    pub root: Root,
+}
+
+/// One queue's law: the state of RFC 8289 s.5.2.
+#[derive(Debug, Clone)]
+pub struct Law {
+    first_above: Option<Time>,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+    /// 1 / sqrt(count), scaled by 2^16, for [`Root::Newton`].
+    inverse_root: u16,
+}
+
+impl Default for Law {
+    fn default() -> Self {
+        Law {
+            first_above: None,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+            dropping: false,
+            inverse_root: u16::MAX,
+        }
+    }
+}
+
+impl Law {
+    /// In drop state.
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Drops since drop state began, or what it began with.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// RFC 8289 s.5.5 `dequeue`: the next packet of `held` to transmit, after drops and marks.
+    pub fn dequeue(&mut self, held: &mut Held, rules: &Rules, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let now = cx.now;
+        let (mut packet, mut ok_to_drop) = self.take(held, rules, now);
+        if self.dropping {
+            // "sojourn time below TARGET - leave drop state"
+            self.dropping = ok_to_drop;
+            while self.dropping && now >= self.drop_next {
+                self.add_drop(rules);
+                // Linux: a marked packet ends the loop, and the next mark is scheduled.
+                if mark(&mut packet, rules, cx) {
+                    self.drop_next = self.control_law(self.drop_next, rules);
+                    break;
+                }
+                drop_it(packet.take(), cx);
+                (packet, ok_to_drop) = self.take(held, rules, now);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next, rules);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            if !mark(&mut packet, rules, cx) {
+                drop_it(packet.take(), cx);
+                (packet, _) = self.take(held, rules, now);
+            }
+            self.dropping = true;
+            // "If min went above TARGET close to when it last went below, assume that the drop rate that
+            // controlled the queue on the last cycle is a good starting point": the RFC's Linux version.
+            let delta = self.count.wrapping_sub(self.last_count);
+            let recent =
+                now.saturating_sub(self.drop_next) < Span::ps(rules.interval.as_ps().saturating_mul(16));
+            if delta > 1 && recent {
+                self.count = delta;
+                self.newton_step();
+            } else {
+                self.count = 1;
+                self.inverse_root = u16::MAX;
+            }
+            self.drop_next = self.control_law(now, rules);
+            self.last_count = self.count;
+        }
+        // Linux: `ldelay` after `ce_threshold`.
+        if let (Some(out), Some(threshold)) = (&mut packet, rules.ce_threshold)
+            && now - out.at > threshold
+        {
+            cx.mark(out);
+        }
+        packet
+    }
+
+    /// RFC 8289 s.5.6 `dodequeue`: the packet at the head, and whether it may be dropped.
+    fn take(&mut self, held: &mut Held, rules: &Rules, now: Time) -> (Option<Packet>, bool) {
+        let Some(packet) = held.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        if now - packet.at < rules.target || held.bytes() <= rules.max_packet {
+            // "went below - stay below for at least INTERVAL"
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        let first = *self.first_above.get_or_insert(now + rules.interval);
+        // The interval that has just begun has not passed.
+        (Some(packet), now >= first)
+    }
+
+    fn add_drop(&mut self, rules: &Rules) {
+        self.count = self.count.saturating_add(1);
+        if rules.root == Root::Newton {
+            self.newton_step();
+        }
+    }
+
+    /// Linux `codel_Newton_step`: x' = x (3 - count x^2) / 2, on numbers scaled by 2^32.
+    fn newton_step(&mut self) {
+        let x = u64::from(self.inverse_root) << 16;
+        let square = (x * x) >> 32;
+        let value = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
+        self.inverse_root = (value.wrapping_mul(x) >> 31 >> 16) as u16;
+    }
+
+    /// RFC 8289 s.5.6 `control_law`: t + INTERVAL / sqrt(count).
+    fn control_law(&self, t: Time, rules: &Rules) -> Time {
+        let interval = rules.interval.as_ps();
+        let step = match rules.root {
+            Root::Exact => (interval as f64 / f64::from(self.count.max(1)).sqrt()) as u64,
+            Root::Newton => ((u128::from(interval) * u128::from(self.inverse_root)) >> 16) as u64,
+        };
+        t + Span::ps(step)
+    }
+}
+
+fn mark(packet: &mut Option<Packet>, rules: &Rules, cx: &mut QueueCx<'_>) -> bool {
+    rules.ecn && packet.as_mut().is_some_and(|packet| cx.mark(packet))
+}
+
+fn drop_it(packet: Option<Packet>, cx: &mut QueueCx<'_>) {
+    if let Some(packet) = packet {
+        cx.drop(packet, DropWhy::Aqm);
+    }
+}
+
+/// The discipline at work.
+#[derive(Debug, Clone)]
+pub struct Discipline {
+    tail: drop_tail::Discipline,
+    rules: Rules,
+    law: Law,
+    held: Held,
+    /// Wait of the last packet sent.
+    wait: Span,
+}
+
+impl Discipline {
+    /// Ready to run.
+    pub fn new(settings: &Settings, place: Place) -> Self {
+        let Settings { limit, target, interval, ecn, ce_threshold, max_packet, root, count_in_service } =
+            *settings;
+        let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
+        Discipline {
+            tail: drop_tail::Discipline::new(&tail, place),
+            rules: Rules { target, interval, ecn, ce_threshold, max_packet: max_packet.as_u64(), root },
+            law: Law::default(),
+            held: Held::default(),
+            wait: Span::ZERO,
+        }
+    }
+}
+
+impl QueueDisc for Discipline {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
+        // RFC 8289 s.5.4: arrivals at a full buffer are dropped, and not counted by the law.
+        if self.tail.is_full(self.tail.gauge().read(self.held.with_serving(cx.serving), packet.size)) {
+            return cx.drop(packet, DropWhy::Full);
+        }
+        packet.at = cx.now;
+        self.held.push(packet);
+    }
+
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let packet = self.law.dequeue(&mut self.held, &self.rules, cx)?;
+        self.wait = cx.now - packet.at;
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held.backlog()
+    }
+
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("wait_s", self.wait.as_secs_f64());
+        put("count", f64::from(self.law.count));
+        put("dropping", f64::from(u8::from(self.law.dropping)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::Flags;
+    use crate::net::packet::tests::packet;
+    use crate::params::Params;
+    use crate::queue::tests::place;
+
+    fn plain(size: u16) -> Packet {
+        Packet { flags: Flags::default(), ..packet(size) }
+    }
+
+    /// A queue and what it did.
+    struct Bench {
+        codel: Discipline,
+        dropped: Vec<(Packet, DropWhy)>,
+        marked: u64,
+    }
+
+    impl Bench {
+        fn new(settings: &Settings) -> Self {
+            Bench { codel: Discipline::new(settings, place()), dropped: vec![], marked: 0 }
+        }
+
+        fn call<T>(&mut self, at: Span, call: impl FnOnce(&mut Discipline, &mut QueueCx<'_>) -> T) -> T {
+            let mut cx = QueueCx::new(Time::ZERO + at, 0, Time::ZERO, &mut self.dropped);
+            let result = call(&mut self.codel, &mut cx);
+            self.marked += cx.marked();
+            result
+        }
+
+        fn fill(&mut self, n: usize, packet: Packet, at: Span) {
+            for _ in 0..n {
+                self.call(at, |codel, cx| codel.enqueue(packet, cx));
+            }
+        }
+
+        /// One departure; returns what is held and the drops so far.
+        fn send(&mut self, at: Span) -> (u64, usize) {
+            self.call(at, |codel, cx| codel.dequeue(cx));
+            (self.codel.held.packets(), self.dropped.len())
+        }
+    }
+
+    fn settings() -> Settings {
+        Settings { ecn: false, ..Settings::defaults() }
+    }
+
+    #[test]
+    fn a_full_queue_drops_what_arrives() {
+        // ns-3 codel-queue-disc: limit 500, 503 arrivals.
+        let mut bench = Bench::new(&Settings { limit: Some(Size::Packets(500)), ..settings() });
+        bench.fill(503, plain(1000), Span::ZERO);
+        assert_eq!(bench.dropped.len(), 3);
+        assert!(bench.dropped.iter().all(|(_, why)| *why == DropWhy::Full));
+        assert_eq!(bench.codel.backlog().packets, 500);
+    }
+
+    #[test]
+    fn drop_state_begins_after_an_interval_and_quickens() {
+        // ns-3 codel-queue-disc's basic drop: 20 packets, departures at 2 target, then 2 interval later.
+        let mut bench = Bench::new(&settings());
+        bench.fill(20, plain(1000), Span::ZERO);
+        assert_eq!(bench.send(Span::ms(10)), (19, 0)); // first above
+        assert_eq!(bench.send(Span::ms(210)), (17, 1)); // a drop, and the next one sent
+        assert_eq!(bench.codel.law.drop_next, Time::ZERO + Span::ms(310));
+        assert_eq!(bench.send(Span::ms(210)), (16, 1)); // the same instant: no other
+        // At 420 ms the drops due at 310 ms and, 100 / sqrt(2) ms later, at 380.7 ms, have come.
+        assert_eq!(bench.send(Span::ms(420)), (13, 3));
+        assert_eq!(bench.codel.law.count(), 3);
+    }
+
+    #[test]
+    fn the_kth_drop_comes_an_interval_over_the_root_of_k_later() {
+        let mut bench = Bench::new(&settings());
+        bench.fill(900, plain(1000), Span::ZERO);
+        bench.send(Span::ms(10));
+        let mut at = 0.110;
+        for drops in 1..=100 {
+            // Just before it is due, nothing; then one.
+            let due = Span::ps((at * 1e12) as u64);
+            assert_eq!(bench.send(due.saturating_sub(Span::us(1))).1, drops - 1);
+            assert_eq!(bench.send(due + Span::us(1)).1, drops);
+            at += 0.1 / (drops as f64).sqrt() + if drops == 1 { 1e-6 } else { 0.0 };
+        }
+    }
+
+    #[test]
+    fn a_short_wait_or_a_short_queue_leaves_drop_state() {
+        let mut bench = Bench::new(&settings());
+        bench.fill(4, plain(1000), Span::ZERO);
+        bench.send(Span::ms(10));
+        assert_eq!(bench.send(Span::ms(110)), (1, 1)); // dropped one, sent one; one of 1000 B is left
+        assert!(bench.codel.law.is_dropping());
+        assert_eq!(bench.send(Span::ms(300)), (0, 1)); // no more than max_packet stands
+        assert!(!bench.codel.law.is_dropping());
+        // A wait below the target for one packet begins the interval anew.
+        let mut bench = Bench::new(&settings());
+        bench.fill(2, plain(1000), Span::ZERO);
+        bench.fill(10, plain(1000), Span::ms(100));
+        bench.send(Span::ms(10));
+        bench.send(Span::ms(102));
+        bench.send(Span::ms(104)); // waited 4 ms
+        assert_eq!(bench.send(Span::ms(115)).1, 0);
+        assert_eq!(bench.send(Span::ms(214)).1, 0);
+        assert_eq!(bench.send(Span::ms(215)).1, 1);
+    }
+
+    #[test]
+    fn drop_state_resumes_near_the_last_rate() {
+        let mut law = Law { count: 11, last_count: 1, drop_next: Time::ZERO + Span::s(1), ..Law::default() };
+        let rules = Bench::new(&settings()).codel.rules;
+        let resume = |law: &mut Law, at: Span| {
+            law.first_above = Some(Time::ZERO);
+            let (mut held, mut dropped) = (Held::default(), vec![]);
+            (0..5).for_each(|_| held.push(plain(1000)));
+            let now = Time::ZERO + at;
+            law.dequeue(&mut held, &rules, &mut QueueCx::new(now, 0, Time::ZERO, &mut dropped));
+            law.count
+        };
+        assert_eq!(resume(&mut law.clone(), Span::ms(2599)), 10); // within 16 intervals
+        assert_eq!(resume(&mut law, Span::ms(2600)), 1);
+    }
+
+    #[test]
+    fn ecn_marks_instead_and_keeps_the_packet() {
+        let mut bench = Bench::new(&Settings { ecn: true, ..settings() });
+        bench.fill(20, packet(1000), Span::ZERO);
+        bench.send(Span::ms(10));
+        assert_eq!(bench.send(Span::ms(210)), (18, 0));
+        assert_eq!(bench.marked, 1);
+        // One mark a departure even when two are due.
+        assert_eq!(bench.send(Span::ms(420)), (17, 0));
+        assert_eq!(bench.marked, 2);
+        // Packets that are not ECN-capable are dropped.
+        let mut bench = Bench::new(&Settings { ecn: true, ..settings() });
+        bench.fill(20, plain(1000), Span::ZERO);
+        bench.send(Span::ms(10));
+        assert_eq!((bench.send(Span::ms(210)), bench.marked), ((17, 1), 0));
+    }
+
+    #[test]
+    fn the_marking_threshold_acts_at_once() {
+        let threshold = Some(Span::ms(1));
+        let mut bench = Bench::new(&Settings { ce_threshold: threshold, ..settings() });
+        bench.fill(4, packet(1000), Span::ZERO);
+        bench.send(Span::ms(1));
+        assert_eq!(bench.marked, 0);
+        bench.send(Span::ms(1) + Span::ps(1));
+        assert_eq!(bench.marked, 1);
+    }
+
+    #[test]
+    fn newtons_root_is_linuxs() {
+        // x = 65535 / 65536, count 2: x (3 - 2 x^2) / 2 = 0.50002 of 2^16; then towards 0.7071.
+        let mut law = Law { count: 2, ..Law::default() };
+        law.newton_step();
+        assert_eq!(law.inverse_root, 32_769);
+        for _ in 0..5 {
+            law.newton_step();
+        }
+        // 46340.95; each step cuts, so that it stands a little below.
+        assert!((46_330..=46_341).contains(&law.inverse_root), "{}", law.inverse_root);
+        // Near the exact law once it has settled.
+        let rules = Rules { root: Root::Newton, ..Bench::new(&settings()).codel.rules };
+        let mut law = Law { count: 1, ..Law::default() };
+        for _ in 0..200 {
+            law.add_drop(&rules);
+        }
+        let step = (law.control_law(Time::ZERO, &rules) - Time::ZERO).as_secs_f64();
+        assert!((step / (0.1 / 201f64.sqrt()) - 1.0).abs() < 0.01, "{step}");
+    }
+}

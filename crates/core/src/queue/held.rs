@@ -1,0 +1,52 @@
+//! Packets in order of arrival, and their bytes: what disciplines that decide at departure are made of.
+
+use super::Backlog;
+use crate::net::packet::Packet;
+use std::collections::VecDeque;
+
+/// A line of packets.
+#[derive(Debug, Clone, Default)]
+pub struct Held {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Adds `packet` at the tail.
+    pub fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.size);
+        self.packets.push_back(packet);
+    }
+
+    /// Takes the packet at the head.
+    pub fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    /// How many packets.
+    pub fn packets(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Both, with nothing in service.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets(), bytes: self.bytes, ..Backlog::default() }
+    }
+
+    /// Both, for a gauge, with the `serving` bytes of the packet being transmitted.
+    pub fn with_serving(&self, serving: u64) -> Backlog {
+        Backlog {
+            packets: self.packets() + u64::from(serving > 0),
+            bytes: self.bytes + serving,
+            serving,
+            ..Backlog::default()
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! RED: packets are marked or dropped with a probability that rises with the average queue.
+//!
+//! Source: Floyd and Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM ToN 1(4), fig. 2; gentle mode: Floyd 2000, "Recommendation on using the gentle_ variant of
+//! RED". The thresholds' unit, packets or bytes, is the unit in which the queue is averaged.
+//!
+//! Left out: ns-2's classes with weights and priorities; adaptive RED (`tc-red` has Linux's).
+
+use super::drop_tail::{self, check_limit};
+use super::gauge::{Gauge, Measure};
+use super::{Admission, Backlog, DropWhy, Place, Verdict};
+use crate::engine::random::Stream;
+use crate::net::packet::Packet;
+use crate::params::Faults;
+use shallows_units::{Bytes, Rate, Size, Time};
+
+crate::choices! {
+    /// How the packets between two marks are counted.
+    pub enum Spacing {
+        /// Uniform from 1 to 1/p - 1 packets: the paper's figure 2.
+        Uniform = "uniform",
+        /// Uniform from 1/p to 2/p - 1 packets: ns-2's `wait_`.
+        Wait = "wait",
+        /// Each packet for itself, so geometric: method 1 of the paper.
+        Independent = "independent",
+    }
+}
+
+crate::params! {
+    /// Random early detection. Packets are marked or dropped with a probability that rises with the
+    /// average queue.
+    pub struct Settings {
+        /// Most that the queue may hold, in bytes or packets, or "none".
+        limit: Option<Size> = "250pkt", "[1pkt, ]", "as the threshold queue";
+        /// Average queue min_th below which nothing is marked, in bytes or packets.
+        min: Size = "5pkt", "", "Floyd 1997, Discussions of setting parameters";
+        /// Average queue max_th at which the probability is max_p, in the unit of min.
+        max: Size = "15pkt", "", "Floyd 1997: three times min_th";
+        /// Weight w_q of a new queue length in the average.
+        w_q: f64 = 0.002, "(0, 1]", "Floyd and Jacobson 1993 s.6";
+        /// Probability max_p just below max.
+        max_p: f64 = 0.1, "(0, 1]", "Floyd 1997; 0.02 in the paper of 1993";
+        /// Whether the probability rises from max_p to 1 between max and twice max, instead of at once.
+        gentle: bool = true, "", "Floyd 2000";
+        /// How the packets between two marks are counted.
+        spacing: Spacing = "uniform", "", "Floyd and Jacobson 1993 fig. 2 and s.7, method 2";
+        /// Whether ECN-capable packets are marked instead of dropped.
+        ecn: bool = true, "", "Floyd and Jacobson 1993 s.4: marks or drops; RFC 3168";
+        /// Whether ECN-capable packets too are dropped when the probability is 1.
+        hard_drop: bool = false, "", "Floyd and Jacobson 1993 fig. 2 marks; RFC 3168 s.7 recommends true";
+        /// Whether the probability is in proportion to the packet's size.
+        by_size: bool = false, "", "Floyd and Jacobson 1993 s.4: the option that measures bytes";
+        /// Largest packet, which has the whole probability under by_size.
+        max_packet: Bytes = "1500B", "[1B, ]", "Ethernet";
+        /// Mean packet, whose transmission time is the step by which the average decays while idle.
+        mean_packet: Bytes = "1500B", "[1B, ]", "Ethernet; Floyd and Jacobson 1993 s.4: s, a typical time";
+        /// Whether the packet being transmitted counts as queued.
+        count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
+    }
+}
+
+impl Settings {
+    /// Settings that contradict each other.
+    pub fn check(&self, path: &str, faults: &mut Faults) {
+        check_limit(self.limit, path, faults);
+        use std::cmp::Ordering::{Equal, Greater};
+        match self.max.partial_cmp(&self.min) {
+            Some(Greater) => {}
+            order => {
+                let rule = match order {
+                    None => format!("must be in the unit of min, {}", self.min),
+                    Some(Equal) => {
+                        format!("must be above min, {}: the probability rises between them", self.min)
+                    }
+                    _ => format!("must be above min, {}", self.min),
+                };
+                faults.add(&format!("{path}.max"), rule, &self.max.to_string().into());
+            }
+        }
+        if let Some(limit) = self.limit
+            && self.min.partial_cmp(&limit).is_some_and(|order| order.is_ge())
+        {
+            let rule =
+                format!("must be below the limit of {limit}, or nothing is marked before it is dropped");
+            faults.add(&format!("{path}.min"), rule, &self.min.to_string().into());
+        }
+    }
+}
+
+/// The discipline at work; its state stands apart so that a port stays small.
+#[derive(Debug, Clone)]
+pub struct Discipline(Box<Red>);
+
+#[derive(Debug, Clone)]
+struct Red {
+    settings: Settings,
+    tail: drop_tail::Discipline,
+    gauge: Gauge,
+    in_bytes: bool,
+    min: f64,
+    max: f64,
+    /// s: the time of a mean packet, in ps.
+    step: f64,
+    random: Stream,
+    average: f64,
+    /// Packets since the last mark; -1 below min.
+    count: i64,
+    last: Time,
+}
+
+impl Discipline {
+    /// Ready to run.
+    pub fn new(settings: &Settings, place: Place) -> Self {
+        let Settings { limit, count_in_service, .. } = *settings;
+        let level = |size: Size| match size {
+            Size::Packets(packets) => packets as f64,
+            Size::Bytes(bytes) => bytes.as_u64() as f64,
+        };
+        let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
+        Discipline(Box::new(Red {
+            tail: drop_tail::Discipline::new(&tail, place.clone()),
+            gauge: Gauge { in_service: count_in_service, after: false },
+            in_bytes: matches!(settings.min, Size::Bytes(_)),
+            min: level(settings.min),
+            max: level(settings.max),
+            step: step(place.rate, settings.mean_packet),
+            random: place.random,
+            average: 0.0,
+            count: -1,
+            last: Time::ZERO,
+            settings: settings.clone(),
+        }))
+    }
+}
+
+fn step(rate: Rate, mean_packet: Bytes) -> f64 {
+    rate.transmit(mean_packet).as_ps() as f64
+}
+
+impl Red {
+    /// Floyd and Jacobson 1993 fig. 2: "calculate the new average queue size".
+    fn take_average(&mut self, backlog: Backlog, now: Time) {
+        let (packets, bytes) = self.gauge.read(backlog, 0);
+        let queue = if self.in_bytes { bytes } else { packets } as f64;
+        let w_q = self.settings.w_q;
+        if backlog.packets == 0 {
+            // m = f(time - q_time) = idle / s; avg = (1 - w_q)^m avg. An arrival that was dropped has
+            // had its share of the idle time already.
+            let idle = now.saturating_sub(backlog.free_at.max(self.last)).as_ps() as f64;
+            self.average *= libm::pow(1.0 - w_q, idle / self.step);
+        } else {
+            self.average += w_q * (queue - self.average);
+        }
+        self.last = now;
+    }
+
+    /// p_b for the present average: fig. 2, with Floyd 2000's second slope.
+    fn probability(&self) -> f64 {
+        let Settings { max_p, gentle, .. } = self.settings;
+        if self.average < self.min {
+            0.0
+        } else if self.average < self.max {
+            max_p * (self.average - self.min) / (self.max - self.min)
+        } else if gentle && self.average < 2.0 * self.max {
+            max_p + (1.0 - max_p) * (self.average - self.max) / self.max
+        } else {
+            1.0
+        }
+    }
+
+    /// Whether the arriving packet is the one to mark, when each has `p_b`.
+    fn choose(&mut self, p_b: f64) -> bool {
+        // Fig. 2 counts the arriving packet too, so that 1/p_b packets never pass between two marks;
+        // the text of s.7 counts one less (uniform from 1 to 1/p_b). ns-2 and Linux do as the figure.
+        self.count += 1;
+        let done = self.count as f64 * p_b;
+        let p_a = match self.settings.spacing {
+            // p_a = p_b / (1 - count p_b).
+            Spacing::Uniform if done < 1.0 => p_b / (1.0 - done),
+            Spacing::Wait if done < 1.0 => 0.0,
+            Spacing::Wait if done < 2.0 => p_b / (2.0 - done),
+            Spacing::Uniform | Spacing::Wait => 1.0,
+            Spacing::Independent => p_b,
+        };
+        self.random.chance(p_a)
+    }
+
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
+        self.take_average(backlog, now);
+        if self.tail.is_full(self.tail.gauge().read(backlog, packet.size)) {
+            self.count = 0;
+            return Verdict::Drop(DropWhy::Full);
+        }
+        let p_b = self.probability();
+        let chosen = if self.average < self.min {
+            self.count = -1;
+            false
+        } else if p_b >= 1.0 {
+            true
+        } else {
+            // Fig. 2, the option that measures bytes: p_b = p_b PacketSize / MaximumPacketSize.
+            let share = f64::from(packet.size) / self.settings.max_packet.as_u64() as f64;
+            self.choose(if self.settings.by_size { (p_b * share).min(1.0) } else { p_b })
+        };
+        if !chosen {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        let hard = self.settings.hard_drop && p_b >= 1.0;
+        if self.settings.ecn && packet.ecn_capable() && !hard {
+            Verdict::Mark
+        } else {
+            Verdict::Drop(DropWhy::Aqm)
+        }
+    }
+}
+
+impl Admission for Discipline {
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
+        self.0.admit(packet, backlog, now)
+    }
+
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("average", self.0.average);
+        put("probability", self.0.probability());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::Flags;
+    use crate::net::packet::tests::packet;
+    use crate::params::Params;
+    use crate::queue::tests::place;
+    use shallows_units::Span;
+
+    fn settings(min: u64, max: u64) -> Settings {
+        Settings { limit: None, min: Size::Packets(min), max: Size::Packets(max), ..Settings::defaults() }
+    }
+
+    fn standing(packets: u64) -> Backlog {
+        Backlog { packets, bytes: packets * 1500, serving: 1500.min(packets * 1500), ..Backlog::default() }
+    }
+
+    fn red(settings: &Settings) -> Red {
+        *Discipline::new(settings, place()).0
+    }
+
+    /// RED whose average stands at `packets` and stays there.
+    fn steady(settings: &Settings, packets: u64) -> Red {
+        let mut red = red(&Settings { w_q: 1.0, ..settings.clone() });
+        red.take_average(standing(packets), Time::ZERO);
+        red
+    }
+
+    /// Packets from one mark to the next, for `marks` marks at an average of `packets`.
+    fn gaps(settings: &Settings, packets: u64, marks: usize) -> Vec<u64> {
+        let mut red = steady(settings, packets);
+        let (mut all, mut gap) = (vec![], 0);
+        while all.len() <= marks {
+            gap += 1;
+            if red.admit(&packet(1500), standing(packets), Time::ZERO) == Verdict::Mark {
+                all.push(gap);
+                gap = 0;
+            }
+        }
+        all.split_off(1) // the first began below min, with a count of its own
+    }
+
+    #[test]
+    fn a_burst_of_l_packets_gives_the_papers_average() {
+        // Floyd and Jacobson 1993 eq. (2): avg_L = L + 1 + ((1 - w)^(L + 1) - 1) / w; s.6: with
+        // min_th = 5, L = 50 the weight must be below 0.0042.
+        let mut red = red(&Settings { w_q: 0.0042, ..settings(5, 15) });
+        for i in 1..=50 {
+            red.take_average(standing(i), Time::ZERO);
+        }
+        let closed = 51.0 + (libm::pow(1.0 - 0.0042, 51.0) - 1.0) / 0.0042;
+        assert!((red.average - closed).abs() < 1e-9, "{} {closed}", red.average);
+        assert!((red.average - 5.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn an_idle_time_of_m_packets_decays_the_average_m_times() {
+        let mut red = red(&settings(5, 15));
+        red.average = 10.0;
+        // 1500 B at 10 Gb/s take 1.2 us; idle from 8 us to 128 us is 100 packets.
+        let idle = Backlog { free_at: Time::ZERO + Span::us(8), ..Backlog::default() };
+        red.take_average(idle, Time::ZERO + Span::us(128));
+        assert!((red.average - 10.0 * libm::pow(0.998, 100.0)).abs() < 1e-12);
+        // A second arrival at once, the first having been dropped: no more decay.
+        red.take_average(idle, Time::ZERO + Span::us(128));
+        assert!((red.average - 10.0 * libm::pow(0.998, 100.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_probability_is_the_papers_line_and_the_gentle_one() {
+        let p = |gentle, packets| steady(&Settings { gentle, ..settings(10, 30) }, packets).probability();
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        near(p(true, 9), 0.0);
+        near(p(true, 10), 0.0);
+        near(p(true, 20), 0.05);
+        near(p(true, 30), 0.1);
+        near(p(true, 45), 0.55);
+        near(p(true, 60), 1.0);
+        near(p(false, 29), 0.095);
+        near(p(false, 30), 1.0);
+    }
+
+    #[test]
+    fn gaps_between_marks_are_uniform_or_geometric_as_the_paper_says() {
+        // p_b = 0.05: uniform on 1..19 (fig. 2), mean 10, variance (19^2 - 1) / 12 = 30.
+        let n = 20_000;
+        let base = settings(10, 30);
+        let mean = |gaps: &[u64]| gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+        let uniform = gaps(&base, 20, n);
+        assert!(uniform.iter().all(|gap| (1..=19).contains(gap)));
+        assert!((mean(&uniform) - 10.0).abs() < 4.0 * (30.0 / n as f64).sqrt());
+        let each = |k: u64| uniform.iter().filter(|gap| **gap == k).count() as f64;
+        for k in 1..=19 {
+            // Binomial(n, 1/19): five standard deviations of 32.
+            assert!((each(k) - 1053.0).abs() < 160.0, "{k}: {}", each(k));
+        }
+        // ns-2's wait_: 1/p later.
+        let wait = gaps(&Settings { spacing: Spacing::Wait, ..base.clone() }, 20, n);
+        assert!(wait.iter().all(|gap| (20..=39).contains(gap)));
+        // Geometric: mean 20, standard deviation 19.5.
+        let geometric = gaps(&Settings { spacing: Spacing::Independent, ..base }, 20, n);
+        assert!((mean(&geometric) - 20.0).abs() < 4.0 * 19.5 / (n as f64).sqrt());
+    }
+
+    #[test]
+    fn small_packets_are_spared_by_size() {
+        // p_b = 0.05 x 500 / 1500: gaps uniform on 1..59, mean 30.
+        let settings = Settings { by_size: true, ..settings(10, 30) };
+        let mut red = steady(&settings, 20);
+        let n = 300_000;
+        let marks = (0..n).filter(|_| red.admit(&packet(500), standing(20), Time::ZERO) == Verdict::Mark);
+        let gap = f64::from(n) / marks.count() as f64;
+        assert!((gap - 30.0).abs() < 0.7, "{gap}");
+    }
+
+    #[test]
+    fn packets_without_ect_are_dropped_and_the_rest_marked() {
+        let mut plain = packet(1500);
+        plain.flags = Flags::default();
+        let fate = |settings: &Settings, packet: &Packet, packets| {
+            steady(settings, packets).admit(packet, standing(packets), Time::ZERO)
+        };
+        let base = settings(10, 30);
+        assert_eq!(fate(&base, &packet(1500), 60), Verdict::Mark);
+        assert_eq!(fate(&base, &plain, 60), Verdict::Drop(DropWhy::Aqm));
+        let hard = Settings { hard_drop: true, ..base.clone() };
+        assert_eq!(fate(&hard, &packet(1500), 60), Verdict::Drop(DropWhy::Aqm));
+        let without = Settings { ecn: false, ..base.clone() };
+        assert_eq!(fate(&without, &packet(1500), 60), Verdict::Drop(DropWhy::Aqm));
+        let full = Settings { limit: Some(Size::Packets(60)), ..base };
+        assert_eq!(fate(&full, &packet(1500), 60), Verdict::Drop(DropWhy::Full));
+    }
+
+    /// Drops of `n` arrivals at a queue that is never served, as ns-3's red-queue-disc test has them.
+    fn drops(settings: &Settings, n: u64) -> usize {
+        let mut red = red(&Settings { ecn: false, ..settings.clone() });
+        let mut queue = 0;
+        (0..n)
+            .filter(|_| match red.admit(&packet(500), standing(queue), Time::ZERO) {
+                Verdict::Drop(_) => true,
+                _ => {
+                    queue += 1;
+                    false
+                }
+            })
+            .count()
+    }
+
+    #[test]
+    fn ns3s_assertions_hold() {
+        let max_p = 1.0 / 50.0;
+        let base = Settings { limit: Some(Size::Packets(300)), max_p, ..settings(70, 150) };
+        let base = Settings { spacing: Spacing::Wait, ..base };
+        assert_eq!(drops(&base, 300), 0);
+        let quick = Settings { w_q: 0.02, ..base };
+        let few = drops(&quick, 300);
+        assert!(few > 0);
+        assert!(drops(&Settings { max: Size::Packets(100), ..quick.clone() }, 300) > few);
+        assert!(drops(&Settings { max_p: 0.2, ..quick.clone() }, 300) > few);
+        assert!(drops(&Settings { gentle: false, ..quick.clone() }, 300) > few);
+        assert!(drops(&Settings { spacing: Spacing::Uniform, ..quick }, 300) > few);
+    }
+
+    #[test]
+    fn thresholds_in_the_wrong_order_or_unit_are_refused() {
+        let fault = |settings: Settings| {
+            let mut faults = Faults::default();
+            settings.check("queue", &mut faults);
+            faults.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(fault(settings(5, 15)), "");
+        assert_eq!(fault(settings(15, 5)), "queue.max: must be above min, 15pkt, got \"5pkt\"");
+        let mixed = Settings { max: Size::Bytes(Bytes(9000)), ..settings(5, 15) };
+        assert_eq!(fault(mixed), "queue.max: must be in the unit of min, 5pkt, got \"9KB\"");
+        let small = Settings { limit: Some(Size::Packets(5)), ..settings(5, 15) };
+        assert!(fault(small).starts_with("queue.min: must be below the limit of 5pkt"));
+    }
+}
