@@ -8,8 +8,14 @@
 //!
 //! A discipline never counts or logs: the port counts what it returns.
 
+#[cfg(test)]
+pub(crate) mod bench;
+pub mod classify;
+pub mod dual;
 pub mod fifo;
 pub mod gauge;
+pub mod pi;
+pub mod slope;
 
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -195,7 +201,9 @@ disciplines! {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
     }
-    departure {}
+    departure {
+        "dualpi2" => DualPi2(dualpi2),
+    }
 }
 
 impl Default for Queue {
