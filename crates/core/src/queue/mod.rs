@@ -203,6 +203,7 @@ disciplines! {
     }
     departure {
         "dualpi2" => DualPi2(dualpi2),
+        "dualq-curvy-red" => DualQCurvyRed(dualq_curvy_red),
     }
 }
 
