@@ -200,6 +200,7 @@ disciplines! {
     arrival {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
+        "coupled" => Coupled(coupled),
     }
     departure {
         "dualpi2" => DualPi2(dualpi2),
