@@ -201,6 +201,7 @@ disciplines! {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
         "coupled" => Coupled(coupled),
+        "pi2" => Pi2(pi2),
     }
     departure {
         "dualpi2" => DualPi2(dualpi2),
