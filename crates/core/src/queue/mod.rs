@@ -204,6 +204,7 @@ disciplines! {
         "pi2" => Pi2(pi2),
     }
     departure {
+        "pie" => Pie(pie),
         "dualpi2" => DualPi2(dualpi2),
         "dualq-curvy-red" => DualQCurvyRed(dualq_curvy_red),
     }
