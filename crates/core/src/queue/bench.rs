@@ -1,57 +1,11 @@
 //! One port for the tests of a discipline alone: arrivals as written, service at the port's rate, and
 //! the rules that every discipline keeps.
 
-use super::{Admission, Backlog, DropWhy, QueueCx, QueueDisc, Verdict};
+use super::{DropWhy, QueueCx, QueueDisc};
 use crate::net::packet::tests::packet;
 use crate::net::packet::{Flags, Packet};
 use shallows_units::{Bytes, Rate, Span, Time};
-use std::collections::{HashMap, VecDeque};
-
-/// A discipline that decides at arrival, with what the port's fast path tells it: above all when the
-/// transmitter will have sent all that stands.
-pub(crate) struct AtArrival<A> {
-    disc: A,
-    rate: Rate,
-    free_at: Time,
-    held: VecDeque<Packet>,
-}
-
-impl<A> AtArrival<A> {
-    /// Empty.
-    pub(crate) fn new(disc: A, rate: Rate) -> Self {
-        AtArrival { disc, rate, free_at: Time::ZERO, held: VecDeque::new() }
-    }
-}
-
-impl<A: Admission + Send> QueueDisc for AtArrival<A> {
-    fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
-        let held = self.backlog();
-        let standing = Backlog {
-            packets: held.packets + u64::from(cx.serving > 0),
-            bytes: held.bytes + cx.serving,
-            serving: cx.serving,
-            free_at: self.free_at,
-        };
-        match self.disc.admit(&packet, standing, cx.now) {
-            Verdict::Drop(why) => return cx.drop(packet, why),
-            Verdict::Mark => {
-                cx.mark(&mut packet);
-            }
-            Verdict::Pass => {}
-        }
-        self.free_at = self.free_at.max(cx.now) + self.rate.transmit(Bytes(u64::from(packet.size)));
-        self.held.push_back(packet);
-    }
-
-    fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
-        self.held.pop_front()
-    }
-
-    fn backlog(&self) -> Backlog {
-        let bytes = self.held.iter().map(|p| u64::from(p.size)).sum();
-        Backlog { packets: self.held.len() as u64, bytes, ..Backlog::default() }
-    }
-}
+use std::collections::HashMap;
 
 /// What came of the arrivals.
 #[derive(Default)]

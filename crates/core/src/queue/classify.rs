@@ -1,23 +1,28 @@
-//! Which packets a discipline with two treatments takes for low-latency traffic.
+//! Which packets go to the low-latency queue, where a discipline has one.
+//!
+//! The choice is made packet by packet, from the ECN field alone. A flow that sends some packets with
+//! another codepoint (RFC 3168 has retransmissions and SYNs not ECT) is spread over both queues, and its
+//! packets may overtake each other; so may those of an ECT(0) flow marked CE upstream under `ect1`.
 
 use crate::net::packet::{Flags, Packet};
 
 crate::choices! {
-    /// Which packets are low-latency traffic.
+    /// The packets that the low-latency queue takes.
     pub enum Classifier {
-        /// All that are ECN-capable: ECT(0), ECT(1) and CE, as in "Data Center to the Home".
+        /// Every ECN-capable one: the slides of document 003, where CUBIC is not ECT.
         AnyEct = "any_ect",
-        /// ECT(1) and CE, as RFC 9331 s.5.1 has it.
+        /// ECT(1) and CE: RFC 9331 s.5.1, RFC 9332 s.2.3.
         Ect1 = "ect1",
     }
 }
 
-/// Whether `packet` is low-latency traffic.
+/// Whether `packet` goes to the low-latency queue.
 #[inline]
 pub fn is_low_latency(packet: &Packet, classifier: Classifier) -> bool {
     match classifier {
         Classifier::AnyEct => packet.ecn_capable(),
-        Classifier::Ect1 => packet.flags.any(Flags(Flags::ECT1.0 | Flags::CE.0)),
+        // The mark replaces the codepoint in a real header, so what a marked packet was is not asked.
+        Classifier::Ect1 => packet.flags.any(Flags::ECT1) || packet.flags.any(Flags::CE),
     }
 }
 
@@ -27,14 +32,14 @@ mod tests {
     use crate::net::packet::tests::packet;
 
     #[test]
-    fn each_codepoint_has_its_side() {
-        let sides = |flags| {
+    fn codepoints_decide() {
+        let class = |flags: Flags| {
             let packet = Packet { flags, ..packet(1500) };
-            [Classifier::AnyEct, Classifier::Ect1].map(|by| is_low_latency(&packet, by))
+            [Classifier::AnyEct, Classifier::Ect1].map(|c| is_low_latency(&packet, c))
         };
-        assert_eq!(sides(Flags::default()), [false, false]);
-        assert_eq!(sides(Flags::ECT0), [true, false]);
-        assert_eq!(sides(Flags::ECT1), [true, true]);
-        assert_eq!(sides(Flags::CE), [true, true]);
+        assert_eq!(class(Flags::default()), [false, false]);
+        assert_eq!(class(Flags::ECT0), [true, false]);
+        assert_eq!(class(Flags::ECT1), [true, true]);
+        assert_eq!(class(Flags::ECT0.with(Flags::CE)), [true, true]);
     }
 }

@@ -42,9 +42,12 @@ impl Settings {
     }
 }
 
-/// The discipline at work.
+/// The discipline at work; boxed, since every port of the fast path has room for any discipline.
 #[derive(Debug, Clone)]
-pub struct Discipline {
+pub struct Discipline(Box<State>);
+
+#[derive(Debug, Clone)]
+struct State {
     limit: Level,
     classify: Classifier,
     measure: Unit,
@@ -58,7 +61,7 @@ pub struct Discipline {
 impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, place: Place) -> Self {
-        Discipline {
+        Discipline(Box::new(State {
             limit: Level::new(settings.limit),
             classify: settings.classify,
             measure: settings.measure,
@@ -67,7 +70,7 @@ impl Discipline {
             gain: libm::exp2(settings.slope),
             k: settings.k,
             p: 0.0,
-        }
+        }))
     }
 }
 
@@ -75,17 +78,17 @@ impl Admission for Discipline {
     #[inline]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
         let after = Gauge { in_service: true, after: true };
-        if self.limit.is_below(after.read(backlog, packet.size)) {
+        if self.0.limit.is_below(after.read(backlog, packet.size)) {
             return Verdict::Drop(DropWhy::Full);
         }
-        let queue = match self.measure {
+        let queue = match self.0.measure {
             Unit::Time => backlog.free_at.saturating_sub(now).as_secs_f64(),
-            Unit::Bytes => seconds(backlog.bytes, self.rate),
+            Unit::Bytes => seconds(backlog.bytes, self.0.rate),
         };
-        self.p = self.gain * queue;
-        if is_low_latency(packet, self.classify) {
-            if largest(1, &mut self.random) < self.p { Verdict::Mark } else { Verdict::Pass }
-        } else if largest(2, &mut self.random) >= self.p / self.k {
+        self.0.p = self.0.gain * queue;
+        if is_low_latency(packet, self.0.classify) {
+            if largest(1, &mut self.0.random) < self.0.p { Verdict::Mark } else { Verdict::Pass }
+        } else if largest(2, &mut self.0.random) >= self.0.p / self.0.k {
             Verdict::Pass
         } else if packet.ecn_capable() {
             Verdict::Mark
@@ -95,7 +98,7 @@ impl Admission for Discipline {
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("p", self.p.min(1.0));
+        put("p", self.0.p.min(1.0));
     }
 }
 
@@ -105,7 +108,8 @@ mod tests {
     use crate::net::packet::Flags;
     use crate::net::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::bench::{AtArrival, conforms};
+    use crate::queue::bench::conforms;
+    use crate::queue::fifo::Fifo;
     use shallows_units::Span;
 
     const N: u32 = 20_000;
@@ -161,7 +165,7 @@ mod tests {
             let settings = Settings { measure, limit: Some(Size::Packets(100)), ..Settings::defaults() };
             let make = |rate| {
                 let place = Place { rate, random: Stream::new(7, "queue", 0) };
-                Box::new(AtArrival::new(Discipline::new(&settings, place), rate)) as Box<_>
+                Box::new(Fifo::new(Discipline::new(&settings, place), rate)) as Box<_>
             };
             conforms(make, 100);
         }

@@ -48,9 +48,12 @@ impl Settings {
     }
 }
 
-/// The discipline at work.
+/// The discipline at work; boxed, since every port of the fast path has room for any discipline.
 #[derive(Debug, Clone)]
-pub struct Discipline {
+pub struct Discipline(Box<State>);
+
+#[derive(Debug, Clone)]
+struct State {
     limit: Level,
     classify: Classifier,
     pi: Pi,
@@ -62,13 +65,13 @@ impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, place: Place) -> Self {
         let s = settings;
-        Discipline {
+        Discipline(Box::new(State {
             limit: Level::new(s.limit),
             classify: s.classify,
             pi: Pi::new(s.alpha, s.beta, s.target, s.interval, s.max_classic.sqrt()),
             k: s.k,
             random: place.random,
-        }
+        }))
     }
 }
 
@@ -76,15 +79,15 @@ impl Admission for Discipline {
     #[inline]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
         let free_at = backlog.free_at;
-        self.pi.catch_up_by(now, free_at, |at| free_at.saturating_sub(at));
+        self.0.pi.catch_up_by(now, free_at, |at| free_at.saturating_sub(at));
         let after = Gauge { in_service: true, after: true };
-        if self.limit.is_below(after.read(backlog, packet.size)) {
+        if self.0.limit.is_below(after.read(backlog, packet.size)) {
             return Verdict::Drop(DropWhy::Full);
         }
-        let p = self.pi.p();
-        if is_low_latency(packet, self.classify) {
-            if largest(1, &mut self.random) < self.k * p { Verdict::Mark } else { Verdict::Pass }
-        } else if largest(2, &mut self.random) >= p {
+        let p = self.0.pi.p();
+        if is_low_latency(packet, self.0.classify) {
+            if largest(1, &mut self.0.random) < self.0.k * p { Verdict::Mark } else { Verdict::Pass }
+        } else if largest(2, &mut self.0.random) >= p {
             Verdict::Pass
         } else if packet.ecn_capable() {
             Verdict::Mark
@@ -94,7 +97,7 @@ impl Admission for Discipline {
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("p", self.pi.p());
+        put("p", self.0.pi.p());
     }
 }
 
@@ -104,7 +107,8 @@ mod tests {
     use crate::net::packet::Flags;
     use crate::net::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::bench::{AtArrival, conforms, drive, load};
+    use crate::queue::bench::{conforms, drive, load};
+    use crate::queue::fifo::Fifo;
     use shallows_units::Rate;
 
     fn place(rate: Rate) -> Place {
@@ -121,10 +125,10 @@ mod tests {
         let at = |ms| Time::ZERO + Span::ms(ms);
         // At 32 ms the queue takes 30 ms more: 0.3125 x 0.010 + 3.125 x 0.030.
         disc.admit(&packet(1500), free_at(at(62)), at(40));
-        assert!((disc.pi.p() - 0.096_875).abs() < 1e-12);
+        assert!((disc.0.pi.p() - 0.096_875).abs() < 1e-12);
         // At 64 ms it takes 50: + 0.3125 x 0.030 + 3.125 x 0.020; at 96 ms 18: - 0.0625 % - 0.1.
         disc.admit(&packet(1500), free_at(at(114)), at(96));
-        assert!((disc.pi.p() - (0.096_875 + 0.071_875 - 0.000_625 - 0.1)).abs() < 1e-12);
+        assert!((disc.0.pi.p() - (0.096_875 + 0.071_875 - 0.000_625 - 0.1)).abs() < 1e-12);
     }
 
     #[test]
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn an_overload_that_the_greatest_probability_can_shed_is_held_at_the_target() {
         let rate = Rate::mbps(40);
-        let mut disc = AtArrival::new(Discipline::new(&Settings::defaults(), place(rate)), rate);
+        let mut disc = Fifo::new(Discipline::new(&Settings::defaults(), place(rate)), rate);
         let seen = drive(&mut disc, rate, load(&[Flags::default()], 1.2, rate, 100_000));
         assert!((seen.drops(0) as f64 / 1e5 - 1.0 / 6.0).abs() < 0.01, "{}", seen.drops(0));
         let late: Vec<_> = seen.out.iter().filter(|(_, at)| *at > Time::ZERO + Span::s(10)).collect();
@@ -162,8 +166,7 @@ mod tests {
     fn it_keeps_the_rules() {
         for classify in [Classifier::Ect1, Classifier::AnyEct] {
             let settings = Settings { classify, limit: Some(Size::Packets(100)), ..Settings::defaults() };
-            let make =
-                |rate| Box::new(AtArrival::new(Discipline::new(&settings, place(rate)), rate)) as Box<_>;
+            let make = |rate| Box::new(Fifo::new(Discipline::new(&settings, place(rate)), rate)) as Box<_>;
             conforms(make, 100);
         }
     }
