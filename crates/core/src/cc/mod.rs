@@ -151,6 +151,7 @@ macro_rules! algorithms {
 
 algorithms! {
     "newreno" => NewReno(newreno),
+    "cubic" => Cubic(cubic),
     "dctcp" => Dctcp(dctcp),
     "xdctcp" => XDctcp(xdctcp),
 }

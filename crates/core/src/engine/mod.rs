@@ -255,7 +255,7 @@ impl Simulation {
         use crate::queue::fifo::Fifo;
         for (i, port) in (0..).zip(&mut self.net.ports) {
             if let Service::Arrival(admission) = &port.service {
-                let disc = Box::new(Fifo::new(admission.clone()));
+                let disc = Box::new(Fifo::new(admission.clone(), port.rate));
                 let mut scheduled = Scheduled::new(disc);
                 scheduled.source = self.net.events.add(Event::Port(i));
                 port.service = Service::Departure(Box::new(scheduled));

@@ -91,7 +91,7 @@ impl Discipline {
         let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
         Discipline {
             tail: drop_tail::Discipline::new(&tail, place),
-            gauge: Gauge { in_service: count_in_service, after: measure == Measure::After },
+            gauge: Gauge::new(count_in_service, measure == Measure::After),
             in_bytes: matches!(start_above, Size::Bytes(_)),
             start: number(start_above),
             stop: number(stop_below),

@@ -3,6 +3,7 @@
 
 use super::{Admission, Backlog, QueueCx, QueueDisc, Verdict};
 use crate::net::packet::Packet;
+use shallows_units::{Bytes, Rate, Time};
 use std::collections::VecDeque;
 
 /// A queue in order of arrival.
@@ -11,12 +12,15 @@ pub struct Fifo<A> {
     admission: A,
     held: VecDeque<Packet>,
     bytes: u64,
+    rate: Rate,
+    /// When the transmitter will have sent all that stands.
+    free_at: Time,
 }
 
 impl<A> Fifo<A> {
-    /// Empty.
-    pub fn new(admission: A) -> Self {
-        Fifo { admission, held: VecDeque::new(), bytes: 0 }
+    /// Empty, before a transmitter of `rate`.
+    pub fn new(admission: A, rate: Rate) -> Self {
+        Fifo { admission, held: VecDeque::new(), bytes: 0, rate, free_at: Time::ZERO }
     }
 }
 
@@ -26,7 +30,7 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
             packets: self.held.len() as u64 + u64::from(cx.serving > 0),
             bytes: self.bytes + cx.serving,
             serving: cx.serving,
-            free_at: cx.free_at,
+            free_at: self.free_at,
         };
         match self.admission.admit(&packet, standing, cx.now) {
             Verdict::Drop(why) => return cx.drop(packet, why),
@@ -35,6 +39,8 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
             }
             Verdict::Pass => {}
         }
+        // As the fast path reckons it, to the picosecond.
+        self.free_at = self.free_at.max(cx.now) + self.rate.transmit(Bytes(u64::from(packet.size)));
         self.bytes += u64::from(packet.size);
         self.held.push_back(packet);
     }

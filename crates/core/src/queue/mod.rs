@@ -8,12 +8,15 @@
 //!
 //! A discipline never counts or logs: the port counts what it returns.
 
-pub mod classify;
 #[cfg(test)]
-mod conformance;
+pub(crate) mod bench;
+pub mod classify;
+pub mod dual;
 pub mod fifo;
 pub mod gauge;
 pub mod held;
+pub mod pi;
+pub mod slope;
 
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -199,13 +202,18 @@ disciplines! {
         "drop-tail" => DropTail(drop_tail),
         "threshold" => Threshold(threshold),
         "red" => Red(red),
-        "double-threshold" => DoubleThreshold(double_threshold),
         "tc-red" => TcRed(tc_red),
+        "double-threshold" => DoubleThreshold(double_threshold),
+        "coupled" => Coupled(coupled),
+        "pi2" => Pi2(pi2),
     }
     departure {
         "codel" => Codel(codel),
         "fq-codel" => FqCodel(fq_codel),
+        "pie" => Pie(pie),
         "priority" => Priority(priority),
+        "dualpi2" => DualPi2(dualpi2),
+        "dualq-curvy-red" => DualQCurvyRed(dualq_curvy_red),
     }
 }
 

@@ -119,7 +119,7 @@ impl Discipline {
         let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
         Discipline(Box::new(Red {
             tail: drop_tail::Discipline::new(&tail, place.clone()),
-            gauge: Gauge { in_service: count_in_service, after: false },
+            gauge: Gauge::new(count_in_service, false),
             in_bytes: matches!(settings.min, Size::Bytes(_)),
             min: level(settings.min),
             max: level(settings.max),
