@@ -22,6 +22,24 @@ class NewrenoCc(Part):
     """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 3168 s.6.1.2: as a loss; RFC 8511 s.3.1 suggests 0.8."""
 
 
+class CubicCc(Part):
+    """CUBIC. The window grows as a cubic of the time since the last congestion (RFC 9438)."""
+
+    kind: Literal["cubic"] = "cubic"
+
+    beta: float = 0.7
+    """Share of the window that congestion leaves. Range (0, 1). Default: RFC 9438 s.4.6."""
+
+    c: float = 0.4
+    """Steepness C of the cubic, in segments a second cubed. Range (0, ]. Default: RFC 9438 s.5.1."""
+
+    fast_convergence: bool = True
+    """Whether a window reduced before it is as large as the last time makes room for others. Default: RFC 9438 s.4.7."""
+
+    friendly: bool = True
+    """Whether the window is at least what Reno would have (Reno-friendly region). Default: RFC 9438 s.4.3."""
+
+
 class DctcpCc(Part):
     """DCTCP. The window shrinks in proportion to the share of marked bytes (RFC 8257)."""
 
@@ -262,6 +280,381 @@ class ThresholdQueue(Part):
     """What happens above the threshold to packets that are not ECN-capable. Default: Alizadeh 2010 marks only; Linux RED drops."""
 
 
+class RedQueue(Part):
+    """Random early detection. Packets are marked or dropped with a probability that rises with the average queue."""
+
+    kind: Literal["red"] = "red"
+
+    limit: str = '250pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+    min: str = '5pkt'
+    """Average queue min_th below which nothing is marked, in bytes or packets. Default: Floyd 1997, Discussions of setting parameters."""
+
+    max: str = '15pkt'
+    """Average queue max_th at which the probability is max_p, in the unit of min. Default: Floyd 1997: three times min_th."""
+
+    w_q: float = 0.002
+    """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
+
+    max_p: float = 0.1
+    """Probability max_p just below max. Range (0, 1]. Default: Floyd 1997; 0.02 in the paper of 1993."""
+
+    gentle: bool = True
+    """Whether the probability rises from max_p to 1 between max and twice max, instead of at once. Default: Floyd 2000."""
+
+    spacing: Literal["uniform", "wait", "independent"] = 'uniform'
+    """How the packets between two marks are counted. Default: Floyd and Jacobson 1993 fig. 2 and s.7, method 2."""
+
+    ecn: bool = True
+    """Whether ECN-capable packets are marked instead of dropped. Default: Floyd and Jacobson 1993 s.4: marks or drops; RFC 3168."""
+
+    hard_drop: bool = False
+    """Whether ECN-capable packets too are dropped when the probability is 1. Default: Floyd and Jacobson 1993 fig. 2 marks; RFC 3168 s.7 recommends true."""
+
+    by_size: bool = False
+    """Whether the probability is in proportion to the packet's size. Default: Floyd and Jacobson 1993 s.4: the option that measures bytes."""
+
+    max_packet: str = '1500B'
+    """Largest packet, which has the whole probability under by_size. Range [1B, ]. Default: Ethernet."""
+
+    mean_packet: str = '1500B'
+    """Mean packet, whose transmission time is the step by which the average decays while idle. Range [1B, ]. Default: Ethernet; Floyd and Jacobson 1993 s.4: s, a typical time."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as queued. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class TcRedQueue(Part):
+    """RED as tc and the Linux kernel have it. Packets are marked or dropped with a probability that rises with the average queue in bytes; `burst` sets the weight of the average."""
+
+    kind: Literal["tc-red"] = "tc-red"
+
+    limit: str = '400KB'
+    """Most that the queue may hold, in bytes. Range [1B, 4294967295B]. Default: tc-red(8), EXAMPLE; tc requires it."""
+
+    min: str = 'none'
+    """Average queue below which nothing is marked; "none": a third of max. Range [1B, 4294967295B]. Default: iproute2 red_parse_opt."""
+
+    max: str = 'none'
+    """Average queue from which all is marked; "none": three times min, or a quarter of the limit. Range [1B, 4294967295B]. Default: iproute2 red_parse_opt."""
+
+    avpkt: str = '1000B'
+    """Mean packet. Range [1B, 4294967295B]. Default: tc-red(8), EXAMPLE; tc requires it."""
+
+    burst: int | Literal["none"] = 'none'
+    """Packets that may come at once to an empty queue, from which the weight of the average follows; "none": (2 min + max) / (3 avpkt). Range [1, 4294967295]. Default: iproute2 red_parse_opt."""
+
+    probability: float = 0.02
+    """Probability just below max. Range (0, 1). Default: iproute2 red_parse_opt; 1 has no place in the kernel's 32 bits."""
+
+    bandwidth: str = '10Mbps'
+    """Rate by which the average decays while idle. Not the port's unless it is written so. Default: iproute2 red_parse_opt: 10Mbit if none is given."""
+
+    ecn: bool = False
+    """Whether ECN-capable packets are marked instead of dropped. Default: tc-red(8)."""
+
+    harddrop: bool = False
+    """Whether ECN-capable packets too are dropped when the average reaches max. Default: tc-red(8)."""
+
+    nodrop: bool = False
+    """Whether packets that are not ECN-capable are queued where others are marked. Default: tc-red(8)."""
+
+    adaptative: bool = False
+    """Whether the probability adapts every 500 ms to keep the average half-way between min and max. Default: tc-red(8); Floyd, Gummadi and Shenker 2001."""
+
+
+class DoubleThresholdQueue(Part):
+    """Double threshold ECN marking. Marking starts when the queue rises past one threshold and stops when it falls below another, higher or lower."""
+
+    kind: Literal["double-threshold"] = "double-threshold"
+
+    limit: str = '250pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+    start_above: str = '35pkt'
+    """K1, in bytes or packets: a queue that rises past it is marked. Default: DT-CWA: K1 = 35."""
+
+    stop_below: str = '30pkt'
+    """K2, in the unit of K1: a queue that falls below it is not. Below K1: hysteresis. Above K1: early mark and early release. Default: DT-CWA: K2 = 30."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as queued. Default: a switch's buffer holds a packet until its last bit has left."""
+
+    measure: Literal["before", "after"] = 'before'
+    """Whether the arriving packet counts against the thresholds; against the limit it does. Default: as the threshold queue: the occupancy found upon arrival."""
+
+    not_ect: Literal["pass", "drop"] = 'pass'
+    """What happens to packets that are not ECN-capable while others are marked. Default: Alizadeh 2010 marks only; Linux RED drops."""
+
+
+class CoupledQueue(Part):
+    """Coupled single queue. Scalable packets are marked with p, classic ones dropped or marked with (p / k)^2."""
+
+    kind: Literal["coupled"] = "coupled"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: the user's switch."""
+
+    classify: Literal["any_ect", "ect1"] = 'any_ect'
+    """Which packets are marked as scalable traffic. Default: the slides: DCTCP is ECT, CUBIC is not."""
+
+    measure: Literal["time", "bytes"] = 'time'
+    """How the queue is measured. Default: the slides: in time is important for fairness."""
+
+    slope: float = 1.7
+    """Slope in bits: p is the queue in seconds times 2 to this. Default: RFC 9332 fig. 9: a classic slope of 1, and log2(1.63) for the coupling."""
+
+    k: float = 1.63
+    """Coupling factor: a classic packet meets (p / k)^2. Range [1, ]. Default: the slides: 2 / 1.22 makes DCTCP and Reno equal; 1 is p^2 itself."""
+
+
+class Pi2Queue(Part):
+    """PI2. A linear PI controller whose output is squared for classic traffic."""
+
+    kind: Literal["pi2"] = "pi2"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: the user's switch; Linux's PIE too."""
+
+    classify: Literal["any_ect", "ect1"] = 'ect1'
+    """Which packets are marked as scalable traffic. Default: RFC 9331 s.5.1."""
+
+    target: str = '20ms'
+    """Delay at which the queue is held. Default: De Schepper 2016, the evaluation's target."""
+
+    interval: str = '32ms'
+    """Time between updates of the probability. Range [1us, ]. Default: De Schepper 2016, the evaluation's T."""
+
+    alpha: float = 0.3125
+    """Integral gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 5/16."""
+
+    beta: float = 3.125
+    """Proportional gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 50/16."""
+
+    k: float = 2.0
+    """Coupling factor: scalable packets are marked with k times p'. Range [1, ]. Default: De Schepper 2016: k = 2."""
+
+    max_classic: float = 0.25
+    """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: De Schepper 2016: 25 %, where scalable marks are certain."""
+
+
+class CodelQueue(Part):
+    """CoDel. Packets are dropped or marked at departure when all have waited longer than a target for an interval."""
+
+    kind: Literal["codel"] = "codel"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: Linux sch_codel."""
+
+    target: str = '5ms'
+    """Wait that may last. Default: RFC 8289 s.4.4."""
+
+    interval: str = '100ms'
+    """How long the wait may stay above the target before the first drop: the longest usual round-trip time. Range [1ps, ]. Default: RFC 8289 s.4.3."""
+
+    ecn: bool = True
+    """Whether ECN-capable packets are marked instead of dropped. Default: RFC 8289 s.1 allows it; false in Linux sch_codel."""
+
+    ce_threshold: str = 'none'
+    """Wait above which every ECN-capable packet is marked at once, or "none". Default: Linux sch_codel; RFC 8290 s.5.2.7."""
+
+    max_packet: str = '1500B'
+    """Largest packet: nothing is dropped when no more than this is left. Default: RFC 8289 s.5.3: the interface's MTU."""
+
+    root: Literal["exact", "newton"] = 'exact'
+    """How the control law's square root is taken. Default: RFC 8289 s.5.6."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class FqCodelQueue(Part):
+    """FQ-CoDel. Flows are hashed into queues, served by deficit round robin with new ones first, each under CoDel."""
+
+    kind: Literal["fq-codel"] = "fq-codel"
+
+    limit: str = '10240pkt'
+    """Most that all queues together may hold, in packets or bytes, or "none". Range [1pkt, ]. Default: RFC 8290 s.5.2.3."""
+
+    flows: int = 1024
+    """Number of queues. Range [1, 65536]. Default: RFC 8290 s.5.2.5; the range is Linux's."""
+
+    quantum: str = '1514B'
+    """Bytes that a queue may send a round. Range [1B, 1MB]. Default: RFC 8290 s.5.2.4."""
+
+    drop_batch: int = 64
+    """Most packets dropped at once from the fattest queue when the limit is exceeded. Range [1, ]. Default: RFC 8290 s.4.1."""
+
+    target: str = '5ms'
+    """Wait that may last, in each queue. Default: RFC 8290 s.5.2.2."""
+
+    interval: str = '100ms'
+    """How long the wait may stay above the target before the first drop. Range [1ps, ]. Default: RFC 8290 s.5.2.1."""
+
+    ecn: bool = True
+    """Whether ECN-capable packets are marked instead of dropped. Default: RFC 8290 s.5.2.6."""
+
+    ce_threshold: str = 'none'
+    """Wait above which every ECN-capable packet is marked at once, or "none". Default: RFC 8290 s.5.2.7."""
+
+    max_packet: str = '1500B'
+    """Largest packet: CoDel drops nothing when no more than this is left in a queue. Default: RFC 8289 s.5.3: the interface's MTU."""
+
+    root: Literal["exact", "newton"] = 'exact'
+    """How the control law's square root is taken. Default: RFC 8289 s.5.6."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class PieQueue(Part):
+    """PIE. A controller holds the queueing delay at a target by dropping arrivals at random (RFC 8033)."""
+
+    kind: Literal["pie"] = "pie"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: Linux tc-pie."""
+
+    target: str = '15ms'
+    """Delay at which the queue is held. Default: RFC 8033 s.4.2: QDELAY_REF; s.8: 15 us in a data centre."""
+
+    interval: str = '15ms'
+    """Time between updates of the probability. Range [1us, ]. Default: RFC 8033 s.4.2: T_UPDATE."""
+
+    alpha: float = 0.125
+    """Integral gain an update, in Hz. Range [0, ]. Default: RFC 8033 appendix A; s.4.2: x 100 for a target of 150 us."""
+
+    beta: float = 1.25
+    """Proportional gain an update, in Hz. Range [0, ]. Default: RFC 8033 appendix A; s.4.2: x 100 for a target of 150 us."""
+
+    max_burst: str = '150ms'
+    """Time from the start of congestion during which nothing is dropped. Default: RFC 8033 s.4.4: MAX_BURST; s.8: 150 us in a data centre."""
+
+    mark_ecnth: float = 0.1
+    """Probability from which ECN-capable packets are dropped like any other; 0 ignores ECN. Range [0, 1]. Default: RFC 8033 s.5.1."""
+
+    mean_packet: str = '1500B'
+    """Two packets of this size are never too much in the queue. Default: RFC 8033 s.4.1: MEAN_PKTSIZE."""
+
+    derandomise: bool = False
+    """Whether drops are kept from falling too close together or too far apart. Default: RFC 8033 s.5.4: optional."""
+
+    cap_adjustment: bool = True
+    """Whether a high probability rises by at most 2 % an update. Default: RFC 8033 s.5.5: optional; Linux has it."""
+
+
+class PriorityQueue(Part):
+    """Strict priority. Packets of one ECN class are sent before all others. A flow whose packets belong to both classes may see them reordered."""
+
+    kind: Literal["priority"] = "priority"
+
+    classify: Literal["any_ect", "ect1"] = 'any_ect'
+    """The packets that go first. Default: document 003's slides; ect1 is RFC 9331's."""
+
+    high_limit: str = '250pkt'
+    """Most that the first band may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+    low_limit: str = '250pkt'
+    """Most that the second band may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+
+class Dualpi2Queue(Part):
+    """DualPI2. A low-latency queue beside a classic one, coupled by a PI controller (RFC 9332 appendix A)."""
+
+    kind: Literal["dualpi2"] = "dualpi2"
+
+    limit: str = '10000pkt'
+    """Most that both queues together may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: Linux sch_dualpi2; RFC 9332 fig. 2: 250 ms at the link's rate."""
+
+    classify: Literal["any_ect", "ect1"] = 'ect1'
+    """Which packets go to the low-latency queue. Default: RFC 9331 s.5.1."""
+
+    target: str = '15ms'
+    """Wait at which the classic queue is held. Default: RFC 9332 fig. 2."""
+
+    interval: str = '16ms'
+    """Time between updates of the base probability. Range [1us, ]. Default: RFC 9332 s.A.1: Tupdate."""
+
+    alpha: float = 0.16
+    """Integral gain a update, in Hz. Range [0, ]. Default: RFC 9332 s.A.1."""
+
+    beta: float = 3.2
+    """Proportional gain a update, in Hz. Range [0, ]. Default: RFC 9332 s.A.1."""
+
+    k: float = 2.0
+    """Coupling factor: the low-latency queue is marked with k times the base probability. Range (0, ]. Default: RFC 9332 fig. 2."""
+
+    threshold: str = '1ms'
+    """Wait from which the low-latency queue is marked. Default: Linux sch_dualpi2: a step at 1 ms; RFC 9332 fig. 2: a ramp from 800 us."""
+
+    ramp: str = '0s'
+    """Further wait over which its marking rises to certainty; zero makes a step. Default: RFC 9332 s.A.1 note c: a step; fig. 2: 400 us."""
+
+    threshold_packets: int | Literal["none"] = 'none'
+    """Packets from which the low-latency queue is marked instead, or "none". Range [1, ]. Default: Linux sch_dualpi2: a step in packets."""
+
+    min_length: int = 1
+    """Packets in the low-latency queue up to which its own threshold is not applied. Default: RFC 9332 fig. 2: Th_len."""
+
+    min_backlog: str = '0B'
+    """Bytes held below which neither coupled nor classic marks and drops are made. Default: RFC 9332 figs. 4, 7 have none; s.A.1: 2 MTU in Linux."""
+
+    scheduler: Literal["wrr", "ts_fifo", "priority"] = 'wrr'
+    """Which queue is served next. Default: RFC 9332 s.A.2 recommends weighted round robin."""
+
+    classic_weight: float = 0.0625
+    """Classic queue's share of a weighted round robin. Range (0, 1). Default: RFC 9332 s.A.2: 1/16; Linux 10 %."""
+
+    time_shift: str = '50ms'
+    """Handicap of the classic queue in a time-shifted FIFO. Default: RFC 9332 s.A.2; 4 targets in a private network."""
+
+    overload: Literal["drop", "overflow"] = 'drop'
+    """What happens when the coupled probability is certainty. Default: RFC 9332 fig. 7."""
+
+
+class DualqCurvyRedQueue(Part):
+    """DualQ Coupled with Curvy RED. A low-latency queue beside a classic one, coupled by two slopes (RFC 9332 appendix B)."""
+
+    kind: Literal["dualq-curvy-red"] = "dualq-curvy-red"
+
+    limit: str = '10000pkt'
+    """Most that both queues together may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as dualpi2; RFC 9332 fig. 9: 250 ms at the link's rate."""
+
+    classify: Literal["any_ect", "ect1"] = 'any_ect'
+    """Which packets go to the low-latency queue. Default: the slides: DCTCP is ECT, CUBIC is not."""
+
+    measure: Literal["time", "bytes"] = 'time'
+    """How the queues are measured. Default: the slides: in time is important for fairness."""
+
+    classic_slope: float = 1.0
+    """Classic slope in bits: the root of the classic probability is the classic queue in seconds times 2 to this. Default: RFC 9332 fig. 9: S_C = -1."""
+
+    low_slope: float = 4.0
+    """Low-latency slope in bits: its probability is the classic queue in seconds times 2 to this. Default: the slides: classic slope + 3, so that p_classic = (p_low / 8)^2."""
+
+    threshold: str = '1ms'
+    """Wait from which the low-latency queue is marked in any case. Default: RFC 9332 fig. 9: T."""
+
+    threshold_size: str = 'none'
+    """Threshold as an amount left behind by the departing packet instead, or "none". Default: the slides: DCTCP's threshold K."""
+
+    smoothing: float = 0.03125
+    """Weight of a new measurement in the average of the classic queue. Range (0, 1]. Default: RFC 9332 fig. 9: g_C = 5; 1 takes the instant."""
+
+    min_delay: str = '0s'
+    """Classic queue below which there is no coupling and no drop. Default: the slides: slopes from the origin; RFC 9332 fig. 9 has a minTh."""
+
+    scheduler: Literal["wrr", "ts_fifo", "priority"] = 'priority'
+    """Which queue is served next. Default: the slides; RFC 9332 fig. 10: ts_fifo."""
+
+    time_shift: str = '50ms'
+    """Handicap of the classic queue in a time-shifted FIFO. Default: RFC 9332 fig. 9: tshift."""
+
+    classic_weight: float = 0.0625
+    """Classic queue's share of a weighted round robin. Range (0, 1). Default: RFC 9332 s.B.1 note 2: 1/16."""
+
+
 class Port(Part):
     """Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones."""
 
@@ -286,7 +679,7 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
-    queue: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
 
@@ -357,7 +750,7 @@ class Transport(Part):
     """Whether ECN reductions too are spread over a round trip by it. Default: Linux, state CWR."""
 
     initial_rto: str = '1s'
-    """First retransmission timeout, before any RTT is known. Range (0s, ]. Default: RFC 6298 s.2.1."""
+    """First retransmission timeout, before any RTT is known. Range (0s, ]. Default: RFC 6298 s.2.1; less where every RTT is known to be short, or a lost SYN decides the tail."""
 
     min_rto: str = '10ms'
     """Least retransmission timeout. Range (0s, ]. Default: Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s."""
@@ -401,7 +794,7 @@ class Transport(Part):
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
 
-    cc: NewrenoCc | DctcpCc | XdctcpCc | Literal["newreno", "dctcp", "xdctcp"] | None = None
+    cc: NewrenoCc | CubicCc | DctcpCc | XdctcpCc | Literal["newreno", "cubic", "dctcp", "xdctcp"] | None = None
     """Congestion control."""
 
 
@@ -637,10 +1030,10 @@ class Experiment(WholeExperiment):
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | GraphTopology | Literal["star", "dumbbell", "parking-lot", "tree", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | Literal["drop-tail", "threshold"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports; by default drop-tail without limit."""
 
     port: dict[str, Port] | None = None
