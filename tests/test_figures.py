@@ -6,12 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 from shallows.figures import (
+    cells,
+    curves,
     fct,
     flow_time,
     forest,
     goodput_time,
     queue_cdf,
     queue_time,
+    relation,
     scatter,
     style,
     surface,
@@ -24,7 +27,23 @@ GRID = pl.DataFrame({"ns": [0.1, 0.2, 0.1], "nl": [0.5, 0.5, 0.6], "us": [70.0, 
 ROWS = {"wait": Estimate(-4.8, -5.1, -4.5, 20), "one seed": Estimate(1.0, None, None, 1), "none": None}
 CLOUD = scatter.cloud([3, 2, 4, 1], [3, 2, 2, 1], {"DCTCP": 0})
 
+LINE = np.array([0.0, 5.0, 10.0]), np.array([1.0, 3.0, 2.0])
+CELLS = {(0, 1): {"a": [LINE, LINE]}, (2, 1): {"b": [LINE]}, (2, 0): {}}
+MATRIX = cells.info(CELLS, (0, 10), ("columns", "rows", "time (s)", "rate"), {(0, 1): 6.0}, {(2, 1): "7"})
+PANEL = relation.panel(
+    {"a": {1: 2.0, 10: Estimate(3.0, 2.0, 4.0, 5), 20: None}, "b": [(1, 2.0), (1, 4.0)]},
+    ("x (ms)", "y"), {"law": ([1, 2], [2, 1])}, {"level": 1.0}, {"place": 5.0}, log="x",
+)  # fmt: skip
+
+CURVES = {
+    "one": curves.Panel({"a": {1: Estimate(2.0, 1.0, 3.0, 5), 10: Estimate(4.0, None, None, 1)}}, "y (ms)"),
+    "log": curves.Panel({"b": {3: Estimate(5.0, 4.0, 6.0, 5)}}, "z", log=True, lines={"bound": 5.5}),
+}
+
 DRAWN = {
+    "curves": lambda: curves.draw(curves.info(CURVES, "flows", log_x=True)),
+    "cells": lambda: cells.draw(MATRIX),
+    "relation": lambda: relation.draw({"one": PANEL, "other": PANEL}),
     "queue_time": lambda: queue_time.draw(queue_time.info(RUNS, lines={"K": 65})),
     "queue_cdf": lambda: queue_cdf.draw(queue_cdf.info(RUNS)),
     "flow_time": lambda: flow_time.draw(flow_time.info(RUNS["DCTCP"])),
@@ -117,3 +136,39 @@ def test_pareto_front_of_a_cloud():
 def test_a_trace_that_was_not_recorded_is_named(make):
     with pytest.raises(ValueError, match=r"no (queue|trace)"):
         make()
+
+
+def test_cells_are_sorted_and_end_at_their_own_largest_value_unless_told():
+    assert (MATRIX.rows, MATRIX.columns) == ([0, 2], [0, 1])
+    assert MATRIX.top == {(0, 1): 6.0, (2, 1): 3.0, (2, 0): 1.0}
+    with pytest.raises(ValueError, match="x must span"):
+        cells.info(CELLS, (3, 3), ("", "", "", ""))
+
+
+def test_a_cell_scales_its_curves_into_its_box_and_cuts_at_its_edge():
+    figure = cells.draw(cells.info({(0, 0): {"a": [LINE]}}, (0, 10), ("c", "r", "x", "y"), {(0, 0): 2.0}))
+    (curve,) = figure.axes[0].collections[1].get_segments()
+    side = 1 - cells.GAP
+    assert curve.tolist() == [[0.0, side / 2], [side / 2, side], [side, side]]
+
+
+def test_a_histogram_is_an_outline_of_shares():
+    x, y = cells.histogram(np.array([0, 1, 2, 9]), np.array([1.0, 1.0, 2.0, 4.0]), np.array([0, 2, 4]))
+    assert x.tolist() == [0, 2, 2, 4] and y.tolist() == [0.25, 0.25, 0.25, 0.25]
+    assert cells.histogram(np.array([1]), np.array([0.0]), np.array([0, 2]))[1].tolist() == [0, 0]
+
+
+def test_a_relation_keeps_points_with_and_without_intervals():
+    x, y, low, high = PANEL.series["a"]
+    assert x.tolist() == [1, 10] and y.tolist() == [2, 3] and [low[1], high[1]] == [2, 4] and np.isnan(low[0])
+    assert PANEL.series["b"][0].tolist() == [1, 1]
+    with pytest.raises(ValueError, match='letters of "xy"'):
+        relation.panel({}, ("", ""), log="z")
+
+
+def test_a_series_of_curves_keeps_its_colour_and_the_axis_its_numbers():
+    figure = curves.draw(curves.info(CURVES | {"again": CURVES["one"]}, "flows", log_x=True))
+    colours = [{line.get_label(): line.get_color() for line in ax.get_lines()} for ax in figure.axes]
+    assert colours[0]["a"] == colours[2]["a"] != colours[1]["b"]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["1", "10"]
+    assert not figure.axes[3].get_visible()

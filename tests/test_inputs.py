@@ -35,6 +35,17 @@ def test_a_table_of_flows(tmp_path):
     assert not faults and flows == [{"from": "s0", "to": "r0", "bytes": "10KB", "start": "1ms"}]
 
 
+def test_a_table_of_flows_may_have_deadlines(tmp_path):
+    file = tmp_path / "flows.csv"
+    file.write_text("from,to,bytes,start,deadline\ns0,r0,10KB,1ms,20ms\ns0,r0,10KB,2ms,\n")
+    document, faults = fill_in({"traffic": {"t": {"kind": "table", "name": str(file)}}})
+    first, second = document["traffic"]["t"]["flows"]
+    assert not faults and first["deadline"] == "20ms" and "deadline" not in second
+    file.write_text("from,to,bytes,start,dedline\n")
+    _, (fault,) = fill_in({"traffic": {"t": {"kind": "table", "name": str(file)}}})
+    assert "and may have deadline" in str(fault)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -37,6 +37,13 @@ def test_rounds_of_an_incast():
     assert got["incast.round_fct_mean_ps"] == 200 * US and got["incast.round_fct_p50_ps"] == 200 * US
 
 
+def test_application_throughput_is_the_share_of_deadlines_met():
+    rows = [{"met": met, "deadline_ps": None if met is None else MS} for met in (1, 1, 0, None)]
+    got = m.message_metrics(table("messages", *rows))
+    assert got["application_throughput"] == pytest.approx(2 / 3) and got["deadlines"] == 3
+    assert m.met_share(table("messages", {"met": None})) is None
+
+
 def test_nothing_at_all_is_none_not_nan():
     got = m.metrics(tables())
     assert got["jain"] is None and got["goodput_bps_total"] == 0 and got["bottleneck_utilisation"] is None
@@ -119,7 +126,7 @@ def test_json_shapes_are_the_contract():
         "link": "switch->r0", "mean_packets": 50.0, "p5_packets": 0, "p50_packets": 0, "p95_packets": 0,
         "p99_packets": 80, "mean_wait_ps": 6.0e7, "p99_wait_ps": 9.6e7, "packets_in": 100, "packets_out": 90,
         "packets_held": 7, "marks": 40, "utilisation": 0.97,
-        "drops_by_cause": {"full": 3, "aqm": 0, "evicted": 0, "wire": 0},
+        "drops_by_cause": {"full": 3, "aqm": 0, "evicted": 0, "wire": 0, "buffer": 0},
     }  # fmt: skip
     assert m.queues_json(run)[2]["mean_wait_ps"] is None
 
@@ -130,3 +137,46 @@ def test_tables_are_not_changed():
     m.metrics(run)
     assert all(t.equals(before[name]) for name, t in run.items())
     assert isinstance(run["flows"], pl.DataFrame)
+
+
+def test_rounds_tell_their_goodput_and_their_timeouts():
+    rows = [
+        {
+            "traffic": "q",
+            "bytes": 1000,
+            "fct_ps": 100 * US,
+            "timeouts": 3,
+            "timeouts_head": 2,
+            "timeouts_tail": 1,
+        },
+        {"traffic": "q", "bytes": 1000, "fct_ps": 300 * US, "timeouts": 1},
+        {"traffic": "q", "bytes": 1000, "fct_ps": None, "timeouts": 9},
+    ]
+    got = m.round_metrics(tables(rounds=rows), "q")
+    assert got["round_goodput_bps"] == pytest.approx(16000 / 400e-6)
+    assert [got[f"round_{k}_mean"] for k in ("timeouts", "timeouts_head", "timeouts_tail")] == [2, 1, 0.5]
+
+
+def test_timeouts_by_the_switch_of_the_sender():
+    rows = [{"src": "h0", "timeouts": 4}, {"src": "h1", "timeouts": 2}, {"src": "h5", "timeouts": 9}]
+    flows = table("flows", *rows, {"src": "r0", "timeouts": 100})
+    assert m.timeouts_by(flows, {"h0": "sw1", "h1": "sw1", "h5": "sw2"}) == {"sw1": 3, "sw2": 9}
+
+
+def test_names_are_those_that_runs_have(tmp_path):
+    from conftest import SMALL
+    from shallows.metric_names import names
+    from shallows.run import simulate
+
+    traffic = {
+        "web": {"kind": "poisson", "from": "s*", "to": "r0", "load": 0.5, "sizes": "x"},
+        "in": {"kind": "incast", "from": "s*", "to": "r0", "response": "10KB", "class": "burst"},
+        "long": {"kind": "bulk", "from": "s0", "to": "r0"},
+    }
+    traffic["web"]["sizes"] = {"kind": "empirical", "name": "web_search"}
+    run = simulate(SMALL | {"duration": "300ms", "traffic": traffic}, store=tmp_path)
+    found = m.with_sizes(run.tables)
+    known = names(run.experiment)
+    assert set(found) <= set(known)
+    assert "web.upto_10KB.fct_p99_ps" in found and "in.round_fct_p99_ps" in found
+    assert {name for name in known if "upto_" not in name and "over_" not in name} <= set(found)

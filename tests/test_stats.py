@@ -49,6 +49,47 @@ def test_paired_change_is_a_fraction():
         stats.paired_change([1, 2], [0, 1])
 
 
+def test_paired_ratio_is_the_same_both_ways_round():
+    a, b = RNG.uniform(50, 100, 12), RNG.uniform(50, 100, 12)
+    there, back = stats.paired_ratio(a, b), stats.paired_ratio(b, a)
+    assert there.value * back.value == pytest.approx(1.0)
+    assert there.low * back.high == pytest.approx(1.0)
+    logs = scipy_stats.ttest_rel(np.log(a), np.log(b)).confidence_interval()
+    assert there.ci == pytest.approx([math.exp(logs.low), math.exp(logs.high)])
+    with pytest.raises(ValueError, match="above zero"):
+        stats.paired_ratio([1, 2], [0, 1])
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=20))
+def test_paired_p_matches_scipy(pairs):
+    a, b = np.array(pairs, dtype=float).T
+    got = stats.paired_p(a, b)
+    if np.ptp(a - b) == 0:
+        assert got == (1.0 if (a == b).all() else 0.0)
+    else:
+        assert got == pytest.approx(scipy_stats.ttest_rel(a, b).pvalue, rel=1e-6, abs=1e-12)
+
+
+def test_one_seed_is_no_test():
+    with pytest.raises(ValueError, match="two seeds"):
+        stats.paired_p([1.0], [2.0])
+
+
+def test_holm_as_published():
+    # The worked rule: p (1), p (2) ... against a / n, a / (n - 1) ...; adjusted values never fall.
+    assert stats.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert stats.holm([0.9, 0.8]) == [1.0, 1.0]
+    assert stats.holm([]) == []
+
+
+def test_holm_keeps_its_promise_where_there_is_nothing_to_find():
+    wrong = 0
+    for _ in range(400):
+        found = stats.holm(RNG.uniform(size=20).tolist())
+        wrong += min(found) < 0.05
+    assert wrong / 400 < 0.08
+
+
 @pytest.mark.parametrize("q", [0.05, 0.5, 0.95])
 def test_percentile_interval_matches_scipy(q):
     values = RNG.exponential(1.0, 400)

@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -98,6 +99,11 @@ def test_another_format_is_refused_with_who_wrote_it(store):
     with pytest.raises(StoreError, match=r"Shallows 9\.9 in store format 99"):
         store.find(NAME)
     assert store.runs() == []
+
+
+def test_a_leftover_that_another_process_renames_meanwhile_is_no_fault(store, monkeypatch):
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([self / ".new-gone"]))
+    store.prepare()
 
 
 def test_leftovers_are_never_read_and_go_with_age(store):

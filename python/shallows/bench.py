@@ -27,7 +27,7 @@ PROBES = {
     "off": ("probe.queues=false", "probe.nic_queues=false", "probe.at_dequeue=false", "probe.waits=false"),
 }
 
-NETWORKS = ("dumbbell-8", "permutation-128", "permutation-1024")
+NETWORKS = ("dumbbell-8", "permutation-128", "fat-tree-128", "permutation-1024")
 
 SCENARIOS = tuple(f"{network}/probes={probes}" for network in NETWORKS for probes in PROBES)
 

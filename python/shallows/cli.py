@@ -7,6 +7,7 @@ Exit status: 0 done; 1 a run failed, was interrupted, or a claim's verdict is no
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ import typer
 
 from shallows import console
 from shallows.errors import Fault, ShallowsError, SpecError
+from shallows.linux.cli import app as linux_app
 
 app = typer.Typer(
     name="shallows",
@@ -29,7 +31,7 @@ File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_defau
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Overrides one setting by its path.")
 ]
-Backend = Annotated[str, typer.Option(help="What runs it: simulator.")]
+Backend = Annotated[str, typer.Option(help="What runs it: simulator, or linux (see ./shallows linux).")]
 StorePath = Annotated[
     Path | None, typer.Option("--store", help="Where runs are kept; else $SHALLOWS_STORE, else ./runs.")
 ]
@@ -43,18 +45,27 @@ Workers = Annotated[
 
 def main() -> None:
     """Runs the command line and exits with its status."""
+    try:
+        sys.exit(_run())
+    except BrokenPipeError:  # the reader of our output went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _run() -> int:
     as_json = "--json" in sys.argv[1:]
     try:
         app(prog_name="shallows")
     except SpecError as error:
         console.print_error(error, as_json)
-        sys.exit(2)
+        return 2
     except ShallowsError as error:
         console.print_error(error, as_json)
-        sys.exit(1)
-    except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        return 1
+    return 0
+
+
+app.add_typer(linux_app, name="linux")
 
 
 @app.callback(invoke_without_command=True)
@@ -76,10 +87,16 @@ def run(
     backend: Backend = "simulator",
     store: StorePath = None,
     workers: Workers = None,
+    pcap: Annotated[
+        list[str],
+        typer.Option(
+            "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes its packets for Wireshark: s0=s0.pcapng."
+        ),
+    ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """One experiment: a summary, the stored run, a figure."""
-    from shallows import show_run
+    from shallows import pcapng, show_run
     from shallows.points import expand
     from shallows.spec import load
     from shallows.store import Store
@@ -89,7 +106,12 @@ def run(
     if "sweep" in document:
         hint = f"./shallows sweep {file}"
         raise SpecError([Fault("sweep", "describes several experiments, and run does one", hint=hint)])
+    captures = pcapng.parse_requests(pcap)
+    if captures:
+        pcapng.probe_for(document, captures)
     points = expand(document if seeds is None else _with_seeds(document, seeds))
+    if captures and len(points) > 1:
+        raise SpecError([Fault("--pcap", f"needs one run, and this is {len(points)}", hint="--seeds 1")])
     _check_backend(backend)
     with console.progress(file.name, len(points)) as report:
         outcomes = run_points(
@@ -102,6 +124,22 @@ def run(
         show_run.show(document.get("title") or file.name, outcomes)
     else:
         raise show_run.failure(failed)
+    for name, path in captures.items():
+        count = pcapng.write(outcomes[0].run, name, path)
+        print(f"{path}: {count} packets of {name}", file=sys.stderr)
+
+
+@app.command()
+def new(
+    kind: Annotated[str, typer.Argument(help="What to make: cc.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Its name.", show_default=False)],
+) -> None:
+    """A congestion control of your own to start from, with its test and its experiment."""
+    from shallows.new import create
+
+    files = create(kind, name, Path())
+    module, test, experiment = (file.name for file in files)
+    print(f"{module}: the algorithm\n{test}: its test\n{experiment}: ./shallows run {experiment}")
 
 
 @app.command()
@@ -116,12 +154,32 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Goes on where it was; always so, the word is optional.")
     ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Runs on this dask cluster instead.", show_default=False),
+    ] = None,
+    slurm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOBS",
+            help="Runs in Slurm jobs: jobs=10,cores=16,memory=32GB,walltime=08:00:00,queue=NAME ...",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option(metavar="SPAN", help="Of one run on a cluster: 600s.", show_default=False),
+    ] = None,
+    job_script: Annotated[
+        bool, typer.Option("--job-script", help="Prints the script of one --slurm job, and runs nothing.")
+    ] = False,
     backend: Backend = "simulator",
     store: StorePath = None,
     as_json: Json = False,
 ) -> None:
     """All points of a sweep, on all cores. Stopped, it goes on where it was: what has ended is stored."""
     from shallows import show_run
+    from shallows.connect import choose
     from shallows.points import expand
     from shallows.spec import load
     from shallows.store import Store
@@ -130,9 +188,13 @@ def sweep(
     number, count = parse_shard(shard) if shard else (1, 1)
     points = expand(load(file, settings))[number - 1 :: count]
     _check_backend(backend)
+    executor = choose(cluster, slurm, timeout, workers, job_script)
+    if isinstance(executor, str):
+        typer.echo(executor, nl=False)
+        return
     with console.progress(file.name, len(points)) as report:
         outcomes = run_points(
-            points, Store(store), workers=workers, backend=backend, metrics=True, progress=report
+            points, Store(store), executor=executor, backend=backend, metrics=True, progress=report
         )
     if as_json:
         console.print_json(show_run.sweep_document(outcomes))
@@ -140,6 +202,84 @@ def sweep(
         show_run.show_sweep(file.name, outcomes)
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Experiment files (TOML).")],
+    vary: Annotated[
+        list[str], typer.Option(metavar="KEY=A,B", help="A scheme for each value; several multiply.")
+    ] = [],  # noqa: B006
+    scheme: Annotated[
+        list[str], typer.Option(metavar="NAME=KEY=VALUE,...", help="A scheme by its settings over FILE.")
+    ] = [],  # noqa: B006
+    settings: Settings = [],  # noqa: B006
+    seeds: Annotated[
+        int | None, typer.Option(min=2, help="Runs with seeds 1 to N.", show_default=False)
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="What the others are held against; default: the first.")
+    ] = None,
+    metric: Annotated[
+        list[str], typer.Option(help="Compares these metrics, * matches any text; default: the main ones.")
+    ] = [],  # noqa: B006
+    allow: Annotated[
+        list[str], typer.Option(metavar="KEY", help="What may differ besides transports and queues.")
+    ] = [],  # noqa: B006
+    out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """Schemes on the same experiment, seed by seed: which differences are real, and one page."""
+    from shallows import schemes, show_compare
+    from shallows.compare import compare as run_compare
+    from shallows.report.compare import write_comparison
+
+    what = schemes.read(
+        files,
+        settings=settings,
+        vary=vary,
+        schemes=scheme,
+        baseline=baseline,
+        metrics=metric,
+        allow=allow,
+        seeds=seeds,
+    )
+    with console.progress("compare", len(what.schemes) * len(what.seeds)) as report:
+        found = run_compare(what, store, workers=workers, progress=report)
+    command = shlex.join(["./shallows", *sys.argv[1:]])
+    page = write_comparison(found, "-".join(file.stem for file in files), out, command)
+    if as_json:
+        console.print_json(show_compare.document(found, str(page)))
+    else:
+        show_compare.show(found, page)
+
+
+@app.command()
+def tune(
+    file: File,
+    settings: Settings = [],  # noqa: B006
+    out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """The file's [tune] study: trials, their front, and its winners on fresh seeds. Stopped, it goes on."""
+    from shallows import show_tune, tuning
+    from shallows.report.tune import write_tuning
+    from shallows.tune import tune as run_study
+
+    what = tuning.read(file, settings)
+    known = len(what.baselines)
+    most = (what.trials + known) * len(what.seeds) + (what.winners + known) * len(what.confirm)
+    with console.progress("tune", most) as report:
+        found = run_study(what, store, workers=workers, progress=report)
+    page = write_tuning(found, file.stem, out, shlex.join(["./shallows", *sys.argv[1:]]))
+    if as_json:
+        console.print_json(show_tune.document(found, str(page)))
+    else:
+        show_tune.show(found, page)
 
 
 @app.command()
@@ -250,4 +390,5 @@ def _check_backend(backend: str) -> None:
     from shallows.run import BACKENDS
 
     if backend not in BACKENDS:
-        raise SpecError([Fault("--backend", f"must be one of {', '.join(BACKENDS)}", backend)])
+        hint = "the Linux backend is not part of this version" if backend == "linux" else ""
+        raise SpecError([Fault("--backend", f"must be one of {', '.join(BACKENDS)}", backend, hint)])

@@ -9,7 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Cancelled", "Fault", "Interrupted", "RunError", "ShallowsError", "SpecError", "StoreError"]
+__all__ = [
+    "Cancelled",
+    "Fault",
+    "Interrupted",
+    "PluginError",
+    "RunError",
+    "ShallowsError",
+    "SpecError",
+    "StoreError",
+]
 
 
 class ShallowsError(Exception):
@@ -53,6 +62,10 @@ class RunError(ShallowsError):
 
 class Cancelled(RunError):
     """A run was stopped on request."""
+
+
+class PluginError(RunError):
+    """A component written in Python answered with something impossible. What it raises is raised as it is."""
 
 
 class Interrupted(ShallowsError):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shallows.model import Part, WholeExperiment
+from shallows.model import CustomPart, Part, WholeExperiment
 
 
 class NewrenoCc(Part):
@@ -21,14 +21,38 @@ class NewrenoCc(Part):
     ecn_beta: float = 0.5
     """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 3168 s.6.1.2: as a loss; RFC 8511 s.3.1 suggests 0.8."""
 
+    slow_start: Literal["standard", "hystart++"] = 'standard'
+    """How the first slow start ends. Default: RFC 5681 s.3.1; hystart++: RFC 9406."""
+
+    min_rtt_thresh: str = '4ms'
+    """HyStart++: least growth of a round trip that ends slow start. Range (0s, ]. Default: RFC 9406 s.4.3; less than any growth in a shallow buffer tells."""
+
+    max_rtt_thresh: str = '16ms'
+    """HyStart++: most growth that it waits for; between the two an eighth of the round trip. Range (0s, ]. Default: RFC 9406 s.4.3."""
+
+
+class CbrCc(Part):
+    """Constant bit rate. Paced, whatever is marked or lost: unresponsive traffic."""
+
+    kind: Literal["cbr"] = "cbr"
+
+    rate: str = Field(...)
+    """Rate on the wire, headers included. Default: the user's load."""
+
 
 class CubicCc(Part):
     """CUBIC. The window grows as a cubic of the time since the last congestion (RFC 9438)."""
 
     kind: Literal["cubic"] = "cubic"
 
+    standard: Literal["rfc9438", "rfc8312"] = 'rfc9438'
+    """Which text is followed where the two differ. Default: RFC 9438 s.1 obsoletes RFC 8312."""
+
     beta: float = 0.7
-    """Share of the window that congestion leaves. Range (0, 1). Default: RFC 9438 s.4.6."""
+    """Share of the window that a loss leaves. Range (0, 1). Default: RFC 9438 s.4.6, RFC 8312 s.4.5."""
+
+    ecn_beta: float = 0.7
+    """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 9438 s.4.6: as a loss; RFC 8511 s.3.1 suggests 0.85."""
 
     c: float = 0.4
     """Steepness C of the cubic, in segments a second cubed. Range (0, ]. Default: RFC 9438 s.5.1."""
@@ -38,6 +62,15 @@ class CubicCc(Part):
 
     friendly: bool = True
     """Whether the window is at least what Reno would have (Reno-friendly region). Default: RFC 9438 s.4.3."""
+
+    slow_start: Literal["standard", "hystart++"] = 'standard'
+    """How the first slow start ends. Default: RFC 5681 s.3.1; RFC 9438 s.4.10 suggests hystart++."""
+
+    min_rtt_thresh: str = '4ms'
+    """HyStart++: least growth of a round trip that ends slow start. Range (0s, ]. Default: RFC 9406 s.4.3; less than any growth in a shallow buffer tells."""
+
+    max_rtt_thresh: str = '16ms'
+    """HyStart++: most growth that it waits for; between the two an eighth of the round trip. Range (0s, ]. Default: RFC 9406 s.4.3."""
 
 
 class DctcpCc(Part):
@@ -53,6 +86,12 @@ class DctcpCc(Part):
 
     reduction: float = 0.5
     """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)."""
+
+    whole_segments: bool = False
+    """Whether a marked window shrinks by whole segments only, and by less than one not at all. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
+
+    on_loss: Literal["halve", "alpha"] = 'halve'
+    """What a loss does to the window. Default: RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha."""
 
 
 class XdctcpCc(Part):
@@ -72,6 +111,9 @@ class XdctcpCc(Part):
     initial_alpha: float = 1.0
     """First alpha. Range [0, 1]. Default: RFC 8257 s.4.2; ns-2 inputs use 0."""
 
+    on_loss: Literal["halve", "alpha"] = 'halve'
+    """What a loss does to the window. Default: RFC 8257 s.3.5, as DCTCP."""
+
     class_by: Literal["declared", "size", "sent"] = 'declared'
     """How a flow's class is known. Default: xDCTCP report: senders are labelled."""
 
@@ -80,6 +122,147 @@ class XdctcpCc(Part):
 
     long_from: str = '1MB'
     """Bytes, announced or sent, from which a flow is long. Range [1B, ]. Default: above the report's 500 KB messages."""
+
+
+class D2tcpCc(Part):
+    """D2TCP. DCTCP that gives way the less, the nearer its deadline."""
+
+    kind: Literal["d2tcp"] = "d2tcp"
+
+    g: float = 0.0625
+    """Weight of a new window's share of marks in alpha. Range (0, 1]. Default: Vamanan 2012 s.3.1, as DCTCP: 1/16."""
+
+    initial_alpha: float = 1.0
+    """First alpha. Range [0, 1]. Default: as DCTCP: RFC 8257 s.4.2."""
+
+    d_min: float = 0.5
+    """Least urgency d. Range (0, 1]. Default: Vamanan 2012 s.3.2."""
+
+    d_max: float = 2.0
+    """Greatest urgency d. Range [1, 100]. Default: Vamanan 2012 s.3.2."""
+
+
+class AimdCc(Part):
+    """AIMD. A number of segments more a round trip, a share less on congestion."""
+
+    kind: Literal["aimd"] = "aimd"
+
+    alpha: float = 1.0
+    """Segments that a round trip adds. Range (0, 1000]. Default: RFC 5681 s.3.1."""
+
+    beta: float = 0.5
+    """Share of the window that congestion leaves. Range (0, 1). Default: Chiu and Jain 1989 s.4."""
+
+
+class DtCwaCc(Part):
+    """DT-CWA. The window falls to a floor on a mark and gets a share of its range back a window later (Sreekumari 2018)."""
+
+    kind: Literal["dt-cwa"] = "dt-cwa"
+
+    beta: float = 0.2
+    """Share of the range that eq. (2) gives back. Range [0, 1]. Default: Sreekumari 2018 s.2.2, figure 4."""
+
+    operator: Literal["difference", "product", "sum", "quotient"] = 'difference'
+    """What stands between CWmax and CWmin in both equations. Default: the sign is lost in print; a gap is what beta can be a share of."""
+
+    order: Literal["as-printed", "from-current"] = 'as-printed'
+    """Which side of eq. (1) is subtracted. Default: Sreekumari 2018 eq. (1)."""
+
+    react: Literal["window", "ack"] = 'window'
+    """What eq. (1) answers. Default: as DCTCP, which it modifies; the text says the ACK with a notification."""
+
+    extremes: Literal["epoch", "life"] = 'epoch'
+    """Over what CWmax and CWmin are taken. Default: the window adjusted before the notification."""
+
+
+class RcpCc(Part):
+    """RCP. Sends at the rate that the switches offer to all flows alike."""
+
+    kind: Literal["rcp"] = "rcp"
+
+
+class SdcCc(Part):
+    """SDC. Flows increase and decrease by the class that their remaining size puts them in."""
+
+    kind: Literal["sdc"] = "sdc"
+
+    r_a: str = '50pkt'
+    """Most remaining size of class A. Range [1pkt, ]. Default: thesis s.3.4.5: 50 packets."""
+
+    r_b: str = '100pkt'
+    """Most remaining size of class B; above is class C. Range [1pkt, ]. Default: thesis s.3.4.5: 100 packets."""
+
+    gamma_a: float = 1.0
+    """Multiplicative increase of class A a round trip, until the first overload. Range (0, 10]. Default: not in the thesis: doubling, as slow start."""
+
+    gamma_b: float = 1.0
+    """Of class B. Range (0, 10]. Default: not in the thesis, which wants gamma_a >= gamma_b >= gamma_c."""
+
+    gamma_c: float = 1.0
+    """Of class C. Range (0, 10]. Default: not in the thesis, as gamma_b."""
+
+    alpha_a: float = 0.9
+    """Additive increase of class A in segments a round trip. Range (0, 100]. Default: thesis s.3.3: below 1; note 1: that of class B."""
+
+    alpha_b: float = 0.9
+    """Of class B. Range (0, 100]. Default: thesis s.3.4.5 note 1: that of class A."""
+
+    alpha_c: float = 0.5
+    """Of class C. Range (0, 100]. Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+
+    beta_a: float = 0.887
+    """Share of the window that an overload leaves of class A. Range (0, 1). Default: eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)."""
+
+    beta_b: float = 0.538
+    """Of class B. Range (0, 1). Default: eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)."""
+
+    beta_c: float = 0.5
+    """Of class C. Range (0, 1). Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+
+    hold: float = 1.0
+    """Intervals t_p beside a round trip after a decrease during which overload is not answered again. Range [0, 100]. Default: one decrease an overload; 0 is once a round trip, the thesis' words."""
+
+
+class RacsCc(Part):
+    """RACS. Sends at the rate that the switches assign to its weight, which grows as it drains."""
+
+    kind: Literal["racs"] = "racs"
+
+    w_min: float = 1.0
+    """Least weight. Range (0, 1e6]. Default: not in the thesis: the unit of weight."""
+
+    w_max: float = 9.0
+    """What a flow about to end has beyond it. Range [0, 1e6]. Default: not in the thesis: a gain of 10, beyond which ch. 3 finds diminishing returns."""
+
+    size_scale: str = '100KB'
+    """1 / a: the remaining size at which that has fallen to a share of 1 / e. Range [1B, ]. Default: not in the thesis, which calls flows below 100 KB short (s.1.1)."""
+
+
+class PragueCc(Part):
+    """Prague. DCTCP for the Internet: ECT(1), paced, marks counted by AccECN, growth while it shrinks, and less dependence on the round-trip time (draft-briscoe-iccrg-prague-congestion-control-04)."""
+
+    kind: Literal["prague"] = "prague"
+
+    g: float = 0.0625
+    """Weight of a new round's share of marks in alpha. Range (0, 1]. Default: draft s.2.4.1: 1/16."""
+
+    initial_alpha: float = 1.0
+    """Alpha when the first mark comes. Range [0, 1]. Default: draft s.2.4.1."""
+
+    reduction: float = 0.5
+    """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: draft s.2.4.2: cwnd x (1 - alpha / 2)."""
+
+    loss_beta: float = 0.5
+    """Share of the window that a loss leaves. Range (0, 1). Default: draft s.2.4.3: Reno's; CUBIC's is 0.7."""
+
+    rtt_virt: Literal["own", "floor", "added"] = 'floor'
+    """As if of which round-trip time a flow behaves, in its long run. Default: draft s.2.4.4: max(SRTT, 25 ms)."""
+
+    rtt_floor: str = '25ms'
+    """The floor of that. Range (0s, ]. Default: draft s.2.4.4; no data centre's, where "own" is meant."""
+
+    rtt_after: int = 500
+    """Rounds after slow start before it counts. Range [0, 60000]. Default: draft s.2.4.4: 500 rounds; Linux prague_rtt_transition."""
 
 
 class FixedSizes(Part):
@@ -128,6 +311,39 @@ class EmpiricalSizes(Part):
 
     points: list[list[float]] = Field(...)
     """Points [bytes, percent of flows not larger], rising; filled in from the named file. Default: data/flow_sizes names its sources."""
+
+
+class FixedDeadline(Part):
+    """Every message has the same time."""
+
+    kind: Literal["fixed"] = "fixed"
+
+    span: str = Field(...)
+    """Time from write to delivery. Range (0s, 100000s]. Default: the user's application."""
+
+
+class UniformDeadline(Part):
+    """Times between two bounds, all equally likely."""
+
+    kind: Literal["uniform"] = "uniform"
+
+    min: str = Field(...)
+    """Shortest time. Range (0s, 100000s]. Default: the user's application."""
+
+    max: str = Field(...)
+    """Longest time. Range (0s, 100000s]. Default: the user's application."""
+
+
+class ExponentialDeadline(Part):
+    """Exponentially distributed times, none below a least one: many tight, few loose."""
+
+    kind: Literal["exponential"] = "exponential"
+
+    mean: str = Field(...)
+    """Mean before the least time is applied. Range (0s, 100000s]. Default: the user's application."""
+
+    min: str = '1us'
+    """Least time, which stands in for all shorter ones. Range (0s, 100000s]. Default: next to none."""
 
 
 class StarTopology(Part):
@@ -226,6 +442,87 @@ class TreeTopology(Part):
     """One-way delay of every link. Range [0s, 100000s]. Default: a base round trip of 90us from leaf to root host, as inside a data centre."""
 
 
+class MultiRackTopology(Part):
+    """Racks of hosts (`a0`, `a1` .., `b0` ..) on switches `S1`, `S2` .., joined by one more switch."""
+
+    kind: Literal["multi-rack"] = "multi-rack"
+
+    racks: int = 3
+    """Racks, lettered from a on. Range [2, 26]. Default: Munir 2012 figure 3.6: A, B, C."""
+
+    hosts_per_rack: int = 3
+    """Hosts of each rack. Range [1, 30000]. Default: Munir 2012 s.3.5: three are drawn."""
+
+    rate: str = '1Gbps'
+    """Rate of the hosts' links. Default: Munir 2012 s.3.5."""
+
+    uplink_rate: str = 'none'
+    """Rate of the links between switches; `"none"` is `rate`. Default: Munir 2012 s.3.5: 1 Gb/s links."""
+
+    delay: str = '75us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: Munir 2012 s.3.4.5: a round trip of 300us, in a rack four crossings."""
+
+    uplink_delay: str = 'none'
+    """One-way delay of the links between switches; `"none"` is `delay`. Range [0s, 100000s]. Default: links of one kind."""
+
+
+class LeafSpineTopology(Part):
+    """Leaves with hosts `h0`, `h1` .., each leaf joined to each spine. Switches are called `leaf0` .. and `spine0` ..; several equal paths are shared as the run's `ecmp` says."""
+
+    kind: Literal["leaf-spine"] = "leaf-spine"
+
+    leaves: int = 4
+    """Leaf switches. Range [2, 100000]. Default: four racks."""
+
+    spines: int = 4
+    """Spine switches. Range [1, 100000]. Default: as many as a leaf has hosts: no oversubscription."""
+
+    hosts_per_leaf: int = 4
+    """Hosts at each leaf. Range [1, 100000]. Default: sixteen hosts."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    uplink_rate: str = 'none'
+    """Rate of each link between a leaf and a spine; `"none"` is `rate`, or what `oversubscription` gives. Default: ports of one kind."""
+
+    oversubscription: float | Literal["none"] = 'none'
+    """Rate of a leaf's hosts over the rate of its uplinks, which sets `uplink_rate`; `"none"` leaves it. Range (0, 1000]. Default: either this or `uplink_rate`."""
+
+    delay: str = '15us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `uplink_delay`, a base round trip of 100us across the spine."""
+
+    uplink_delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us across the spine."""
+
+
+class FatTreeTopology(Part):
+    """A fat tree of k-port switches with hosts `h0`, `h1` ... Switches are called `edge0.0` (pod, place), `agg0.0` and `core0`; several equal paths are shared as the run's `ecmp` says."""
+
+    kind: Literal["fat-tree"] = "fat-tree"
+
+    k: int = 4
+    """Ports of a switch: k pods with (k/2)^2 hosts each. Must be even. Range [2, 100]. Default: Al-Fares 2008 figure 3: 16 hosts."""
+
+    hosts_per_edge: int | Literal["none"] = 'none'
+    """Hosts at each edge switch; `"none"` is k/2, and more oversubscribe the fabric. Range [1, 100000]. Default: Al-Fares 2008 s.2.2."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    aggregation_rate: str = 'none'
+    """Rate of the links from edge to aggregation; `"none"` is `rate`. Default: Al-Fares 2008: identical switches."""
+
+    core_rate: str = 'none'
+    """Rate of the links from aggregation to core; `"none"` is `rate`. Default: Al-Fares 2008: identical switches."""
+
+    delay: str = '5us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `switch_delay`, a base round trip of 100us between pods."""
+
+    switch_delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between pods."""
+
+
 class GraphTopology(Part):
     """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links; among several, each flow keeps to one."""
 
@@ -289,16 +586,16 @@ class RedQueue(Part):
     """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
 
     min: str = '5pkt'
-    """Average queue min_th below which nothing is marked, in bytes or packets. Default: Floyd 1997, Discussions of setting parameters."""
+    """Average queue min_th below which nothing is marked, in bytes or packets. Default: Floyd 1997, Discussions of setting parameters, not verified; ns-2's thresh_."""
 
     max: str = '15pkt'
-    """Average queue max_th at which the probability is max_p, in the unit of min. Default: Floyd 1997: three times min_th."""
+    """Average queue max_th at which the probability is max_p, in the unit of min. Default: Floyd 1997: three times min_th, as tc-red has it too."""
 
     w_q: float = 0.002
     """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
 
     max_p: float = 0.1
-    """Probability max_p just below max. Range (0, 1]. Default: Floyd 1997; 0.02 in the paper of 1993."""
+    """Probability max_p just below max. Range (0, 1]. Default: Floyd 1997, not verified; 0.02 in the paper of 1993."""
 
     gentle: bool = True
     """Whether the probability rises from max_p to 1 between max and twice max, instead of at once. Default: Floyd 2000."""
@@ -421,22 +718,22 @@ class Pi2Queue(Part):
     """Which packets are marked as scalable traffic. Default: RFC 9331 s.5.1."""
 
     target: str = '20ms'
-    """Delay at which the queue is held. Default: De Schepper 2016, the evaluation's target."""
+    """Delay at which the queue is held. Default: De Schepper 2016; its Linux module sch_pi2 has the same."""
 
     interval: str = '32ms'
-    """Time between updates of the probability. Range [1us, ]. Default: De Schepper 2016, the evaluation's T."""
+    """Time between updates of the probability. Range [1us, ]. Default: De Schepper 2016, T = 32 ms, not verified; its Linux module has 30 ms."""
 
     alpha: float = 0.3125
-    """Integral gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 5/16."""
+    """Integral gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 5/16; its Linux module has 10/16 for scalable marks, k times this."""
 
     beta: float = 3.125
-    """Proportional gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 50/16."""
+    """Proportional gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 50/16; its Linux module has 100/16 for scalable marks."""
 
     k: float = 2.0
-    """Coupling factor: scalable packets are marked with k times p'. Range [1, ]. Default: De Schepper 2016: k = 2."""
+    """Coupling factor: scalable packets are marked with k times p'. Range [1, ]. Default: De Schepper 2016; its Linux module has the same."""
 
     max_classic: float = 0.25
-    """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: De Schepper 2016: 25 %, where scalable marks are certain."""
+    """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: RFC 9332 s.A.2: 1/k^2, where scalable marks are certain; De Schepper 2016, not verified."""
 
 
 class CodelQueue(Part):
@@ -537,6 +834,15 @@ class PieQueue(Part):
     mean_packet: str = '1500B'
     """Two packets of this size are never too much in the queue. Default: RFC 8033 s.4.1: MEAN_PKTSIZE."""
 
+    latency: Literal["timestamps", "departure_rate"] = 'timestamps'
+    """How the queueing delay is measured. Default: RFC 8033 appendix A; s.4.3 allows both."""
+
+    dq_threshold: str = '16384B'
+    """Bytes that one measurement of the departure rate takes. Range [1B, 65536B]. Default: RFC 8033 appendix B: DQ_THRESHOLD, 2^14."""
+
+    active_from: float | Literal["none"] = 'none'
+    """Share of the limit from which PIE works, until congestion ends, or "none": it always works. Range [0, 1]. Default: RFC 8033 s.5.3: optional; 1/3 of the tail drop threshold."""
+
     derandomise: bool = False
     """Whether drops are kept from falling too close together or too far apart. Default: RFC 8033 s.5.4: optional."""
 
@@ -557,6 +863,15 @@ class PriorityQueue(Part):
 
     low_limit: str = '250pkt'
     """Most that the second band may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+
+class PfabricQueue(Part):
+    """pFabric. The packet of the flow with least left to send goes first; when the queue is full, one of the flow with most left is dropped."""
+
+    kind: Literal["pfabric"] = "pfabric"
+
+    limit: str = '24pkt'
+    """Most that the queue may hold, in bytes or packets, the packet being transmitted excluded. Range [1pkt, ]. Default: Alizadeh 2013 s.5.1: 36 KB, twice the bandwidth-delay product at 10 Gb/s."""
 
 
 class Dualpi2Queue(Part):
@@ -642,8 +957,14 @@ class DualqCurvyRedQueue(Part):
     smoothing: float = 0.03125
     """Weight of a new measurement in the average of the classic queue. Range (0, 1]. Default: RFC 9332 fig. 9: g_C = 5; 1 takes the instant."""
 
+    fall: Literal["decay", "keep", "min"] = 'decay'
+    """How that average falls while no classic packet departs. Default: RFC 9332 s.B.1: keep by fig. 10, min by note 4; see this page's head."""
+
+    curviness: int = 1
+    """Curviness U: probabilities rise with the queue to this power, classic ones to twice it. Range [1, 16]. Default: RFC 9332 s.B.1: only 1 has been used in experiments so far."""
+
     min_delay: str = '0s'
-    """Classic queue below which there is no coupling and no drop. Default: the slides: slopes from the origin; RFC 9332 fig. 9 has a minTh."""
+    """Classic queue below which there is no coupling and no drop. Default: the slides: slopes from the origin; RFC 9332 fig. 9 prints a minTh of 500 ms, as long as its whole ramp."""
 
     scheduler: Literal["wrr", "ts_fifo", "priority"] = 'priority'
     """Which queue is served next. Default: the slides; RFC 9332 fig. 10: ts_fifo."""
@@ -653,6 +974,69 @@ class DualqCurvyRedQueue(Part):
 
     classic_weight: float = 0.0625
     """Classic queue's share of a weighted round robin. Range (0, 1). Default: RFC 9332 s.B.1 note 2: 1/16."""
+
+
+class NonePortControl(Part):
+    """No controller. The port forwards, queues and marks, as without a protocol of its own."""
+
+    kind: Literal["none"] = "none"
+
+
+class RcpPortControl(Part):
+    """RCP. Each port offers one rate to all flows, updated from spare capacity and queue."""
+
+    kind: Literal["rcp"] = "rcp"
+
+    alpha: float = 0.4
+    """Gain of spare capacity. Range (0, 10]. Default: the authors' ns-2 code: 0.4."""
+
+    beta: float = 0.4
+    """Gain of the queue. Range [0, 10]. Default: the authors' ns-2 code: 0.4."""
+
+    interval: str = '10ms'
+    """Longest time between updates; they come every average round trip where that is shorter. Range (0s, 1s]. Default: Dukkipati 2005 s.3: T = min(RTT, chosen); the authors' scripts: 10 ms."""
+
+    target: float = 1.0
+    """Share of the capacity that is offered. Range (0, 1]. Default: Dukkipati 2005 eq. (1); later scripts of the authors: 0.95."""
+
+    initial_share: float = 0.05
+    """First rate on offer, as a share of the capacity. Range (0, 1]. Default: the authors' ns-2 code: 0.05."""
+
+    initial_rtt: str = '300us'
+    """Round trip taken for the average before any has been told. Range (0s, 100s]. Default: of a data centre; the first told replaces it."""
+
+
+class SdcPortControl(Part):
+    """SDC. Each port tells its load factor and the highest class that is active."""
+
+    kind: Literal["sdc"] = "sdc"
+
+    interval: str = '300us'
+    """Interval t_p over which the load is measured. Range (0s, 1s]. Default: thesis s.3.4.1: t_p is the round trip, 300 us there."""
+
+    expiry: str = '10ms'
+    """For how long a claim to a class stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+
+    quantised: bool = False
+    """Whether the load factor travels in two bits: below 80 %, below 100 %, overload. Default: thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes."""
+
+
+class RacsPortControl(Part):
+    """RACS. Each port shares its capacity among the flows by their weights."""
+
+    kind: Literal["racs"] = "racs"
+
+    expiry: str = '10ms'
+    """For how long a weight stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+
+    share: float = 1.0
+    """Share of the capacity that is assigned. Range (0, 1]. Default: eq. (4.2): all of it."""
+
+    drain: float = 0.15
+    """Share of a standing queue that a slot is to drain. Range [0, 1]. Default: not in the thesis; below 1 / (2 e), so that over the two slots of delay a queue drains without swinging."""
+
+    initial_slot: str = '300us'
+    """Slot before any round trip has been told. Range (0s, 100s]. Default: thesis s.3.4.1: 300 us; t_p is the average round trip."""
 
 
 class Port(Part):
@@ -670,6 +1054,12 @@ class Port(Part):
     drop_packets: list[int] = []
     """Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan. Range [1, ]. Default: a wire without faults."""
 
+    mark: float = 0.0
+    """Probability that an ECN-capable packet is marked CE there: a mark process without a queue. Range [0, 1]. Default: a wire without marks."""
+
+    mark_every: int | Literal["none"] = 'none'
+    """Every so many ECN-capable packets one is marked CE there, or "none". Range [1, ]. Default: a wire without marks."""
+
     duplicate: float = 0.0
     """Probability that a packet is delivered twice. Range [0, 1]. Default: a wire without faults."""
 
@@ -679,8 +1069,21 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
+
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | Literal["none", "rcp", "sdc", "racs"] | None = None
+    """Another controller; `"none"` for none."""
+
+
+class Switch(Part):
+    """What the ports of the switches that a name or pattern selects have in common. Later patterns stand over earlier ones."""
+
+    buffer: str = 'none'
+    """Memory that all ports of one switch share, or "none": every port has its own, its discipline's limit. Range [1B, ]. Default: a partition by port."""
+
+    alpha: float | Literal["none"] = 1.0
+    """Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all. Range (0, 1000000]. Default: Choudhury and Hahne 1998: a saturated port leaves half free."""
 
 
 class Transport(Part):
@@ -785,16 +1188,19 @@ class Transport(Part):
     ecn: Literal["auto", "on", "off"] = 'auto'
     """Whether data packets are ECN-capable. Default: DCTCP needs it, NewReno works without."""
 
-    echo: Literal["auto", "until-cwr", "per-packet", "never"] = 'auto'
-    """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 3168 else."""
+    ect: Literal["auto", "ect0", "ect1"] = 'auto'
+    """Which codepoint ECN-capable packets carry. Default: ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)."""
+
+    echo: Literal["auto", "until-cwr", "per-packet", "accecn", "never"] = 'auto'
+    """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
 
     ect_on_control: bool = False
-    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP: yes."""
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes."""
 
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
 
-    cc: NewrenoCc | CubicCc | DctcpCc | XdctcpCc | Literal["newreno", "cubic", "dctcp", "xdctcp"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | PragueCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "prague"] | None = None
     """Congestion control."""
 
 
@@ -813,7 +1219,7 @@ class BulkLoad(Part):
     """How senders and receivers are paired. Default: incast and many-to-one are the usual cases."""
 
     flows: int = 1
-    """Connections for each pair. Range [1, 100000]. Default: one connection."""
+    """Connections for each pair; none is a load that a sweep leaves out. Range [0, 100000]. Default: one connection."""
 
     bytes: str = 'none'
     """Bytes of each connection, or "none" for no end. Range [1B, ]. Default: a long flow."""
@@ -875,6 +1281,9 @@ class MessagesLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the first message, on a persistent connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
+    deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
+    """Distribution of the time that messages have."""
+
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
@@ -907,6 +1316,9 @@ class PoissonLoad(Part):
 
     sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
     """Distribution of sizes."""
+
+    deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
+    """Distribution of the time that messages have."""
 
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
@@ -952,6 +1364,9 @@ class IncastLoad(Part):
 
     connection: Literal["persistent", "fresh"] = 'persistent'
     """What carries requests and responses. Default: as in Alizadeh 2010."""
+
+    deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
+    """Distribution of the time that messages have."""
 
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
@@ -1008,8 +1423,21 @@ class Probe(Part):
     classes: str | list[str] = '*'
     """Classes whose flows `flow_trace` covers. Default: all."""
 
+    packets: str | list[str] = []
+    """Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark). Default: rows cost memory: ask for what is looked at."""
+
     trace_rows: int = 20000000
     """Most rows that one trace may hold; a run that needs more ends with an error. Range [1, ]. Default: about 1 GB: memory stays bounded."""
+
+
+class Python(Part):
+    """Algorithms, workloads and topologies written in Python."""
+
+    modules: str | list[str] = []
+    """Python files, relative to the experiment file; what they declare can be named as any built-in. Default: none."""
+
+    components: list[dict[str, Any]] = []
+    """What the modules declare; filled in from them. Default: the modules."""
 
 
 class Experiment(WholeExperiment):
@@ -1027,26 +1455,38 @@ class Experiment(WholeExperiment):
     seed: int = 1
     """Seed of all random numbers. Default: any."""
 
-    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | GraphTopology | Literal["star", "dumbbell", "parking-lot", "tree", "graph"] | None = None
+    ecmp: Literal["flow", "round-robin", "random"] = 'flow'
+    """What shares several equally short paths: flows, each by a hash, or their packets. Default: RFC 2992; packets overtake each other where they share paths."""
+
+    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports; by default drop-tail without limit."""
+
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | Literal["none", "rcp", "sdc", "racs"] | None = None
+    """The switches' half of a protocol with explicit feedback."""
 
     port: dict[str, Port] | None = None
     """Overrides of ports by name or pattern; later ones stand over earlier ones."""
 
+    switch: dict[str, Switch] | None = None
+    """Shared buffers of switches, by name or pattern."""
+
     transport: Transport | None = None
     """TCP and its congestion control."""
 
-    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad] | None = None
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CustomPart] | None = None
     """The loads, by name."""
 
     probe: Probe | None = None
     """What is recorded."""
+
+    python: Python | None = None
+    """Algorithms, workloads and topologies written in Python."""
 
     seeds: int | list[int] | None = None
     """So many seeds from 1 on, or these."""

@@ -35,31 +35,43 @@ TYPES = {
 CHOSEN = {
     "topology": "kind",
     "queue": "kind",
+    "port_control": "kind",
     "transport.cc": "kind",
     "traffic": "kind",
     "traffic.sizes": "kind",
+    "traffic.deadline": "kind",
 }
 """Sections whose components are chosen by `kind`. Those of `transport` are profiles; others are one table."""
 
-NAMED = ("port", "traffic")
+OPEN = ("topology", "transport.cc", "traffic")
+"""Sections that Python modules add to: any `kind` may stand there, and the checker knows which."""
+
+NAMED = ("port", "switch", "traffic")
 """Sections that hold tables under names of the user's choice."""
 
-SUFFIX = {"traffic": "Load", "traffic.sizes": "Sizes", "": "Experiment"}
+SUFFIX = {"traffic": "Load", "traffic.sizes": "Sizes", "traffic.deadline": "Deadline", "": "Experiment"}
 
 INNER = {
     "": {
         "topology": ("topology", "The network."),
         "queue": ("queue", "Discipline of switch ports."),
         "nic": ("queue", "Discipline of host ports; by default drop-tail without limit."),
+        "port_control": ("port_control", "The switches' half of a protocol with explicit feedback."),
         "port": ("port", "Overrides of ports by name or pattern; later ones stand over earlier ones."),
+        "switch": ("switch", "Shared buffers of switches, by name or pattern."),
         "transport": ("transport", "TCP and its congestion control."),
         "traffic": ("traffic", "The loads, by name."),
         "probe": ("probe", "What is recorded."),
+        "python": ("python", "Algorithms, workloads and topologies written in Python."),
     },
-    "port": {"queue": ("queue", "Another discipline.")},
+    "port": {
+        "queue": ("queue", "Another discipline."),
+        "port_control": ("port_control", 'Another controller; `"none"` for none.'),
+    },
     "transport": {"cc": ("transport.cc", "Congestion control.")},
     "traffic": {
         "sizes": ("traffic.sizes", "Distribution of sizes."),
+        "deadline": ("traffic.deadline", "Distribution of the time that messages have."),
         "transport": ("transport", "Settings over those of `[transport]`, for this load."),
     },
 }
@@ -117,7 +129,7 @@ def classes(sections: list[Section]) -> str:
     blocks = [block for section in inner_first for block in _section_classes(section, types)]
     head = f'"""The parts of an experiment as classes, for completion and documentation.\n\n{NOTE}\n"""\n\n'
     head += "# ruff: noqa\nfrom __future__ import annotations\n\nfrom typing import Any, Literal\n\n"
-    head += "from pydantic import Field\n\nfrom shallows.model import Part, WholeExperiment\n"
+    head += "from pydantic import Field\n\nfrom shallows.model import CustomPart, Part, WholeExperiment\n"
     return head + "\n\n" + "\n\n".join(blocks)
 
 
@@ -128,6 +140,8 @@ def _annotation(section: Section) -> str:
     else:
         names = [component["name"] for component in section["components"]]
         one = " | ".join(class_name(section, name) for name in names)
+        if section["path"] in OPEN:
+            one += " | CustomPart"
         if section["path"] not in NAMED:
             one += f" | Literal[{', '.join(map(json.dumps, names))}]"
     return f"dict[str, {one}]" if section["path"] in NAMED else one
@@ -146,7 +160,7 @@ def _section_classes(section: Section, types: dict[str, str]) -> list[str]:
             fields.append(_plain_field("profile", f"Literal[{names}] | None", "Sets all settings at once."))
         fields += map(_field, params)
         for key, (annotation, doc) in inner.items():
-            if key != "sizes" or key in declared:  # a workload that draws no sizes has none
+            if not at_choice(path, key) or key in declared:  # a workload that draws no sizes has none
                 fields.append(_plain_field(key, f"{annotation} | None", doc))
         if path == "traffic":
             fields.append(
@@ -163,6 +177,11 @@ def _section_classes(section: Section, types: dict[str, str]) -> list[str]:
         name = class_name(section, component["name"] if chosen else "")
         blocks.append(f"class {name}({base}):\n{doc}\n\n" + "\n".join(fields))
     return blocks
+
+
+def at_choice(path: str, key: str) -> bool:
+    """Whether a load's inner table is a distribution, which only some workloads declare."""
+    return f"{path}.{key}" in CHOSEN and path == "traffic"
 
 
 def _plain_field(key: str, annotation: str, doc: str) -> str:

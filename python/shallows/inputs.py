@@ -16,6 +16,7 @@ MAX_FLOWS = 1_000_000
 """Of a table of flows; a longer one belongs into a workload that draws them."""
 
 FLOW_COLUMNS = ("from", "to", "bytes", "start")
+OPTIONAL_FLOW_COLUMNS = ("deadline",)
 
 
 def flow_sizes_path() -> Path:
@@ -28,10 +29,11 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
 
     `traffic.*.sizes = { kind = "empirical", name = "web_search" }` takes `data/flow_sizes/web_search.csv`,
     or a path that ends in .csv; `traffic.* = { kind = "table", name = "flows.csv" }` a CSV with the columns
-    from, to, bytes, start. Paths are relative to the current directory. What has its numbers is left alone.
+    from, to, bytes, start and, if wanted, deadline (empty: none). Paths are relative to the current
+    directory. What has its numbers is left alone.
     """
     loads = document.get("traffic")
-    filled = dict(document)
+    filled = _from_python(document)
     faults: list[Fault] = []
     if not isinstance(loads, Mapping) or not any(map(_names_file, loads.values())):
         return filled, faults
@@ -46,6 +48,15 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
         except SpecError as error:
             faults += [Fault(f"traffic.{name}.{at}", f.rule, f.value, f.hint) for f in error.faults]
     return filled, faults
+
+
+def _from_python(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with what its Python modules declare and make."""
+    if "python" not in document:
+        return dict(document)
+    from shallows import plugins
+
+    return plugins.fill_in(document)
 
 
 def _named(load: Mapping[str, Any]) -> Any:
@@ -78,15 +89,17 @@ def _read_sizes(name: str) -> list[list[float]]:
 
 
 def _read_flows(name: str) -> list[dict[str, str]]:
-    rows = _rows(Path(name), FLOW_COLUMNS)
+    rows = _rows(Path(name), FLOW_COLUMNS, OPTIONAL_FLOW_COLUMNS)
     if len(rows) > MAX_FLOWS:
         raise SpecError(
             [Fault("", f"holds {len(rows)} flows, and more than {MAX_FLOWS} are refused", f'"{name}"')]
         )
-    return [{column: row[column] or "" for column in FLOW_COLUMNS} for row in rows]
+    given = [{column: row[column] or "" for column in FLOW_COLUMNS} for row in rows]
+    extra = [{column: row[column] for column in OPTIONAL_FLOW_COLUMNS if row.get(column)} for row in rows]
+    return [must | may for must, may in zip(given, extra, strict=True)]
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+def _rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(line for line in file if not line.startswith("#"))
@@ -94,7 +107,8 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SpecError([Fault("", f"cannot be read: {why}", f'"{path}"')]) from None
-    if set(header) != set(columns):
+    if not set(columns) <= set(header) <= {*columns, *optional}:
         rule = f"must have the columns {', '.join(columns)}"
+        rule += f" and may have {', '.join(optional)}" if optional else ""
         raise SpecError([Fault("", rule, ", ".join(header))])
     return rows

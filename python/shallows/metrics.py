@@ -17,8 +17,17 @@ Numbers = Sequence | pl.Series
 SIZE_EDGES_BYTES = (0, 10_000, 100_000, 1_000_000, 10_000_000)
 """Lower edges of the size bins (low, high], the last one open: the bins of most data-centre papers."""
 
+BY_SIZE = ("messages", "fct_mean_ps", "fct_p99_ps", "slowdown_mean", "slowdown_p99")
+"""Of `message_metrics`, by size of message."""
+
 _QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-_DROPS = {"full": "drops_full", "aqm": "drops_aqm", "evicted": "drops_evicted", "wire": "drops_wire"}
+_DROPS = {
+    "full": "drops_full",
+    "aqm": "drops_aqm",
+    "evicted": "drops_evicted",
+    "wire": "drops_wire",
+    "buffer": "drops_buffer",
+}
 
 
 def metrics(tables: Tables) -> dict[str, Number]:
@@ -44,6 +53,20 @@ def metrics(tables: Tables) -> dict[str, Number]:
     for name in tables["rounds"]["traffic"].unique().sort():
         out |= {f"{name}.{key}": value for key, value in round_metrics(tables, name).items()}
     return out
+
+
+def with_sizes(tables: Tables) -> dict[str, Number]:
+    """`metrics`, and for each class and size bin as `web.upto_10KB.fct_p99_ps` what `BY_SIZE` lists.
+
+    Classes whose messages are all in one bin have only the former.
+    """
+    found = metrics(tables)
+    sizes = by_size(tables["messages"])
+    for row in sizes.to_dicts() if len(sizes) else ():
+        if len(sizes.filter(sizes["class"] == row["class"])) > 1:
+            stem = f"{row['class']}.{bin_word(row['low_bytes'], row['high_bytes'])}"
+            found |= {f"{stem}.{key}": row[key] for key in BY_SIZE}
+    return found
 
 
 def drops(queues: pl.DataFrame) -> int:
@@ -102,6 +125,9 @@ def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
         "drops": int(flows["drops"].sum()),
         "retransmissions": int(flows["retransmissions"].sum()),
         "timeouts": int(flows["timeouts"].sum()),
+        "timeouts_head": int(flows["timeouts_head"].sum()),
+        "timeouts_tail": int(flows["timeouts_tail"].sum()),
+        "timeouts_per_flow": _mean(flows["timeouts"]),
     }
     for column in ("wait_mean_ps", "delay_mean_ps", "srtt_mean_ps", "cwnd_mean_bytes", "alpha"):
         out[column] = _mean(flows[column])
@@ -131,10 +157,12 @@ def message_metrics(messages: pl.DataFrame) -> dict[str, Number]:
     """Counts, completion times in ps and slowdowns of a `messages` table, all sizes together.
 
     Unfinished messages have no time and are left out of it, which favours a system that leaves its
-    slowest unfinished: read `messages_unfinished` first.
+    slowest unfinished: read `messages_unfinished` first. `deadlines` counts the messages whose deadline
+    was met or missed, `application_throughput` is the share that met it.
     """
     ended = messages.filter(pl.col("fct_ps").is_not_null())
     out: dict[str, Number] = {"messages": len(ended), "messages_unfinished": len(messages) - len(ended)}
+    out |= {"deadlines": len(messages["met"].drop_nulls()), "application_throughput": met_share(messages)}
     for column, stem, unit in (("fct_ps", "fct", "_ps"), ("slowdown", "slowdown", "")):
         values = ended[column].cast(pl.Float64).drop_nulls()
         out[f"{stem}_mean{unit}"] = _mean(values)
@@ -143,13 +171,42 @@ def message_metrics(messages: pl.DataFrame) -> dict[str, Number]:
     return out
 
 
+def met_share(messages: pl.DataFrame) -> float | None:
+    """Application throughput: the share (0..1) of the messages with a deadline that met it.
+
+    Wilson et al., SIGCOMM 2011. A message under way whose deadline has passed has missed it; one whose
+    deadline was still to come when the run ended counts neither way. None where none has a deadline.
+    """
+    return _mean(messages["met"])
+
+
 def round_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
-    """Rounds of one incast load: how many, and their completion times in ps (of those that ended)."""
+    """Rounds (queries) of one incast load, of those that ended.
+
+    How many, their completion times in ps, `round_goodput_bps` their bytes over the sum of their times,
+    and retransmission timeouts a round: all, at a block's head, at its tail.
+    """
     rounds = tables["rounds"].filter(pl.col("traffic") == traffic)
-    times = rounds["fct_ps"].drop_nulls().cast(pl.Float64)
+    ended = rounds.filter(pl.col("fct_ps").is_not_null())
+    times = ended["fct_ps"].cast(pl.Float64)
     out: dict[str, Number] = {"rounds": len(times), "rounds_unfinished": len(rounds) - len(times)}
     out["round_fct_mean_ps"] = _mean(times)
+    out["round_goodput_bps"] = 8e12 * int(ended["bytes"].sum()) / float(times.sum()) if len(times) else None
+    for column in ("timeouts", "timeouts_head", "timeouts_tail"):
+        out[f"round_{column}_mean"] = _mean(ended[column])
     return out | {f"round_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in _QUANTILES.items()}
+
+
+def timeouts_by(flows: pl.DataFrame, groups: Mapping[str, str]) -> dict[str, Number]:
+    """Mean timeouts a connection by the group of its sending host, such as the worker's switch.
+
+    `groups` names the group of each host; connections of other hosts are left out.
+    """
+    where = pl.col("src").replace_strict(dict(groups), default=None, return_dtype=pl.String)
+    found = (
+        flows.with_columns(group=where).drop_nulls("group").group_by("group").agg(pl.col("timeouts").mean())
+    )
+    return dict(found.sort("group").iter_rows())
 
 
 def by_size(messages: pl.DataFrame, edges_bytes: Sequence[int] = SIZE_EDGES_BYTES) -> pl.DataFrame:
@@ -160,7 +217,7 @@ def by_size(messages: pl.DataFrame, edges_bytes: Sequence[int] = SIZE_EDGES_BYTE
     rows = []
     for name in messages["class"].unique().sort():
         mine = messages.filter(pl.col("class") == name)
-        for low, high in _bins(edges_bytes):
+        for low, high in size_bins(edges_bytes):
             inside = pl.col("bytes") > low if high is None else pl.col("bytes").is_between(low, high, "right")
             chosen = mine.filter(inside)
             if len(chosen):
@@ -168,7 +225,21 @@ def by_size(messages: pl.DataFrame, edges_bytes: Sequence[int] = SIZE_EDGES_BYTE
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _bins(edges: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+def bin_word(low: int, high: int | None) -> str:
+    """A size bin (low, high] as a part of a metric's name: `upto_10KB`, `over_10MB`."""
+    return (f"over_{size_name(low)}" if high is None else f"upto_{size_name(high)}").replace(" ", "")
+
+
+def size_name(size: int) -> str:
+    """A size in bytes for people: 10 KB."""
+    for unit, name in ((10**6, "MB"), (10**3, "KB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"
+
+
+def size_bins(edges: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+    """The bins (low, high] between the edges, the last one open."""
     yield from zip(edges, [*edges[1:], None], strict=True)
 
 

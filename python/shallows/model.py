@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from shallows.errors import Fault
+    from shallows.interface import Sweep
+    from shallows.store import StoredRun
 
 
 class Part(BaseModel):
@@ -34,6 +36,18 @@ class Part(BaseModel):
         return type(self).model_validate(document)
 
 
+class CustomPart(Part):
+    """A component written in Python: its kind and its settings, which the checker knows from the module."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+
+    def to_document(self) -> dict[str, Any]:
+        """The table as a file would hold it."""
+        return super().to_document() | {key: _plain(value) for key, value in (self.model_extra or {}).items()}
+
+
 class WholeExperiment(Part):
     """What only a whole experiment can do."""
 
@@ -54,6 +68,23 @@ class WholeExperiment(Part):
 
         expand(self.to_document())
         return self
+
+    def run(self, **options: Any) -> StoredRun:
+        """Runs it; `options` are those of `shallows.run`."""
+        from shallows.interface import run
+
+        return run(self, **options)
+
+    def run_sweep(self, **options: Any) -> Sweep:
+        """Runs every point and seed of it; `options` are those of `shallows.sweep`."""
+        from shallows.interface import sweep
+
+        return sweep(self, **options)
+
+    def _repr_html_(self) -> str:
+        from shallows.html import of_experiment
+
+        return of_experiment(self.to_document())
 
 
 def _plain(value: Any) -> Any:

@@ -39,6 +39,10 @@ def expand(document: Document) -> list[Point]:
     """All runs of a document, every one checked. Raises SpecError with all faults of all points at once."""
     document = copy.deepcopy(document)
     faults: list[Fault] = []
+    for section in ("compare", "tune"):
+        if section in document:
+            rule, hint = "is a study of its own, not part of a run", f"./shallows {section} FILE"
+            faults.append(Fault(section, rule, show(document.pop(section)), hint))
     seeds = read_seeds(document, faults)
     factors = _factors(document.pop("sweep", None), faults)
     size = math.prod(map(len, factors)) * max(len(seeds), 1)

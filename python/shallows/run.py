@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shallows._core import Simulation
 
-BACKENDS = ("simulator",)
+BACKENDS = ("simulator", "linux")
 
 _NULLS = {"u64?": 2**64 - 1, "u32?": 2**32 - 1}
 
@@ -34,15 +34,17 @@ def simulate(
     experiment: str | Path | Mapping[str, Any] | Any,
     *,
     settings: Iterable[str] = (),
+    algorithms: Iterable[Any] = (),
     store: Store | str | Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> StoredRun:
     """Runs one experiment, or finds it in the store, and returns the stored run.
 
+    `algorithms` are classes and topology functions written in Python that the experiment may name.
     `progress` is called a few times a second with the share done, 0 to 1. Ctrl-C stops the run and stores
-    nothing. Raises SpecError (all faults), RunError, StoreError.
+    nothing. Raises SpecError (all faults), RunError, StoreError, and what an algorithm raises.
     """
-    point = one_run(load(experiment, settings))
+    point = one_run(load(experiment, settings, algorithms))
     store = store if isinstance(store, Store) else Store(store)
     store.prepare()
     running = Running()
@@ -67,27 +69,29 @@ class Running:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._simulations: set[Simulation] = set()
+        self._simulations: dict[Simulation, int | None] = {}
         self._cancelled = False
 
-    def add(self, simulation: Simulation) -> None:
-        """Watches a simulation that is about to run. Raises Cancelled if all are to stop."""
+    def add(self, simulation: Simulation, calls_python: bool = False) -> None:
+        """Watches a simulation that is about to run in this thread. Raises Cancelled if all are to stop."""
         with self._lock:
             if self._cancelled:
                 raise Cancelled("stopped on request")
-            self._simulations.add(simulation)
+            self._simulations[simulation] = threading.get_ident() if calls_python else None
 
     def remove(self, simulation: Simulation) -> None:
         """Forgets a simulation that has ended."""
         with self._lock:
-            self._simulations.discard(simulation)
+            self._simulations.pop(simulation, None)
 
     def cancel(self) -> None:
-        """Stops all that run, and all that would start."""
+        """Stops all that run, and all that would start; an algorithm in Python also within a call of it."""
         with self._lock:
             self._cancelled = True
-            for simulation in self._simulations:
+            for simulation, thread in self._simulations.items():
                 simulation.cancel()
+                if thread is not None:
+                    _raise_in(thread)
 
     @property
     def cancelled(self) -> bool:
@@ -100,11 +104,24 @@ class Running:
             return sum(simulation.progress() for simulation in self._simulations)
 
 
+def _raise_in(thread: int) -> None:
+    """Has Cancelled raised in another thread as soon as it executes Python: its loop may have no end."""
+    import ctypes
+
+    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    set_exception(ctypes.c_ulong(thread), ctypes.py_object(Cancelled))
+
+
 def identify(experiment: Document, backend: str = "simulator") -> dict[str, Any]:
     """What a manifest says of a run before it has run: experiment, hash, seed, version, sources, backend."""
     if backend not in BACKENDS:
         raise SpecError([Fault("--backend", f"must be one of {', '.join(BACKENDS)}", backend)])
     version, source_hash = _versions()
+    if backend == "linux":
+        from shallows.linux import backend as linux
+
+        linux.check(experiment)
+        source_hash = f"{source_hash}-{linux.source_hash()}"
     name = run_hash(experiment, backend, version, source_hash)
     about = {"experiment": experiment, "hash": name, "seed": experiment["seed"]}
     return about | {"version": version, "source_hash": source_hash, "backend": backend}
@@ -131,10 +148,33 @@ def simulate_point(
 
 
 def _run(about: dict[str, Any], store: Store, running: Running) -> StoredRun:
+    if about["backend"] == "linux":
+        return _run_on_linux(about, store, running)
+    simulation, clocks = _simulated(about["experiment"], running)
+    manifest = about | json.loads(simulation.manifest()) | clocks | _finished()
+    return store.save(manifest, {name: to_frame(columns) for name, columns in simulation.tables().items()})
+
+
+def _run_on_linux(about: dict[str, Any], store: Store, running: Running) -> StoredRun:
+    from shallows.linux import backend as linux
+
+    # Its arrivals are the simulator's, and so is the shape of its tables.
+    simulation, _ = _simulated(about["experiment"], running)
+    like = {name: to_frame(columns) for name, columns in simulation.tables().items()}
+    tables, more = linux.run(about["experiment"], like, lambda: running.cancelled)
+    return store.save(about | more | _finished(), tables)
+
+
+def _finished() -> dict[str, str]:
+    return {"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def _simulated(experiment: Document, running: Running) -> tuple[Simulation, dict[str, float]]:
     from shallows import _core
 
-    simulation = _core.Simulation(json.dumps(about["experiment"]))
-    running.add(simulation)
+    text, components = json.dumps(experiment), _components(experiment)
+    simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+    running.add(simulation, calls_python=bool(components))
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
         simulation.run()
@@ -144,10 +184,16 @@ def _run(about: dict[str, Any], store: Store, running: Running) -> StoredRun:
         raise
     finally:
         running.remove(simulation)
-    clocks = {"cpu_s": time.thread_time() - cpu, "wall_s": time.perf_counter() - wall}
-    finished = {"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    manifest = about | json.loads(simulation.manifest()) | clocks | finished
-    return store.save(manifest, {name: to_frame(columns) for name, columns in simulation.tables().items()})
+    return simulation, {"cpu_s": time.thread_time() - cpu, "wall_s": time.perf_counter() - wall}
+
+
+def _components(experiment: Document) -> dict[str, Any] | None:
+    """The Python objects that the experiment declares."""
+    if "python" not in experiment:
+        return None
+    from shallows import plugins
+
+    return plugins.objects(experiment)
 
 
 def to_frame(columns: Sequence[tuple[str, str, Any]]) -> pl.DataFrame:

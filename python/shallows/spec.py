@@ -37,11 +37,14 @@ __all__ = [
 ]
 
 
-def load(source: str | Path | Mapping[str, Any] | Any, settings: Iterable[str] = ()) -> Document:
+def load(
+    source: str | Path | Mapping[str, Any] | Any, settings: Iterable[str] = (), algorithms: Iterable[Any] = ()
+) -> Document:
     """The experiment of a file, a table or a `shallows.experiment` object.
 
-    `settings` (`path=value`) stand over it. Raises SpecError if the file cannot be read as TOML, or a setting
-    or value cannot stand in a document.
+    `settings` (`path=value`) stand over it; `algorithms` are classes and topology functions written in Python
+    that it may name. Raises SpecError if the file cannot be read as TOML, a setting or value cannot stand in
+    a document, or a Python module cannot be used.
     """
     if isinstance(source, str | Path):
         document = read_toml(Path(source))
@@ -55,6 +58,12 @@ def load(source: str | Path | Mapping[str, Any] | Any, settings: Iterable[str] =
     faults = list(_foreign_values("", document))
     if faults:
         raise SpecError(faults)
+    algorithms = list(algorithms)
+    if algorithms or "python" in document:
+        from shallows import plugins
+
+        plugins.of_modules(document, Path(source).parent if isinstance(source, str | Path) else None)
+        plugins.add(document, algorithms)
     return document
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shallows.special import binomial_cdf, normal_cdf, normal_quantile, t_quantile
+from shallows.special import binomial_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile
 
 Samples = Sequence[float] | np.ndarray
 
@@ -75,6 +75,47 @@ def paired_change(a: Samples, b: Samples, level: float = 0.95) -> Estimate:
     if (b == 0).any():
         raise ValueError("a change relative to zero has no value")
     return mean_ci((a - b) / b, level)
+
+
+def paired_ratio(a: Samples, b: Samples, level: float = 0.95) -> Estimate:
+    """Geometric mean over seeds of a / b with its interval: the t interval of log a - log b.
+
+    Unlike the mean of the ratios it says the same when a and b change places. All samples above zero.
+    """
+    a, b = _pair(a, b)
+    if (a <= 0).any() or (b <= 0).any():
+        raise ValueError("a ratio needs samples above zero")
+    mean = mean_ci(np.log(a) - np.log(b), level)
+    value, low, high = (None if end is None else math.exp(end) for end in mean[:3])
+    return Estimate(value or 0.0, low, high, mean.n)
+
+
+def paired_p(a: Samples, b: Samples) -> float:
+    """Two-sided p of the paired t test: the chance of such a difference if there is none.
+
+    Differences that are the same for every seed leave no chance: 0, or 1 where they are all nought.
+    """
+    a, b = _pair(a, b)
+    if len(a) < 2:
+        raise ValueError("a test needs at least two seeds")
+    differences = a - b
+    mean, spread = float(differences.mean()), float(differences.std(ddof=1))
+    if spread <= 1e-12 * abs(mean):
+        return 1.0 if mean == 0 else 0.0
+    return min(1.0, 2 * t_cdf(-abs(mean) / spread * math.sqrt(len(a)), len(a) - 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values adjusted so that of all of them together 5 % err below 0.05, however they depend.
+
+    Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
+    """
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = least
+    return adjusted
 
 
 def _pair(a: Samples, b: Samples) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Of the directory of a run. A store of another format is refused, not guessed at."""
+
+FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
+"""Modules of `shallows.figures` that draw one run."""
 
 LEFTOVER_AGE_S = 3600.0
 """A temporary directory lives for seconds; an older one was left by a killed process."""
@@ -101,6 +105,40 @@ class StoredRun:
         """The tables by name, read when asked for; `docs/architecture.md` lists their columns."""
         return Tables(self.path, list(self.manifest["tables"]))
 
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """The flat summary of `shallows.metrics.metrics`, units in the names."""
+        from shallows.metrics import metrics
+
+        return metrics(self.tables)
+
+    def figure(self, kind: str = "queue_time", **options: Any) -> Any:
+        """A matplotlib figure of this run: `queue_time`, `queue_cdf`, `fct`, `flow_time` or `goodput_time`.
+
+        `options` are those of the `info` of that module of `shallows.figures`. Raises ValueError if nothing
+        of it was recorded.
+        """
+        from importlib import import_module
+
+        if kind not in FIGURES:
+            raise ValueError(f"no such figure: {kind!r}; there are {', '.join(FIGURES)}")
+        module = import_module(f"shallows.figures.{kind}")
+        given = self.tables if kind in ("flow_time", "goodput_time") else {"": self.tables}
+        return module.draw(module.info(given, **options))
+
+    def to_pandas(self, table: str) -> Any:
+        """A table for pandas, which must be installed."""
+        return self.tables[table].to_pandas()
+
+    def to_arrow(self, table: str) -> Any:
+        """A table for pyarrow, which must be installed."""
+        return self.tables[table].to_arrow()
+
+    def _repr_html_(self) -> str:
+        from shallows.html import of_run
+
+        return of_run(self)
+
 
 class Store:
     """A directory of runs. Safe for several processes at once."""
@@ -114,8 +152,9 @@ class Store:
             self.path.mkdir(parents=True, exist_ok=True)
             old = time.time() - LEFTOVER_AGE_S
             for left in self.path.glob(".new-*"):
-                if left.stat().st_mtime < old:
-                    shutil.rmtree(left, ignore_errors=True)
+                with suppress(FileNotFoundError):  # another process has just renamed its run into place
+                    if left.stat().st_mtime < old:
+                        shutil.rmtree(left, ignore_errors=True)
         except OSError as error:
             raise StoreError(f"the store {self.path} cannot be used: {error.strerror}") from error
         if not os.access(self.path, os.W_OK | os.X_OK):

@@ -1,12 +1,14 @@
 //! A checked experiment: what one run does, every setting in place.
 
+use crate::net::ecmp::Ecmp;
 use crate::params::{Faults, Names, Params};
+use crate::port_control::Protocol;
 use crate::probe::ProbeSettings;
 use crate::queue::Queue;
 use crate::topology::Topology;
 use crate::transport::Transport;
 use crate::workload::Traffic;
-use shallows_units::{Rate, Span};
+use shallows_units::{Bytes, Rate, Span};
 
 crate::params! {
     /// Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones.
@@ -19,6 +21,10 @@ crate::params! {
         loss: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan.
         drop_packets: Vec<u64> = [], "[1, ]", "a wire without faults";
+        /// Probability that an ECN-capable packet is marked CE there: a mark process without a queue.
+        mark: f64 = 0.0, "[0, 1]", "a wire without marks";
+        /// Every so many ECN-capable packets one is marked CE there, or "none".
+        mark_every: Option<u64> = "none", "[1, ]", "a wire without marks";
         /// Probability that a packet is delivered twice.
         duplicate: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Probability that a packet is held back, and so may be overtaken.
@@ -39,7 +45,30 @@ crate::params! {
         warmup: Span = "0s", "", "from the start";
         /// Seed of all random numbers.
         seed: u64 = 1, "", "any";
+        /// What shares several equally short paths: flows, each by a hash, or their packets.
+        ecmp: Ecmp = "flow", "", "RFC 2992; packets overtake each other where they share paths";
     }
+}
+
+crate::params! {
+    /// What the ports of the switches that a name or pattern selects have in common. Later patterns stand over
+    /// earlier ones.
+    pub struct SwitchSettings {
+        /// Memory that all ports of one switch share, or "none": every port has its own, its discipline's
+        /// limit.
+        buffer: Option<Bytes> = "none", "[1B, ]", "a partition by port";
+        /// Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all.
+        alpha: Option<f64> = 1.0, "(0, 1000000]", "Choudhury and Hahne 1998: a saturated port leaves half free";
+    }
+}
+
+/// Settings of switches.
+#[derive(Debug, Clone)]
+pub struct SwitchOverride {
+    /// Name or pattern of switches.
+    pub switches: Names,
+    /// What they are.
+    pub settings: SwitchSettings,
 }
 
 /// An override of ports.
@@ -51,6 +80,8 @@ pub struct PortOverride {
     pub settings: PortSettings,
     /// Another discipline, if any.
     pub queue: Option<Queue>,
+    /// Another controller, if any.
+    pub control: Option<Protocol>,
 }
 
 /// A load: what is sent, by which transport, in which class.
@@ -77,8 +108,12 @@ pub struct Experiment {
     pub queue: Queue,
     /// Discipline of host ports.
     pub nic: Queue,
+    /// Controller of switch ports.
+    pub control: Protocol,
     /// Overrides, in order.
     pub ports: Vec<PortOverride>,
+    /// Settings of switches, in order.
+    pub switches: Vec<SwitchOverride>,
     /// Loads, in order.
     pub loads: Vec<LoadSpec>,
     /// What is recorded.
@@ -95,8 +130,20 @@ impl Experiment {
 
     /// A run with the given parts and otherwise defaults; a help for tests and examples.
     pub fn new(topology: Topology, queue: Queue, loads: Vec<LoadSpec>, duration: Span) -> Self {
-        let run = RunSettings { title: String::new(), duration, warmup: Span::ZERO, seed: 1 };
-        let (nic, probes) = (Queue::default(), ProbeSettings::defaults());
-        Experiment { run, topology, queue, nic, ports: vec![], loads, probes, tie_stride: 1 }
+        let run =
+            RunSettings { title: String::new(), duration, warmup: Span::ZERO, seed: 1, ecmp: Ecmp::Flow };
+        let (nic, control, probes) = (Queue::default(), Protocol::default(), ProbeSettings::defaults());
+        Experiment {
+            run,
+            topology,
+            queue,
+            nic,
+            control,
+            ports: vec![],
+            switches: vec![],
+            loads,
+            probes,
+            tie_stride: 1,
+        }
     }
 }

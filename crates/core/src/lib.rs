@@ -9,6 +9,7 @@
 //! | [`engine`] | the event queue, the loop, random streams, connections, results |
 //! | [`net`] | packets, ports, wires, routes |
 //! | [`queue`] | queue disciplines, one file each |
+//! | [`port_control`] | switches' halves of protocols with explicit feedback, one file each |
 //! | [`cc`] | congestion controls, one file each |
 //! | [`transport`] | TCP: sender, receiver, recovery, timers |
 //! | [`topology`] | networks, one file a shape |
@@ -24,6 +25,7 @@ pub mod engine;
 pub mod experiment;
 pub mod net;
 pub mod params;
+pub mod port_control;
 pub mod probe;
 pub mod queue;
 pub mod topology;

@@ -1,7 +1,11 @@
 //! The door between Python and the simulator: documents in, columns out, errors. No logic.
 
 mod columns;
+mod control;
+mod facts;
+mod plugin;
 mod simulation;
+mod workload;
 
 use pyo3::prelude::*;
 
@@ -13,7 +17,11 @@ mod _core {
     use shallows_units::{Bytes, Rate, Span};
 
     #[pymodule_export]
+    use crate::facts::{Ack, FlowStart};
+    #[pymodule_export]
     use crate::simulation::Simulation;
+    #[pymodule_export]
+    use crate::workload::{FlowDone, Network};
 
     /// Checks a document; see `docs/architecture.md` for the answer's form.
     #[pyfunction]
@@ -22,10 +30,29 @@ mod _core {
             .map_err(|message| crate::simulation::error(py, "RunError", message))
     }
 
+    /// Nodes, ports and routes of a document as JSON; see `docs/architecture.md`.
+    #[pyfunction]
+    fn plan(py: Python<'_>, document: &str) -> PyResult<String> {
+        py.detach(|| crate::simulation::guarded(|| shallows_spec::plan(document)))
+            .map_err(|message| crate::simulation::error(py, "RunError", message))?
+            .map_err(|faults| crate::simulation::spec_error(py, faults))
+    }
+
     /// Every section of an experiment file with its components and their settings, as JSON.
     #[pyfunction]
     fn schema() -> String {
         shallows_spec::schema()
+    }
+
+    /// The settings that `table` gives a declared component as Python values; raises `SpecError`.
+    #[pyfunction]
+    fn read_settings<'py>(
+        py: Python<'py>,
+        declared: &str,
+        path: &str,
+        table: &str,
+    ) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+        crate::plugin::read_settings(py, declared, path, table)
     }
 
     /// A unit string as an exact integer: ps, bit/s or bytes.

@@ -2,18 +2,22 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
 
+use crate::plugin::{Objects, Shared};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use shallows_core::Control;
+use shallows_core::params::Fault;
 
 /// A checked experiment, ready to run once.
 #[pyclass(frozen, module = "shallows._core")]
 pub struct Simulation {
-    control: Control,
+    control: Arc<Control>,
     state: Mutex<State>,
+    /// What its Python components share; nothing where it has none.
+    shared: Option<Arc<Shared>>,
 }
 
 enum State {
@@ -25,37 +29,49 @@ enum State {
 
 #[pymethods]
 impl Simulation {
-    /// Checks and builds; raises `SpecError` with all faults.
+    /// Checks and builds; raises `SpecError` with all faults. `components` holds the Python objects that
+    /// the document declares, by `module:class`.
     #[new]
-    fn new(py: Python<'_>, document: &str) -> PyResult<Self> {
-        let loaded = py
-            .detach(|| guarded(|| shallows_spec::load(document)))
-            .map_err(|message| error(py, "RunError", message))?;
-        let simulation = loaded.map_err(|faults| {
-            let faults: Vec<_> = faults.into_iter().map(|f| (f.path, f.rule, f.value, f.hint)).collect();
-            error(py, "SpecError", faults)
-        })?;
-        Ok(Simulation { control: Control::new(), state: Mutex::new(State::Ready(Box::new(simulation))) })
+    #[pyo3(signature = (document, components=None))]
+    fn new(py: Python<'_>, document: &str, components: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let Some(components) = components.filter(|table| !table.is_empty()) else {
+            let loaded = py.detach(|| guarded(|| shallows_spec::load(document)));
+            return Self::ready(py, loaded, Control::new(), None);
+        };
+        let shared = Arc::new(Shared::default());
+        let mut objects = Objects::new(components, shared.clone())?;
+        let loaded = guarded(|| shallows_spec::load_with(document, &mut objects));
+        if let Some(error) = shared.take_error() {
+            return Err(error);
+        }
+        // A run that calls Python keeps the interpreter's lock, which costs less than taking it at every
+        // call; at each pause others get it.
+        let heard = shared.clone();
+        let pause = move || {
+            Python::attach(|py| {
+                if let Err(signal) = py.check_signals() {
+                    heard.fail(signal);
+                }
+                py.detach(|| ());
+            });
+        };
+        Self::ready(py, loaded, Control::with_pause(pause), Some(shared))
     }
 
-    /// Runs to the end without the interpreter's lock; raises `RunError`.
+    /// Runs to the end, without the interpreter's lock unless it calls Python; raises `RunError`, or what
+    /// the user's code raised.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
-            // Apart from the match, which would hold the lock to its end.
-            let state = std::mem::replace(&mut *self.lock(), State::Spent);
-            let mut simulation = match state {
-                State::Ready(simulation) => simulation,
-                done @ State::Done(_) => {
-                    *self.lock() = done;
-                    return Err("this simulation has run; make a new one".into());
+        let result = match &self.shared {
+            None => py.detach(|| self.run_here()),
+            Some(shared) => {
+                let result = self.run_here();
+                if let Some(error) = shared.take_error() {
+                    return Err(error);
                 }
-                State::Spent => return Err("this simulation is running or has failed; make a new one".into()),
-            };
-            guarded(|| simulation.run(&self.control)).and_then(|result| result.map_err(|e| e.to_string()))?;
-            *self.lock() = State::Done(simulation);
-            Ok(())
-        })
-        .map_err(|message: String| error(py, "RunError", message))
+                result
+            }
+        };
+        result.map_err(|message: String| error(py, "RunError", message))
     }
 
     /// Stops a run soon; it then raises `RunError`. From any thread.
@@ -90,9 +106,47 @@ impl Simulation {
 }
 
 impl Simulation {
+    fn ready(
+        py: Python<'_>,
+        loaded: Result<Result<shallows_core::Simulation, Vec<Fault>>, String>,
+        control: Control,
+        shared: Option<Arc<Shared>>,
+    ) -> PyResult<Self> {
+        let simulation = loaded
+            .map_err(|message| error(py, "RunError", message))?
+            .map_err(|faults| spec_error(py, faults))?;
+        let control = Arc::new(control);
+        if let Some(shared) = &shared {
+            shared.watch(&control);
+        }
+        Ok(Simulation { control, state: Mutex::new(State::Ready(Box::new(simulation))), shared })
+    }
+
+    fn run_here(&self) -> Result<(), String> {
+        // Apart from the match, which would hold the lock to its end.
+        let state = std::mem::replace(&mut *self.lock(), State::Spent);
+        let mut simulation = match state {
+            State::Ready(simulation) => simulation,
+            done @ State::Done(_) => {
+                *self.lock() = done;
+                return Err("this simulation has run; make a new one".into());
+            }
+            State::Spent => return Err("this simulation is running or has failed; make a new one".into()),
+        };
+        guarded(|| simulation.run(&self.control)).and_then(|result| result.map_err(|e| e.to_string()))?;
+        *self.lock() = State::Done(simulation);
+        Ok(())
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// A `SpecError` with all faults.
+pub fn spec_error(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
+    let faults: Vec<_> = faults.into_iter().map(|f| (f.path, f.rule, f.value, f.hint)).collect();
+    error(py, "SpecError", faults)
 }
 
 /// An exception of `shallows.errors`.

@@ -4,14 +4,20 @@
 //! an [`Experiment`] with every default in place; all faults are collected. `docs/architecture.md`
 //! specifies the format.
 
+mod plan;
 mod read;
 mod schema;
 mod show;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use shallows_core::cc::{Algorithm, MakeControl};
+use shallows_core::params::custom::Declared;
 use shallows_core::params::{Fault, Faults};
+use shallows_core::workload::{MakeWorkload, Traffic};
 use shallows_core::{Experiment, Simulation};
+use std::sync::Arc;
 
+pub use plan::plan;
 pub use schema::schema;
 
 /// Hash of the sources that this build was made from, so that no stored result outlives an edit.
@@ -34,7 +40,61 @@ pub fn check(document: &str) -> String {
 
 /// Builds the run of a document, or gives all faults.
 pub fn load(document: &str) -> Result<Simulation, Vec<Fault>> {
-    parse(document)?.build().map_err(|Faults(faults)| faults)
+    load_with(document, &mut NoMakers)
+}
+
+/// The same, where `makers` stand behind the components that the document declares.
+pub fn load_with(document: &str, makers: &mut dyn Makers) -> Result<Simulation, Vec<Fault>> {
+    let mut experiment = parse(document)?;
+    let seed = experiment.run.seed;
+    let mut faults = Faults::default();
+    for load in &mut experiment.loads {
+        if let Algorithm::Custom(custom) = &mut load.transport.cc {
+            custom.made = makers.control(custom.declared(), &custom.values, seed);
+            require(custom.made.is_some(), custom.declared(), &mut faults);
+        }
+        if let Traffic::Custom(custom) = &mut load.traffic {
+            custom.made = makers.workload(custom.declared(), &custom.values);
+            require(custom.made.is_some(), custom.declared(), &mut faults);
+        }
+    }
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
+    experiment.build().map_err(|Faults(faults)| faults)
+}
+
+/// Brings what stands behind declared components: nothing where it has none of that name.
+pub trait Makers {
+    /// Of a congestion control with these settings.
+    fn control(
+        &mut self,
+        declared: &Declared,
+        values: &Map<String, Value>,
+        seed: u64,
+    ) -> Option<Arc<dyn MakeControl>>;
+    /// Of a workload with these settings.
+    fn workload(&mut self, declared: &Declared, values: &Map<String, Value>)
+    -> Option<Arc<dyn MakeWorkload>>;
+}
+
+/// For documents that declare nothing.
+struct NoMakers;
+
+impl Makers for NoMakers {
+    fn control(&mut self, _: &Declared, _: &Map<String, Value>, _: u64) -> Option<Arc<dyn MakeControl>> {
+        None
+    }
+    fn workload(&mut self, _: &Declared, _: &Map<String, Value>) -> Option<Arc<dyn MakeWorkload>> {
+        None
+    }
+}
+
+fn require(found: bool, declared: &Declared, faults: &mut Faults) {
+    if !found {
+        let rule = format!("needs {}:{}, which was not given to this run", declared.module, declared.class);
+        faults.add("python.components", rule, &declared.name.as_str().into());
+    }
 }
 
 /// The experiment of a document, or all faults that its sections show.
@@ -76,7 +136,7 @@ fn may_cause(cause: &str, path: &str) -> bool {
     let section = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
     // Rates and delays name no host.
     let names_hosts = section(cause) == "topology" && !key.ends_with("rate") && !key.ends_with("delay");
-    let by_hosts = ["traffic", "port", "probe", "topology"].contains(&section(path).as_str());
+    let by_hosts = ["traffic", "port", "switch", "probe", "topology"].contains(&section(path).as_str());
     // Settings of one table are held against each other, but names only against the network and classes.
     let siblings = match its_key.as_str() {
         "from" | "to" | "classes" | "ports" | "port_trace" => key == its_key || key == "pattern",

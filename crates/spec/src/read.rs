@@ -1,8 +1,12 @@
 //! Reads the sections of a document.
 
 use serde_json::{Map, Value, json};
-use shallows_core::experiment::{Experiment, LoadSpec, PortOverride, PortSettings, RunSettings};
+use shallows_core::experiment::{
+    Experiment, LoadSpec, PortOverride, PortSettings, RunSettings, SwitchOverride, SwitchSettings,
+};
+use shallows_core::params::custom::{Plugins, PythonSettings};
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params, Table};
+use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
 use shallows_core::topology::Topology;
@@ -15,27 +19,47 @@ type Object = Map<String, Value>;
 pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let mut top = Table::new("", map, faults);
     let run = RunSettings::read(&mut top);
-    let sections = ["topology", "queue", "nic", "port", "transport", "traffic", "probe"];
+    let sections = [
+        "python",
+        "topology",
+        "queue",
+        "nic",
+        "port_control",
+        "port",
+        "switch",
+        "transport",
+        "traffic",
+        "probe",
+    ];
     let mut section = |name: &'static str| top.raw(name).cloned();
-    let [topology, queue, nic, port, transport, traffic, probe] = sections.map(&mut section);
+    let [python, topology, queue, nic, control, port, switch, transport, traffic, probe] =
+        sections.map(&mut section);
     top.finish();
 
-    let topology = component(topology.as_ref(), "topology", faults, Topology::read);
-    let queue = component(queue.as_ref(), "queue", faults, Queue::read);
+    let plugins = &settings::<PythonSettings>(python.as_ref(), "python", faults).plugins(faults);
+    let topology = component(topology.as_ref(), "topology", plugins, faults, Topology::read);
+    let queue = component(queue.as_ref(), "queue", plugins, faults, Queue::read);
     let nic = match &nic {
         None => Some(Queue::default()),
-        some => component(some.as_ref(), "nic", faults, Queue::read),
+        some => component(some.as_ref(), "nic", plugins, faults, Queue::read),
+    };
+    let control = match &control {
+        None => Some(Protocol::default()),
+        some => component(some.as_ref(), "port_control", plugins, faults, Protocol::read),
     };
     let ports = ports(port.as_ref(), faults);
+    let switches = switches(switch.as_ref(), faults);
     let transport = transport.map(expand_cc);
-    let loads = loads(traffic.as_ref(), transport.as_ref(), faults);
-    let probes = probes(probe.as_ref(), faults);
+    let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, faults);
+    let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
     Some(Experiment {
         run,
         topology: topology?,
         queue: queue?,
         nic: nic?,
+        control: control?,
         ports,
+        switches,
         loads: loads?,
         probes,
         tie_stride: 1,
@@ -46,6 +70,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
 fn component<T>(
     written: Option<&Value>,
     path: &str,
+    plugins: &Plugins,
     faults: &mut Faults,
     read: impl FnOnce(&mut Table<'_>) -> Option<T>,
 ) -> Option<T> {
@@ -66,7 +91,7 @@ fn component<T>(
             return None;
         }
     };
-    let mut table = Table::new(path, map, faults);
+    let mut table = Table::new(path, map, faults).with(plugins);
     let component = read(&mut table)?; // without a kind its keys mean nothing
     table.finish();
     Some(component)
@@ -104,15 +129,35 @@ fn ports(written: Option<&Value>, faults: &mut Faults) -> Vec<PortOverride> {
         let path = format!("port.{name}");
         let mut table = Table::new(&path, map, faults);
         let settings = PortSettings::read(&mut table);
-        let queue = table.raw("queue").cloned();
+        let (queue, control) = (table.raw("queue").cloned(), table.raw("port_control").cloned());
         table.finish();
-        let queue = queue.and_then(|q| component(Some(&q), &format!("{path}.queue"), faults, Queue::read));
-        overrides.push(PortOverride { ports: Names(vec![name.clone()]), settings, queue });
+        let queue =
+            queue.and_then(|q| component(Some(&q), &format!("{path}.queue"), &[], faults, Queue::read));
+        let control = control
+            .and_then(|c| component(Some(&c), &format!("{path}.port_control"), &[], faults, Protocol::read));
+        overrides.push(PortOverride { ports: Names(vec![name.clone()]), settings, queue, control });
     }
     overrides
 }
 
-fn loads(written: Option<&Value>, base: Option<&Value>, faults: &mut Faults) -> Option<Vec<LoadSpec>> {
+fn switches(written: Option<&Value>, faults: &mut Faults) -> Vec<SwitchOverride> {
+    let mut overrides = vec![];
+    for (name, map) in tables(written, "switch", faults) {
+        let path = format!("switch.{name}");
+        let mut table = Table::new(&path, map, faults);
+        let settings = SwitchSettings::read(&mut table);
+        table.finish();
+        overrides.push(SwitchOverride { switches: Names(vec![name.clone()]), settings });
+    }
+    overrides
+}
+
+fn loads(
+    written: Option<&Value>,
+    base: Option<&Value>,
+    plugins: &Plugins,
+    faults: &mut Faults,
+) -> Option<Vec<LoadSpec>> {
     let base = match base {
         None => None,
         Some(Value::Object(map)) => Some(map),
@@ -122,12 +167,13 @@ fn loads(written: Option<&Value>, base: Option<&Value>, faults: &mut Faults) -> 
         }
     };
     // The common transport is read once, so that its faults are told once.
-    let common = base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults), map));
+    let common =
+        base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults).with(plugins), map));
     let mut whole = base.is_none() || common.is_some();
     let mut loads = vec![];
     for (name, map) in tables(written, "traffic", faults) {
         let path = format!("traffic.{name}");
-        let mut table = Table::new(&path, map, faults);
+        let mut table = Table::new(&path, map, faults).with(plugins);
         let class = table.raw("class").cloned().unwrap_or_else(|| name.as_str().into());
         let own = table.raw("transport").cloned().map(expand_cc);
         let traffic = Traffic::read(&mut table);
@@ -138,7 +184,7 @@ fn loads(written: Option<&Value>, base: Option<&Value>, faults: &mut Faults) -> 
             faults.add(&format!("{path}.class"), rule, &class);
             name.clone()
         });
-        let transport = load_transport(&path, own.as_ref(), base, common.as_ref(), faults);
+        let transport = load_transport(&path, own.as_ref(), base, common.as_ref(), plugins, faults);
         match (traffic, transport) {
             (Some(traffic), Some(transport)) => {
                 loads.push(LoadSpec { name: name.clone(), class, traffic, transport })
@@ -155,6 +201,7 @@ fn load_transport(
     own: Option<&Value>,
     base: Option<&Object>,
     common: Option<&Transport>,
+    plugins: &Plugins,
     faults: &mut Faults,
 ) -> Option<Transport> {
     let path = format!("{path}.transport");
@@ -168,7 +215,8 @@ fn load_transport(
             let mut merged = base.cloned().unwrap_or_default();
             merged.extend(own.clone());
             let mut found = Faults::default();
-            let transport = Transport::read(&mut Table::new(&path, &merged, &mut found), &merged);
+            let transport =
+                Transport::read(&mut Table::new(&path, &merged, &mut found).with(plugins), &merged);
             // What the common transport brings with it has been told there.
             let own_part = |fault: &Fault| fault.path.strip_prefix(&path).map(str::to_owned);
             let before = faults.0.len();
@@ -189,18 +237,19 @@ fn load_transport(
     }
 }
 
-fn probes(written: Option<&Value>, faults: &mut Faults) -> ProbeSettings {
+/// A section that is one table, which may be left out.
+fn settings<P: Params>(written: Option<&Value>, path: &str, faults: &mut Faults) -> P {
     match written {
-        None => ProbeSettings::defaults(),
+        None => P::defaults(),
         Some(Value::Object(map)) => {
-            let mut table = Table::new("probe", map, faults);
-            let probes = ProbeSettings::read(&mut table);
+            let mut table = Table::new(path, map, faults);
+            let settings = P::read(&mut table);
             table.finish();
-            probes
+            settings
         }
         Some(other) => {
-            faults.add("probe", "must be a table", other);
-            ProbeSettings::defaults()
+            faults.add(path, "must be a table", other);
+            P::defaults()
         }
     }
 }

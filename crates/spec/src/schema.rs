@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 use shallows_core::cc::Algorithm;
-use shallows_core::experiment::{PortSettings, RunSettings};
+use shallows_core::experiment::{PortSettings, RunSettings, SwitchSettings};
+use shallows_core::params::custom::PythonSettings;
 use shallows_core::params::{Component, Kind, Param, Params};
+use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
 use shallows_core::topology::Topology;
 use shallows_core::transport::Transport;
 use shallows_core::workload::Traffic;
+use shallows_core::workload::deadlines::Deadlines;
 use shallows_core::workload::sizes::Sizes;
 
 /// The schema as JSON; `docs/architecture.md` describes its form.
@@ -17,12 +20,16 @@ pub fn schema() -> String {
         section("", "run", &[single::<RunSettings>("run")]),
         section("topology", "topology", &Topology::list()),
         section("queue", "queue", &Queue::list()),
+        section("port_control", "port control", &Protocol::list()),
         section("port", "port override", &[single::<PortSettings>("port")]),
+        section("switch", "switch settings", &[single::<SwitchSettings>("switch")]),
         section("transport", "transport profile", &Transport::list()),
         section("transport.cc", "congestion control", &Algorithm::list()),
         section("traffic", "workload", &Traffic::list()),
         section("traffic.sizes", "size distribution", &Sizes::list()),
+        section("traffic.deadline", "deadline", &Deadlines::list()),
         section("probe", "probe", &[single::<ProbeSettings>("probe")]),
+        section("python", "Python modules", &[single::<PythonSettings>("python")]),
     ];
     json!({"sections": sections}).to_string()
 }

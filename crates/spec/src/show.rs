@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 use shallows_core::Experiment;
-use shallows_core::params::Params;
+use shallows_core::experiment::SwitchOverride;
+use shallows_core::params::custom::Declared;
+use shallows_core::params::{ParamType, Params};
+use std::sync::Arc;
 
 /// The experiment with every default in place.
 pub fn resolved(experiment: &Experiment) -> Value {
@@ -11,15 +14,21 @@ pub fn resolved(experiment: &Experiment) -> Value {
     map.insert("topology".into(), Value::Object(experiment.topology.show()));
     map.insert("queue".into(), Value::Object(experiment.queue.show()));
     map.insert("nic".into(), Value::Object(experiment.nic.show()));
+    map.insert("port_control".into(), Value::Object(experiment.control.show()));
     let mut ports = Map::new();
     for over in &experiment.ports {
         let mut port = shown(&over.settings);
         if let Some(queue) = &over.queue {
             port.insert("queue".into(), Value::Object(queue.show()));
         }
+        if let Some(control) = &over.control {
+            port.insert("port_control".into(), Value::Object(control.show()));
+        }
         ports.insert(over.ports.0.join(","), Value::Object(port));
     }
     map.insert("port".into(), Value::Object(ports));
+    let switch = |over: &SwitchOverride| (over.switches.0.join(","), Value::Object(shown(&over.settings)));
+    map.insert("switch".into(), experiment.switches.iter().map(switch).collect());
     let mut traffic = Map::new();
     for load in &experiment.loads {
         let mut table = load.traffic.show();
@@ -29,7 +38,27 @@ pub fn resolved(experiment: &Experiment) -> Value {
     }
     map.insert("traffic".into(), Value::Object(traffic));
     map.insert("probe".into(), Value::Object(shown(&experiment.probes)));
+    let declared = declared(experiment);
+    if !declared.is_empty() {
+        let components = declared.iter().map(|one| shown(one.as_ref()).into()).collect();
+        map.insert(
+            "python".into(),
+            Value::Object(Map::from_iter([("components".to_string(), Value::Array(components))])),
+        );
+    }
     Value::Object(map)
+}
+
+/// The declarations that the experiment uses: an edit of the others leaves its results as they are.
+fn declared(experiment: &Experiment) -> Vec<&Arc<Declared>> {
+    let mut used: Vec<&Arc<Declared>> = experiment.topology.declared().into_iter().collect();
+    for load in &experiment.loads {
+        used.extend(load.traffic.declared());
+        used.extend(load.transport.cc.declared());
+    }
+    used.sort_by_key(|one| (one.section.show().to_string(), one.name.clone()));
+    used.dedup();
+    used
 }
 
 fn shown(params: &impl Params) -> Map<String, Value> {

@@ -159,7 +159,7 @@ fn wrong_documents_are_told_what_is_wrong() {
         &[("traffic", json!({"a": 3}))],
         &[("traffic", json!({"a": {}}))],
         &[("traffic.long.bytes", json!("0B"))],
-        &[("traffic.long.flows", json!(0))],
+        &[("traffic.long.flows", json!(-1))],
         &[("traffic.long.from", json!([]))],
         &[("traffic.long.from", json!("r0"))],
         &[("traffic.long.class", json!(4))],

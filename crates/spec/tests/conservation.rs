@@ -94,8 +94,10 @@ fn ports_balance(simulation: &Simulation) {
     let tables = Tables::of(simulation);
     let column = |name| tables.u64("queues", name);
     for i in 0..tables.rows("queues") {
-        let dropped: u64 =
-            ["drops_full", "drops_aqm", "drops_evicted"].iter().map(|why| column(why)[i]).sum();
+        let dropped: u64 = ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer"]
+            .iter()
+            .map(|why| column(why)[i])
+            .sum();
         assert_eq!(column("packets_in")[i], column("packets_out")[i] + dropped + column("packets_held")[i]);
         assert!(column("bytes_in")[i] >= column("bytes_out")[i] + column("bytes_held")[i]);
         assert_eq!(column("packets_held")[i] == 0, column("bytes_held")[i] == 0);
@@ -121,7 +123,10 @@ fn ports_and_books_agree(simulation: &Simulation) {
     let strays = books.in_flight - in_ports;
     let forwarded = books.hops + books.duplicated - sum("drops_wire") - books.delivered - strays;
     assert_eq!(sum("packets_in"), books.sent + forwarded);
-    let dropped = ["drops_full", "drops_aqm", "drops_evicted", "drops_wire"].map(sum).iter().sum::<u64>();
+    let dropped = ["drops_full", "drops_aqm", "drops_evicted", "drops_wire", "drops_buffer"]
+        .map(sum)
+        .iter()
+        .sum::<u64>();
     assert_eq!(dropped, books.dropped);
     assert_eq!(tables.u64("flows", "drops").iter().sum::<u64>(), dropped, "each drop is some flow's");
     assert!(net.ports.iter().all(|p| matches!(p.service, Service::Arrival(_))));

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from shallows.figures import style
-from shallows.metrics import SIZE_EDGES_BYTES, Tables, by_size
+from shallows.metrics import SIZE_EDGES_BYTES, Tables, by_size, size_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,18 +41,12 @@ def info(
         }
     bins = sorted({key for row in tails.values() for key in row})
     slowdown = {label: [row.get(key, np.nan) for key in bins] for label, row in tails.items()}
-    return Fct(times, [_bin_name(*key) for key in bins], slowdown, quantile)
+    return Fct(times, [bin_name(*key) for key in bins], slowdown, quantile)
 
 
-def _bin_name(low: int, high: int | None) -> str:
-    return f"> {_size(low)}" if high is None else f"≤ {_size(high)}"
-
-
-def _size(size: int) -> str:
-    for unit, name in ((10**6, "MB"), (10**3, "KB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}"
-    return f"{size} B"
+def bin_name(low: int, high: int | None) -> str:
+    """A size bin (low, high] for people."""
+    return f"> {size_name(low)}" if high is None else f"≤ {size_name(high)}"
 
 
 @style.styled

@@ -33,8 +33,8 @@ def info(
 
 
 @style.styled
-def draw(info: Forest, published: Sequence[float | None] | None = None) -> "Figure":
-    """Points with whiskers; published values, one a row, as grey crosses."""
+def draw(info: Forest, published: Sequence[float | None] | None = None, log: bool = False) -> "Figure":
+    """Points with whiskers; published values, one a row, as grey crosses; `log` for a logarithmic axis."""
     count = max(len(info.series), 1)
     height = 0.7 + 0.16 * len(info.rows) * max(count, 1.3)
     figure, (ax,) = style.canvas(height_inch=height, width_inch=style.PAGE_INCH * 0.7)
@@ -51,6 +51,8 @@ def draw(info: Forest, published: Sequence[float | None] | None = None) -> "Figu
         crosses = [(x, i) for i, x in enumerate(published) if x is not None]
         ax.plot(*zip(*crosses, strict=True), "x", color=style.PUBLISHED, label="published")
     ax.set_yticks(range(len(info.rows)), info.rows)
+    if log:
+        style.logarithmic(ax, "x")
     ax.set(xlabel=info.label, ylim=(len(info.rows) - 0.5, -0.5))
     ax.grid(False, axis="y")
     style.legend(ax, loc="best")

@@ -6,6 +6,7 @@ the same on every call: no dates, no random ids. matplotlib is imported on the f
 
 import functools
 import io
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -80,12 +81,25 @@ def canvas(
     height_inch: float = 2.2,
     **subplots: Any,
 ) -> "tuple[Figure, list[Axes]]":
-    """A figure and its axes in reading order. Belongs to no window and no global state."""
-    from matplotlib.figure import Figure
+    """A figure and its axes in reading order. Belongs to no window and no global state.
 
-    figure = Figure(figsize=(width_inch, height_inch), layout="constrained")
+    A notebook shows it by itself.
+    """
+    figure = _shown()(figsize=(width_inch, height_inch), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, **subplots)
     return figure, [ax for row in axes for ax in row]
+
+
+@functools.cache
+def _shown() -> "type[Figure]":
+    """matplotlib's figure as a notebook shows it, imported when first needed."""
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_svg_(self) -> str:
+            return image(self).decode()
+
+    return ShownFigure
 
 
 def colour(index: int) -> str:
@@ -97,6 +111,23 @@ def legend(ax: "Axes", **where: Any) -> None:
     """A legend, where there is more than one thing to tell apart."""
     if len(ax.get_legend_handles_labels()[1]) > 1:
         ax.legend(**where)
+
+
+def logarithmic(ax: "Axes", letter: str) -> None:
+    """A logarithmic axis, `letter` x or y, with plain numbers that do not run into each other.
+
+    Call it when the axis' limits stand.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    ax.set(**{f"{letter}scale": "log"})
+    axis = ax.xaxis if letter == "x" else ax.yaxis
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low) if 0 < low < high else 1.0
+    steps = (1.0, 2.0, 5.0) if decades < 1.2 else (1.0, 3.0) if decades < 2.5 else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps) if decades > 0.5 else MaxNLocator(4))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 @styled

@@ -5,7 +5,35 @@
 67.0
 """
 
-from shallows.theory import dctcp, fct, queueing, reno
+from shallows.theory import (
+    acks,
+    aimd,
+    dctcp,
+    disciplines,
+    fct,
+    limit_cycle,
+    mg1,
+    queueing,
+    reno,
+    rounds,
+    steady_state,
+)
 from shallows.theory.registry import ClosedForm, Input, evaluate, forms
 
-__all__ = ["ClosedForm", "Input", "dctcp", "evaluate", "fct", "forms", "queueing", "reno"]
+__all__ = [
+    "ClosedForm",
+    "Input",
+    "acks",
+    "aimd",
+    "dctcp",
+    "disciplines",
+    "evaluate",
+    "fct",
+    "forms",
+    "limit_cycle",
+    "mg1",
+    "queueing",
+    "reno",
+    "rounds",
+    "steady_state",
+]

@@ -1,10 +1,21 @@
 //! DCTCP: the window shrinks in proportion to the share of marked bytes.
 //!
 //! Source: RFC 8257 s.3.3-3.5; Alizadeh et al. 2010. The receiver's part (s.3.2) is the transport's
-//! acknowledgement policy.
+//! acknowledgement policy. `on_loss = "alpha"` is Linux's `tcp_dctcp.c` before "tcp: Ensure DCTCP reacts
+//! to losses" (5.2, 2019), which asked `dctcp_ssthresh` for loss and marks alike.
+//! Left out: Linux's `dctcp_clamp_alpha_on_loss` (off by default: alpha is 1 after a timeout).
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
-use shallows_units::Bytes;
+
+crate::choices! {
+    /// What a loss does to the window.
+    pub enum OnLoss {
+        /// It halves, as conventional TCP's.
+        Halve = "halve",
+        /// It shrinks as for marks, so hardly at all where nothing marks.
+        Alpha = "alpha",
+    }
+}
 
 crate::params! {
     /// DCTCP. The window shrinks in proportion to the share of marked bytes (RFC 8257).
@@ -15,6 +26,10 @@ crate::params! {
         initial_alpha: f64 = 1.0, "[0, 1]", "RFC 8257 s.4.2; ns-2 inputs use 0";
         /// Share of alpha by which a marked window shrinks.
         reduction: f64 = 0.5, "(0, 1]", "RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)";
+        /// Whether a marked window shrinks by whole segments only, and by less than one not at all.
+        whole_segments: bool = false, "", "the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments";
+        /// What a loss does to the window.
+        on_loss: OnLoss = "halve", "", "RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha";
     }
 }
 
@@ -39,7 +54,7 @@ impl MarkEstimate {
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
         self.acked += ack.acked;
-        self.marked += if ack.ece { ack.acked } else { 0 };
+        self.marked += ack.marked;
         if ack.round_ended && self.acked > 0 {
             let share = self.marked as f64 / self.acked as f64;
             // RFC 8257 s.3.3 step 6: alpha = alpha x (1 - g) + g x M.
@@ -60,6 +75,8 @@ pub struct Control {
     window: Window,
     marks: MarkEstimate,
     reduction: f64,
+    whole_segments: bool,
+    on_loss: OnLoss,
 }
 
 impl Control {
@@ -72,19 +89,37 @@ impl Control {
             window: Window::new(cx.rules),
             marks: MarkEstimate::new(settings.g, settings.initial_alpha),
             reduction: settings.reduction,
+            whole_segments: settings.whole_segments,
+            on_loss: settings.on_loss,
         }
+    }
+
+    /// Linux 3.18 `dctcp_ssthresh` counts in segments and rounds the reduction down, so that a window of
+    /// less than 2 / alpha segments is not reduced at all.
+    fn shrink_by_segments(&mut self, cx: &Cx<'_>) {
+        let (mss, cwnd) = (cx.rules.mss as f64, self.window.cwnd);
+        let segments = libm::floor(cwnd * self.reduction * self.marks.alpha() / mss);
+        self.window.shrink(cwnd - segments * mss, cx);
     }
 }
 
-/// DCTCP's three reactions, shared with its descendants; `cut` is the share by which a marked window
-/// shrinks.
-pub fn react(window: &mut Window, why: Congestion, cut: f64, flight: u64, cx: &Cx<'_>) {
-    match why {
+/// DCTCP's reactions, shared with its descendants; `cut` is the share by which a marked window shrinks.
+pub fn react(window: &mut Window, why: Congestion, cut: f64, on_loss: OnLoss, flight: u64, cx: &Cx<'_>) {
+    let by_marks = window.cwnd * (1.0 - cut);
+    match (why, on_loss) {
         // RFC 8257 s.3.3 step 9: cwnd = cwnd x (1 - alpha / 2).
-        Congestion::Ecn => window.shrink(window.cwnd * (1.0 - cut), cx),
+        (Congestion::Ecn, _) => window.shrink(by_marks, cx),
         // RFC 8257 s.3.5: loss is answered as by conventional TCP, whatever the marks were answered with.
-        Congestion::Loss | Congestion::LossAfterEcn => window.on_loss(flight, cx),
-        Congestion::Timeout => window.on_timeout(flight, cx),
+        (Congestion::Loss | Congestion::LossAfterEcn, OnLoss::Halve) => window.on_loss(flight, cx),
+        (Congestion::Timeout, OnLoss::Halve) => window.on_timeout(flight, cx),
+        // Linux 3.18 `dctcp_ssthresh`: of the window, not of the flight; a reduction under way (state CWR)
+        // is not followed by another for loss (`tcp_enter_recovery`).
+        (Congestion::Loss, OnLoss::Alpha) => window.shrink(by_marks, cx),
+        (Congestion::LossAfterEcn, OnLoss::Alpha) => {}
+        (Congestion::Timeout, OnLoss::Alpha) => {
+            window.shrink(by_marks, cx);
+            window.cwnd = cx.rules.mss as f64; // RFC 5681 s.3.1
+        }
     }
 }
 
@@ -96,21 +131,15 @@ impl CongestionControl for Control {
     }
 
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
-        react(&mut self.window, why, self.reduction * self.marks.alpha(), flight, cx);
+        // Linux asks one function for marks and, before 5.2, for losses.
+        let as_marks = why == Congestion::Ecn || (why == Congestion::Loss && self.on_loss == OnLoss::Alpha);
+        if as_marks && self.whole_segments {
+            return self.shrink_by_segments(cx);
+        }
+        react(&mut self.window, why, self.reduction * self.marks.alpha(), self.on_loss, flight, cx);
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes(self.window.cwnd as u64)
-    }
-
-    fn ssthresh(&self) -> Option<f64> {
-        Some(self.window.ssthresh)
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.window.on_idle(cx);
-    }
+    super::window::by_window!();
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("alpha", self.marks.alpha());
@@ -119,9 +148,10 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{ack, cx, rules};
+    use super::super::window::tests::{cx, echo, rules};
     use super::*;
     use crate::params::Params;
+    use shallows_units::Bytes;
 
     fn start() -> Control {
         let rules = rules();
@@ -132,7 +162,7 @@ mod tests {
     fn window(control: &mut Control, marked: u64) {
         let rules = rules();
         for i in 0..10 {
-            let ack = Ack { ece: i < marked, round_ended: i == 9, may_grow: false, ..ack(1000) };
+            let ack = Ack { round_ended: i == 9, may_grow: false, ..echo(1000, i < marked) };
             control.on_ack(&ack, &cx(&rules));
         }
     }
@@ -170,6 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn by_whole_segments_a_reduction_is_rounded_down() {
+        let rules = rules();
+        let settings = Settings { whole_segments: true, initial_alpha: 0.3, ..Settings::defaults() };
+        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        // 10 - floor(10 x 0.15), 9 - floor(9 x 0.15), .. until 2 / alpha is not below the window.
+        let windows = [10, 9, 8, 7, 6, 6].map(|_| {
+            control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
+            control.window.cwnd
+        });
+        assert_eq!(windows, [9000.0, 8000.0, 7000.0, 6000.0, 6000.0, 6000.0]);
+    }
+
+    #[test]
     fn a_loss_halves_the_window_whatever_alpha() {
         let rules = rules();
         let mut control = start();
@@ -178,5 +221,33 @@ mod tests {
         }
         control.on_congestion(Congestion::Loss, 10_000, &cx(&rules));
         assert_eq!(control.cwnd(), Bytes(5000)); // RFC 8257 s.3.5
+    }
+
+    /// Linux 3.18: `dctcp_ssthresh` is max(cwnd - cwnd x alpha / 2, 2), whatever it is asked for.
+    #[test]
+    fn without_the_fallback_a_loss_shrinks_the_window_by_alpha() {
+        let rules = rules();
+        let settings = Settings { on_loss: OnLoss::Alpha, initial_alpha: 0.2, ..Settings::defaults() };
+        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        control.on_congestion(Congestion::Loss, 4000, &cx(&rules));
+        assert_eq!(control.cwnd(), Bytes(9000));
+        control.on_congestion(Congestion::LossAfterEcn, 4000, &cx(&rules));
+        assert_eq!(control.cwnd(), Bytes(9000)); // reduced in this window already
+        control.on_congestion(Congestion::Timeout, 4000, &cx(&rules));
+        assert_eq!((control.cwnd(), control.ssthresh()), (Bytes(1000), Some(8100.0)));
+        // By whole segments, rounded down, neither is a window of 9 reduced by 0.9.
+        let settings = Settings { whole_segments: true, ..settings };
+        let mut whole = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        whole.window.cwnd = 9000.0;
+        whole.on_congestion(Congestion::Loss, 9000, &cx(&rules));
+        assert_eq!(whole.cwnd(), Bytes(9000));
+        // Nothing marks: alpha is 0, and a loss costs nothing. That is the fault of which RFC 8257 s.3.5
+        // and the slides of document 003 speak.
+        for _ in 0..1000 {
+            window(&mut control, 0);
+        }
+        control.window.cwnd = 10_000.0;
+        control.on_congestion(Congestion::Loss, 10_000, &cx(&rules));
+        assert_eq!(control.cwnd(), Bytes(10_000));
     }
 }

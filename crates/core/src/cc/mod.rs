@@ -3,8 +3,14 @@
 //! The transport decides *when*: it finds losses, reports congestion once a round trip, and counts
 //! rounds. The algorithm decides *how much* may be in flight, and how fast it is sent.
 
+pub mod hystart;
+pub mod rate_paced;
+pub mod requests;
 pub mod window;
 
+use crate::params::Beyond;
+use crate::port_control::Feedback;
+pub use rate_paced::RatePaced;
 use shallows_units::{Bytes, Rate, Span, Time};
 pub use window::{Window, WindowRules};
 
@@ -13,11 +19,14 @@ pub use window::{Window, WindowRules};
 pub struct Ack {
     /// Bytes newly acknowledged, cumulatively or by SACK.
     pub acked: u64,
-    /// It carries ECN-Echo.
+    /// It reports a mark: ECN-Echo, or an AccECN counter that has moved.
     pub ece: bool,
+    /// Bytes of `acked` that met CE as far as the report tells: all of them beside ECN-Echo.
+    pub marked: u64,
     /// A window of data has been acknowledged since the last such moment (RFC 8257 s.3.3 step 3).
     pub round_ended: bool,
-    /// The window may grow: no recovery under way, and the window is what limits the sender.
+    /// The window may grow: no recovery under way, and the window is what limits the sender; of marks,
+    /// with ECN-Echo only (AccECN leaves them to the algorithm).
     pub may_grow: bool,
     /// This acknowledgement's round-trip time, where it gives one.
     pub rtt: Option<Span>,
@@ -43,6 +52,32 @@ pub enum Congestion {
     Timeout,
 }
 
+/// What kind of packet leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It opens the connection.
+    Syn,
+    /// Data.
+    Data,
+    /// Data or none, and nothing after it.
+    Fin,
+    /// Header only, because [`CongestionControl::request_at`] asked for it.
+    Probe,
+}
+
+/// A packet about to leave, as an algorithm with a header of its own sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing {
+    /// What it is.
+    pub kind: Kind,
+    /// It, or part of it, was sent before.
+    pub again: bool,
+    /// Bytes that the application has written and that are not acknowledged.
+    pub remaining: u64,
+    /// Smoothed round-trip time, zero before the first sample.
+    pub srtt: Span,
+}
+
 /// The flow, as an algorithm may know it when it starts.
 #[derive(Debug, Clone)]
 pub struct FlowInfo<'a> {
@@ -50,6 +85,15 @@ pub struct FlowInfo<'a> {
     pub class: &'a str,
     /// Bytes the application has announced, where it has.
     pub bytes: Option<u64>,
+}
+
+/// A message that the application is about to write, as an algorithm may know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageInfo {
+    /// One beyond its last byte in the stream.
+    pub end: u64,
+    /// When it must have been delivered, if it has a deadline.
+    pub due: Option<Time>,
 }
 
 /// What an algorithm is told with every call.
@@ -75,16 +119,46 @@ pub trait CongestionControl: Send {
     fn ssthresh(&self) -> Option<f64> {
         None
     }
-    /// Greatest sending rate; none lets acknowledgements clock the packets.
+    /// Greatest sending rate, counted in payload; none lets acknowledgements clock the packets.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
     /// The sender was idle for longer than a retransmission timeout and is about to send
     /// (RFC 5681 s.4.1).
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
+    /// A packet leaves; what its header is to carry to the switches. Only for algorithms whose settings
+    /// name a protocol ([`CcSettings::protocol`]); the next three too.
+    fn on_send(&mut self, _packet: &Outgoing, _cx: &Cx<'_>) -> Feedback {
+        Feedback::None
+    }
+    /// The receiver's echo of a header has come, with whatever packet: SYN+ACK, acknowledgement of new
+    /// data (then before [`CongestionControl::on_ack`]) or not.
+    fn on_feedback(&mut self, _header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {}
+    /// No data may leave until an echo says otherwise.
+    fn paused(&self) -> bool {
+        false
+    }
+    /// When a header must leave, if need be in a packet of its own, while data remains. Each
+    /// [`CongestionControl::on_send`] may move it.
+    fn request_at(&self) -> Time {
+        Time::MAX
+    }
+    /// The application is about to write a message: once for each, before the first of its bytes is sent,
+    /// and before the SYN where the connection is opened for it.
+    fn on_message(&mut self, _message: &MessageInfo, _cx: &Cx<'_>) {}
     /// What a sampler may record, such as `alpha`.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
+
+/// Makes the controls of an algorithm from outside this crate.
+pub trait MakeControl: Send + Sync {
+    /// The connection that is about to start has this running number in the run.
+    fn announce(&self, serial: u32);
+    /// The control of that connection.
+    fn start(&self, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Box<dyn CongestionControl>;
+}
+
+impl Beyond for dyn MakeControl {}
 
 /// What an algorithm's settings say beyond themselves.
 pub trait CcSettings {
@@ -92,6 +166,16 @@ pub trait CcSettings {
     fn classes(&self) -> Option<(&'static str, &crate::params::Names)> {
         None
     }
+    /// The protocol in `port_control/` whose sender's half this is.
+    fn protocol(&self) -> Option<&'static str> {
+        None
+    }
+    /// Whether its pacing rate is that of the wire, headers included, and not of the payload.
+    fn paces_wire(&self) -> bool {
+        self.protocol().is_some()
+    }
+    /// Checks across the settings, which stand at `path`.
+    fn check(&self, _path: &str, _faults: &mut crate::params::Faults) {}
 }
 
 /// What an algorithm needs from the other end.
@@ -101,6 +185,8 @@ pub enum EcnUse {
     Off,
     /// Needs each mark reported (RFC 8257 s.3.2).
     PerPacket,
+    /// Needs the marks counted (AccECN, RFC 9768), and sends ECT(1) (RFC 9331 s.4.1).
+    Counted,
 }
 
 /// The list of algorithms: `"name" => Variant(file)` adds one.
@@ -110,7 +196,7 @@ macro_rules! algorithms {
 
         $crate::components! {
             /// A congestion control with its settings.
-            pub enum Algorithm, "congestion control" { $( $word => $variant($file::Settings) ),* }
+            pub enum Algorithm, "congestion control", open Cc(dyn MakeControl) { $( $word => $variant($file::Settings) ),* }
         }
 
         /// Every congestion control, and any other behind a pointer.
@@ -124,17 +210,54 @@ macro_rules! algorithms {
         impl Algorithm {
             /// The control of one flow.
             pub fn start(&self, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> AnyCc {
-                match self { $( Algorithm::$variant(s) => AnyCc::$variant($file::Control::start(s, flow, cx)) ),* }
+                match self {
+                    $( Algorithm::$variant(s) => AnyCc::$variant($file::Control::start(s, flow, cx)), )*
+                    Algorithm::Custom(custom) => {
+                        let made = custom.made.as_ref().expect("a run is built with what makes its controls");
+                        AnyCc::Custom(made.start(flow, cx))
+                    }
+                }
             }
 
             /// What it needs of ECN.
             pub fn ecn(&self) -> EcnUse {
-                match self { $( Algorithm::$variant(_) => $file::Control::ECN ),* }
+                match self {
+                    $( Algorithm::$variant(_) => $file::Control::ECN, )*
+                    Algorithm::Custom(custom) if custom.declared().ecn => EcnUse::PerPacket,
+                    Algorithm::Custom(_) => EcnUse::Off,
+                }
+            }
+
+            /// The switches' protocol that it takes part in.
+            pub fn protocol(&self) -> Option<&'static str> {
+                match self {
+                    $( Algorithm::$variant(s) => s.protocol(), )*
+                    Algorithm::Custom(_) => None,
+                }
+            }
+
+            /// Whether its pacing rate is that of the wire, headers included.
+            pub fn paces_wire(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.paces_wire(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Checks across its settings, which stand at `path`.
+            pub fn check(&self, path: &str, faults: &mut crate::params::Faults) {
+                match self {
+                    $( Algorithm::$variant(s) => s.check(path, faults), )*
+                    Algorithm::Custom(_) => {}
+                }
             }
 
             /// Classes that its settings name, which some traffic should declare.
             pub fn classes(&self) -> Option<(&'static str, &crate::params::Names)> {
-                match self { $( Algorithm::$variant(s) => s.classes() ),* }
+                match self {
+                    $( Algorithm::$variant(s) => s.classes(), )*
+                    Algorithm::Custom(_) => None,
+                }
             }
         }
 
@@ -151,9 +274,17 @@ macro_rules! algorithms {
 
 algorithms! {
     "newreno" => NewReno(newreno),
+    "cbr" => Cbr(cbr),
     "cubic" => Cubic(cubic),
     "dctcp" => Dctcp(dctcp),
     "xdctcp" => XDctcp(xdctcp),
+    "d2tcp" => D2tcp(d2tcp),
+    "aimd" => Aimd(aimd),
+    "dt-cwa" => DtCwa(dt_cwa),
+    "rcp" => Rcp(rcp),
+    "sdc" => Sdc(sdc),
+    "racs" => Racs(racs),
+    "prague" => Prague(prague),
 }
 
 impl CongestionControl for AnyCc {
@@ -177,6 +308,21 @@ impl CongestionControl for AnyCc {
     }
     fn on_idle(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_idle(cx));
+    }
+    fn on_send(&mut self, packet: &Outgoing, cx: &Cx<'_>) -> Feedback {
+        each!(self, cc => cc.on_send(packet, cx))
+    }
+    fn on_feedback(&mut self, header: &Feedback, srtt: Span, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_feedback(header, srtt, cx));
+    }
+    fn paused(&self) -> bool {
+        each!(self, cc => cc.paused())
+    }
+    fn request_at(&self) -> Time {
+        each!(self, cc => cc.request_at())
+    }
+    fn on_message(&mut self, message: &MessageInfo, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_message(message, cx));
     }
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         each!(self, cc => cc.observe(put));

@@ -3,14 +3,21 @@
 //! Source: RFC 5681 s.3.1; RFC 3168 s.6.1.2 for ECN. Its recovery (RFC 6582, RFC 6675) is the
 //! transport's.
 
+use super::hystart::{FirstSlowStart, SlowStart};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
-use shallows_units::{Bytes, Rate};
+use shallows_units::Span;
 
 crate::params! {
     /// NewReno. One segment more a round trip, half the window on congestion (RFC 5681).
     pub struct Settings {
         /// Share of the window that an ECN-Echo leaves.
         ecn_beta: f64 = 0.5, "(0, 1)", "RFC 3168 s.6.1.2: as a loss; RFC 8511 s.3.1 suggests 0.8";
+        /// How the first slow start ends.
+        slow_start: SlowStart = "standard", "", "RFC 5681 s.3.1; hystart++: RFC 9406";
+        /// HyStart++: least growth of a round trip that ends slow start.
+        min_rtt_thresh: Span = "4ms", "(0s, ]", "RFC 9406 s.4.3; less than any growth in a shallow buffer tells";
+        /// HyStart++: most growth that it waits for; between the two an eighth of the round trip.
+        max_rtt_thresh: Span = "16ms", "(0s, ]", "RFC 9406 s.4.3";
     }
 }
 
@@ -20,6 +27,7 @@ impl CcSettings for Settings {}
 #[derive(Debug, Clone)]
 pub struct Control {
     window: Window,
+    first: FirstSlowStart,
     ecn_beta: f64,
 }
 
@@ -29,17 +37,20 @@ impl Control {
 
     /// At the start of a flow.
     pub fn start(settings: &Settings, _flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
-        Control { window: Window::new(cx.rules), ecn_beta: settings.ecn_beta }
+        let Settings { ecn_beta, slow_start, min_rtt_thresh, max_rtt_thresh } = *settings;
+        let first = FirstSlowStart::new(slow_start, min_rtt_thresh, max_rtt_thresh);
+        Control { window: Window::new(cx.rules), first, ecn_beta }
     }
 }
 
 impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
-        self.window.grow(ack, cx);
+        self.first.grow(&mut self.window, ack, cx);
     }
 
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
+        self.first.stop();
         match why {
             Congestion::Loss => self.window.on_loss(flight, cx),
             Congestion::LossAfterEcn => {} // RFC 3168 s.6.1.2: once a window
@@ -48,20 +59,5 @@ impl CongestionControl for Control {
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes(self.window.cwnd as u64)
-    }
-
-    fn ssthresh(&self) -> Option<f64> {
-        Some(self.window.ssthresh)
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.window.on_idle(cx);
-    }
+    super::window::by_window!();
 }

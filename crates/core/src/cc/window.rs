@@ -49,6 +49,17 @@ pub struct Window {
     credit: f64,
 }
 
+impl WindowRules {
+    /// What of an acknowledgement lets the window grow, in bytes.
+    #[inline]
+    pub fn counted(&self, ack: &Ack) -> f64 {
+        match self.growth {
+            Growth::Bytes => ack.acked as f64,
+            Growth::Acks => self.mss as f64,
+        }
+    }
+}
+
 impl Window {
     /// The initial window (RFC 6928).
     pub fn new(rules: &WindowRules) -> Self {
@@ -61,24 +72,26 @@ impl Window {
         if !ack.may_grow {
             return;
         }
-        let rules = cx.rules;
-        let mss = rules.mss as f64;
-        let counted = match rules.growth {
-            Growth::Bytes => ack.acked as f64,
-            Growth::Acks => mss,
-        };
         if self.cwnd < self.ssthresh {
-            // RFC 5681 eq. (2), with RFC 3465 s.2.2's limit.
-            self.cwnd += counted.min(rules.slow_start_limit * mss);
-        } else {
-            // RFC 3465 s.2.1: one segment once a window has been counted.
-            self.credit += counted;
-            if self.credit >= self.cwnd {
-                self.credit -= self.cwnd;
-                self.cwnd += mss;
-            }
+            return self.slow_start(ack, cx.rules.slow_start_limit, 1.0, cx);
         }
-        self.cwnd = self.cwnd.min(rules.cwnd_max);
+        // RFC 3465 s.2.1: one segment once a window has been counted.
+        self.credit += cx.rules.counted(ack);
+        if self.credit >= self.cwnd {
+            self.credit -= self.cwnd;
+            self.cwnd += cx.rules.mss as f64;
+        }
+        self.cwnd = self.cwnd.min(cx.rules.cwnd_max);
+    }
+
+    /// Grows in slow start, where the acknowledgement allows growth: RFC 5681 eq. (2) with RFC 3465
+    /// s.2.2's limit of `limit` segments, and of that a `share`.
+    #[inline]
+    pub fn slow_start(&mut self, ack: &Ack, limit: f64, share: f64, cx: &Cx<'_>) {
+        if ack.may_grow {
+            let most = limit * cx.rules.mss as f64;
+            self.cwnd = (self.cwnd + share * cx.rules.counted(ack).min(most)).min(cx.rules.cwnd_max);
+        }
     }
 
     /// Shrinks to `target`, from where congestion avoidance goes on; never grows.
@@ -109,6 +122,25 @@ impl Window {
     }
 }
 
+/// What [`super::CongestionControl`] asks and a field `window` answers.
+macro_rules! by_window {
+    () => {
+        #[inline]
+        fn cwnd(&self) -> shallows_units::Bytes {
+            shallows_units::Bytes(self.window.cwnd as u64)
+        }
+
+        fn ssthresh(&self) -> Option<f64> {
+            Some(self.window.ssthresh)
+        }
+
+        fn on_idle(&mut self, cx: &Cx<'_>) {
+            self.window.on_idle(cx);
+        }
+    };
+}
+pub(super) use by_window;
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -132,7 +164,13 @@ pub(crate) mod tests {
     /// An acknowledgement of `acked` bytes.
     pub(crate) fn ack(acked: u64) -> Ack {
         let srtt = Span::us(100);
-        Ack { acked, ece: false, round_ended: false, may_grow: true, rtt: None, srtt, flight: 0, sent: 0 }
+        let (ece, round_ended, may_grow) = (false, false, true);
+        Ack { acked, ece, marked: 0, round_ended, may_grow, rtt: None, srtt, flight: 0, sent: 0 }
+    }
+
+    /// The same, with ECN-Echo where `ece`.
+    pub(crate) fn echo(acked: u64, ece: bool) -> Ack {
+        Ack { ece, marked: if ece { acked } else { 0 }, ..ack(acked) }
     }
 
     /// The context with `rules`.

@@ -4,7 +4,7 @@
 //! cwnd x (1 - nl alpha) for long ones; ns = nl = 0.5 is DCTCP. The report classes flows by
 //! declaration; classes by size and by bytes sent so far are ours.
 
-use super::dctcp::{MarkEstimate, react};
+use super::dctcp::{MarkEstimate, OnLoss, react};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use crate::params::Names;
 use shallows_units::Bytes;
@@ -32,6 +32,8 @@ crate::params! {
         nl: f64 = 1.0, "[0, 1]", "xDCTCP report, optimum";
         /// First alpha.
         initial_alpha: f64 = 1.0, "[0, 1]", "RFC 8257 s.4.2; ns-2 inputs use 0";
+        /// What a loss does to the window.
+        on_loss: OnLoss = "halve", "", "RFC 8257 s.3.5, as DCTCP";
         /// How a flow's class is known.
         class_by: ClassBy = "declared", "", "xDCTCP report: senders are labelled";
         /// Declared classes that are long; all others are short.
@@ -54,6 +56,7 @@ pub struct Control {
     marks: MarkEstimate,
     ns: f64,
     nl: f64,
+    on_loss: OnLoss,
     sent: u64,
     /// The flow is long once it has sent this much.
     long_from: u64,
@@ -76,6 +79,7 @@ impl Control {
             marks: MarkEstimate::new(settings.g, settings.initial_alpha),
             ns: settings.ns,
             nl: settings.nl,
+            on_loss: settings.on_loss,
             sent: 0,
             long_from: match known_long {
                 Some(true) => 0,
@@ -102,21 +106,10 @@ impl CongestionControl for Control {
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
         // Report eqs. (3), (4).
         let cut = self.reduction() * self.marks.alpha();
-        react(&mut self.window, why, cut, flight, cx);
+        react(&mut self.window, why, cut, self.on_loss, flight, cx);
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes(self.window.cwnd as u64)
-    }
-
-    fn ssthresh(&self) -> Option<f64> {
-        Some(self.window.ssthresh)
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.window.on_idle(cx);
-    }
+    super::window::by_window!();
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("alpha", self.marks.alpha());
@@ -125,7 +118,7 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{ack, cx, rules};
+    use super::super::window::tests::{ack, cx, echo, rules};
     use super::*;
     use crate::params::Params;
 
@@ -160,7 +153,7 @@ mod tests {
         let mut mine = Control::start(&settings, &flow, &cx(&rules));
         let mut dctcp = super::super::dctcp::Control::start(&Params::defaults(), &flow, &cx(&rules));
         for i in 0..10_000u32 {
-            let ack = Ack { ece: i % 7 < 2, round_ended: i % 10 == 0, ..ack(1000) };
+            let ack = Ack { round_ended: i % 10 == 0, ..echo(1000, i % 7 < 2) };
             mine.on_ack(&ack, &cx(&rules));
             dctcp.on_ack(&ack, &cx(&rules));
             if i % 50 == 0 {

@@ -6,22 +6,27 @@ use super::flows::{ClassRecord, Hosts, LoadInfo};
 use super::random::Stream;
 use super::results::Names as ResultNames;
 use super::{Load, Simulation};
-use crate::experiment::{Experiment, PortSettings};
+use crate::experiment::{Experiment, PortSettings, SwitchSettings};
 use crate::net::Net;
+use crate::net::ecmp::Chooser;
 use crate::net::graph::{Graph, Role};
 use crate::net::paths::Paths;
 use crate::net::port::{Arrivals, Port, Scheduled, Service, WireFaults};
 use crate::net::routes::Routes;
-use crate::net::select::select_ports;
+use crate::net::select::{select_ports, select_switches};
 use crate::params::{Faults, ParamType, Params};
+use crate::port_control::{Controlled, Protocol};
+use crate::probe::inner::records;
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::Clock;
+use crate::queue::fifo::Fifo;
 use crate::queue::{Built, Place, Queue};
 use crate::transport::Config;
 use crate::workload::BuildCx;
 use serde_json::Value;
 use shallows_units::{Span, Time};
+use std::collections::BTreeMap;
 
 /// Most simulated time between two looks at [`crate::Control`], so that a long run stops soon too.
 const LONGEST_STRETCH: Span = Span::ms(100);
@@ -43,8 +48,11 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     experiment.queue.check("queue", &mut faults);
     experiment.nic.check("nic", &mut faults);
     let (classes, class_of) = classes(experiment, &mut faults);
-    let ports = ports(experiment, &graph, &mut faults);
+    let chosen = chosen(experiment, &graph, &mut faults);
+    let ports = ports(experiment, &graph, &chosen);
+    let buffers = buffers(experiment, &graph, &chosen, &mut faults);
     let traced = traced_ports(experiment, &graph, &mut faults);
+    let tapped = tapped_ports(experiment, &graph, &mut faults);
     if experiment.probes.port_trace == TraceWhen::Change {
         faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
     }
@@ -60,16 +68,26 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     let infos = experiment.loads.iter().enumerate().map(|(i, _)| LoadInfo {
         config: i as u16,
         class: class_of[i],
-        timeouts: 0,
+        timeouts: Default::default(),
     });
     let configs = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
     let mut net = Net::new(ports, paths, EventQueue::new(experiment.tie_stride));
+    net.share_paths(Chooser::new(run.ecmp, run.seed));
     for (i, load) in (0..).zip(&mut loads) {
         load.source = net.events.add(Event::Load(i));
+    }
+    for port in &tapped {
+        net.ports[*port as usize].tapped = true;
+    }
+    for (settings, ports) in buffers {
+        if let Some(size) = settings.buffer {
+            net.share(size.as_u64(), settings.alpha, ports);
+        }
     }
     record(experiment, &traced, classes.len(), &mut net);
     let mut hosts = Hosts::new(configs, infos.collect(), classes);
     hosts.record_waits = experiment.probes.waits;
+    hosts.all_opened = (!tapped.is_empty()).then(Vec::new);
     hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
     let duration = Time::ZERO + run.duration;
     Ok(Simulation {
@@ -128,16 +146,33 @@ fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<ClassRecord>, V
     (names.iter().map(record).collect(), numbers)
 }
 
-/// Every port with its overrides.
-fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Port> {
-    let mut chosen: Vec<(PortSettings, &Queue)> = graph
+/// What a port is: its own settings, its discipline's, and its controller's, which hosts have none of.
+pub struct Chosen<'a> {
+    /// The port's own.
+    pub settings: PortSettings,
+    /// Its discipline's.
+    pub queue: &'a Queue,
+    /// Its controller's.
+    pub control: Option<&'a Protocol>,
+}
+
+impl Chosen<'_> {
+    /// Its controller's protocol.
+    fn kind(&self) -> &str {
+        self.control.map_or("none", Protocol::kind)
+    }
+}
+
+/// Every port's settings in the order of the graph's links, its overrides over the common ones.
+pub fn chosen<'a>(experiment: &'a Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
+    let mut chosen: Vec<Chosen<'a>> = graph
         .links
         .iter()
-        .map(|link| {
-            let queue =
-                if graph.role(link.from) == Role::Switch { &experiment.queue } else { &experiment.nic };
-            (PortSettings::defaults(), queue)
+        .map(|link| match graph.role(link.from) {
+            Role::Switch => (&experiment.queue, Some(&experiment.control)),
+            Role::Host => (&experiment.nic, None),
         })
+        .map(|(queue, control)| Chosen { settings: PortSettings::defaults(), queue, control })
         .collect();
     for over in &experiment.ports {
         let path = format!("port.{}", over.ports.0.join(","));
@@ -145,9 +180,10 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Por
             Err(rule) => faults.add(&path, rule, &over.ports.show()),
             Ok(found) => {
                 for port in found {
-                    let (settings, queue) = &mut chosen[port as usize];
-                    *settings = over.settings.clone();
-                    *queue = over.queue.as_ref().unwrap_or(queue);
+                    let port = &mut chosen[port as usize];
+                    port.settings = over.settings.clone();
+                    port.queue = over.queue.as_ref().unwrap_or(port.queue);
+                    port.control = over.control.as_ref().or(port.control);
                 }
             }
         }
@@ -155,18 +191,34 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Por
             queue.check(&format!("{path}.queue"), faults);
         }
     }
+    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
+    protocols_are_whole(experiment, &kinds, faults);
+    chosen
+}
+
+/// Every port, empty.
+fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<Port> {
     let seed = experiment.run.seed;
-    let port = |(i, (settings, queue)): (usize, &(PortSettings, &Queue))| {
+    let no_control = Protocol::default();
+    let port = |(i, Chosen { settings, queue, control }): (usize, &Chosen<'_>)| {
+        let control = control.unwrap_or(&no_control);
         let link = &graph.links[i];
         let rate = settings.rate.unwrap_or(link.rate);
         let delay = settings.delay.unwrap_or(link.delay);
         let service = match queue.build(Place { rate, random: Stream::new(seed, "queue", i as u64) }) {
+            Built::Arrival(admission) if control.departures() => {
+                Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))
+            }
             Built::Arrival(admission) => Service::Arrival(admission),
             Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
         };
         let mut port = Port::new(rate, delay, graph.role(link.from) == Role::Switch, service);
-        let by_chance = settings.loss > 0.0 || settings.duplicate > 0.0 || settings.reorder > 0.0;
-        if by_chance || !settings.drop_packets.is_empty() {
+        port.control = control.build(rate).map(|control| Box::new(Controlled::new(control)));
+        let back = graph.find_link(link.to, link.from);
+        port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());
+        let chances = [settings.loss, settings.mark, settings.duplicate, settings.reorder];
+        let by_chance = chances.iter().any(|chance| *chance > 0.0);
+        if by_chance || settings.mark_every.is_some() || !settings.drop_packets.is_empty() {
             let mut doomed = settings.drop_packets.clone();
             doomed.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
             doomed.dedup();
@@ -174,15 +226,83 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Por
                 seen: 0,
                 doomed,
                 loss: settings.loss,
+                mark: settings.mark,
+                mark_every: settings.mark_every,
+                capable: 0,
                 duplicate: settings.duplicate,
                 reorder: settings.reorder,
                 reorder_delay: settings.reorder_delay,
                 random: Stream::new(seed, "wire", i as u64),
+                random_marks: Stream::new(seed, "marks", i as u64),
             }));
         }
         port
     };
     chosen.iter().enumerate().map(port).collect()
+}
+
+/// Each protocol that a sender speaks has a switch that answers.
+fn protocols_are_whole(experiment: &Experiment, kinds: &[&str], faults: &mut Faults) {
+    let mut told = vec![];
+    for load in &experiment.loads {
+        let Some(protocol) = load.transport.cc.protocol() else { continue };
+        if !kinds.contains(&protocol) && !told.contains(&protocol) {
+            told.push(protocol);
+            let rule = format!(
+                "must be \"{protocol}\" here or at some port: traffic.{} has cc = \"{}\", which needs switches to answer",
+                load.name,
+                load.transport.cc.kind()
+            );
+            faults.add("port_control", rule, &experiment.control.kind().into());
+        }
+    }
+}
+
+/// Ports whose packets are recorded.
+fn tapped_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
+    let names = &experiment.probes.packets;
+    if names.0.is_empty() {
+        return vec![];
+    }
+    select_ports(graph, names).unwrap_or_else(|rule| {
+        faults.add("probe.packets", rule, &names.show());
+        vec![]
+    })
+}
+
+/// The switches' shared buffers with their ports.
+fn buffers<'a>(
+    experiment: &'a Experiment,
+    graph: &Graph,
+    chosen: &[Chosen<'_>],
+    faults: &mut Faults,
+) -> Vec<(&'a SwitchSettings, Vec<u32>)> {
+    let mut of_node = BTreeMap::new();
+    for over in &experiment.switches {
+        match select_switches(graph, &over.switches) {
+            Err(rule) => {
+                faults.add(&format!("switch.{}", over.switches.0.join(",")), rule, &over.switches.show());
+            }
+            Ok(found) => found.into_iter().for_each(|node| _ = of_node.insert(node, over)),
+        }
+    }
+    let mut buffers = vec![];
+    for (node, over) in of_node.into_iter().filter(|(_, over)| over.settings.buffer.is_some()) {
+        let ports: Vec<u32> =
+            (0u32..).zip(&graph.links).filter(|(_, link)| link.from == node).map(|(i, _)| i).collect();
+        let path = format!("switch.{}.buffer", over.switches.0.join(","));
+        for (key, limit) in ports.iter().flat_map(|port| chosen[*port as usize].queue.limits()) {
+            // One limit that nobody wrote would hide the other.
+            let rule = format!(
+                "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"
+            );
+            if !faults.0.iter().any(|fault| fault.path == path && fault.rule == rule) {
+                faults.add(&path, rule, &limit);
+            }
+        }
+        buffers.push((&over.settings, ports));
+    }
+    buffers
 }
 
 /// Ports that traces cover: patterns cover switch ports only, a full name any port.
@@ -236,6 +356,9 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Net
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
             port.record = Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, rows)));
+        }
+        if wanted && let Service::Departure(scheduled) = &mut port.service {
+            scheduled.inner = records(scheduled.disc.inner(), classes);
         }
         if is_traced && probes.port_trace != TraceWhen::Off {
             port.arrivals = Some(vec![Arrivals::default(); classes].into());

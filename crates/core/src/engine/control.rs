@@ -3,17 +3,24 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Shared between a run and those who watch it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Control {
     cancelled: AtomicBool,
     /// Share done, as bits of an `f64`.
     progress: AtomicU64,
+    /// Called at every pause of the run, in its thread.
+    on_pause: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Control {
     /// Not started, not cancelled.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, with something to do at every pause of the run (some hundred times), in its thread.
+    pub fn with_pause(on_pause: impl Fn() + Send + Sync + 'static) -> Self {
+        Control { on_pause: Some(Box::new(on_pause)), ..Self::default() }
     }
 
     /// Asks the run to stop soon.
@@ -34,6 +41,9 @@ impl Control {
     /// Called by the run.
     pub(crate) fn report(&self, share: f64) {
         self.progress.store(share.to_bits(), Ordering::Relaxed);
+        if let Some(on_pause) = &self.on_pause {
+            on_pause();
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Event {
     Receiver(u32),
     /// A workload asked to be woken.
     Load(u32),
+    /// The clock of a port's controller strikes.
+    Tick(u32),
     /// A packet outside the FIFO of its wire (reordered or duplicated there) reaches the far end.
     Stray(u32),
 }

@@ -2,7 +2,8 @@
 
 use super::events::{Event, MAX_SOURCES, Source};
 use super::records::{FlowRow, MessageRow};
-use crate::cc::FlowInfo;
+use super::timeouts::{TimeoutCounts, classify};
+use crate::cc::{Algorithm, CongestionControl, Cx, FlowInfo, MessageInfo};
 use crate::net::Net;
 use crate::net::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
@@ -35,7 +36,7 @@ pub struct LoadInfo {
     /// Number of its class.
     pub class: u16,
     /// Retransmission timeouts of its connections so far.
-    pub timeouts: u64,
+    pub timeouts: TimeoutCounts,
 }
 
 /// Waits and delays of the data packets of a class.
@@ -61,6 +62,19 @@ pub(super) struct Message {
     pub(super) tag: u64,
     /// It waited for the handshake of a fresh connection.
     pub(super) first_of_fresh: bool,
+    /// Time that it has from `started` on.
+    pub(super) deadline: Option<Span>,
+}
+
+/// What an application writes at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Write {
+    /// Bytes.
+    pub bytes: u64,
+    /// What the load calls it.
+    pub tag: u64,
+    /// Time that it has from now on.
+    pub deadline: Option<Span>,
 }
 
 /// A connection: both ends, and its messages under way.
@@ -89,6 +103,7 @@ pub struct Flow {
     pub(super) timers: (Source, Source),
     pub(super) delivered_at_start: u64,
     pub(super) drops_at_start: u64,
+    pub(super) timeouts: TimeoutCounts,
     pub(super) traced: bool,
     pub(super) traced_cwnd: u64,
 }
@@ -114,6 +129,8 @@ pub struct Hosts {
     pub record_waits: bool,
     /// Traced flows get a row whenever their window changes.
     pub trace_changes: bool,
+    /// Load and ends of every connection so far, where packets are recorded.
+    pub all_opened: Option<Vec<(u16, Pair)>>,
     /// Statistics begin here.
     pub measured_from: Time,
     /// More connections stood at once than events can name.
@@ -137,6 +154,7 @@ impl Hosts {
             done: VecDeque::new(),
             record_waits: false,
             trace_changes: false,
+            all_opened: None,
             measured_from: Time::ZERO,
             overflowed: false,
             vacant: vec![],
@@ -157,8 +175,31 @@ impl Hosts {
 
     // ---- what workloads do ----
 
-    /// Opens a connection.
+    /// Opens a connection; `bytes` is what the application announces, if it does.
     pub fn open(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>, net: &mut Net) -> FlowId {
+        let id = self.place(opener, ends, bytes, net);
+        self.start(id, net);
+        id
+    }
+
+    /// Opens, writes one message, closes: the congestion control knows of the message before the SYN.
+    pub fn send_once(&mut self, opener: Opener, ends: Pair, write: Write, net: &mut Net) -> FlowId {
+        let id = self.place(opener, ends, Some(write.bytes), net);
+        self.announce(id, write, net);
+        self.start(id, net);
+        self.write(id, write.bytes, net);
+        self.close(id, net);
+        id
+    }
+
+    fn start(&mut self, id: FlowId, net: &mut Net) {
+        let flow = &mut self.flows[id as usize];
+        flow.sender.open(&self.configs[flow.config as usize], net);
+        arm_sender(flow, net);
+    }
+
+    /// Makes a connection's two ends, which have sent nothing yet.
+    fn place(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>, net: &mut Net) -> FlowId {
         let load = &self.loads[opener.load as usize];
         let config = &self.configs[load.config as usize];
         let class = load.class;
@@ -169,11 +210,13 @@ impl Hosts {
             Some(before) => before.timers,
             None => (net.events.add(Event::Sender(id)), net.events.add(Event::Receiver(id))),
         };
-        let choice = u64::from(serial);
-        let there =
-            net.paths.find(ends.0, ends.1, choice).expect("checked before the run: hosts reach each other");
-        let back =
-            net.paths.find(ends.1, ends.0, choice).expect("checked before the run: hosts reach each other");
+        let paths = net.chooser.open(id, serial, ends, &mut net.paths);
+        let (there, back) = paths.expect("checked before the run: hosts reach each other");
+        if let Algorithm::Custom(custom) = &config.cc
+            && let Some(made) = &custom.made
+        {
+            made.announce(serial);
+        }
         let info = FlowInfo { class: &self.classes[class as usize].name, bytes };
         let flow = Flow {
             sender: Sender::new(id, there, &info, config, net.now),
@@ -192,10 +235,14 @@ impl Hosts {
             timers,
             delivered_at_start: 0,
             drops_at_start: 0,
+            timeouts: TimeoutCounts::default(),
             traced: self.classes[class as usize].traced,
             traced_cwnd: 0,
         };
-        let tag = crate::net::Tag { outstanding: 0, class, drops: 0, owner: timers.0 };
+        if let Some(all) = &mut self.all_opened {
+            all.push((opener.load, ends));
+        }
+        let tag = crate::net::Tag { outstanding: 0, class, drops: 0, serial, end: 0, owner: timers.0 };
         if id as usize == self.flows.len() {
             self.flows.push(flow);
             net.tags.push(tag);
@@ -204,34 +251,46 @@ impl Hosts {
             self.flows[id as usize] = flow;
             net.tags[id as usize] = tag;
         }
-        let flow = &mut self.flows[id as usize];
-        flow.sender.open(config, net);
-        arm_sender(flow, net);
         id
     }
 
     /// Writes a message.
-    pub fn send(&mut self, id: FlowId, bytes: u64, tag: u64, net: &mut Net) {
+    pub fn send(&mut self, id: FlowId, write: Write, net: &mut Net) {
+        self.announce(id, write, net);
+        self.write(id, write.bytes, net);
+    }
+
+    /// Tells the records and the congestion control of a message that is about to be written.
+    fn announce(&mut self, id: FlowId, write: Write, net: &mut Net) {
+        let now = net.now;
         let flow = &mut self.flows[id as usize];
         let config = &self.configs[flow.config as usize];
         let handshake = config.settings.opening == Opening::Handshake;
+        let end = flow.sender.written.saturating_add(write.bytes);
         flow.messages.push_back(Message {
-            end: flow.sender.written.saturating_add(bytes),
-            bytes,
-            started: net.now,
-            tag,
-            first_of_fresh: handshake && flow.sender.written == 0 && flow.opened == net.now,
+            end,
+            bytes: write.bytes,
+            started: now,
+            tag: write.tag,
+            first_of_fresh: handshake && flow.sender.written == 0 && flow.opened == now,
+            deadline: write.deadline,
         });
-        flow.sender.write(bytes, config, net);
+        let message = MessageInfo { end, due: write.deadline.map(|span| now + span) };
+        flow.sender.cc.on_message(&message, &Cx { now, rules: &config.rules });
+        net.tags[id as usize].end = end;
+    }
+
+    fn write(&mut self, id: FlowId, bytes: u64, net: &mut Net) {
+        let flow = &mut self.flows[id as usize];
+        flow.sender.write(bytes, &self.configs[flow.config as usize], net);
         arm_sender(flow, net);
     }
 
     /// Writes without end.
     pub fn send_forever(&mut self, id: FlowId, net: &mut Net) {
-        let flow = &mut self.flows[id as usize];
-        flow.unbounded = true;
-        flow.sender.write(u64::MAX, &self.configs[flow.config as usize], net);
-        arm_sender(flow, net);
+        self.flows[id as usize].unbounded = true;
+        net.tags[id as usize].end = u64::MAX;
+        self.write(id, u64::MAX, net);
     }
 
     /// No more will be written.
@@ -243,7 +302,7 @@ impl Hosts {
     }
 
     /// Timeouts so far of the connections of a load.
-    pub fn timeouts_of(&self, opener: Opener) -> u64 {
+    pub fn timeouts_of(&self, opener: Opener) -> TimeoutCounts {
         self.loads[opener.load as usize].timeouts
     }
 
@@ -262,7 +321,7 @@ impl Hosts {
                 self.trace_change(packet.flow, net.now);
             }
         } else {
-            if self.record_waits && !packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0)) {
+            if self.record_waits && !packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0 | Flags::PROBE.0)) {
                 let class = &mut self.classes[flow.class as usize];
                 class.waits.add(packet.waited, 1);
                 class.delays.add((net.now - packet.stamp).as_ps(), 1);
@@ -284,11 +343,15 @@ impl Hosts {
     pub fn on_sender_timer(&mut self, id: FlowId, net: &mut Net) {
         let flow = &mut self.flows[id as usize];
         flow.sender.timer_at = Time::MAX;
-        if flow.sender.wake_at(Time::ZERO) <= net.now {
+        if flow.sender.wake_at() <= net.now {
             let config = &self.configs[flow.config as usize];
             let before = flow.sender.counts.timeouts;
+            let expiring = (net.now >= flow.sender.rto_at).then(|| classify(flow, config));
             flow.sender.on_timer(config, net);
-            self.loads[flow.load as usize].timeouts += flow.sender.counts.timeouts - before;
+            if let Some(timeout) = expiring.filter(|_| flow.sender.counts.timeouts > before) {
+                flow.timeouts += timeout;
+                self.loads[flow.load as usize].timeouts += timeout;
+            }
         }
         arm_sender(flow, net);
         if flow.traced && self.trace_changes {
@@ -357,7 +420,7 @@ impl Hosts {
 /// Schedules the sender's timer unless an event comes soon enough anyway.
 #[inline]
 fn arm_sender(flow: &mut Flow, net: &mut Net) {
-    let wanted = flow.sender.wake_at(net.now);
+    let wanted = flow.sender.wake_at();
     if wanted < flow.sender.timer_at {
         flow.sender.timer_at = wanted;
         net.events.schedule(flow.timers.0, wanted);

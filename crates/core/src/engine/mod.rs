@@ -4,9 +4,12 @@ pub mod build;
 pub mod control;
 pub mod events;
 pub mod flows;
+mod inner_tables;
+mod packet_table;
 pub mod random;
 pub mod records;
 pub mod results;
+pub mod timeouts;
 
 use crate::net::Net;
 use crate::net::packet::Packet;
@@ -87,6 +90,7 @@ impl Simulation {
                 Event::Sender(flow) => self.hosts.on_sender_timer(flow, &mut self.net),
                 Event::Receiver(flow) => self.hosts.on_receiver_timer(flow, &mut self.net),
                 Event::Load(load) => self.wake_due(load),
+                Event::Tick(port) => self.net.tick(port),
                 Event::Stray(place) => {
                     if let Some(packet) = self.net.land_stray(place) {
                         self.deliver(&packet);
@@ -192,6 +196,7 @@ impl Simulation {
             if self.traces_changes() { self.net.ports.iter().map(changes).max().unwrap_or(0) } else { 0 };
         let longest =
             self.queue_rows.len().max(self.port_rows.len()).max(self.hosts.trace_rows.len()).max(by_change);
+        let longest = longest.max(self.net.tapped.len());
         if longest as u64 > self.probes.trace_rows {
             return Err(RunError::TraceTooLong(self.probes.trace_rows));
         }

@@ -2,6 +2,7 @@
 //! their traces.
 
 use super::flows::{FlowId, Hosts, Message};
+use super::timeouts::TimeoutCounts;
 use crate::cc::CongestionControl;
 use crate::net::Net;
 use crate::net::paths::passage;
@@ -41,6 +42,8 @@ pub struct FlowRow {
     pub received: crate::transport::receiver::ReceiverCounts,
     /// Packets dropped, either way.
     pub drops: u64,
+    /// Its timeouts, by kind.
+    pub timeouts: TimeoutCounts,
     /// Congestion window at the end, in bytes.
     pub cwnd: u64,
     /// Slow-start threshold at the end.
@@ -66,6 +69,10 @@ pub struct MessageRow {
     pub ended: Option<Time>,
     /// The same, alone on the empty network.
     pub ideal: Span,
+    /// Time that it had, if it had a deadline.
+    pub deadline: Option<Span>,
+    /// Whether it met its deadline; none without one, or where the run ended first.
+    pub met: Option<bool>,
 }
 
 impl Hosts {
@@ -78,8 +85,13 @@ impl Hosts {
     ) -> MessageRow {
         let ideal = self.ideal(id, message, net);
         let flow = &self.flows[id as usize];
-        let Message { bytes, started, .. } = *message;
-        MessageRow { flow: flow.serial, load: flow.load, class: flow.class, bytes, started, ended, ideal }
+        let Message { bytes, started, deadline, .. } = *message;
+        let met = deadline.and_then(|deadline| match ended {
+            Some(ended) => Some(ended - started <= deadline),
+            None => (net.now - started >= deadline).then_some(false),
+        });
+        let (flow, load, class) = (flow.serial, flow.load, flow.class);
+        MessageRow { flow, load, class, bytes, started, ended, ideal, deadline, met }
     }
 
     /// Time the message would take alone on the empty network, with a window that never limits: the
@@ -138,6 +150,7 @@ impl Hosts {
             sent: flow.sender.counts,
             received: flow.receiver.counts,
             drops: net.tags[id as usize].drops - flow.drops_at_start,
+            timeouts: flow.timeouts,
             cwnd: flow.sender.cc.cwnd().as_u64(),
             ssthresh: flow.sender.cc.ssthresh(),
             alpha: alpha(&flow.sender),
@@ -158,6 +171,7 @@ impl Hosts {
             flow.receiver.counts = Default::default();
             flow.delivered_at_start = flow.receiver.delivered();
             flow.drops_at_start = tag.drops;
+            flow.timeouts = Default::default();
         }
     }
 

@@ -4,7 +4,7 @@ use super::Simulation;
 use super::records::{FlowRow, MessageRow};
 use crate::experiment::Experiment;
 use crate::net::graph::{Graph, NodeId};
-use crate::net::port::{Port, PortCounts};
+use crate::net::port::{Port, PortCounts, Service};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
@@ -15,9 +15,9 @@ use shallows_units::Time;
 
 /// Words that tables refer to by number.
 pub struct Names {
-    ports: Vec<String>,
-    hosts: Vec<String>,
-    loads: Vec<String>,
+    pub(super) ports: Vec<String>,
+    pub(super) hosts: Vec<String>,
+    pub(super) loads: Vec<String>,
     algorithms: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ fn maybe(time: Option<Time>) -> Option<u64> {
 }
 
 /// `sum / count`, if there were any.
-fn mean(sum: u128, count: u64) -> Option<f64> {
+pub(super) fn mean(sum: u128, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
@@ -55,14 +55,17 @@ impl Simulation {
             self.rounds_table(),
             self.queues_table(),
             self.queue_histogram(),
+            self.inner_table(),
+            self.inner_histogram(),
             self.wait_histogram(),
             self.queue_trace(),
             self.port_trace(),
             self.flow_trace(),
+            self.packet_table(),
         ]
     }
 
-    fn classes(&self) -> Vec<String> {
+    pub(super) fn classes(&self) -> Vec<String> {
         self.hosts().classes.iter().map(|c| c.name.clone()).collect()
     }
 
@@ -85,6 +88,8 @@ impl Simulation {
             .u64("packets_sent", |r| r.sent.packets)
             .u64("retransmissions", |r| r.sent.retransmissions)
             .u64("timeouts", |r| r.sent.timeouts)
+            .u64("timeouts_head", |r| r.timeouts.head)
+            .u64("timeouts_tail", |r| r.timeouts.tail)
             .u64("fast_recoveries", |r| r.sent.fast_recoveries)
             .u64("ecn_reductions", |r| r.sent.ecn_reductions)
             .u64("marks", |r| r.received.marks)
@@ -112,6 +117,8 @@ impl Simulation {
             .maybe_u64("fct_ps", took)
             .u64("ideal_ps", |r| r.ideal.as_ps())
             .maybe_f64("slowdown", |r| took(r).map(|fct| fct as f64 / r.ideal.as_ps() as f64))
+            .maybe_u64("deadline_ps", |r| r.deadline.map(|span| span.as_ps()))
+            .maybe_u32("met", |r| r.met.map(u32::from))
             .done()
     }
 
@@ -130,7 +137,9 @@ impl Simulation {
             .u64("start_ps", |r| r.1.started.as_ps())
             .maybe_u64("end_ps", |r| maybe(r.1.ended))
             .maybe_u64("fct_ps", |r| r.1.ended.map(|end| (end - r.1.started).as_ps()))
-            .u64("timeouts", |r| r.1.timeouts)
+            .u64("timeouts", |r| r.1.timeouts.all)
+            .u64("timeouts_head", |r| r.1.timeouts.head)
+            .u64("timeouts_tail", |r| r.1.timeouts.tail)
             .done()
     }
 
@@ -160,6 +169,7 @@ impl Simulation {
             .u64("drops_aqm", drops(DropWhy::Aqm))
             .u64("drops_evicted", drops(DropWhy::Evicted))
             .u64("drops_wire", drops(DropWhy::Wire))
+            .u64("drops_buffer", drops(DropWhy::Buffer))
             .u64("marks", |r| r.counts.marks)
             .maybe_f64("mean_packets", |r| self.lengths(r.port).map(|l| l.mean()))
             .maybe_f64("sd_packets", |r| self.lengths(r.port).map(|l| l.deviation()))
@@ -292,9 +302,15 @@ impl Simulation {
     pub fn manifest_counts(&self) -> Value {
         let books = self.books();
         let ports = &self.net().ports;
+        let inner = |p: &Port| match &p.service {
+            Service::Departure(scheduled) => scheduled.inner.as_ref().map_or(0, |inner| inner.memory()),
+            Service::Arrival(_) => 0,
+        };
         let port_bytes: usize = ports
             .iter()
-            .map(|p| size_of::<Port>() + p.ring.memory() + p.record.as_ref().map_or(0, |r| r.memory()))
+            .map(|p| {
+                size_of::<Port>() + p.ring.memory() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p)
+            })
             .sum();
         json!({
             "counts": {
@@ -308,6 +324,7 @@ impl Simulation {
                 "flows": self.hosts().opened(),
                 "messages": self.hosts().message_rows.len(),
             },
+            "coupling": self.coupling_factors(),
             "memory": {
                 "ports": ports.len(),
                 "port_bytes": port_bytes,

@@ -1,18 +1,26 @@
 //! The network: ports, wires and the paths that packets take. Knows nothing of transports.
 
+pub mod buffer;
+pub mod ecmp;
 pub mod graph;
 pub mod packet;
 pub mod paths;
 pub mod port;
 pub mod ring;
 pub mod routes;
+mod scheduled;
 pub mod select;
+pub mod wire;
 
 use crate::engine::events::{Event, EventQueue, Source};
-use crate::queue::{Admission, DropWhy, QueueCx, Verdict};
+use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
+use crate::probe::traces::PacketRow;
+use crate::queue::DropWhy;
+use buffer::{ALONE, Buffers};
+use ecmp::{Chooser, Ecmp};
 use packet::{Extension, Extensions, Flags, Packet};
 use paths::{END, Paths};
-use port::{Port, Scheduled, Service};
+use port::{Admitted, Port, Service};
 use shallows_units::Time;
 
 /// What the network keeps of each flow.
@@ -24,6 +32,10 @@ pub struct Tag {
     pub class: u16,
     /// Packets of it dropped so far.
     pub drops: u64,
+    /// Running number of the connection.
+    pub serial: u32,
+    /// One beyond the last byte of its stream that is to be sent, as far as is known.
+    pub end: u64,
     /// Whose event is brought forward when the last of its packets is dropped: none is left that
     /// would tell the hosts that the flow is over.
     pub owner: Source,
@@ -54,16 +66,23 @@ pub struct Net {
     pub ports: Vec<Port>,
     /// Paths in use.
     pub paths: Paths,
+    /// Who takes which.
+    pub chooser: Chooser,
+    /// Packets, not flows, share paths.
+    sprays: bool,
     /// What is kept of each flow.
     pub tags: Vec<Tag>,
     /// Extensions of packets under way.
     pub extensions: Extensions,
     /// Books.
     pub totals: Totals,
+    buffers: Buffers,
     strays: Vec<Packet>,
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
+    /// Packets that left tapped ports.
+    pub tapped: Vec<PacketRow>,
 }
 
 impl Net {
@@ -77,19 +96,34 @@ impl Net {
                 scheduled.source = events.add(Event::Port(i));
             }
         }
+        for (i, port) in (0..).zip(&mut ports) {
+            if let Some(controlled) = &mut port.control {
+                controlled.source = events.add(Event::Tick(i));
+            }
+        }
         Net {
             now: Time::ZERO,
             events,
             ports,
             paths,
+            sprays: false,
+            chooser: Chooser::new(Ecmp::Flow, 0),
             tags: vec![],
             extensions: Extensions::default(),
             totals: Totals::default(),
+            buffers: Buffers::default(),
             strays: vec![],
             stray_sources: vec![],
             free_strays: vec![],
             dropped: vec![],
+            tapped: vec![],
         }
+    }
+
+    /// Equally short paths are shared as `chooser` says; call before any flow.
+    pub fn share_paths(&mut self, chooser: Chooser) {
+        self.sprays = chooser.sprays();
+        self.chooser = chooser;
     }
 
     /// A host hands `packet`, whose `route` is at its first port, to its NIC.
@@ -97,7 +131,8 @@ impl Net {
     pub fn send(&mut self, packet: &Packet) {
         self.totals.sent += 1;
         self.tags[packet.flow as usize].outstanding += 1;
-        self.arrive(self.paths.port(packet.route), packet, packet.route);
+        let route = if self.sprays { self.chooser.spray(packet, &self.paths) } else { packet.route };
+        self.arrive(self.paths.port(route), packet, route);
     }
 
     /// The head of `port`'s wire reaches the far end; a packet at its destination is returned.
@@ -106,11 +141,11 @@ impl Net {
         let here = &mut self.ports[port as usize];
         let (packet, next) = here.land(self.now);
         self.totals.hops += 1;
-        let faulty = here.faults.is_some();
+        let clear = here.clear;
         if let Some(at) = next {
             self.events.schedule(here.source, at);
         }
-        if faulty { self.land_faulty(port, packet) } else { self.onward(packet) }
+        if clear { self.onward(packet) } else { self.land_watched(port, packet) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
@@ -145,25 +180,28 @@ impl Net {
             return;
         }
         port.settle(now);
-        let backlog = port.backlog();
-        let verdict = match &mut port.service {
-            Service::Arrival(admission) => admission.admit(packet, backlog, now),
-            Service::Departure(_) => return self.arrive_scheduled(number, Packet { route, ..*packet }),
-        };
-        let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
-        let flags = packet.flags.with_if(Flags::CE, marked);
-        port.counts.marks += u64::from(marked);
-        if let Some(arrivals) = &mut port.arrivals {
-            let mine = &mut arrivals[self.tags[packet.flow as usize].class as usize];
-            mine.packets += 1;
-            mine.bytes += u64::from(packet.size);
-            mine.marks += u64::from(marked);
+        if port.apart {
+            return self.arrive_apart(number, packet, route);
         }
-        if let Verdict::Drop(why) = verdict {
-            return self.lose(number, *packet, why);
+        let class = || self.tags[packet.flow as usize].class as usize;
+        match port.admit(packet, route, now, class) {
+            Admitted::Queued(None) => {}
+            Admitted::Queued(Some(at)) => self.events.schedule(port.source, at),
+            other => self.finish(number, packet, route, other),
         }
-        if let Some(at) = port.accept(packet, route, flags, now) {
-            self.events.schedule(port.source, at);
+    }
+
+    /// What remains to be done for a packet about which its port has decided.
+    #[inline(never)]
+    fn finish(&mut self, number: u32, packet: &Packet, route: u32, admitted: Admitted) {
+        match admitted {
+            Admitted::Queued(first) => {
+                if let Some(at) = first {
+                    self.events.schedule(self.ports[number as usize].source, at);
+                }
+            }
+            Admitted::Refused(why) => self.lose(number, *packet, why),
+            Admitted::Scheduled => self.arrive_scheduled(number, Packet { route, ..*packet }),
         }
     }
 
@@ -180,6 +218,12 @@ impl Net {
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[tag.class as usize].drops += 1;
         }
+        if let Service::Departure(scheduled) = &mut port.service
+            && why != DropWhy::Wire
+        {
+            let class = tag.class as usize;
+            scheduled.note(&packet, |record, _, queue| record.dropped(queue, class, &packet, why));
+        }
         tag.outstanding -= 1;
         tag.drops += 1;
         if tag.outstanding == 0 {
@@ -191,12 +235,26 @@ impl Net {
 
     #[cold]
     #[inline(never)]
-    fn land_faulty(&mut self, number: u32, packet: Packet) -> Option<Packet> {
-        let Some(faults) = &mut self.ports[number as usize].faults else { return self.onward(packet) };
-        if faults.lose() {
+    fn land_watched(&mut self, number: u32, mut packet: Packet) -> Option<Packet> {
+        let port = &mut self.ports[number as usize];
+        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
+        if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(&packet)) {
+            packet.flags = packet.flags.with(Flags::CE);
+            port.counts.marks += 1;
+            if let Some(arrivals) = &mut port.arrivals {
+                arrivals[self.tags[packet.flow as usize].class as usize].marks += 1;
+            }
+        }
+        if port.tapped {
+            self.tap(number, packet, lost);
+        }
+        if lost {
             self.lose(number, packet, DropWhy::Wire);
             return None;
         }
+        let Some(faults) = &mut self.ports[number as usize].faults else {
+            return self.come_back(number, packet);
+        };
         let twice = faults.random.chance(faults.duplicate);
         let late = faults.random.chance(faults.reorder);
         let extra = faults.random.within(faults.reorder_delay);
@@ -211,7 +269,20 @@ impl Net {
             self.stray(packet, self.now + extra);
             return None;
         }
-        self.onward(packet)
+        self.come_back(number, packet)
+    }
+
+    /// Records a packet that has come to the far end of the port's wire.
+    fn tap(&mut self, number: u32, packet: Packet, lost: bool) {
+        self.tapped.push(PacketRow {
+            left: self.now - self.ports[number as usize].delay,
+            landed: self.now,
+            port: number,
+            flow: self.tags[packet.flow as usize].serial,
+            packet,
+            extension: self.extensions.look(packet.extension),
+            lost,
+        });
     }
 
     fn stray(&mut self, packet: Packet, at: Time) {
@@ -230,106 +301,66 @@ impl Net {
         self.events.schedule(self.stray_sources[place as usize], at);
     }
 
-    // ---- disciplines that decide at departure: two events a packet ----
+    // ---- the switches' half of protocols with explicit feedback ----
 
     #[inline(never)]
-    fn arrive_scheduled(&mut self, number: u32, mut packet: Packet) {
-        packet.at = self.now;
-        let (class, size) = (self.tags[packet.flow as usize].class as usize, u64::from(packet.size));
-        let marked = self.ask(number, |scheduled, cx| scheduled.disc.enqueue(packet, cx));
-        let port = &mut self.ports[number as usize];
-        if let Some(arrivals) = &mut port.arrivals {
-            let mine = &mut arrivals[class];
-            mine.packets += 1;
-            mine.bytes += size;
-            mine.marks += marked;
+    fn arrive_apart(&mut self, number: u32, packet: &Packet, route: u32) {
+        if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
+            self.tick(number);
         }
-        self.serve(number);
-    }
-
-    /// A port finishes a transmission, or asks its discipline again.
-    pub fn depart(&mut self, number: u32) {
-        let now = self.now;
-        let port = &mut self.ports[number as usize];
-        let Service::Departure(scheduled) = &mut port.service else { return };
-        if scheduled.serving.is_some() && port.free_at == now {
-            let before = scheduled.held();
-            let packet = scheduled.serving.take().expect("just seen");
-            let after = scheduled.held();
-            if let Some(record) = &mut port.record {
-                record.stood(before.0, before.1, now);
-                record.shrank(after.0, after.1, now);
-            }
-            if let Some(at) = port.launch(packet, now) {
-                self.events.schedule(port.source, at);
-            }
+        self.consult(number, packet, false, AnyPortControl::on_arrive);
+        let shared = self.ports[number as usize].share != ALONE;
+        if shared && !self.has_room(number, packet.size) {
+            return self.refuse(number, packet);
         }
-        self.serve(number);
-    }
-
-    /// Begins the next transmission if the transmitter is free.
-    fn serve(&mut self, number: u32) {
-        let now = self.now;
-        let Service::Departure(scheduled) = &self.ports[number as usize].service else { return };
-        if scheduled.serving.is_some() {
-            return;
-        }
-        let mut next = None;
-        self.ask(number, |scheduled, cx| {
-            next = scheduled.disc.dequeue(cx);
-            scheduled.serving = next;
-        });
-        let port = &mut self.ports[number as usize];
-        match next {
-            Some(mut packet) => {
-                let wait = now - packet.at;
-                packet.waited += if port.is_switch { wait.as_ps() } else { 0 };
-                if let Some(record) = &mut port.record {
-                    record.waited(wait);
-                }
-                port.free_at = now + port.transmission(packet.size);
-                if let Service::Departure(scheduled) = &mut port.service {
-                    scheduled.serving = Some(packet);
-                    self.events.schedule(scheduled.source, port.free_at);
-                }
-            }
-            None => {
-                let Service::Departure(scheduled) = &mut port.service else { return };
-                if let Some(at) = scheduled.disc.ready_at() {
-                    self.events.schedule(scheduled.source, at);
-                }
-            }
+        let class = || self.tags[packet.flow as usize].class as usize;
+        let admitted = self.ports[number as usize].admit(packet, route, self.now, class);
+        self.finish(number, packet, route, admitted);
+        if shared {
+            self.count(number);
         }
     }
 
-    /// Calls the discipline, then counts and records what it did; returns the packets it marked.
-    fn ask(&mut self, number: u32, call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>)) -> u64 {
-        let now = self.now;
-        let port = &mut self.ports[number as usize];
-        let Service::Departure(scheduled) = &mut port.service else { return 0 };
-        let before = scheduled.held();
-        let mut dropped = std::mem::take(&mut self.dropped);
-        let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
-        let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
-        call(scheduled, &mut cx);
-        let marked = cx.marked();
-        port.counts.marks += marked;
-        let after = scheduled.held();
-        if let Some(record) = &mut port.record
-            && before != after
+    /// A packet has come along the wire of `number`: the controller of the port that sends the other way
+    /// sees what comes back.
+    fn come_back(&mut self, number: u32, packet: Packet) -> Option<Packet> {
+        if let Some(opposite) = self.ports[number as usize].opposite
+            && packet.flags.any(Flags::REVERSE)
         {
-            record.stood(before.0, before.1, now);
-            if after.0 > before.0 {
-                record.grew(after.0, after.1, now);
-            } else {
-                record.shrank(after.0, after.1, now);
-            }
+            self.consult(opposite, &packet, true, AnyPortControl::on_return);
         }
-        for (packet, why) in dropped.drain(..) {
-            self.lose(number, packet, why);
+        self.onward(packet)
+    }
+
+    /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past
+    /// ports that have no part in it.
+    fn consult(
+        &mut self,
+        number: u32,
+        packet: &Packet,
+        returning: bool,
+        hook: fn(&mut AnyPortControl, &Packet, &mut Feedback, &PortView),
+    ) {
+        let port = &mut self.ports[number as usize];
+        let view = port.view(self.now);
+        let Some(controlled) = &mut port.control else { return };
+        let mine = packet.flags.any(Flags::REVERSE) == returning;
+        let header = if mine { self.extensions.feedback(packet.extension) } else { None };
+        hook(&mut controlled.control, packet, header.unwrap_or(&mut Feedback::None), &view);
+    }
+
+    /// A controller's clock strikes.
+    pub fn tick(&mut self, number: u32) {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        port.settle(now);
+        let view = port.view(now);
+        let Some(controlled) = &mut port.control else { return };
+        let next = controlled.control.on_tick(&view);
+        controlled.ticking = next.is_some();
+        if let Some(after) = next {
+            self.events.schedule(controlled.source, now + after);
         }
-        self.dropped = dropped;
-        marked
     }
 
     // ---- books ----

@@ -1,5 +1,6 @@
 //! A packet, by value: 48 bytes, so that rings of them stay in cache.
 
+use crate::port_control::Feedback;
 use shallows_units::Time;
 
 /// No extension.
@@ -57,6 +58,13 @@ impl Flags {
     pub const CE: Flags = Flags(1 << 8);
     /// Sent before.
     pub const RETRANSMITTED: Flags = Flags(1 << 9);
+    /// Header only: asks switches or tells them, and carries nothing of the stream. Its answer has it too.
+    pub const PROBE: Flags = Flags(1 << 10);
+    /// Place of the ACE counter of AccECN (RFC 9768 s.3.2.2), three bits.
+    const ACE_SHIFT: u32 = 11;
+    /// Stands in the classic one of two queues: set and read by a port's discipline, cleared as it departs.
+    /// A mark changes the codepoint by which it was sorted.
+    pub const CLASSIC: Flags = Flags(1 << 15);
 
     /// Any of `bits` set.
     #[inline]
@@ -64,11 +72,31 @@ impl Flags {
         self.0 & bits.0 != 0
     }
 
+    /// The ACE counter: CE-marked packets that have come, modulo 8.
+    #[inline]
+    pub fn ace(self) -> u8 {
+        (self.0 >> Self::ACE_SHIFT) as u8 & 7
+    }
+
+    /// These and the ACE counter of `packets`.
+    #[inline]
+    #[must_use]
+    pub fn with_ace(self, packets: u8) -> Flags {
+        Flags(self.0 | u16::from(packets & 7) << Self::ACE_SHIFT)
+    }
+
     /// These and `bits`.
     #[inline]
     #[must_use]
     pub fn with(self, bits: Flags) -> Flags {
         Flags(self.0 | bits.0)
+    }
+
+    /// These but for `bits`.
+    #[inline]
+    #[must_use]
+    pub fn without(self, bits: Flags) -> Flags {
+        Flags(self.0 & !bits.0)
     }
 
     /// These, and `bits` where `yes`.
@@ -87,13 +115,16 @@ impl Packet {
     }
 }
 
-/// What few packets carry: SACK blocks (RFC 2018), newest first.
+/// What few packets carry: SACK blocks (RFC 2018), newest first, and the header of a protocol in which
+/// switches take part.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extension {
     /// `[first, beyond)` byte ranges held beyond the acknowledgement.
     pub sack: [(u64, u64); 4],
     /// How many are in use.
     pub blocks: u8,
+    /// The header that switches read and write.
+    pub feedback: Feedback,
 }
 
 impl Extension {
@@ -134,9 +165,19 @@ impl Extensions {
         Some(self.held[place as usize])
     }
 
+    /// The header that the packet with the extension at `place` carries.
+    pub fn feedback(&mut self, place: u32) -> Option<&mut Feedback> {
+        self.held.get_mut(place as usize).map(|extension| &mut extension.feedback)
+    }
+
     /// Keeps a second copy, for a packet duplicated on the wire.
     pub fn copy(&mut self, place: u32) -> u32 {
         if place == NONE { NONE } else { self.put(self.held[place as usize]) }
+    }
+
+    /// What stands at `place`.
+    pub fn look(&self, place: u32) -> Option<Extension> {
+        self.held.get(place as usize).copied()
     }
 
     /// Extensions held now.

@@ -13,12 +13,19 @@ pub struct Paths {
     routes: Routes,
     table: Vec<u32>,
     known: BTreeMap<Vec<u32>, u32>,
+    /// Places of all shortest paths between two hosts, for packets that share them: a run of `of_fan`.
+    fans: BTreeMap<(NodeId, NodeId), (u32, u32)>,
+    of_fan: Vec<u32>,
 }
+
+/// Most shortest paths between two hosts that packets share; of more, these many are taken.
+const MAX_FAN: usize = 4096;
 
 impl Paths {
     /// No path yet.
     pub fn new(graph: &Graph) -> Self {
-        Paths { routes: Routes::new(graph), table: vec![], known: BTreeMap::new() }
+        let (known, fans) = (BTreeMap::new(), BTreeMap::new());
+        Paths { routes: Routes::new(graph), table: vec![], known, fans, of_fan: vec![] }
     }
 
     /// The port at `place`, or [`END`].
@@ -30,14 +37,40 @@ impl Paths {
     /// Place of a shortest path from `from` to `to`; among equally short ones, `choice` picks.
     pub fn find(&mut self, from: NodeId, to: NodeId, choice: u64) -> Option<u32> {
         let path = self.routes.path(from, to, choice)?;
+        Some(self.place(path))
+    }
+
+    fn place(&mut self, path: Vec<u32>) -> u32 {
         if let Some(place) = self.known.get(&path) {
-            return Some(*place);
+            return *place;
         }
         let place = self.table.len() as u32;
         self.table.extend_from_slice(&path);
         self.table.push(END);
         self.known.insert(path, place);
-        Some(place)
+        place
+    }
+
+    /// All shortest paths from `from` to `to`, which must exist: where [`Paths::of_fan`] has the first one's
+    /// place, and how many there are.
+    pub fn fan(&mut self, from: NodeId, to: NodeId) -> (u32, u32) {
+        if let Some(fan) = self.fans.get(&(from, to)) {
+            return *fan;
+        }
+        let first = self.of_fan.len() as u32;
+        for path in self.routes.all(from, to, MAX_FAN) {
+            let place = self.place(path);
+            self.of_fan.push(place);
+        }
+        let fan = (first, self.of_fan.len() as u32 - first);
+        self.fans.insert((from, to), fan);
+        fan
+    }
+
+    /// Place of a path out of a fan.
+    #[inline]
+    pub fn of_fan(&self, place: u32) -> u32 {
+        self.of_fan[place as usize]
     }
 
     /// The ports from `place` to the end of the path.

@@ -5,12 +5,15 @@
 //! holds only its head, and a running number `departed` follows behind to tell which packets have
 //! left the queue. A departure at the instant of an arrival comes first.
 
+use super::buffer::ALONE;
 use super::packet::{Flags, Packet};
 use super::ring::Ring;
+pub use super::wire::WireFaults;
 use crate::engine::events::Source;
-use crate::engine::random::Stream;
+use crate::port_control::{Controlled, PortView};
+use crate::probe::inner::InnerRecords;
 use crate::probe::queue::QueueRecord;
-use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, QueueDisc};
+use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, InnerQueues, QueueDisc, Verdict};
 use shallows_units::{Bytes, Rate, Span, Time};
 
 /// What passed a port since the warm-up; `packets_in` = out + dropped in the queue + held.
@@ -35,34 +38,6 @@ impl PortCounts {
     }
 }
 
-/// Faults injected on a wire, planned or each with its probability a packet.
-#[derive(Debug)]
-pub struct WireFaults {
-    /// Packets that came to the far end so far.
-    pub seen: u64,
-    /// Numbers of those to lose, the next one last.
-    pub doomed: Vec<u64>,
-    /// Lost.
-    pub loss: f64,
-    /// Delivered twice.
-    pub duplicate: f64,
-    /// Held back by up to `reorder_delay`.
-    pub reorder: f64,
-    /// Longest extra delay of a packet held back.
-    pub reorder_delay: Span,
-    /// Random numbers of this wire alone.
-    pub random: Stream,
-}
-
-impl WireFaults {
-    /// Whether the packet that has come to the far end is lost; call once for each.
-    pub fn lose(&mut self) -> bool {
-        self.seen += 1;
-        let planned = self.doomed.pop_if(|number| *number == self.seen).is_some();
-        self.random.chance(self.loss) || planned
-    }
-}
-
 /// A discipline that decides at departure, at work.
 pub struct Scheduled {
     /// Holds the packets.
@@ -71,12 +46,24 @@ pub struct Scheduled {
     pub serving: Option<Packet>,
     /// Its events: the end of a transmission, or the time to ask the discipline again.
     pub source: Source,
+    /// What its queues do, where it has several.
+    pub inner: Option<Box<InnerRecords>>,
 }
 
 impl Scheduled {
     /// At work with `disc`, empty.
     pub fn new(disc: Box<dyn QueueDisc>) -> Self {
-        Scheduled { disc, serving: None, source: Source::NONE }
+        Scheduled { disc, serving: None, source: Source::NONE, inner: None }
+    }
+
+    /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
+    #[inline]
+    pub fn note(&mut self, packet: &Packet, tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize)) {
+        if let Some(record) = &mut self.inner
+            && let Some(queues) = self.disc.inner()
+        {
+            tell(record, queues, queues.of(packet));
+        }
     }
 
     /// Packets and bytes held, the one being transmitted included.
@@ -98,6 +85,17 @@ pub struct Arrivals {
     pub marks: u64,
     /// Dropped here.
     pub drops: u64,
+}
+
+/// What a port did with an arriving packet.
+#[derive(Debug, Clone, Copy)]
+pub enum Admitted {
+    /// Queued it; when its wire's next event comes, where that is this packet's.
+    Queued(Option<Time>),
+    /// Refused it.
+    Refused(DropWhy),
+    /// Nothing: its discipline decides at departure, and is yet to be asked.
+    Scheduled,
 }
 
 /// How a port queues.
@@ -129,6 +127,15 @@ pub struct Port {
     wait_mask: u64,
     /// Takes every packet and records nothing: its backlog need not be known at each arrival.
     pub plain: bool,
+    /// Not the discipline alone decides about arrivals: a controller looks at them, or a buffer is shared.
+    pub apart: bool,
+    /// Nothing is done to packets between this wire and the next port: no fault is injected, and no
+    /// controller listens to what comes back.
+    pub clear: bool,
+    /// Packets that leave are recorded.
+    pub tapped: bool,
+    /// Its share of its switch's buffer, or [`ALONE`].
+    pub share: u32,
     /// How it queues.
     pub service: Service,
     /// What passed.
@@ -139,6 +146,10 @@ pub struct Port {
     pub arrivals: Option<Box<[Arrivals]>>,
     /// Injected faults.
     pub faults: Option<Box<WireFaults>>,
+    /// The switch's half of a protocol, if any.
+    pub control: Option<Box<Controlled>>,
+    /// Where its wire ends, the port that sends back along the same cable, if a controller stands there.
+    pub opposite: Option<u32>,
     /// Rate of the transmitter.
     pub rate: Rate,
     /// Belongs to a switch.
@@ -158,11 +169,17 @@ impl Port {
             bytes: 0,
             wait_mask: if is_switch { u64::MAX } else { 0 },
             plain: false,
+            apart: false,
+            clear: true,
+            tapped: false,
+            share: ALONE,
             service,
             counts: PortCounts::default(),
             record: None,
             arrivals: None,
             faults: None,
+            control: None,
+            opposite: None,
             rate,
             is_switch,
         }
@@ -171,7 +188,23 @@ impl Port {
     /// Call when discipline and records are in place.
     pub fn prepare(&mut self) {
         let takes_all = matches!(&self.service, Service::Arrival(admission) if admission.takes_all());
-        self.plain = takes_all && self.record.is_none() && self.arrivals.is_none();
+        self.apart = self.control.is_some() || self.share != ALONE;
+        let watched = self.record.is_some() || self.arrivals.is_some();
+        self.plain = takes_all && !watched && !self.apart;
+        self.clear = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
+    }
+
+    /// What a controller may know; call after [`Port::settle`].
+    pub fn view(&self, now: Time) -> PortView {
+        let backlog = match &self.service {
+            Service::Arrival(_) => self.backlog(),
+            Service::Departure(scheduled) => {
+                let (packets, bytes) = scheduled.held();
+                let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
+                Backlog { packets, bytes, serving, free_at: self.free_at }
+            }
+        };
+        PortView { now, rate: self.rate, backlog }
     }
 
     /// Time to transmit `size` bytes, rounded up to a ps.
@@ -230,6 +263,35 @@ impl Port {
         Backlog { packets, bytes: self.bytes, serving, free_at: self.free_at }
     }
 
+    /// Asks a discipline that decides at arrival about `packet`, counts what it says, and queues the packet
+    /// unless it is refused; call after [`Port::settle`]. `class` gives the packet's, where arrivals are traced.
+    #[inline(always)]
+    pub fn admit(
+        &mut self,
+        packet: &Packet,
+        route: u32,
+        now: Time,
+        class: impl FnOnce() -> usize,
+    ) -> Admitted {
+        let backlog = self.backlog();
+        let verdict = match &mut self.service {
+            Service::Arrival(admission) => admission.admit(packet, backlog, now),
+            Service::Departure(_) => return Admitted::Scheduled,
+        };
+        let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
+        self.counts.marks += u64::from(marked);
+        if let Some(arrivals) = &mut self.arrivals {
+            let mine = &mut arrivals[class()];
+            mine.packets += 1;
+            mine.bytes += u64::from(packet.size);
+            mine.marks += u64::from(marked);
+        }
+        match verdict {
+            Verdict::Drop(why) => Admitted::Refused(why),
+            _ => Admitted::Queued(self.accept(packet, route, packet.flags.with_if(Flags::CE, marked), now)),
+        }
+    }
+
     /// Queues `packet` behind all others: its times are known at once. Returns whether its arrival
     /// is the wire's next.
     #[inline(always)]
@@ -257,6 +319,7 @@ impl Port {
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.
     pub fn launch(&mut self, mut packet: Packet, now: Time) -> Option<Time> {
         packet.at = now + self.delay;
+        packet.flags = packet.flags.without(Flags::CLASSIC);
         let first = self.ring.is_empty();
         self.ring.push(packet);
         self.departed = self.ring.tail();
@@ -290,6 +353,11 @@ impl Port {
         if let Some(record) = &mut self.record {
             record.stood(packets, bytes, now);
             record.restart(bytes, now);
+        }
+        if let Service::Departure(scheduled) = &mut self.service
+            && let Some(inner) = &mut scheduled.inner
+        {
+            inner.restart();
         }
         self.counts = PortCounts { packets_in: packets, bytes_in: bytes, ..PortCounts::default() };
     }

@@ -52,11 +52,7 @@ impl Routes {
         if src == dst {
             return Some(vec![]);
         }
-        let (root, last) = match *self.into.of(dst) {
-            [link] if self.is_switch(self.ends[link as usize].0) => (self.ends[link as usize].0, Some(link)),
-            _ => (dst, None),
-        };
-        self.search(root);
+        let (root, last) = self.root(dst);
         let mut path = vec![];
         let mut node = src;
         while node != root {
@@ -68,14 +64,51 @@ impl Routes {
         Some(path)
     }
 
+    /// All shortest ways from `src` to `dst`, at most `most`, in the order of the links' numbers.
+    pub fn all(&mut self, src: NodeId, dst: NodeId, most: usize) -> Vec<Vec<u32>> {
+        if src == dst {
+            return vec![vec![]];
+        }
+        let (root, last) = self.root(dst);
+        let (mut found, mut open) = (vec![], vec![(src, vec![])]);
+        while let Some((node, path)) = open.pop().filter(|_| found.len() < most) {
+            if node == root {
+                found.push(path.into_iter().chain(last).collect());
+                continue;
+            }
+            let before = open.len();
+            open.extend(self.nearest(node, root).map(|link| {
+                let to = self.ends[link as usize].1;
+                (to, path.iter().copied().chain([link]).collect())
+            }));
+            open[before..].reverse();
+        }
+        found
+    }
+
+    /// Where a search for `dst` starts, and the link from there to it: hosts on one link share their switch's.
+    fn root(&mut self, dst: NodeId) -> (NodeId, Option<u32>) {
+        let (root, last) = match *self.into.of(dst) {
+            [link] if self.is_switch(self.ends[link as usize].0) => (self.ends[link as usize].0, Some(link)),
+            _ => (dst, None),
+        };
+        self.search(root);
+        (root, last)
+    }
+
     /// The link that `node` takes towards `root`.
     fn next(&self, node: NodeId, root: NodeId, choice: u64) -> Option<u32> {
-        let away = |link: &u32| self.away(self.ends[*link as usize].1, root);
-        let links = self.out.of(node);
-        let nearest = links.iter().map(away).min().filter(|away| *away != FAR)?;
-        let equal = links.iter().filter(|link| away(link) == nearest);
+        let equal = self.nearest(node, root);
         let ticket = u128::from(mix(choice, node)) * equal.clone().count() as u128;
-        equal.copied().nth((ticket >> 64) as usize)
+        equal.clone().nth((ticket >> 64) as usize)
+    }
+
+    /// The links of `node` that lead nearest to `root`, which has been searched.
+    fn nearest(&self, node: NodeId, root: NodeId) -> impl Iterator<Item = u32> + Clone + '_ {
+        let away = move |link: &u32| self.away(self.ends[*link as usize].1, root);
+        let links = self.out.of(node);
+        let least = links.iter().map(away).min().filter(|away| *away != FAR);
+        links.iter().copied().filter(move |link| Some(away(link)) == least)
     }
 
     /// How many links `node` is away from `root`, which has been searched.

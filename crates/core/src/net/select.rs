@@ -61,6 +61,23 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, String>
     Ok(chosen.into_iter().collect())
 }
 
+/// The switches that any of the `patterns` names, in the graph's order, each once. The error is the rule that a
+/// pattern breaks.
+pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
+    let mut chosen = BTreeSet::new();
+    for text in &patterns.0 {
+        let pattern = Pattern::parse(text)?;
+        let mut found = graph.ids(Role::Switch).filter(|id| pattern.matches(graph.name(*id))).peekable();
+        if found.peek().is_none() {
+            let known: Vec<_> = graph.ids(Role::Switch).map(|id| graph.name(id)).collect();
+            let (switches, hint) = (list(graph, Role::Switch), did_you_mean(text, &known));
+            return Err(format!("no switch is named \"{text}\" (switches: {switches}){hint}"));
+        }
+        chosen.extend(found);
+    }
+    Ok(chosen.into_iter().collect())
+}
+
 /// Most names that a list may spell out.
 const MAX_NAMES: usize = 1_000_000;
 
@@ -272,6 +289,18 @@ mod tests {
             "no node is named \"swich\" (hosts: s0..s11, r0; switches: switch); did you mean \"switch\"?"
         );
         assert_eq!(rule("*"), "must be a port such as \"switch->r0\" or \"*->r0\"");
+    }
+
+    #[test]
+    fn switches_are_chosen_by_name() {
+        let graph = star();
+        let pick = |text: &str| select_switches(&graph, &Names(vec![text.into()]));
+        assert_eq!(pick("sw*").unwrap(), [NodeId(13)]);
+        assert_eq!(
+            pick("swich").unwrap_err(),
+            "no switch is named \"swich\" (switches: switch); did you mean \"switch\"?"
+        );
+        assert_eq!(pick("r0").unwrap_err(), "no switch is named \"r0\" (switches: switch)");
     }
 
     #[test]

@@ -80,14 +80,23 @@ macro_rules! choices {
 
 /// Declares the list of components of one kind: an enum over their settings, read by `kind`.
 ///
-/// A bare word may stand for a component with all its defaults: `cc = "dctcp"`.
+/// A bare word may stand for a component with all its defaults: `cc = "dctcp"`. `open Section(type)`
+/// adds the components that documents declare, `type` standing behind them.
 #[macro_export]
 macro_rules! components {
-    ( $(#[$meta:meta])* pub enum $name:ident, $what:literal { $( $word:literal => $variant:ident($params:ty) ),* $(,)? } ) => {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident, $what:literal $(, open $section:ident($made:ty))?
+        { $( $word:literal => $variant:ident($params:ty) ),* $(,)? }
+    ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)]
-        pub enum $name { $( $variant($params) ),* }
+        pub enum $name {
+            $( $variant($params), )*
+            $( /// Declared by the document.
+            Custom($crate::params::Custom<$made>), )?
+        }
 
         impl $name {
             /// What there is, with every setting.
@@ -100,15 +109,31 @@ macro_rules! components {
             }
 
             /// The name in the file.
-            pub fn kind(&self) -> &'static str {
-                match self { $( $name::$variant(_) => $word ),* }
+            pub fn kind(&self) -> &str {
+                match self {
+                    $( $name::$variant(_) => $word, )*
+                    $( $name::Custom(custom) => <$crate::params::Custom<$made>>::name(custom), )?
+                }
             }
 
             /// Reads the component that `table.kind` names; the caller finishes the table.
             pub fn read(table: &mut $crate::params::Table<'_>) -> Option<Self> {
-                let known = [$($word),*];
+                #[allow(unused_mut)]
+                let mut known = vec![$($word),*];
+                $( known.extend(table.plugins.iter()
+                    .filter(|d| d.section == $crate::params::custom::Section::$section).map(|d| d.name.as_str())); )?
                 let path = table.at("kind");
-                match table.raw("kind") {
+                let written = table.raw("kind");
+                $(
+                    // The document's own stand over the list, so that a file goes on to mean what it meant
+                    // when the list grows.
+                    if let Some(serde_json::Value::String(s)) = written
+                        && let Some(declared) = table.declared($crate::params::custom::Section::$section, s)
+                    {
+                        return Some($name::Custom($crate::params::Custom::read(declared, table)));
+                    }
+                )?
+                match written {
                     $( Some(serde_json::Value::String(s)) if s == $word =>
                         Some($name::$variant(<$params as $crate::params::Params>::read(table))), )*
                     Some(serde_json::Value::String(s)) => {
@@ -127,8 +152,20 @@ macro_rules! components {
             pub fn show(&self) -> serde_json::Map<String, serde_json::Value> {
                 let mut map = serde_json::Map::new();
                 map.insert("kind".into(), self.kind().into());
-                match self { $( $name::$variant(p) => $crate::params::Params::show(p, &mut map) ),* }
+                match self {
+                    $( $name::$variant(p) => $crate::params::Params::show(p, &mut map), )*
+                    $( $name::Custom(custom) => <$crate::params::Custom<$made>>::show(custom, &mut map), )?
+                }
                 map
+            }
+
+            /// The declaration of one that the document declares.
+            pub fn declared(&self) -> Option<&std::sync::Arc<$crate::params::custom::Declared>> {
+                match self {
+                    $( $name::Custom(custom) => Some(<$crate::params::Custom<$made>>::declared(custom)), )?
+                    #[allow(unreachable_patterns)]
+                    _ => None,
+                }
             }
         }
     };

@@ -7,11 +7,13 @@
 //!
 //! Reading never stops at the first fault: each one is collected with its path, rule and value.
 
+pub mod custom;
 mod fault;
 mod macros;
 mod table;
 mod types;
 
+pub use custom::{Beyond, Custom};
 pub use fault::{Fault, Faults, nearest};
 pub use table::Table;
 pub use types::{Names, ParamType, Row};

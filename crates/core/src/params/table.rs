@@ -1,22 +1,37 @@
 //! A table of the file being read.
 
+use super::custom::{Declared, Plugins, Section};
 use super::{Faults, Param, ParamType};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// A table of the file being read: hands out values, remembers which keys were asked for.
 pub struct Table<'a> {
     /// Dotted path of this table, empty at the top.
     pub path: String,
     map: &'a Map<String, Value>,
-    known: Vec<&'static str>,
+    known: Vec<String>,
     /// Where faults go.
     pub faults: &'a mut Faults,
+    /// Components that the document declares.
+    pub plugins: &'a Plugins,
 }
 
 impl<'a> Table<'a> {
     /// A reader over `map`, which stands at `path`.
     pub fn new(path: &str, map: &'a Map<String, Value>, faults: &'a mut Faults) -> Self {
-        Table { path: path.into(), map, known: vec![], faults }
+        Table { path: path.into(), map, known: vec![], faults, plugins: &[] }
+    }
+
+    /// The same, in a document that declares `plugins`.
+    #[must_use]
+    pub fn with(self, plugins: &'a Plugins) -> Self {
+        Table { plugins, ..self }
+    }
+
+    /// What the document declares by this name.
+    pub fn declared(&self, section: Section, name: &str) -> Option<&'a Arc<Declared>> {
+        self.plugins.iter().find(|declared| declared.section == section && declared.name == name)
     }
 
     /// Full path of `key`.
@@ -25,38 +40,44 @@ impl<'a> Table<'a> {
     }
 
     /// The value as written; the key then counts as known.
-    pub fn raw(&mut self, key: &'static str) -> Option<&'a Value> {
-        self.known.push(key);
+    pub fn raw(&mut self, key: &str) -> Option<&'a Value> {
+        self.known.push(key.into());
         self.map.get(key)
     }
 
     /// The checked value of `param`: as written, else its default. A faulty value is recorded and
     /// the default stands in, so that reading goes on.
     pub fn get<T: ParamType>(&mut self, param: &Param) -> T {
-        let path = self.at(param.name);
-        match self.raw(param.name) {
+        self.get_at(param.name, &param.default, param.range)
+    }
+
+    /// The same for a setting known by its name, default and range.
+    pub fn get_at<T: ParamType>(&mut self, name: &str, default: &Value, range: &str) -> T {
+        let path = self.at(name);
+        match self.raw(name) {
             Some(written) => {
                 if let Some(value) = T::read(written, &path, self.faults) {
-                    match value.within(param.range) {
+                    match value.within(range) {
                         Ok(()) => return value,
                         Err(rule) => self.faults.add(&path, rule, written),
                     }
                 }
             }
-            None if param.default.is_null() => {
-                self.faults.add(&path, format!("is required: {}", param.kind), &Value::Null);
+            None if default.is_null() => {
+                self.faults.add(&path, format!("is required: {}", T::kind()), &Value::Null);
             }
             None => {}
         }
-        T::parse(&param.default).unwrap_or_else(|_| T::stand_in())
+        T::parse(default).unwrap_or_else(|_| T::stand_in())
     }
 
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
+        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
         for key in self.map.keys() {
-            if !self.known.contains(&key.as_str()) {
+            if !known.contains(&key.as_str()) {
                 let path = self.at(key);
-                self.faults.unknown(&path, "key", key, &self.known);
+                self.faults.unknown(&path, "key", key, &known);
             }
         }
     }

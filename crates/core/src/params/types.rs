@@ -182,6 +182,9 @@ impl<T: ParamType> ParamType for Option<T> {
     fn stand_in() -> Self {
         None
     }
+    fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
+        if value.as_str() == Some("none") { Some(None) } else { T::read(value, path, faults).map(Some) }
+    }
     fn within(&self, range: &str) -> Result<(), String> {
         self.as_ref().map_or(Ok(()), |value| value.within(range))
     }

@@ -91,6 +91,12 @@ impl<'a, R> TableBuilder<'a, R> {
         self.add(name, false, data)
     }
 
+    /// A column of identifiers, some missing.
+    pub fn maybe_u32(self, name: &'static str, value: impl Fn(&R) -> Option<u32>) -> Self {
+        let data = ColumnData::U32(self.rows.iter().map(|r| value(r).unwrap_or(u32::MAX)).collect());
+        self.add(name, true, data)
+    }
+
     /// A column of numbers.
     pub fn f64(self, name: &'static str, value: impl Fn(&R) -> f64) -> Self {
         let data = ColumnData::F64(self.rows.iter().map(value).collect());

@@ -35,7 +35,7 @@ impl<const EXACT_BITS: u32> Histogram<EXACT_BITS> {
     }
 
     /// Adds `amount` at `value`.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, value: u64, amount: u64) {
         let bin = Self::bin(value);
         match self.bins.get_mut(bin) {

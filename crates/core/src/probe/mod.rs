@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod histogram;
+pub mod inner;
 pub mod queue;
 pub mod settings;
 pub mod traces;

@@ -64,6 +64,8 @@ crate::params! {
         flow_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
         /// Classes whose flows `flow_trace` covers.
         classes: Names = "*", "", "all";
+        /// Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark).
+        packets: Names = [], "", "rows cost memory: ask for what is looked at";
         /// Most rows that one trace may hold; a run that needs more ends with an error.
         trace_rows: u64 = 20000000, "[1, ]", "about 1 GB: memory stays bounded";
     }

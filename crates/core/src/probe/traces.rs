@@ -1,6 +1,7 @@
 //! Traces: rows in time, at intervals or on change.
 
 use super::settings::TraceWhen;
+use crate::net::packet::{Extension, Packet};
 use shallows_units::Time;
 
 /// A queue at an instant.
@@ -48,6 +49,25 @@ pub struct FlowTraceRow {
     pub delivered: u64,
     /// Bytes in flight.
     pub flight: u64,
+}
+
+/// A packet that left a port.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketRow {
+    /// When its last bit left.
+    pub left: Time,
+    /// When that bit was at the far end.
+    pub landed: Time,
+    /// Which port.
+    pub port: u32,
+    /// Running number of the connection.
+    pub flow: u32,
+    /// As it left, marks of this port included.
+    pub packet: Packet,
+    /// What it carries beside.
+    pub extension: Option<Extension>,
+    /// An injected fault lost it on the wire.
+    pub lost: bool,
 }
 
 /// When the next row of an interval trace is due.

@@ -11,7 +11,7 @@
 use super::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
 use super::gauge::{Gauge, Level};
-use super::slope::{Unit, largest, seconds};
+use super::slope::{Unit, judge, seconds};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -86,19 +86,13 @@ impl Admission for Discipline {
             Unit::Bytes => seconds(backlog.bytes, self.0.rate),
         };
         self.0.p = self.0.gain * queue;
-        if is_low_latency(packet, self.0.classify) {
-            if largest(1, &mut self.0.random) < self.0.p { Verdict::Mark } else { Verdict::Pass }
-        } else if largest(2, &mut self.0.random) >= self.0.p / self.0.k {
-            Verdict::Pass
-        } else if packet.ecn_capable() {
-            Verdict::Mark
-        } else {
-            Verdict::Drop(DropWhy::Aqm)
-        }
+        let scalable = is_low_latency(packet, self.0.classify);
+        judge(packet, scalable, self.0.p, self.0.p / self.0.k, &mut self.0.random)
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("p", self.0.p.min(1.0));
+        put("coupling", self.0.k);
     }
 }
 

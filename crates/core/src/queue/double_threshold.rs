@@ -1,6 +1,7 @@
 //! Double threshold marking: it starts when the queue rises past K1 and stops when it falls below K2.
 //!
-//! Source: Chen et al. 2013, "DT-DCTCP", ICDCS, with K1 < K2; DT-CWA (document 004), with K1 > K2. The
+//! Source: Chen, Cheng, Ren, Shu and Lin 2013, "Ease the Queue Oscillation: Analysis and
+//! Enhancement of DCTCP" (ICDCS), DT-DCTCP, with K1 < K2; DT-CWA (document 004), with K1 > K2. The
 //! order of the two makes two different laws, and both are meant here:
 //!
 //! - *Hysteresis*, K1 > K2: marking starts late and stops late. Between K2 and K1 a queue that came from
@@ -16,7 +17,7 @@
 
 use super::drop_tail::{self, check_limit};
 use super::gauge::{Gauge, Measure};
-use super::threshold::NotEct;
+use super::threshold::{NotEct, above};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::net::packet::Packet;
 use crate::params::Faults;
@@ -129,10 +130,8 @@ impl Admission for Discipline {
             Verdict::Drop(DropWhy::Full)
         } else if !marks {
             Verdict::Pass
-        } else if self.drop_not_ect && !packet.ecn_capable() {
-            Verdict::Drop(DropWhy::Aqm)
         } else {
-            Verdict::Mark
+            above(packet, self.drop_not_ect)
         }
     }
 }

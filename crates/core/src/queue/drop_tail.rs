@@ -68,7 +68,7 @@ impl Admission for Discipline {
         self.limit == Level::NEVER
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, _now: Time) -> Verdict {
         if self.is_full(self.gauge.read(backlog, packet.size)) {
             Verdict::Drop(DropWhy::Full)

@@ -7,10 +7,10 @@
 
 use super::classify::{Classifier, is_low_latency};
 use super::gauge::Level;
-use super::{Backlog, DropWhy, QueueCx};
-use crate::net::packet::Packet;
+use super::held::Held;
+use super::{Backlog, DropWhy, InnerQueues, QueueCx};
+use crate::net::packet::{Flags, Packet};
 use shallows_units::{Size, Span, Time};
-use std::collections::VecDeque;
 
 crate::choices! {
     /// Which of two queues is served next.
@@ -24,60 +24,13 @@ crate::choices! {
     }
 }
 
-/// Packets in order of arrival.
-#[derive(Debug, Default)]
-pub struct Line {
-    held: VecDeque<Packet>,
-    bytes: u64,
-}
-
-impl Line {
-    /// Packets.
-    pub fn len(&self) -> u64 {
-        self.held.len() as u64
-    }
-
-    /// No packets.
-    pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
-    }
-
-    /// Bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// When the first packet came.
-    pub fn since(&self) -> Option<Time> {
-        self.held.front().map(|packet| packet.at)
-    }
-
-    /// How long the first packet has waited; zero when there is none.
-    pub fn wait(&self, now: Time) -> Span {
-        self.since().map_or(Span::ZERO, |since| now - since)
-    }
-
-    /// Last.
-    pub fn push(&mut self, packet: Packet) {
-        self.bytes += u64::from(packet.size);
-        self.held.push_back(packet);
-    }
-
-    /// First.
-    pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.held.pop_front()?;
-        self.bytes -= u64::from(packet.size);
-        Some(packet)
-    }
-}
-
 /// The two queues.
 #[derive(Debug)]
 pub struct Dual {
     /// Low-latency packets.
-    pub low: Line,
+    pub low: Held,
     /// Classic packets.
-    pub classic: Line,
+    pub classic: Held,
     limit: Level,
     classify: Classifier,
     scheduler: Scheduler,
@@ -105,14 +58,14 @@ impl Dual {
 
     /// RFC 9332 fig. 3: drops what does not fit, queues the rest by its codepoint.
     pub fn enqueue(&mut self, packet: Packet, cx: &mut QueueCx<'_>) {
-        let packets = self.low.len() + self.classic.len() + u64::from(cx.serving > 0) + 1;
+        let packets = self.low.packets() + self.classic.packets() + u64::from(cx.serving > 0) + 1;
         let bytes = self.bytes() + cx.serving + u64::from(packet.size);
         if self.limit.is_below((packets, bytes)) {
             cx.drop(packet, DropWhy::Full);
         } else if is_low_latency(&packet, self.classify) {
             self.low.push(packet);
         } else {
-            self.classic.push(packet);
+            self.classic.push(Packet { flags: packet.flags.with(Flags::CLASSIC), ..packet });
         }
     }
 
@@ -155,8 +108,27 @@ impl Dual {
 
     /// What is held.
     pub fn backlog(&self) -> Backlog {
-        let packets = self.low.len() + self.classic.len();
+        let packets = self.low.packets() + self.classic.packets();
         Backlog { packets, bytes: self.bytes(), ..Backlog::default() }
+    }
+}
+
+impl InnerQueues for Dual {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn name(&self, number: usize) -> String {
+        ["L", "C"][number].into()
+    }
+
+    fn of(&self, packet: &Packet) -> usize {
+        let classic = packet.flags.any(Flags::CLASSIC) || !is_low_latency(packet, self.classify);
+        usize::from(classic)
+    }
+
+    fn len(&self, number: usize) -> u64 {
+        [&self.low, &self.classic][number].packets()
     }
 }
 

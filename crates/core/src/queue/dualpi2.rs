@@ -14,7 +14,7 @@ use super::classify::Classifier;
 use super::drop_tail::check_limit;
 use super::dual::{Dual, Scheduler};
 use super::pi::Pi;
-use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::net::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Bytes, Size, Span, Time};
@@ -159,7 +159,7 @@ impl Discipline {
                 return !overload && cx.mark(packet);
             }
         } else if coupled < 1.0 || !self.drop_in_overload {
-            let native = self.native(cx.now - packet.at, self.queues.low.len() + 1);
+            let native = self.native(cx.now - packet.at, self.queues.low.packets() + 1);
             if recur(&mut self.counts[0], native.max(coupled).min(1.0)) {
                 cx.mark(packet);
             }
@@ -199,10 +199,15 @@ impl QueueDisc for Discipline {
         self.queues.backlog()
     }
 
+    fn inner(&self) -> Option<&dyn InnerQueues> {
+        Some(&self.queues)
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("p", self.pi.p());
-        put("l_packets", self.queues.low.len() as f64);
-        put("c_packets", self.queues.classic.len() as f64);
+        put("coupling", self.k);
+        put("l_packets", self.queues.low.packets() as f64);
+        put("c_packets", self.queues.classic.packets() as f64);
     }
 }
 

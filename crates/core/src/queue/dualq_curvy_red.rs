@@ -6,24 +6,43 @@
 //! A slope of n bits makes a probability of 2^n a second of classic queue; the RFC's S_C and S_L are
 //! the same with the sign changed (range_C = 2^S_C seconds). Measured in bytes, the queue counts as the
 //! time that its bytes take at the port's rate, so that the same three parameters serve both ways; a
-//! slope in bits a byte is log2(rate / 8) less. In time a queue is what the departing packet waited,
-//! in bytes what it leaves behind.
-//! Deviation: the RFC updates the average of the classic queue when a classic packet departs; here
-//! low-latency packets that depart while the classic queue is empty do so too, or the last classic
-//! packets would have them marked for ever. Packets of one flow with different codepoints go through
-//! different queues and may overtake each other.
-//! Left out: U > 1, the integer form of fig. 11, overload protection (appendix B has none).
+//! slope in bits a byte is log2(rate / 8) less. Either way a queue is what the departing packet leaves
+//! behind, as fig. 10 measures after its dequeue: how long the packet now at the head has waited
+//! ("zero if empty"), or the bytes held. So a packet that is alone is never marked for its own wait.
+//!
+//! On an idle port fig. 10 marks at once: line 9a updates the average only when a classic packet
+//! departs, so that the last ones leave an average behind by which low-latency packets are marked until the
+//! next classic packet, however late. Note 4 allows other filters, and min(Q_C, cq.time()) by
+//! name. `fall` chooses; its default, a deviation, counts a low-latency departure beside an empty
+//! classic queue as a measurement of zero, which leaves a busy classic queue's average as the figure has it.
+//! Packets of one flow with different codepoints go through different queues and may overtake each other.
+//! With strict priority, as in the slides, low-latency traffic at the port's rate starves the classic
+//! queue and, by line 9a, meets no coupling (s.4.2.2 warns of it).
+//! Left out: the integer form of fig. 11, overload protection (appendix B has none).
 
 use super::classify::Classifier;
 use super::drop_tail::check_limit;
 use super::dual::{Dual, Scheduler};
 use super::gauge::Level;
+use super::held::Held;
 use super::slope::{Unit, largest, seconds};
-use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
 use crate::params::Faults;
-use shallows_units::{Rate, Size, Span};
+use shallows_units::{Rate, Size, Span, Time};
+
+crate::choices! {
+    /// How the average of the classic queue falls while no classic packet departs.
+    pub enum Fall {
+        /// By a measurement of zero for each low-latency packet that departs beside an empty classic queue.
+        Decay = "decay",
+        /// Not at all: RFC 9332 fig. 10.
+        Keep = "keep",
+        /// At once: what counts is the smaller of average and present queue (RFC 9332 s.B.1 note 4).
+        Min = "min",
+    }
+}
 
 crate::params! {
     /// DualQ Coupled with Curvy RED. A low-latency queue beside a classic one, coupled by two slopes
@@ -46,8 +65,12 @@ crate::params! {
         threshold_size: Option<Size> = "none", "", "the slides: DCTCP's threshold K";
         /// Weight of a new measurement in the average of the classic queue.
         smoothing: f64 = 0.03125, "(0, 1]", "RFC 9332 fig. 9: g_C = 5; 1 takes the instant";
+        /// How that average falls while no classic packet departs.
+        fall: Fall = "decay", "", "RFC 9332 s.B.1: keep by fig. 10, min by note 4; see this page's head";
+        /// Curviness U: probabilities rise with the queue to this power, classic ones to twice it.
+        curviness: u64 = 1, "[1, 16]", "RFC 9332 s.B.1: only 1 has been used in experiments so far";
         /// Classic queue below which there is no coupling and no drop.
-        min_delay: Span = "0s", "", "the slides: slopes from the origin; RFC 9332 fig. 9 has a minTh";
+        min_delay: Span = "0s", "", "the slides: slopes from the origin; RFC 9332 fig. 9 prints a minTh of 500 ms, as long as its whole ramp";
         /// Which queue is served next.
         scheduler: Scheduler = "priority", "", "the slides; RFC 9332 fig. 10: ts_fifo";
         /// Handicap of the classic queue in a time-shifted FIFO.
@@ -76,6 +99,8 @@ pub struct Discipline {
     threshold: f64,
     threshold_size: Option<Level>,
     smoothing: f64,
+    fall: Fall,
+    curviness: u64,
     min_delay: f64,
     /// Average of the classic queue in seconds: RFC 9332's Q_C.
     average: f64,
@@ -95,16 +120,18 @@ impl Discipline {
             threshold: s.threshold.as_secs_f64(),
             threshold_size: s.threshold_size.map(|size| Level::new(Some(size))),
             smoothing: s.smoothing,
+            fall: s.fall,
+            curviness: s.curviness,
             min_delay: s.min_delay.as_secs_f64(),
             average: 0.0,
         }
     }
 
-    /// The queue in seconds, when a packet that waited `wait` leaves `bytes` behind.
-    fn queue(&self, wait: Span, bytes: u64) -> f64 {
+    /// A queue in seconds, as it stands at `now`.
+    fn queue(&self, line: &Held, now: Time) -> f64 {
         match self.measure {
-            Unit::Time => wait.as_secs_f64(),
-            Unit::Bytes => seconds(bytes, self.rate),
+            Unit::Time => line.wait(now).as_secs_f64(),
+            Unit::Bytes => seconds(line.bytes(), self.rate),
         }
     }
 
@@ -113,33 +140,35 @@ impl Discipline {
         self.average += self.smoothing * (queue - self.average);
     }
 
-    /// What of the classic queue counts.
-    fn excess(&self) -> f64 {
-        (self.average - self.min_delay).max(0.0)
+    /// What of the classic queue counts, when it stands at `present`.
+    fn excess(&self, present: f64) -> f64 {
+        let average = if self.fall == Fall::Min { self.average.min(present) } else { self.average };
+        (average - self.min_delay).max(0.0)
     }
 
     /// The fate of a packet about to depart, already out of its queue; false where it is to be
     /// dropped.
     fn pass(&mut self, low: bool, packet: &mut Packet, cx: &mut QueueCx<'_>) -> bool {
-        let wait = cx.now - packet.at;
+        let classic = self.queue(&self.queues.classic, cx.now);
         if low {
-            if self.queues.classic.is_empty() {
+            if self.fall == Fall::Decay && self.queues.classic.is_empty() {
                 self.smooth(0.0);
             }
-            let (length, bytes) = (self.queues.low.len(), self.queues.low.bytes());
             let above = match &self.threshold_size {
-                Some(level) => level.is_below((length, bytes)),
-                None => self.queue(wait, bytes) > self.threshold,
+                Some(level) => level.is_below((self.queues.low.packets(), self.queues.low.bytes())),
+                None => self.queue(&self.queues.low, cx.now) > self.threshold,
             };
             // RFC 9332 fig. 10 lines 5a-5c.
-            if above || self.low_gain * self.excess() > largest(1, &mut self.random) {
+            let coupled = self.low_gain * self.excess(classic);
+            if above || coupled > largest(self.curviness, &mut self.random) {
                 cx.mark(packet);
             }
             return true;
         }
-        self.smooth(self.queue(wait, self.queues.classic.bytes()));
-        // Lines 10a-15: the root of the probability against the larger of two random numbers.
-        let congested = self.classic_gain * self.excess() > largest(2, &mut self.random);
+        self.smooth(classic);
+        // Lines 10a-15: the root of the probability against the largest of twice as many random numbers.
+        let root = self.classic_gain * self.excess(classic);
+        let congested = root > largest(2 * self.curviness, &mut self.random);
         !congested || cx.mark(packet)
     }
 }
@@ -164,10 +193,16 @@ impl QueueDisc for Discipline {
         self.queues.backlog()
     }
 
+    fn inner(&self) -> Option<&dyn InnerQueues> {
+        Some(&self.queues)
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("p", (self.low_gain * self.excess()).min(1.0));
-        put("l_packets", self.queues.low.len() as f64);
-        put("c_packets", self.queues.classic.len() as f64);
+        let power = self.curviness as f64;
+        put("p", libm::pow((self.low_gain * self.average).min(1.0), power));
+        put("coupling", libm::pow(self.low_gain / self.classic_gain, power));
+        put("l_packets", self.queues.low.packets() as f64);
+        put("c_packets", self.queues.classic.packets() as f64);
     }
 }
 
@@ -178,7 +213,6 @@ mod tests {
     use crate::net::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::bench::conforms;
-    use shallows_units::Time;
 
     fn place(rate: Rate) -> Place {
         Place { rate, random: Stream::new(7, "queue", 0) }
@@ -190,14 +224,14 @@ mod tests {
         let mut dropped = vec![];
         let now = Time::ZERO + Span::s(1);
         let mut cx = QueueCx::new(now, 0, now, &mut dropped);
-        disc.queues.classic.push(packet(1500));
-        let wait = if low { Span::ZERO } else { Span::ps((average * 1e12) as u64) };
+        let wait = Span::ps((average * 1e12) as u64);
+        disc.queues.classic.push(Packet { at: now - wait, ..packet(1500) });
         let flags = if low { Flags::ECT0 } else { Flags::default() };
         let n = 20_000;
         let mut drops = 0;
         for _ in 0..n {
             disc.average = average;
-            let mut packet = Packet { at: now - wait, flags, ..packet(1500) };
+            let mut packet = Packet { at: now, flags, ..packet(1500) };
             drops += u32::from(!disc.pass(low, &mut packet, &mut cx));
         }
         (cx.marked() as f64 / f64::from(n), f64::from(drops) / f64::from(n))
@@ -240,7 +274,11 @@ mod tests {
     fn a_queue_is_measured_in_time_or_bytes() {
         let by = |measure| {
             let settings = Settings { measure, ..Settings::defaults() };
-            Discipline::new(&settings, place(Rate::mbps(40))).queue(Span::ms(7), 50_000)
+            let mut disc = Discipline::new(&settings, place(Rate::mbps(40)));
+            let at = |ms| Time::ZERO + Span::ms(ms);
+            assert_eq!(disc.queue(&disc.queues.classic, at(7)), 0.0); // "zero if empty"
+            (0..50).for_each(|ms| disc.queues.classic.push(Packet { at: at(ms), ..packet(1000) }));
+            disc.queue(&disc.queues.classic, at(7))
         };
         assert_eq!(by(Unit::Time), 0.007);
         assert_eq!(by(Unit::Bytes), 0.010); // 400 kb at 40 Mb/s
@@ -250,33 +288,53 @@ mod tests {
     fn the_threshold_marks_whatever_the_classic_queue() {
         let marks = |settings: &Settings, wait, behind: u32| {
             let mut disc = Discipline::new(settings, place(Rate::mbps(40)));
+            let now = Time::ZERO + Span::s(1);
             for _ in 0..behind {
-                disc.queues.low.push(packet(1500));
+                disc.queues.low.push(Packet { at: now - wait, ..packet(1500) });
             }
             let mut dropped = vec![];
-            let now = Time::ZERO + Span::s(1);
             let mut cx = QueueCx::new(now, 0, now, &mut dropped);
             disc.pass(true, &mut Packet { at: now - wait, ..packet(1500) }, &mut cx);
             cx.marked()
         };
         let settings = Settings::defaults();
-        assert_eq!([marks(&settings, Span::ms(1), 9), marks(&settings, Span::us(1001), 0)], [0, 1]);
+        assert_eq!([marks(&settings, Span::ms(1), 9), marks(&settings, Span::us(1001), 1)], [0, 1]);
+        assert_eq!(marks(&settings, Span::s(1), 0), 0); // alone
         let bytes = Settings { measure: Unit::Bytes, ..settings.clone() }; // 1 ms is 5000 bytes
         assert_eq!([marks(&bytes, Span::s(1), 3), marks(&bytes, Span::ZERO, 4)], [0, 1]);
         let size = Settings { threshold_size: Some(Size::Packets(5)), ..settings };
         assert_eq!([marks(&size, Span::s(1), 5), marks(&size, Span::ZERO, 6)], [0, 1]);
     }
 
+    /// Marks among 320 low-latency packets after the classic queue, at 50 ms on average, is gone.
     #[test]
-    fn a_classic_queue_that_is_gone_is_forgotten() {
-        let mut disc = Discipline::new(&Settings::defaults(), place(Rate::mbps(40)));
-        disc.average = 0.05;
-        let mut dropped = vec![];
-        let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
-        for _ in 0..320 {
-            disc.pass(true, &mut packet(1500), &mut cx);
-        }
-        assert!(disc.average < 0.05 * 1e-4);
+    fn a_classic_queue_that_is_gone_is_kept_decays_or_is_forgotten() {
+        let marks = |fall| {
+            let settings = Settings { fall, low_slope: 10.0, ..Settings::defaults() }; // 50 ms is certainty
+            let mut disc = Discipline::new(&settings, place(Rate::mbps(40)));
+            disc.average = 0.05;
+            let mut dropped = vec![];
+            let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+            (0..320).for_each(|_| {
+                disc.pass(true, &mut packet(1500), &mut cx);
+            });
+            cx.marked()
+        };
+        assert_eq!([marks(Fall::Keep), marks(Fall::Min)], [320, 0]);
+        // Certain for ln(51.2) / ln(32/31) = 123 packets, then the sum of (31/32)^n: 31 more.
+        let decay = marks(Fall::Decay);
+        assert!((135..175).contains(&decay), "{decay}");
+    }
+
+    #[test]
+    fn curviness_is_the_power_of_the_curve() {
+        let settings = Settings { curviness: 2, ..Settings::defaults() };
+        near(shares(&settings, 0.04, true).0, 0.64 * 0.64);
+        near(shares(&settings, 0.4, false).1, libm::pow(0.8, 4.0));
+        let mut found = 0.0;
+        let disc = Discipline::new(&settings, place(Rate::mbps(40)));
+        disc.observe(&mut |name, value| found = if name == "coupling" { value } else { found });
+        assert_eq!(found, 64.0);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::codel::{Law, Root, Rules};
 use super::drop_tail::check_limit;
 use super::gauge::Level;
 use super::held::Held;
-use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::net::packet::{Flags, Packet};
 use crate::params::Faults;
 use shallows_units::{Bytes, Size, Span};
@@ -196,9 +196,31 @@ impl QueueDisc for Discipline {
         Backlog { packets: self.packets, bytes: self.bytes, ..Backlog::default() }
     }
 
+    fn inner(&self) -> Option<&dyn InnerQueues> {
+        Some(self)
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("new_queues", self.new.len() as f64);
         put("old_queues", self.old.len() as f64);
+    }
+}
+
+impl InnerQueues for Discipline {
+    fn count(&self) -> usize {
+        self.flows.len()
+    }
+
+    fn name(&self, number: usize) -> String {
+        number.to_string()
+    }
+
+    fn of(&self, packet: &Packet) -> usize {
+        self.queue_of(packet) as usize
+    }
+
+    fn len(&self, number: usize) -> u64 {
+        self.flows[number].held.packets()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Backlog;
 use crate::net::packet::Packet;
+use shallows_units::{Span, Time};
 use std::collections::VecDeque;
 
 /// A line of packets.
@@ -23,6 +24,21 @@ impl Held {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size);
         Some(packet)
+    }
+
+    /// No packets.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// When the packet at the head came.
+    pub fn since(&self) -> Option<Time> {
+        self.packets.front().map(|packet| packet.at)
+    }
+
+    /// How long the packet at the head has waited; zero when there is none.
+    pub fn wait(&self, now: Time) -> Span {
+        self.since().map_or(Span::ZERO, |since| now - since)
     }
 
     /// How many packets.

@@ -11,6 +11,7 @@
 #[cfg(test)]
 pub(crate) mod bench;
 pub mod classify;
+mod departure_rate;
 pub mod dual;
 pub mod fifo;
 pub mod gauge;
@@ -20,7 +21,8 @@ pub mod slope;
 
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
-use crate::params::{Faults, Params};
+use crate::params::{Faults, Kind, Params};
+use serde_json::Value;
 use shallows_units::{Rate, Time};
 
 /// What stands in a queue.
@@ -47,11 +49,13 @@ pub enum DropWhy {
     Evicted,
     /// Lost on the wire (an injected fault).
     Wire,
+    /// Refused by the buffer that the ports of the switch share.
+    Buffer,
 }
 
 impl DropWhy {
     /// How many causes there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 }
 
 /// What becomes of an arriving packet.
@@ -94,6 +98,9 @@ pub struct QueueCx<'a> {
     pub serving: u64,
     /// When the transmission under way ends, or the last one ended.
     pub free_at: Time,
+    /// At an arrival: bytes from the packet's first one to the end of what its flow has to send, as far as that
+    /// is known; 0 for an acknowledgement.
+    pub remaining: u64,
     dropped: &'a mut Vec<(Packet, DropWhy)>,
     marked: u64,
 }
@@ -101,7 +108,7 @@ pub struct QueueCx<'a> {
 impl<'a> QueueCx<'a> {
     /// A context whose drops go to `dropped`.
     pub fn new(now: Time, serving: u64, free_at: Time, dropped: &'a mut Vec<(Packet, DropWhy)>) -> Self {
-        QueueCx { now, serving, free_at, dropped, marked: 0 }
+        QueueCx { now, serving, free_at, remaining: 0, dropped, marked: 0 }
     }
 
     /// Gives `packet` up.
@@ -138,8 +145,24 @@ pub trait QueueDisc: Send {
     fn ready_at(&self) -> Option<Time> {
         None
     }
+    /// The queues inside, where there are several.
+    fn inner(&self) -> Option<&dyn InnerQueues> {
+        None
+    }
     /// What a sampler may record.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// The queues inside a discipline that has several, for those who count what each of them does.
+pub trait InnerQueues {
+    /// How many.
+    fn count(&self) -> usize;
+    /// What tables call queue `number`.
+    fn name(&self, number: usize) -> String;
+    /// The queue of `packet`: the same answer before it is taken, when it is dropped and when it leaves.
+    fn of(&self, packet: &Packet) -> usize;
+    /// Packets held in queue `number`.
+    fn len(&self, number: usize) -> u64;
 }
 
 /// The lists of disciplines: `"name" => Variant(file)` adds one.
@@ -165,7 +188,7 @@ macro_rules! disciplines {
         pub enum AnyAdmission { $( $avariant($afile::Discipline) ),* }
 
         impl Admission for AnyAdmission {
-            #[inline]
+            #[inline(always)] // it has cold callers too, for which the compiler would make it a call
             fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
                 match self { $( AnyAdmission::$avariant(d) => d.admit(packet, backlog, now) ),* }
             }
@@ -212,8 +235,24 @@ disciplines! {
         "fq-codel" => FqCodel(fq_codel),
         "pie" => Pie(pie),
         "priority" => Priority(priority),
+        "pfabric" => Pfabric(pfabric),
         "dualpi2" => DualPi2(dualpi2),
         "dualq-curvy-red" => DualQCurvyRed(dualq_curvy_red),
+    }
+}
+
+impl Queue {
+    /// The limits of its own that it has, and could do without, with their names.
+    pub fn limits(&self) -> Vec<(&'static str, Value)> {
+        let shown = self.show();
+        let list = Queue::list();
+        let mine = list.iter().find(|component| component.name == self.kind());
+        mine.map_or(&[][..], |component| &component.params)
+            .iter()
+            .filter(|param| param.name.ends_with("limit") && matches!(param.kind, Kind::OrNone(_)))
+            .map(|param| (param.name, shown[param.name].clone()))
+            .filter(|(_, limit)| limit != "none")
+            .collect()
     }
 }
 

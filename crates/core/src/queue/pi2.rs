@@ -12,7 +12,7 @@ use super::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
 use super::gauge::{Gauge, Level};
 use super::pi::Pi;
-use super::slope::largest;
+use super::slope::judge;
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
@@ -27,17 +27,17 @@ crate::params! {
         /// Which packets are marked as scalable traffic.
         classify: Classifier = "ect1", "", "RFC 9331 s.5.1";
         /// Delay at which the queue is held.
-        target: Span = "20ms", "", "De Schepper 2016, the evaluation's target";
+        target: Span = "20ms", "", "De Schepper 2016; its Linux module sch_pi2 has the same";
         /// Time between updates of the probability.
-        interval: Span = "32ms", "[1us, ]", "De Schepper 2016, the evaluation's T";
+        interval: Span = "32ms", "[1us, ]", "De Schepper 2016, T = 32 ms, not verified; its Linux module has 30 ms";
         /// Integral gain an update, in Hz.
-        alpha: f64 = 0.3125, "[0, ]", "De Schepper 2016: 5/16";
+        alpha: f64 = 0.3125, "[0, ]", "De Schepper 2016: 5/16; its Linux module has 10/16 for scalable marks, k times this";
         /// Proportional gain an update, in Hz.
-        beta: f64 = 3.125, "[0, ]", "De Schepper 2016: 50/16";
+        beta: f64 = 3.125, "[0, ]", "De Schepper 2016: 50/16; its Linux module has 100/16 for scalable marks";
         /// Coupling factor: scalable packets are marked with k times p'.
-        k: f64 = 2.0, "[1, ]", "De Schepper 2016: k = 2";
+        k: f64 = 2.0, "[1, ]", "De Schepper 2016; its Linux module has the same";
         /// Greatest classic probability; beyond it the limit drops.
-        max_classic: f64 = 0.25, "(0, 1]", "De Schepper 2016: 25 %, where scalable marks are certain";
+        max_classic: f64 = 0.25, "(0, 1]", "RFC 9332 s.A.2: 1/k^2, where scalable marks are certain; De Schepper 2016, not verified";
     }
 }
 
@@ -85,19 +85,13 @@ impl Admission for Discipline {
             return Verdict::Drop(DropWhy::Full);
         }
         let p = self.0.pi.p();
-        if is_low_latency(packet, self.0.classify) {
-            if largest(1, &mut self.0.random) < self.0.k * p { Verdict::Mark } else { Verdict::Pass }
-        } else if largest(2, &mut self.0.random) >= p {
-            Verdict::Pass
-        } else if packet.ecn_capable() {
-            Verdict::Mark
-        } else {
-            Verdict::Drop(DropWhy::Aqm)
-        }
+        let scalable = is_low_latency(packet, self.0.classify);
+        judge(packet, scalable, self.0.k * p, p, &mut self.0.random)
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("p", self.0.pi.p());
+        put("coupling", self.0.k);
     }
 }
 

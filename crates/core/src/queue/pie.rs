@@ -1,21 +1,37 @@
 //! PIE: a controller holds the queueing delay at a target by dropping arrivals at random.
 //!
-//! Source: RFC 8033 s.4, s.5.1, s.5.4, s.5.5, appendices A and B. The delay is measured by timestamps, as
-//! appendix A and Linux's default have it: what the last departing packet waited, and zero once the
-//! queue is empty (Linux; the appendix leaves open what an idle queue's delay is).
+//! Source: RFC 8033 s.4, s.5, appendices A and B. By timestamps (appendix A; Linux's default) the delay is
+//! what the last departing packet waited, and zero once the queue is empty (Linux; the appendix leaves
+//! open what an idle queue's delay is). By the departure rate (s.5.2, appendix B) it is what the bytes
+//! held take.
 //! A discipline has no periodic events: before a packet arrives or departs it makes up for every update
-//! instant that has passed. The delay only changes at departures, so each update is exact.
-//! Left out: the delay from the departure rate (s.5.2), turning itself off when idle (s.5.3), Linux's
-//! non-linear step above 250 ms and its byte mode.
+//! instant that has passed. Nothing that an update reads changes in between, so each is exact.
+//! Where the RFC differs with itself: the probability decays by 2 % while both delays are zero (s.4.2,
+//! appendix A), not below half of the target (appendix B); PIE becomes inactive below half of the
+//! target (s.5.3), not at zero (appendix B); accu_prob_ does not grow during the burst allowance
+//! (appendix A's order of tests), nor without `derandomise`.
+//! Left out: the enqueue-based estimate at the end of s.5.2, Linux's non-linear step above 250 ms and its
+//! byte mode.
 
+use super::departure_rate::DepartureRate;
 use super::drop_tail::check_limit;
-use super::dual::Line;
 use super::gauge::Level;
+use super::held::Held;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
 use crate::engine::random::Stream;
 use crate::net::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Faults, ParamType};
 use shallows_units::{Bytes, Size, Span, Time};
+
+crate::choices! {
+    /// How the queueing delay is measured.
+    pub enum Latency {
+        /// What the last departing packet waited.
+        Timestamps = "timestamps",
+        /// What the bytes held take at the rate at which packets depart.
+        DepartureRate = "departure_rate",
+    }
+}
 
 crate::params! {
     /// PIE. A controller holds the queueing delay at a target by dropping arrivals at random (RFC 8033).
@@ -36,6 +52,12 @@ crate::params! {
         mark_ecnth: f64 = 0.1, "[0, 1]", "RFC 8033 s.5.1";
         /// Two packets of this size are never too much in the queue.
         mean_packet: Bytes = "1500B", "", "RFC 8033 s.4.1: MEAN_PKTSIZE";
+        /// How the queueing delay is measured.
+        latency: Latency = "timestamps", "", "RFC 8033 appendix A; s.4.3 allows both";
+        /// Bytes that one measurement of the departure rate takes.
+        dq_threshold: Bytes = "16384B", "[1B, 65536B]", "RFC 8033 appendix B: DQ_THRESHOLD, 2^14";
+        /// Share of the limit from which PIE works, until congestion ends, or "none": it always works.
+        active_from: Option<f64> = "none", "[0, 1]", "RFC 8033 s.5.3: optional; 1/3 of the tail drop threshold";
         /// Whether drops are kept from falling too close together or too far apart.
         derandomise: bool = false, "", "RFC 8033 s.5.4: optional";
         /// Whether a high probability rises by at most 2 % an update.
@@ -47,7 +69,20 @@ impl Settings {
     /// Settings that contradict each other.
     pub fn check(&self, path: &str, faults: &mut Faults) {
         check_limit(self.limit, path, faults);
+        if self.active_from.is_some() && self.limit.is_none() {
+            let rule = "is a share of the limit, and needs one that is not \"none\" (RFC 8033 s.5.3)";
+            faults.add(&format!("{path}.active_from"), rule, &self.active_from.show());
+        }
     }
+}
+
+/// `share` of `limit`, at least a packet or byte.
+fn share_of(share: f64, limit: Option<Size>) -> Level {
+    let part = |whole: u64| ((whole as f64 * share) as u64).max(1);
+    Level::new(limit.map(|limit| match limit {
+        Size::Packets(packets) => Size::Packets(part(packets)),
+        Size::Bytes(bytes) => Size::Bytes(Bytes(part(bytes.as_u64()))),
+    }))
 }
 
 /// The discipline at work.
@@ -56,7 +91,7 @@ pub struct Discipline {
     settings: Settings,
     limit: Level,
     random: Stream,
-    held: Line,
+    held: Held,
     /// RFC 8033's drop_prob_.
     p: f64,
     /// Delay measured last, in seconds: current_qdelay.
@@ -68,6 +103,11 @@ pub struct Discipline {
     /// accu_prob_.
     accumulated: f64,
     next: Time,
+    rate: DepartureRate,
+    /// active_.
+    active: bool,
+    /// Where it becomes active.
+    active_from: Level,
 }
 
 impl Discipline {
@@ -76,13 +116,16 @@ impl Discipline {
         Discipline {
             limit: Level::new(settings.limit),
             random: place.random,
-            held: Line::default(),
+            held: Held::default(),
             p: 0.0,
             delay: 0.0,
             before: 0.0,
             burst: settings.max_burst,
             accumulated: 0.0,
             next: Time::ZERO + settings.interval,
+            rate: DepartureRate::new(settings.dq_threshold.as_u64()),
+            active: settings.active_from.is_none(),
+            active_from: settings.active_from.map_or(Level::NEVER, |share| share_of(share, settings.limit)),
             settings: settings.clone(),
         }
     }
@@ -90,12 +133,15 @@ impl Discipline {
     /// Does the updates that were due by `now`.
     fn catch_up(&mut self, now: Time) {
         let interval = self.settings.interval;
-        while self.next <= now {
+        while self.active && self.next <= now {
+            if self.settings.latency == Latency::DepartureRate {
+                self.delay = self.rate.delay(self.held.bytes());
+            }
             self.update();
             self.next += interval;
             let at_rest = self.p == 0.0 && self.delay == 0.0 && self.before == 0.0;
             if at_rest && self.burst == Span::ZERO && self.next <= now {
-                // Nothing changes before a packet departs.
+                // Nothing changes before a packet comes or departs.
                 let missed = (now - self.next).as_ps() / interval.as_ps() + 1;
                 self.next += interval * missed;
             }
@@ -148,20 +194,40 @@ impl Discipline {
     }
 }
 
+impl Discipline {
+    /// RFC 8033 s.5.3 and appendix B, when `packets` and `bytes` are held and congestion has `ended`.
+    fn turn(&mut self, held: (u64, u64), ended: bool, now: Time) {
+        if !self.active && self.active_from.is_reached(held) {
+            (self.p, self.delay, self.before, self.accumulated) = (0.0, 0.0, 0.0, 0.0);
+            self.rate.restart(now);
+            self.burst = self.settings.max_burst;
+            self.next = now + self.settings.interval;
+            self.active = true;
+        } else if self.active && ended && !self.active_from.is_reached(held) {
+            self.rate.stop();
+            self.active = false;
+        }
+    }
+}
+
 impl QueueDisc for Discipline {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
         self.catch_up(cx.now);
-        let packets = self.held.len() + u64::from(cx.serving > 0) + 1;
+        let packets = self.held.packets() + u64::from(cx.serving > 0) + 1;
         let bytes = self.held.bytes() + cx.serving + u64::from(packet.size);
         if self.limit.is_below((packets, bytes)) {
             self.accumulated = 0.0;
             return cx.drop(packet, DropWhy::Full);
         }
         let half = self.settings.target.as_secs_f64() / 2.0;
-        if self.p == 0.0 && self.delay < half && self.before < half {
+        let ended = self.p == 0.0 && self.delay < half && self.before < half;
+        if ended {
             self.burst = self.settings.max_burst;
         }
-        if self.burst == Span::ZERO && self.drop_early() {
+        if self.settings.active_from.is_some() {
+            self.turn((packets, bytes), ended, cx.now);
+        }
+        if self.active && self.burst == Span::ZERO && self.drop_early() {
             self.accumulated = 0.0;
             // s.5.1.
             if self.p >= self.settings.mark_ecnth || !cx.mark(&mut packet) {
@@ -174,15 +240,21 @@ impl QueueDisc for Discipline {
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         self.catch_up(cx.now);
         let packet = self.held.pop();
-        self.delay = match &packet {
-            Some(packet) if !self.held.is_empty() => (cx.now - packet.at).as_secs_f64(),
-            _ => 0.0,
-        };
+        match (&packet, self.settings.latency) {
+            (Some(packet), Latency::DepartureRate) => {
+                self.rate.departed(packet.size, self.held.bytes(), cx.now);
+            }
+            (None, Latency::DepartureRate) => {}
+            (Some(packet), Latency::Timestamps) if !self.held.is_empty() => {
+                self.delay = (cx.now - packet.at).as_secs_f64();
+            }
+            (_, Latency::Timestamps) => self.delay = 0.0,
+        }
         packet
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.held.len(), bytes: self.held.bytes(), ..Backlog::default() }
+        self.held.backlog()
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
@@ -191,135 +263,4 @@ impl QueueDisc for Discipline {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::net::packet::Flags;
-    use crate::net::packet::tests::packet;
-    use crate::params::Params;
-    use crate::queue::bench::{Seen, conforms, drive, load};
-    use shallows_units::Rate;
-
-    fn discipline(settings: &Settings) -> Discipline {
-        Discipline::new(settings, Place { rate: Rate::mbps(40), random: Stream::new(7, "queue", 0) })
-    }
-
-    fn near(x: f64, y: f64) {
-        assert!((x - y).abs() < 1e-15, "{x} is not {y}");
-    }
-
-    #[test]
-    fn the_steps_are_those_computed_by_hand() {
-        let mut disc = discipline(&Settings::defaults());
-        disc.delay = 0.025;
-        disc.update(); // (0.125 x 0.010 + 1.25 x 0.025) / 2048
-        near(disc.p, 0.0325 / 2048.0);
-        disc.update(); // at 1.6e-5: + 0.125 x 0.010 / 128
-        near(disc.p, 0.0325 / 2048.0 + 0.00125 / 128.0);
-        // The scale at each decade: 15 ms more than before, at the target's 15 ms, is 1.25 x 0.015.
-        let scales = [(5e-7, 2048.0), (5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0)];
-        for (p, scale) in scales {
-            (disc.p, disc.delay, disc.before) = (p, 0.015, 0.0);
-            disc.update();
-            near(disc.p, p + 0.01875 / scale);
-        }
-        (disc.p, disc.delay, disc.before) = (0.1, 0.035, 0.015);
-        disc.update(); // 0.125 x 0.020 + 1.25 x 0.020 = 0.0275, capped
-        near(disc.p, 0.12);
-        let mut uncapped = discipline(&Settings { cap_adjustment: false, ..Settings::defaults() });
-        (uncapped.p, uncapped.delay, uncapped.before) = (0.1, 0.035, 0.015);
-        uncapped.update();
-        near(uncapped.p, 0.1275);
-    }
-
-    #[test]
-    fn without_delay_the_probability_decays() {
-        let mut disc = discipline(&Settings::defaults());
-        disc.p = 0.5;
-        disc.update();
-        near(disc.p, (0.5 - 0.125 * 0.015) * 0.98);
-        disc.catch_up(Time::ZERO + Span::s(1000));
-        assert_eq!(disc.p, 0.0);
-        assert!(disc.next > Time::ZERO + Span::s(1000));
-        assert_eq!(disc.next.as_ps() % Span::ms(15).as_ps(), 0);
-    }
-
-    #[test]
-    fn catching_up_late_equals_updating_in_time() {
-        let (mut late, mut timely) = (discipline(&Settings::defaults()), discipline(&Settings::defaults()));
-        (late.delay, timely.delay) = (0.040, 0.040);
-        late.catch_up(Time::ZERO + Span::ms(300));
-        (0..20).for_each(|_| timely.update());
-        assert_eq!((late.p, late.before, late.burst), (timely.p, timely.before, timely.burst));
-    }
-
-    fn overload(settings: &Settings, flags: Flags, over: f64) -> Seen {
-        let rate = Rate::mbps(40);
-        drive(&mut discipline(settings), rate, load(&[flags], over, rate, 100_000))
-    }
-
-    #[test]
-    fn a_burst_shorter_than_the_allowance_loses_nothing() {
-        let rate = Rate::mbps(40);
-        let settings = Settings { limit: None, ..Settings::defaults() };
-        let mut disc = discipline(&settings);
-        let seen = drive(&mut disc, rate, load(&[Flags::default()], 5.0, rate, 2400)); // 144 ms
-        assert!(seen.dropped.is_empty());
-        let none = Settings { max_burst: Span::ZERO, ..settings };
-        let seen = drive(&mut discipline(&none), rate, load(&[Flags::default()], 5.0, rate, 2400));
-        assert!(seen.drops(0) > 0);
-    }
-
-    #[test]
-    fn an_overload_is_held_at_the_target() {
-        for derandomise in [false, true] {
-            let settings = Settings { derandomise, ..Settings::defaults() };
-            let seen = overload(&settings, Flags::default(), 1.2);
-            assert!((seen.drops(0) as f64 / 1e5 - 1.0 / 6.0).abs() < 0.01, "{}", seen.drops(0));
-            let late: Vec<_> = seen.out.iter().filter(|(_, at)| *at > Time::ZERO + Span::s(10)).collect();
-            let mean = late.iter().map(|(p, at)| (*at - p.at).as_secs_f64()).sum::<f64>() / late.len() as f64;
-            assert!((mean - 0.015).abs() < 0.002, "{mean}");
-        }
-    }
-
-    #[test]
-    fn above_the_threshold_ecn_does_not_save_a_packet() {
-        let seen = overload(&Settings::defaults(), Flags::ECT0, 1.2);
-        assert!(seen.marks(0) > 0 && seen.drops(0) > 0);
-        let deaf = overload(&Settings { mark_ecnth: 0.0, ..Settings::defaults() }, Flags::ECT0, 1.2);
-        assert!(deaf.marks(0) == 0 && deaf.drops(0) > 0);
-    }
-
-    /// Distances between drops at a probability of 0.05.
-    fn gaps(derandomise: bool) -> Vec<u32> {
-        let mut disc = discipline(&Settings { derandomise, ..Settings::defaults() });
-        (0..10).for_each(|_| disc.held.push(packet(1500)));
-        (disc.p, disc.before) = (0.05, 0.030);
-        let (mut gaps, mut gap) = (vec![], 0);
-        for _ in 0..200_000 {
-            gap += 1;
-            if disc.drop_early() {
-                disc.accumulated = 0.0;
-                gaps.push(std::mem::take(&mut gap));
-            }
-        }
-        gaps
-    }
-
-    #[test]
-    fn derandomised_drops_keep_their_distance() {
-        assert!(gaps(false).contains(&1));
-        let gaps = gaps(true);
-        assert!(gaps.iter().all(|gap| (17..=171).contains(gap))); // 0.85 / 0.05, 8.5 / 0.05
-        let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
-        assert!((mean - 36.0).abs() < 1.0, "{mean}"); // 16 spared, then 20 on average
-    }
-
-    #[test]
-    fn it_keeps_the_rules() {
-        for derandomise in [false, true] {
-            let limit = Some(Size::Packets(100));
-            let settings = Settings { derandomise, limit, ..Settings::defaults() };
-            conforms(|_| Box::new(discipline(&settings)), 100);
-        }
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use super::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
 use super::gauge::Level;
 use super::held::Held;
-use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::net::packet::Packet;
 use crate::params::Faults;
 use shallows_units::Size;
@@ -62,7 +62,8 @@ impl Discipline {
 
 impl QueueDisc for Discipline {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
-        let (held, limit) = &mut self.bands[usize::from(!is_low_latency(&packet, self.classify))];
+        let band = self.of(&packet);
+        let (held, limit) = &mut self.bands[band];
         if limit.is_below((held.packets() + 1, held.bytes() + u64::from(packet.size))) {
             return cx.drop(packet, DropWhy::Full);
         }
@@ -83,9 +84,31 @@ impl QueueDisc for Discipline {
         }
     }
 
+    fn inner(&self) -> Option<&dyn InnerQueues> {
+        Some(self)
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("high_packets", self.bands[0].0.packets() as f64);
         put("low_packets", self.bands[1].0.packets() as f64);
+    }
+}
+
+impl InnerQueues for Discipline {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn name(&self, number: usize) -> String {
+        ["high", "low"][number].into()
+    }
+
+    fn of(&self, packet: &Packet) -> usize {
+        usize::from(!is_low_latency(packet, self.classify))
+    }
+
+    fn len(&self, number: usize) -> u64 {
+        self.bands[number].0.packets()
     }
 }
 

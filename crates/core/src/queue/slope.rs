@@ -4,7 +4,9 @@
 //! Source: "Data Center to the Home" (De Schepper et al. 2015), the slides on coupling; RFC 9332
 //! fig. 10 (`maxrand`).
 
+use super::{DropWhy, Verdict};
 use crate::engine::random::Stream;
+use crate::net::packet::Packet;
 use shallows_units::{Bytes, Rate};
 
 crate::choices! {
@@ -20,6 +22,19 @@ crate::choices! {
 /// Seconds that `bytes` take at `rate`.
 pub fn seconds(bytes: u64, rate: Rate) -> f64 {
     rate.transmit(Bytes(bytes)).as_secs_f64()
+}
+
+/// A scalable packet is marked with `probability`, a classic one marked or dropped with the square of `root`.
+pub fn judge(packet: &Packet, scalable: bool, probability: f64, root: f64, random: &mut Stream) -> Verdict {
+    if scalable {
+        if largest(1, random) < probability { Verdict::Mark } else { Verdict::Pass }
+    } else if largest(2, random) >= root {
+        Verdict::Pass
+    } else if packet.ecn_capable() {
+        Verdict::Mark
+    } else {
+        Verdict::Drop(DropWhy::Aqm)
+    }
 }
 
 /// RFC 9332 fig. 10: the larger of `count` random numbers; it is below p with probability p^count.

@@ -83,8 +83,14 @@ impl Discipline {
     }
 }
 
+/// What a packet above the threshold meets; `drop_not_ect` says whether one that is not ECN-capable is dropped.
+#[inline]
+pub fn above(packet: &Packet, drop_not_ect: bool) -> Verdict {
+    if drop_not_ect && !packet.ecn_capable() { Verdict::Drop(DropWhy::Aqm) } else { Verdict::Mark }
+}
+
 impl Admission for Discipline {
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, packet: &Packet, backlog: Backlog, _now: Time) -> Verdict {
         let standing = self.tail.gauge().read(backlog, packet.size);
         if self.tail.is_full(standing) {
@@ -94,10 +100,8 @@ impl Admission for Discipline {
         self.above = self.mark_at.is_below(standing);
         if !self.above || (self.first_exempt && !was_above) {
             Verdict::Pass
-        } else if self.drop_not_ect && !packet.ecn_capable() {
-            Verdict::Drop(DropWhy::Aqm)
         } else {
-            Verdict::Mark
+            above(packet, self.drop_not_ect)
         }
     }
 }

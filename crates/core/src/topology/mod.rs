@@ -5,7 +5,9 @@
 
 use crate::components;
 use crate::net::graph::Graph;
-use crate::params::Faults;
+use crate::params::{Beyond, Faults, Params, Table};
+use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The most nodes that a topology may make.
 pub const MAX_NODES: u64 = 1_000_000;
@@ -17,14 +19,24 @@ macro_rules! topologies {
 
         components! {
             /// The network to simulate.
-            pub enum Topology, "topology" { $( $word => $variant($file::Settings) ),* }
+            pub enum Topology, "topology", open Topology(graph::Settings) { $( $word => $variant($file::Settings) ),* }
         }
 
         impl Topology {
             /// Builds the network. What its settings can't make together is recorded, and the graph
             /// then stands in without the faulty parts.
             pub fn build(&self, faults: &mut Faults) -> Graph {
-                match self { $( Topology::$variant(settings) => settings.build(faults) ),* }
+                match self {
+                    $( Topology::$variant(settings) => settings.build(faults), )*
+                    Topology::Custom(custom) => match &custom.made {
+                        Some(network) => network.build(faults),
+                        None => {
+                            let rule = format!("is made by {}, and was not", custom.declared().class);
+                            faults.add("topology.graph", rule, &Value::Null);
+                            Graph::default()
+                        }
+                    },
+                }
             }
         }
     };
@@ -35,7 +47,28 @@ topologies! {
     "dumbbell" => Dumbbell(dumbbell),
     "parking-lot" => ParkingLot(parking_lot),
     "tree" => Tree(tree),
+    "multi-rack" => MultiRack(multi_rack),
+    "leaf-spine" => LeafSpine(leaf_spine),
+    "fat-tree" => FatTree(fat_tree),
     "graph" => Graph(graph),
+}
+
+/// A declared topology carries the network that it made, so that the record is whole without it.
+impl Beyond for graph::Settings {
+    fn read(table: &mut Table<'_>) -> Option<Arc<Self>> {
+        let (path, plugins) = (table.at("graph"), table.plugins);
+        let map = table.raw("graph")?.as_object()?;
+        let mut inner = Table::new(&path, map, table.faults).with(plugins);
+        let network = <Self as Params>::read(&mut inner);
+        inner.finish();
+        Some(Arc::new(network))
+    }
+
+    fn show(&self, map: &mut Map<String, Value>) {
+        let mut network = Map::new();
+        Params::show(self, &mut network);
+        map.insert("graph".into(), network.into());
+    }
 }
 
 #[cfg(test)]

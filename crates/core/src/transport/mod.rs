@@ -1,13 +1,20 @@
 //! TCP: sender, receiver, recovery, timers. Congestion controls are apart, in `cc`.
 
+pub mod acks;
+pub mod config;
+pub mod explicit;
+pub mod profiles;
 pub mod ranges;
 pub mod receiver;
 pub mod recovery;
 pub mod rtt;
 pub mod scoreboard;
 pub mod sender;
+pub mod sending;
 pub mod settings;
+pub mod timers;
 
+pub use config::Config;
+pub use profiles::Transport;
 pub use receiver::Receiver;
 pub use sender::{Sender, State};
-pub use settings::{Config, Transport};

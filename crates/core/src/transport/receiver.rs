@@ -1,15 +1,17 @@
 //! The receiving end of a connection: reassembly, acknowledgements, echo of marks.
 //!
 //! Sources: RFC 9293 (order), RFC 5681 s.4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 3168
-//! s.6.1.3 (ECN-Echo until CWR), RFC 8257 s.3.2 (each mark echoed), RFC 7323 s.4.3 (which timestamp is
-//! echoed).
+//! s.6.1.3 (ECN-Echo until CWR), RFC 8257 s.3.2 (each mark echoed), RFC 9768 s.3.2.2 (marks counted), RFC
+//! 7323 s.4.3 (which timestamp is echoed).
 //! Left out: reneging; a window that shrinks (the application reads at once, so the window is always
 //! the whole buffer, and is not carried in packets); D-SACK.
 
+use super::config::Config;
 use super::ranges::Ranges;
-use super::settings::{Config, EchoMode};
+use super::settings::EchoMode;
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
+use crate::port_control::Feedback;
 use shallows_units::Time;
 
 /// SACK blocks that fit beside other options (RFC 2018 s.3: three with timestamps, else four).
@@ -55,10 +57,15 @@ pub struct Receiver {
     echo_stamp: Time,
     /// Segments still to be acknowledged one by one.
     quick: u64,
-    /// RFC 8257 `DCTCP.CE`, or RFC 3168's "send ECE until CWR".
+    /// RFC 8257 `DCTCP.CE`, RFC 3168's "send ECE until CWR", or the last packet's CE (RFC 9768).
     ce: bool,
+    /// RFC 9768 `r.cep`, and how many of these no acknowledgement has told yet. Both ends begin with 0
+    /// and not with 5, since only differences count.
+    marks: (u8, u8),
     /// Both ends agreed on ECN.
     pub ecn: bool,
+    /// Header of the newest packet that brought one, to be echoed with the next that goes back.
+    header: Feedback,
     /// Statistics.
     pub counts: ReceiverCounts,
 }
@@ -80,7 +87,9 @@ impl Receiver {
             echo_stamp: Time::ZERO,
             quick: config.settings.quick_acks,
             ce: false,
+            marks: (0, 0),
             ecn: config.ecn,
+            header: Feedback::None,
             counts: ReceiverCounts::default(),
         }
     }
@@ -88,10 +97,12 @@ impl Receiver {
     /// A packet from the sender.
     #[inline]
     pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
-        if packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0)) {
+        let headers =
+            config.header + if packet.extension == NONE { 0 } else { self.take_header(packet, net) };
+        if packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0 | Flags::PROBE.0)) {
             return self.on_control(packet, config, net);
         }
-        let payload = u64::from(packet.size - config.header);
+        let payload = u64::from(packet.size - headers);
         let marked = packet.flags.any(Flags::CE);
         self.counts.packets += 1;
         self.counts.marks += u64::from(marked);
@@ -139,6 +150,16 @@ impl Receiver {
                 }
                 self.ce |= marked;
             }
+            EchoMode::Counted => {
+                self.marks.0 = self.marks.0.wrapping_add(u8::from(marked));
+                self.marks.1 += u8::from(marked);
+                // RFC 9768 s.3.2.2.5.1: the first mark of a run, and each second one untold, are
+                // acknowledged at once.
+                if marked && (!self.ce || self.marks.1 >= 2) {
+                    self.quick = self.quick.max(1);
+                }
+                self.ce = marked;
+            }
             EchoMode::Auto | EchoMode::Never => {}
         }
     }
@@ -172,9 +193,25 @@ impl Receiver {
         self.acknowledge(config, net);
     }
 
-    /// SYN, or the sender's last acknowledgement.
+    /// Keeps the header for the echo; returns its bytes.
+    fn take_header(&mut self, packet: &Packet, net: &mut Net) -> u16 {
+        let Some(Extension { feedback, .. }) = net.extension(packet) else { return 0 };
+        if !matches!(feedback, Feedback::None) {
+            self.header = feedback;
+        }
+        feedback.bytes(false)
+    }
+
+    /// SYN, a header alone, or the sender's last acknowledgement.
     #[cold]
     fn on_control(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        if packet.flags.any(Flags::PROBE) {
+            // Answered at once, and apart from the acknowledgements that may be waiting.
+            let waiting = std::mem::replace(&mut self.echo_stamp, packet.stamp);
+            self.reply(Flags::ACK.with(Flags::PROBE), self.next, config, net);
+            self.echo_stamp = waiting;
+            return;
+        }
         if packet.flags.any(Flags::SYN) {
             // RFC 3168 s.6.1.1: an ECN-setup SYN has ECE and CWR; the answer has ECE.
             let able = config.echo != EchoMode::Never;
@@ -215,8 +252,9 @@ impl Receiver {
     fn acknowledge(&mut self, config: &Config, net: &mut Net) {
         self.pending = 0;
         self.ack_at = Time::MAX;
-        let ece = self.ecn && self.ce && config.echo != EchoMode::Never;
-        let mut flags = Flags::ACK.with_if(Flags::ECE, ece);
+        self.marks.1 = 0;
+        let ece = self.ecn && self.ce && !matches!(config.echo, EchoMode::Never | EchoMode::Counted);
+        let mut flags = Flags::ACK.with_if(Flags::ECE, ece).with_ace(self.marks.0);
         if self.fin_delivered() && !self.closed {
             // The application closes at the end of the stream: our FIN goes with the
             // acknowledgement, and again after the longest plausible round trip.
@@ -226,13 +264,21 @@ impl Receiver {
         self.reply(flags, self.next, config, net);
     }
 
-    fn reply(&self, flags: Flags, seq: u64, config: &Config, net: &mut Net) {
+    fn reply(&mut self, flags: Flags, seq: u64, config: &Config, net: &mut Net) {
         let mut extension = NONE;
         let mut size = config.header;
         if config.settings.sack && !self.held.is_empty() {
             let blocks = self.sack_blocks(config.settings.timestamps);
             size += 4 + 8 * u16::from(blocks.blocks); // RFC 2018 s.3, with two bytes of padding
             extension = net.extensions.put(blocks);
+        }
+        if !matches!(self.header, Feedback::None) {
+            let feedback = std::mem::take(&mut self.header);
+            size += feedback.bytes(true);
+            match net.extensions.feedback(extension) {
+                Some(place) => *place = feedback,
+                None => extension = net.extensions.put(Extension { feedback, ..Extension::default() }),
+            }
         }
         let ect = self.ecn && config.settings.ect_on_control;
         net.send(&Packet {
@@ -244,7 +290,7 @@ impl Receiver {
             route: self.route,
             extension,
             size,
-            flags: flags.with(Flags::REVERSE).with_if(Flags::ECT0, ect),
+            flags: flags.with(Flags::REVERSE).with_if(config.ect, ect),
         });
     }
 

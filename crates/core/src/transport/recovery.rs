@@ -2,9 +2,10 @@
 //! limited transmit (RFC 3042), proportional rate reduction (RFC 6937), and after a timeout
 //! (RFC 5681 s.3.1, RFC 6298 s.5).
 
+use super::config::Config;
 use super::scoreboard::{Next, Scoreboard};
 use super::sender::Sender;
-use super::settings::{Config, Pipe};
+use super::settings::Pipe;
 use crate::cc::{Congestion, CongestionControl, Cx};
 use crate::net::Net;
 use shallows_units::Time;
@@ -251,7 +252,7 @@ impl Sender {
             let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
             let fin = self.closing && seq + payload == self.written;
             let beyond = seq + payload + u64::from(fin);
-            if beyond == seq || !self.pace(payload + u64::from(config.header), net) {
+            if beyond == seq || self.held_by_pace(net.now) {
                 break;
             }
             self.emit(seq, payload, fin, config, net);
@@ -286,7 +287,6 @@ impl Sender {
         let repair = &mut self.repair;
         repair.point = self.high;
         repair.guard = self.high + u64::from(!config.settings.sack);
-        repair.dup_acks = 0;
         repair.inflation = 0;
         repair.board.high_rxt = 0;
         if !first {

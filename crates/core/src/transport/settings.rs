@@ -1,9 +1,8 @@
-//! The settings of TCP, and the profiles that set all of them at once.
+//! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
 
 use crate::cc::window::Growth;
-use crate::cc::{Algorithm, EcnUse, WindowRules};
-use crate::params::{Component, Faults, Param, Params, Table};
-use serde_json::{Map, Value, json};
+use crate::params::Faults;
+use crate::port_control::MOST_BYTES;
 use shallows_units::{Bytes, Size, Span};
 
 crate::choices! {
@@ -29,6 +28,18 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// Which codepoint ECN-capable packets carry.
+    pub enum Codepoint {
+        /// As the congestion control needs.
+        Auto = "auto",
+        /// ECT(0): classic ECN and Linux's DCTCP.
+        Ect0 = "ect0",
+        /// ECT(1): L4S.
+        Ect1 = "ect1",
+    }
+}
+
+crate::choices! {
     /// How a receiver reports marks.
     pub enum EchoMode {
         /// As the congestion control needs.
@@ -37,6 +48,8 @@ crate::choices! {
         UntilCwr = "until-cwr",
         /// Each mark (RFC 8257 s.3.2).
         PerPacket = "per-packet",
+        /// A counter of marks (AccECN, RFC 9768): the ACE field, without the option.
+        Counted = "accecn",
         /// Never: a broken receiver, for negative experiments.
         Never = "never",
     }
@@ -143,10 +156,12 @@ crate::params! {
         nagle: bool = false, "", "RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do";
         /// Whether data packets are ECN-capable.
         ecn: EcnMode = "auto", "", "DCTCP needs it, NewReno works without";
+        /// Which codepoint ECN-capable packets carry.
+        ect: Codepoint = "auto", "", "ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)";
         /// How the receiver reports marks.
-        echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 3168 else";
+        echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else";
         /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
-        ect_on_control: bool = false, "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP: yes";
+        ect_on_control: bool = false, "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes";
         /// Which acknowledgements with ECN-Echo stop growth.
         ece_growth: EceGrowth = "each", "", "RFC 3168 s.6.1.2";
     }
@@ -155,154 +170,17 @@ crate::params! {
 /// TCP's largest window in bytes (RFC 7323 s.2.3).
 const MAX_WINDOW: u64 = 1 << 30;
 
-/// A profile: its name, what it stands for, and the settings in which it differs from the defaults.
-pub struct Profile {
-    /// Name in the file.
-    pub name: &'static str,
-    /// What it stands for.
-    pub doc: &'static str,
-    /// Settings that differ from the defaults above.
-    pub settings: fn() -> Value,
-}
-
-/// All profiles.
-pub const PROFILES: &[Profile] = &[
-    Profile {
-        name: "datacentre",
-        doc: "The RFCs' algorithms with the timers of a data centre: minimum RTO 10 ms, no delayed acknowledgements, no Nagle.",
-        settings: || json!({}),
-    },
-    Profile {
-        name: "rfc",
-        doc: "The RFCs' defaults: minimum RTO 1 s, an acknowledgement every second segment or 200 ms, Nagle.",
-        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "cwnd_floor": "1pkt"}),
-    },
-    Profile {
-        name: "linux",
-        doc: "Linux's constants and habits, as far as settings reach: timestamps, quick acknowledgements, proportional rate reduction, minimum RTO 200 ms.",
-        settings: || {
-            json!({
-                "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
-                "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
-                "ece_growth": "round", "nagle": false, "ect_on_control": true, "clock_grain": "1us",
-            })
-        },
-    },
-    Profile {
-        name: "ns2",
-        doc: "The ns-2 TCP of the DCTCP and xDCTCP inputs: window 2 at the start, 1256 at most, growth by counting acknowledgements, 10 ms clock, minimum RTO 200 ms, Nagle.",
-        settings: || {
-            json!({
-                "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "receive_window": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
-                "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
-                "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s",
-            })
-        },
-    },
-];
-
-/// The settings of one load's connections: a profile, single settings over it, an algorithm.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transport {
-    /// Name of the profile.
-    pub profile: &'static str,
-    /// Every setting.
-    pub settings: TransportSettings,
-    /// Congestion control.
-    pub cc: Algorithm,
-}
-
-impl Transport {
-    /// Reads a `[transport]` table.
-    pub fn read(table: &mut Table<'_>, written: &Map<String, Value>) -> Option<Transport> {
-        let names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
-        let profile = match table.raw("profile") {
-            None => Some(&PROFILES[0]),
-            Some(Value::String(name)) => {
-                let found = PROFILES.iter().find(|p| p.name == name);
-                if found.is_none() {
-                    let path = table.at("profile");
-                    table.faults.unknown(&path, "profile", name, &names);
-                }
-                found
-            }
-            Some(other) => {
-                let path = table.at("profile");
-                table.faults.add(&path, format!("must name a profile: {}", names.join(", ")), other);
-                None
-            }
-        };
-        let cc = match table.raw("cc") {
-            Some(Value::Object(map)) => {
-                let mut inner = Table::new(&table.at("cc"), map, table.faults);
-                let cc = Algorithm::read(&mut inner);
-                if cc.is_some() {
-                    inner.finish();
-                }
-                cc
-            }
-            other => {
-                let path = table.at("cc");
-                table.faults.add(&path, "must name a congestion control", other.unwrap_or(&Value::Null));
-                None
-            }
-        };
-        let profile = profile.unwrap_or(&PROFILES[0]);
-        let mut merged = match (profile.settings)() {
-            Value::Object(map) => map,
-            _ => Map::new(),
-        };
-        merged.extend(
-            written
-                .iter()
-                .filter(|(k, _)| *k != "cc" && *k != "profile")
-                .map(|(k, v)| (k.clone(), v.clone())),
-        );
-        let mut overlay = Table::new(&table.path, &merged, table.faults);
-        let before = overlay.faults.0.len();
-        let settings = TransportSettings::read(&mut overlay);
-        overlay.finish();
-        if table.faults.0.len() == before {
-            settings.check(&table.path, table.faults);
-        }
-        Some(Transport { profile: profile.name, settings, cc: cc? })
-    }
-
-    /// Every setting, in canonical form.
-    pub fn show(&self) -> Map<String, Value> {
-        let mut map = Map::new();
-        map.insert("profile".into(), self.profile.into());
-        map.insert("cc".into(), Value::Object(self.cc.show()));
-        self.settings.show(&mut map);
-        map
-    }
-
-    /// The profiles as components, for lists and reference pages.
-    pub fn list() -> Vec<Component> {
-        let changed = |p: &Profile| -> Vec<Param> {
-            let own = (p.settings)();
-            let mut params = TransportSettings::list();
-            for param in &mut params {
-                if let Some(value) = own.get(param.name) {
-                    param.default = value.clone();
-                }
-            }
-            params
-        };
-        PROFILES.iter().map(|p| Component { name: p.name, doc: p.doc, params: changed(p) }).collect()
-    }
-}
-
 impl TransportSettings {
     /// Checks across settings.
-    fn check(&self, path: &str, faults: &mut Faults) {
+    pub(super) fn check(&self, path: &str, explicit: bool, faults: &mut Faults) {
         let mut fault = |key: &str, rule: String, value: String| {
             faults.add(&format!("{path}.{key}"), rule, &value.into());
         };
         if self.max_rto < self.min_rto {
             fault("max_rto", format!("must be >= min_rto ({})", self.min_rto), self.max_rto.to_string());
         }
-        if self.packet_bytes() > 65_535 {
+        let feedback = if explicit { MOST_BYTES } else { 0 };
+        if self.packet_bytes() + feedback > 65_535 {
             fault("mss", "must leave room for the headers in 65535 bytes".into(), self.mss.to_string());
         }
         if self.ack_every > 1 && self.ack_delay >= self.min_rto {
@@ -354,61 +232,5 @@ impl TransportSettings {
     /// Bytes of a full packet on the wire.
     pub fn packet_bytes(&self) -> u64 {
         self.mss.as_u64() + self.header_bytes()
-    }
-}
-
-/// The settings in the form the transport works with.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// As read.
-    pub settings: TransportSettings,
-    /// Congestion control.
-    pub cc: Algorithm,
-    /// For the congestion control.
-    pub rules: WindowRules,
-    /// Bytes of headers on each packet.
-    pub header: u16,
-    /// Receive window in bytes.
-    pub receive_window: u64,
-    /// Data packets are ECN-capable.
-    pub ecn: bool,
-    /// How the receiver reports marks.
-    pub echo: EchoMode,
-}
-
-impl Config {
-    /// Works out what follows from the settings.
-    pub fn new(transport: &Transport) -> Self {
-        let s = &transport.settings;
-        let bytes = |size: Option<Size>| size.map_or(f64::INFINITY, |size| s.bytes(size) as f64);
-        let per_packet = transport.cc.ecn() == EcnUse::PerPacket;
-        let initial_window = s.bytes(s.initial_window) as f64;
-        Config {
-            rules: WindowRules {
-                mss: s.mss.as_u64(),
-                initial_window,
-                initial_ssthresh: bytes(s.initial_ssthresh),
-                growth: s.growth,
-                slow_start_limit: s.slow_start_limit,
-                cwnd_floor: s.bytes(s.cwnd_floor) as f64,
-                ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
-                cwnd_max: bytes(s.cwnd_max),
-                restart_window: initial_window,
-            },
-            header: s.header_bytes() as u16,
-            receive_window: s.receive_window.map_or(u64::MAX, |size| s.bytes(size)),
-            ecn: match s.ecn {
-                EcnMode::On => true,
-                EcnMode::Off => false,
-                EcnMode::Auto => per_packet,
-            },
-            echo: match s.echo {
-                EchoMode::Auto if per_packet => EchoMode::PerPacket,
-                EchoMode::Auto => EchoMode::UntilCwr,
-                set => set,
-            },
-            cc: transport.cc.clone(),
-            settings: s.clone(),
-        }
     }
 }

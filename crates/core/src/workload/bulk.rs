@@ -15,8 +15,8 @@ crate::params! {
         to: Names = [], "", "the user's network";
         /// How senders and receivers are paired.
         pattern: Pattern = "all", "", "incast and many-to-one are the usual cases";
-        /// Connections for each pair.
-        flows: u64 = 1, "[1, 100000]", "one connection";
+        /// Connections for each pair; none is a load that a sweep leaves out.
+        flows: u64 = 1, "[0, 100000]", "one connection";
         /// Bytes of each connection, or "none" for no end.
         bytes: Option<Bytes> = "none", "[1B, ]", "a long flow";
         /// When the first connection starts.
@@ -74,7 +74,7 @@ impl Workload for Load {
             if primer.as_u64() > 0 {
                 for (_, pair, flow) in self.waiting.iter_mut().rev() {
                     let opened = cx.open(*pair, announced);
-                    cx.send(opened, primer.as_u64(), 0);
+                    cx.send(opened, primer.as_u64(), 0, None);
                     *flow = Some(opened);
                 }
             }
@@ -87,7 +87,7 @@ impl Workload for Load {
             let flow = flow.unwrap_or_else(|| cx.open(pair, announced));
             match bytes {
                 Some(bytes) => {
-                    cx.send(flow, bytes.as_u64(), 0);
+                    cx.send(flow, bytes.as_u64(), 0, None);
                     cx.close(flow);
                 }
                 None => cx.send_forever(flow),

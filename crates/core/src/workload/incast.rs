@@ -2,11 +2,13 @@
 //!
 //! Source: partition/aggregate as described by Alizadeh et al. 2010, s.2.1.
 
+use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
 use super::messages::Connection;
 use super::{BuildCx, MessageDone, Round, WorkCx, Workload};
 use crate::engine::flows::FlowId;
 use crate::engine::random::Stream;
+use crate::engine::timeouts::TimeoutCounts;
 use crate::net::graph::NodeId;
 use crate::params::Names;
 use shallows_units::{Bytes, Span, Time};
@@ -38,6 +40,8 @@ crate::params! {
         jitter: Span = "0s", "", "none; Alizadeh 2010 s.2.3.2 reports 10 ms in practice";
         /// What carries requests and responses.
         connection: Connection = "persistent", "", "as in Alizadeh 2010";
+        /// Time that each response has from when it is written, or "none".
+        deadline: Option<Deadlines> = "none", "", "none";
     }
 }
 
@@ -57,9 +61,10 @@ pub struct Load {
     due: BinaryHeap<Reverse<(Time, usize)>>,
     next_round: Option<Time>,
     outstanding: u32,
-    timeouts_before: u64,
+    timeouts_before: TimeoutCounts,
     rounds: Vec<Round>,
     random: Stream,
+    deadlines: DeadlineSource,
 }
 
 /// Tags tell requests from responses.
@@ -97,9 +102,10 @@ impl Load {
             due: BinaryHeap::new(),
             next_round: Some(Time::ZERO + settings.start),
             outstanding: 0,
-            timeouts_before: 0,
+            timeouts_before: TimeoutCounts::default(),
             rounds: vec![],
             random: cx.random(0),
+            deadlines: DeadlineSource::new(&settings.deadline, cx),
         })
     }
 
@@ -112,7 +118,7 @@ impl Load {
             bytes: self.response.saturating_mul(u64::from(self.outstanding)),
             started: at,
             ended: None,
-            timeouts: 0,
+            timeouts: TimeoutCounts::default(),
         });
         for i in 0..self.workers.len() {
             let jitter = self.random.within(self.settings.jitter);
@@ -122,6 +128,7 @@ impl Load {
 
     /// Sends `bytes` from or to worker `i`.
     fn send(&mut self, i: usize, answer: bool, cx: &mut WorkCx<'_>) {
+        let deadline = if answer { self.deadlines.draw() } else { None };
         let worker = &mut self.workers[i];
         let (ends, bytes, tag, flow) = if answer {
             ((worker.host, self.aggregator), self.response, i as u64 | RESPONSE, &mut worker.answers)
@@ -129,10 +136,10 @@ impl Load {
             ((self.aggregator, worker.host), self.settings.request.as_u64(), i as u64, &mut worker.asks)
         };
         match self.settings.connection {
-            Connection::Fresh => _ = cx.send_once(ends, bytes, tag),
+            Connection::Fresh => _ = cx.send_once(ends, bytes, tag, deadline),
             Connection::Persistent => {
                 let flow = *flow.get_or_insert_with(|| cx.open(ends, Some(bytes)));
-                cx.send(flow, bytes, tag);
+                cx.send(flow, bytes, tag, deadline);
             }
         }
     }

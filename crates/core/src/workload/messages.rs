@@ -1,5 +1,6 @@
 //! Messages: each sender writes a message of one size at equal intervals.
 
+use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Pair, Pattern, pairs};
 use super::{BuildCx, WorkCx, Workload};
 use crate::engine::flows::FlowId;
@@ -53,6 +54,8 @@ crate::params! {
         connection: Connection = "persistent", "", "RPC libraries keep connections";
         /// Bytes sent at time 0, before the first message, on a persistent connection.
         primer: Bytes = "0B", "", "none; the ns-2 inputs of xDCTCP send 10 000";
+        /// Time that each message has, or "none".
+        deadline: Option<Deadlines> = "none", "", "none";
     }
 }
 
@@ -68,6 +71,7 @@ pub struct Load {
     sources: Vec<Source>,
     due: BinaryHeap<Reverse<(Time, usize)>>,
     opened: bool,
+    deadlines: DeadlineSource,
 }
 
 impl Load {
@@ -86,7 +90,8 @@ impl Load {
             due.push(Reverse((Time::ZERO + settings.start + settings.stagger * i as u64 + shift, i)));
         }
         let sources = pairs.into_iter().map(|pair| Source { pair, flow: None, sent: 0 }).collect();
-        Some(Load { settings: settings.clone(), sources, due, opened: false })
+        let deadlines = DeadlineSource::new(&settings.deadline, cx);
+        Some(Load { settings: settings.clone(), sources, due, opened: false, deadlines })
     }
 
     fn open_all(&mut self, cx: &mut WorkCx<'_>) {
@@ -98,7 +103,7 @@ impl Load {
         for source in &mut self.sources {
             let flow = cx.open(source.pair, announced);
             if self.settings.primer.as_u64() > 0 {
-                cx.send(flow, self.settings.primer.as_u64(), 0);
+                cx.send(flow, self.settings.primer.as_u64(), 0, None);
             }
             source.flow = Some(flow);
         }
@@ -116,9 +121,10 @@ impl Workload for Load {
             self.due.pop();
             let source = &mut self.sources[i];
             source.sent += 1;
+            let deadline = self.deadlines.draw();
             match source.flow {
-                Some(flow) => cx.send(flow, bytes, source.sent),
-                None => _ = cx.send_once(source.pair, bytes, source.sent),
+                Some(flow) => cx.send(flow, bytes, source.sent, deadline),
+                None => _ = cx.send_once(source.pair, bytes, source.sent, deadline),
             }
             if self.settings.count.is_none_or(|count| source.sent < count) {
                 self.due.push(Reverse((at + self.settings.interval, i)));

@@ -1,14 +1,16 @@
 //! Workloads: what applications send, one file each, and the list below.
 
+pub mod deadlines;
 pub mod ends;
 pub mod sizes;
 
-use crate::engine::flows::{FlowId, Hosts, Opener};
+use crate::engine::flows::{FlowId, Hosts, Opener, Write};
 use crate::engine::random::Stream;
+use crate::engine::timeouts::TimeoutCounts;
 use crate::net::Net;
 use crate::net::graph::Graph;
 use crate::net::routes::Routes;
-use crate::params::Faults;
+use crate::params::{Beyond, Faults};
 use shallows_units::{Span, Time};
 
 /// A message that has been delivered whole.
@@ -36,7 +38,7 @@ pub struct Round {
     /// When the last response was there.
     pub ended: Option<Time>,
     /// Retransmission timeouts of the responding connections meanwhile.
-    pub timeouts: u64,
+    pub timeouts: TimeoutCounts,
 }
 
 /// What a workload is built with.
@@ -106,9 +108,10 @@ impl WorkCx<'_> {
         self.hosts.open(self.opener, ends, bytes, self.net)
     }
 
-    /// Writes a message; [`Workload::on_message`] tells of its delivery and repeats `tag`.
-    pub fn send(&mut self, flow: FlowId, bytes: u64, tag: u64) {
-        self.hosts.send(flow, bytes, tag, self.net);
+    /// Writes a message; [`Workload::on_message`] tells of its delivery and repeats `tag`. `deadline` is
+    /// the time that it has from now on, if any.
+    pub fn send(&mut self, flow: FlowId, bytes: u64, tag: u64, deadline: Option<Span>) {
+        self.hosts.send(flow, Write { bytes, tag, deadline }, self.net);
     }
 
     /// Writes without end.
@@ -122,11 +125,8 @@ impl WorkCx<'_> {
     }
 
     /// Opens, writes one message, closes.
-    pub fn send_once(&mut self, ends: ends::Pair, bytes: u64, tag: u64) -> FlowId {
-        let flow = self.open(ends, Some(bytes));
-        self.send(flow, bytes, tag);
-        self.close(flow);
-        flow
+    pub fn send_once(&mut self, ends: ends::Pair, bytes: u64, tag: u64, deadline: Option<Span>) -> FlowId {
+        self.hosts.send_once(self.opener, ends, Write { bytes, tag, deadline }, self.net)
     }
 }
 
@@ -144,6 +144,14 @@ pub trait Workload: Send {
     }
 }
 
+/// Makes a workload from outside this crate.
+pub trait MakeWorkload: Send + Sync {
+    /// The workload, ready to run; faults are recorded.
+    fn build(&self, cx: &mut BuildCx<'_>) -> Option<Box<dyn Workload>>;
+}
+
+impl Beyond for dyn MakeWorkload {}
+
 /// The list of workloads: `"name" => Variant(file)` adds one.
 macro_rules! workloads {
     ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
@@ -151,13 +159,17 @@ macro_rules! workloads {
 
         $crate::components! {
             /// A workload with its settings.
-            pub enum Traffic, "workload" { $( $word => $variant($file::Settings) ),* }
+            pub enum Traffic, "workload", open Traffic(dyn MakeWorkload) { $( $word => $variant($file::Settings) ),* }
         }
 
         impl Traffic {
             /// The workload, ready to run; faults are recorded.
             pub fn build(&self, cx: &mut BuildCx<'_>) -> Option<Box<dyn Workload>> {
-                match self { $( Traffic::$variant(s) => Some(Box::new($file::Load::build(s, cx)?)) ),* }
+                match self {
+                    $( Traffic::$variant(s) => Some(Box::new($file::Load::build(s, cx)?)), )*
+                    // Without its maker an experiment can be checked, not run.
+                    Traffic::Custom(custom) => custom.made.as_ref()?.build(cx),
+                }
             }
         }
     };

@@ -1,5 +1,6 @@
 //! Poisson arrivals: flows of random size between random hosts.
 
+use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
 use super::sizes::Sizes;
 use super::{BuildCx, WorkCx, Workload};
@@ -25,6 +26,8 @@ crate::params! {
         start: Span = "0s", "", "at once";
         /// When arrivals end, or "none".
         stop: Option<Span> = "none", "", "as long as the run lasts";
+        /// Time that each flow has, or "none".
+        deadline: Option<Deadlines> = "none", "", "none";
     }
 }
 
@@ -41,6 +44,7 @@ pub struct Load {
     gaps: Stream,
     amounts: Stream,
     ends: Stream,
+    deadlines: DeadlineSource,
 }
 
 impl Load {
@@ -87,6 +91,7 @@ impl Load {
             gaps,
             amounts: cx.random(1),
             ends: cx.random(2),
+            deadlines: DeadlineSource::new(&settings.deadline, cx),
         })
     }
 
@@ -109,7 +114,7 @@ impl Workload for Load {
             }
             let pair = self.draw_ends();
             let bytes = self.sizes.draw(&mut self.amounts);
-            cx.send_once(pair, bytes, self.arrivals);
+            cx.send_once(pair, bytes, self.arrivals, self.deadlines.draw());
             self.arrivals += 1;
             self.next = Some(at + self.gaps.exponential(self.mean_gap));
         }

@@ -16,6 +16,8 @@ crate::params! {
         bytes: Bytes = required, "[1B, ]", "the user's trace";
         /// Start.
         start: Span = required, "", "the user's trace";
+        /// Time that it has, or "none".
+        deadline: Option<Span> = "none", "(0s, 100000s]", "none";
     }
 }
 
@@ -29,10 +31,20 @@ crate::params! {
     }
 }
 
+/// A flow that has not started yet.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    start: Time,
+    ends: Pair,
+    bytes: u64,
+    deadline: Option<Span>,
+    number: u64,
+}
+
 /// The load at work.
 pub struct Load {
-    /// Start, ends, bytes, number; soonest last.
-    waiting: Vec<(Time, Pair, u64, u64)>,
+    /// Soonest last.
+    waiting: Vec<Waiting>,
 }
 
 impl Load {
@@ -56,22 +68,28 @@ impl Load {
             if from == to {
                 cx.fault(&format!("flows.{i}.to"), "must be another host than the sender", row.to.as_str());
             }
-            waiting.push((Time::ZERO + row.start, (from, to), row.bytes.as_u64(), i as u64));
+            waiting.push(Waiting {
+                start: Time::ZERO + row.start,
+                ends: (from, to),
+                bytes: row.bytes.as_u64(),
+                deadline: row.deadline,
+                number: i as u64,
+            });
         }
-        waiting.sort_by_key(|(start, _, _, i)| std::cmp::Reverse((*start, *i)));
-        cx.require_paths(waiting.iter().map(|w| w.1));
+        waiting.sort_by_key(|flow| std::cmp::Reverse((flow.start, flow.number)));
+        cx.require_paths(waiting.iter().map(|flow| flow.ends));
         (cx.faults.0.len() == before).then_some(Load { waiting })
     }
 }
 
 impl Workload for Load {
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
-        while let Some((start, pair, bytes, tag)) = self.waiting.last().copied() {
-            if start > cx.now() {
-                return Some(start);
+        while let Some(flow) = self.waiting.last().copied() {
+            if flow.start > cx.now() {
+                return Some(flow.start);
             }
             self.waiting.pop();
-            cx.send_once(pair, bytes, tag);
+            cx.send_once(flow.ends, flow.bytes, flow.number, flow.deadline);
         }
         None
     }

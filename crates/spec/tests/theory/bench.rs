@@ -128,20 +128,27 @@ impl Run {
             ColumnData::U64(v) => {
                 v.iter().map(|x| if *x == u64::MAX { f64::NAN } else { *x as f64 }).collect()
             }
-            ColumnData::U32(v) => v.iter().map(|x| f64::from(*x)).collect(),
+            ColumnData::U32(v) => {
+                v.iter().map(|x| if *x == u32::MAX { f64::NAN } else { f64::from(*x) }).collect()
+            }
             ColumnData::F64(v) => v.clone(),
             ColumnData::Str { .. } => panic!("{table}.{column} holds words"),
         }
     }
 
     /// A column of words.
-    fn words(&self, table: &str, column: &str) -> Vec<&str> {
+    pub fn words(&self, table: &str, column: &str) -> Vec<&str> {
         match self.data(table, column) {
             ColumnData::Str { dictionary, codes } => {
                 codes.iter().map(|code| dictionary[*code as usize].as_str()).collect()
             }
             _ => panic!("{table}.{column} holds numbers"),
         }
+    }
+
+    /// The load of each flow.
+    pub fn loads(&self) -> Vec<&str> {
+        self.words("flows", "traffic")
     }
 
     /// What the table `flows` tells of the first connection.

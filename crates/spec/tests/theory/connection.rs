@@ -39,6 +39,25 @@ fn slowdown_is_one_on_any_path() {
     }
 }
 
+/// A deadline is met by a message that ends at its instant, and missed one picosecond sooner; where the run
+/// ends before either, nothing is said.
+#[test]
+fn a_deadline_is_met_to_the_picosecond() {
+    let met = |deadline: serde_json::Value, bytes: &str| {
+        let load = json!({"kind": "messages", "connection": "fresh", "bytes": bytes, "interval": "1s", "count": 1,
+            "deadline": deadline});
+        let done = run(pair(json!({}), load));
+        (done.column("messages", "met")[0], done.column("messages", "fct_ps")[0])
+    };
+    let at = |ps: f64| json!({"kind": "fixed", "span": format!("{ps}ps")});
+    let (unset, fct) = met(json!("none"), "10KB");
+    assert!(unset.is_nan());
+    assert_eq!(met(at(fct), "10KB").0, 1.0);
+    assert_eq!(met(at(fct - 1.0), "10KB").0, 0.0);
+    assert_eq!(met(at(1e9), "100GB").0, 0.0); // under way, and its deadline has passed
+    assert!(met(json!({"kind": "fixed", "span": "99s"}), "100GB").0.is_nan());
+}
+
 /// RFC 9293 s.3.5: the handshake costs one round trip of bare headers before the first data.
 #[test]
 fn a_handshake_costs_one_round_trip() {

@@ -106,3 +106,68 @@ fn delayed_acknowledgements_lose_no_mark() {
     let alpha = greatest_alpha(json!({"ack_every": 2}));
     assert!((1.0 / 11.0 - 1e-12..=1.0 / 9.0 + 1e-12).contains(&alpha), "{alpha}");
 }
+
+/// RFC 9331 s.4.1: Prague sends ECT(1); RFC 3168 s.5: others ECT(0), and what is not ECN-capable neither. A
+/// queue sorts by that (RFC 9332 s.2.3): with the classifier `ect1` only Prague and whoever is set to it, with
+/// `any_ect` every ECN-capable flow. Acknowledgements go back by another port and are not ECN-capable, unless
+/// `ect_on_control` says so.
+#[test]
+fn a_dual_queue_sorts_by_the_codepoint() {
+    let low_latency = |transport: Value, classifier: &str| {
+        let transport = with(json!({"opening": "established"}), transport);
+        let document = pair(transport, json!({"bytes": "100KB"}));
+        let done = run(with(document, json!({"queue": {"kind": "dualpi2", "classify": classifier}})));
+        let at = |port: &str| {
+            let (ports, queues) = (done.words("inner_queues", "port"), done.words("inner_queues", "queue"));
+            let counts = done.column("inner_queues", "packets_in");
+            let sum = |want: &dyn Fn(&str) -> bool| -> f64 {
+                (0..counts.len()).filter(|i| ports[*i] == port && want(queues[*i])).map(|i| counts[i]).sum()
+            };
+            let share = sum(&|queue| queue == "L") / sum(&|_| true);
+            assert!(share == 0.0 || share == 1.0, "{port}: {share}");
+            share == 1.0
+        };
+        (at("switch->r0"), at("switch->s0"))
+    };
+    for (transport, by_ect1, by_any) in [
+        (json!({"cc": "prague"}), (true, false), (true, false)),
+        (json!({"cc": "prague", "ect_on_control": true}), (true, true), (true, true)),
+        (json!({"cc": "prague", "ect": "ect0"}), (false, false), (true, false)),
+        (json!({"cc": "dctcp"}), (false, false), (true, false)),
+        (json!({"cc": "dctcp", "ect": "ect1"}), (true, false), (true, false)),
+        (json!({"cc": "cubic"}), (false, false), (false, false)),
+        (json!({"cc": "cubic", "ecn": "on"}), (false, false), (true, false)),
+        (json!({"cc": "cubic", "ecn": "on", "ect": "ect1"}), (true, false), (true, false)),
+    ] {
+        assert_eq!(low_latency(transport.clone(), "ect1"), by_ect1, "{transport}");
+        assert_eq!(low_latency(transport.clone(), "any_ect"), by_any, "{transport}");
+    }
+}
+
+/// RFC 9768 s.3.2.2: the counter tells how many segments were marked, whatever the delay of
+/// acknowledgements. Every tenth segment is marked and alpha, with g = 1/16, tends to 0.1: the mean of the
+/// last third of the run, in which alpha moves by less than 1/16 of the spread of a round's share. Where
+/// acknowledgements are lost a counter of three bits may go round; the sender then supposes rather too many
+/// marks than too few (appendix A.2).
+#[test]
+fn counted_marks_come_through_delayed_acknowledgements() {
+    let alpha = |ack_every: u64, lost: f64| {
+        let transport = json!({"cc": {"kind": "prague", "rtt_virt": "own"}, "ack_every": ack_every,
+            "cwnd_floor": "20pkt", "cwnd_max": "20pkt"});
+        let done = run(with(
+            pair(transport, json!({})),
+            json!({"duration": "300ms", "port": {"s0->switch": {"mark_every": 10}, "r0->switch": {"loss": lost}},
+                "probe": {"flow_trace": "1ms"}}),
+        ));
+        assert!(done.flow("marks") > 1000.0);
+        let alphas = done.column("flow_trace", "alpha");
+        let late = &alphas[2 * alphas.len() / 3..];
+        late.iter().sum::<f64>() / late.len() as f64
+    };
+    for ack_every in [1, 2, 8] {
+        let alpha = alpha(ack_every, 0.0);
+        assert!((alpha - 0.1).abs() < 0.005, "{ack_every}: {alpha}");
+    }
+    let alpha = alpha(2, 0.2);
+    assert!((0.095..0.3).contains(&alpha), "{alpha}");
+}

@@ -6,10 +6,16 @@
 mod acks;
 mod bench;
 mod connection;
+mod d2tcp;
 mod dctcp;
 mod ecn;
+mod explicit;
+mod fabric;
 mod fast_retransmit;
+mod pacing;
 mod queueing;
+mod rates;
+mod rcp;
 mod recovery;
 mod reno;
 mod slow_start;

@@ -106,3 +106,35 @@ fn a_window_that_is_not_used_does_not_grow() {
     close("validated", last(true), 10.0 * MSS as f64, 0.0);
     close("not validated", last(false), 110.0 * MSS as f64, 0.0);
 }
+
+/// RFC 9406 s.1: HyStart++ leaves slow start before a deep buffer overflows. 100 Mb/s and 40 ms are 333
+/// packets; the buffer holds 13 times that. Standard slow start goes on until window = pipe + buffer and then
+/// loses thousands of packets. HyStart++ ends it where the shortest round trip of a round has grown by
+/// max(4 ms, min(40 ms / 8, 16 ms)) = 5 ms. The window of 320, just below the pipe, doubles in a round that
+/// builds a queue for its end only, and doubles again in the next, whose first packets met none; the first of
+/// the third tell. So it begins with 1280 segments, and five rounds at a quarter of the growth make at most
+/// (5/4)^5 = 3.05 times that of it: 3906.
+#[test]
+fn hystart_leaves_slow_start_before_a_deep_buffer_overflows() {
+    for cc in ["newreno", "cubic"] {
+        let start = |slow_start: &str| {
+            let done = run(json!({
+                "duration": "4s",
+                "topology": {"kind": "star", "senders": 1, "rate": "100Mbps", "sender_rate": "10Gbps",
+                    "delay": "10ms"},
+                "queue": {"kind": "drop-tail", "limit": "4400pkt"},
+                "transport": {"opening": "established", "cc": {"kind": cc, "slow_start": slow_start},
+                    "min_rto": "500ms"},
+                "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0"}},
+            }));
+            let port = |column: &str| done.port("switch->r0", column);
+            (port("drops_full"), port("max_packets"), port("utilisation"))
+        };
+        let (drops, _, _) = start("standard");
+        assert!(drops > 500.0, "{cc}: {drops}");
+        let (drops, most, utilisation) = start("hystart++");
+        assert_eq!(drops, 0.0, "{cc}");
+        assert!((1280.0 - 333.0..3906.0 + 8.0 * 3.05 - 333.0).contains(&most), "{cc}: {most}");
+        assert!(utilisation > 0.85, "{cc}: {utilisation}"); // 0.3 s of 4 s pass until the pipe is full
+    }
+}

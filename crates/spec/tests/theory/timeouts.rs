@@ -121,3 +121,58 @@ fn the_backed_off_timeout_stays_until_there_is_a_sample() {
     assert_eq!(second("karn"), 2 * S);
     assert_eq!(second("timestamps"), 10 * MS);
 }
+
+/// Zhang, Ren and Lin 2011: a block (message) of ten segments in one window. All of it lost: a timeout at its
+/// head. One of its last three: too few duplicates follow, a timeout at its tail. The fourth from the
+/// end alone: three duplicates, no timeout. All but the first four of the block: neither head nor tail.
+#[test]
+fn timeouts_are_told_apart_by_where_in_the_block_they_strike() {
+    let all: Vec<u64> = (1..=10).collect();
+    let cases: [(&[u64], [f64; 3]); 6] = [
+        (&all, [1.0, 1.0, 0.0]),
+        (&[10], [1.0, 0.0, 1.0]),
+        (&[8, 9], [1.0, 0.0, 1.0]),
+        (&[8, 9, 10], [1.0, 0.0, 1.0]),
+        (&[7], [0.0, 0.0, 0.0]),
+        (&all[4..], [1.0, 0.0, 0.0]),
+    ];
+    for (lost, expected) in cases {
+        let document = pair(json!({"initial_window": "10pkt"}), json!({"bytes": format!("{}B", 10 * MSS)}));
+        let done =
+            run(with(document, json!({"duration": "3s", "port": {"s0->switch": {"drop_packets": lost}}})));
+        let counts = ["timeouts", "timeouts_head", "timeouts_tail"].map(|column| done.flow(column));
+        assert_eq!(counts, expected, "{lost:?}");
+    }
+}
+
+/// A timeout ends the count of duplicates. The first segment is lost, and all that fast recovery sends for
+/// it: the timer begins anew. Were the duplicates remembered, the acknowledgement of what was sent before the
+/// timeout would begin a second recovery, though nothing is lost any more: one of nothing stalls a sender.
+#[test]
+fn a_timeout_forgets_the_duplicates_before_it() {
+    for (sack, last) in (13..=20).flat_map(|last| [(true, last), (false, last)]) {
+        let transport = json!({"sack": sack, "initial_rto": "10ms"});
+        let lost: Vec<u64> = [1, 10].into_iter().chain(13..=last).collect();
+        let document = pair(transport, json!({"bytes": format!("{}B", 200 * MSS)}));
+        let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
+        assert_eq!(done.flow("fast_recoveries"), 1.0, "{sack} {last}");
+        assert!(done.flow("timeouts") >= 1.0, "{sack} {last}");
+        assert_eq!(done.fct().len(), 1, "{sack} {last}");
+    }
+}
+
+/// RFC 6582 s.3.2, RFC 6675 s.5: duplicates that a timeout itself causes tell of no loss. The first timeout
+/// is shorter than the round trip: nothing is lost, all is sent twice, and the receiver answers each repeated
+/// segment with a duplicate.
+#[test]
+fn late_duplicates_after_a_timeout_stall_nothing() {
+    for sack in [true, false] {
+        let transport = json!({"sack": sack, "initial_rto": "60us", "initial_window": "20pkt"});
+        let done = run(with(pair(transport, json!({"bytes": "3MB"})), json!({"duration": "100ms"})));
+        let [again, timeouts, recoveries] =
+            ["retransmissions", "timeouts", "fast_recoveries"].map(|column| done.flow(column));
+        assert!(again > 3.0 && timeouts >= 1.0, "{sack}: {again} sent again, {timeouts} timeouts");
+        assert_eq!(recoveries, 0.0, "{sack}");
+        assert_eq!(done.fct().len(), 1, "{sack}");
+    }
+}

@@ -1,0 +1,57 @@
+//! A constant bit rate that answers nothing: unresponsive traffic, to overload a queue with.
+//!
+//! Source: RFC 9332 s.4.2, which asks what a queue does with traffic that does not respond. Paced at
+//! the rate from the first packet on; marks and losses change nothing, and neither does a timeout.
+//!
+//! Left out: UDP. The transport still repairs what is lost, so that losses are sent again within
+//! the same rate and unique bytes arrive later (ECN-capable only with `ect_on_control`, RFC 3168 s.6.1.5);
+//! and its receive window, if it has one, still bounds what is in flight.
+
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo};
+use shallows_units::{Bytes, Rate};
+
+crate::params! {
+    /// Constant bit rate. Paced, whatever is marked or lost: unresponsive traffic.
+    pub struct Settings {
+        /// Rate on the wire, headers included.
+        rate: Rate = required, "", "the user's load";
+    }
+}
+
+impl CcSettings for Settings {
+    fn paces_wire(&self) -> bool {
+        true
+    }
+}
+
+/// One flow's control.
+#[derive(Debug, Clone)]
+pub struct Control {
+    rate: Rate,
+    cwnd: u64,
+}
+
+impl Control {
+    /// Asks for nothing; with ECN in the transport its packets are ECN-capable all the same.
+    pub const ECN: EcnUse = EcnUse::Off;
+
+    /// At the start of a flow.
+    pub fn start(settings: &Settings, _flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
+        let most = (1u64 << 40) as f64;
+        Control { rate: settings.rate, cwnd: cx.rules.cwnd_max.min(most) as u64 }
+    }
+}
+
+impl CongestionControl for Control {
+    fn on_ack(&mut self, _ack: &Ack, _cx: &Cx<'_>) {}
+
+    fn on_congestion(&mut self, _why: Congestion, _flight: u64, _cx: &Cx<'_>) {}
+
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+}

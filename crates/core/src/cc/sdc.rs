@@ -1,0 +1,347 @@
+//! SDC's sender: increase and decrease by the class that the remaining size puts a flow in.
+//!
+//! Source: Munir 2012, "Improving Flow Completion Times in Data Center Networks" (MS thesis, NUST), ch. 3:
+//! s.3.2.1, eqs. (3.1)-(3.3). The switch's half is `port_control/sdc.rs`.
+//!
+//! Left open by the thesis, and chosen here. Parameters: see the table of settings. Loss: an overload that
+//! no header lived to tell, answered as one. Timeout: one segment, and multiplicative increase again.
+//! A lost claim: the next comes within a round trip. A repeated SYN claims anew; a repeated FIN claims
+//! nothing. An idle flow renews nothing, so that its class fades.
+//! "Once a round trip": an overload is measured over t_p, and for a round trip after a decrease packets
+//! arrive that were sent before it; echoes of both are of the same overload (`hold`).
+
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, Outgoing};
+use crate::params::Faults;
+use crate::port_control::Feedback;
+use crate::port_control::sdc::{CLASSES, Header, Membership, NO_CLASS};
+use shallows_units::{Bytes, Size, Span, Time};
+
+crate::params! {
+    /// SDC. Flows increase and decrease by the class that their remaining size puts them in.
+    pub struct Settings {
+        /// Most remaining size of class A.
+        r_a: Size = "50pkt", "[1pkt, ]", "thesis s.3.4.5: 50 packets";
+        /// Most remaining size of class B; above is class C.
+        r_b: Size = "100pkt", "[1pkt, ]", "thesis s.3.4.5: 100 packets";
+        /// Multiplicative increase of class A a round trip, until the first overload.
+        gamma_a: f64 = 1.0, "(0, 10]", "not in the thesis: doubling, as slow start";
+        /// Of class B.
+        gamma_b: f64 = 1.0, "(0, 10]", "not in the thesis, which wants gamma_a >= gamma_b >= gamma_c";
+        /// Of class C.
+        gamma_c: f64 = 1.0, "(0, 10]", "not in the thesis, as gamma_b";
+        /// Additive increase of class A in segments a round trip.
+        alpha_a: f64 = 0.9, "(0, 100]", "thesis s.3.3: below 1; note 1: that of class B";
+        /// Of class B.
+        alpha_b: f64 = 0.9, "(0, 100]", "thesis s.3.4.5 note 1: that of class A";
+        /// Of class C.
+        alpha_c: f64 = 0.5, "(0, 100]", "thesis tables 3.2, 3.3: class C (0.5, 0.5)";
+        /// Share of the window that an overload leaves of class A.
+        beta_a: f64 = 0.887, "(0, 1)", "eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)";
+        /// Of class B.
+        beta_b: f64 = 0.538, "(0, 1)", "eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)";
+        /// Of class C.
+        beta_c: f64 = 0.5, "(0, 1)", "thesis tables 3.2, 3.3: class C (0.5, 0.5)";
+        /// Intervals t_p beside a round trip after a decrease during which overload is not answered again.
+        hold: f64 = 1.0, "[0, 100]", "one decrease an overload; 0 is once a round trip, the thesis' words";
+    }
+}
+
+impl CcSettings for Settings {
+    fn protocol(&self) -> Option<&'static str> {
+        Some("sdc")
+    }
+
+    /// Thesis s.3.2.1: the order of the classes.
+    fn check(&self, path: &str, faults: &mut Faults) {
+        let ordered = |key: &str, [a, b, c]: [f64; CLASSES], faults: &mut Faults| {
+            if a < b || b < c {
+                let rule = format!("must not grow from class to class: {key}_a >= {key}_b >= {key}_c");
+                faults.add(&format!("{path}.{key}_b"), rule, &b.into());
+            }
+        };
+        ordered("gamma", [self.gamma_a, self.gamma_b, self.gamma_c], faults);
+        ordered("alpha", [self.alpha_a, self.alpha_b, self.alpha_c], faults);
+        ordered("beta", [self.beta_a, self.beta_b, self.beta_c], faults);
+        if self.r_a.partial_cmp(&self.r_b).is_none_or(|order| order.is_gt()) {
+            let rule = format!("must be >= r_a ({}), in the same unit", self.r_a);
+            faults.add(&format!("{path}.r_b"), rule, &self.r_b.to_string().into());
+        }
+    }
+}
+
+/// How a class behaves.
+#[derive(Debug, Clone, Copy)]
+struct Behaviour {
+    gamma: f32,
+    alpha: f32,
+    beta: f32,
+}
+
+/// One flow's control; window in bytes.
+#[derive(Debug, Clone)]
+pub struct Control {
+    cwnd: f64,
+    behaviours: [Behaviour; CLASSES],
+    /// Bytes remaining up to which a flow is of class A, and of class B.
+    sizes: [u64; 2],
+    hold: f32,
+    /// Bytes announced at the start.
+    announced: u64,
+    /// Of the last packet that left.
+    remaining: u64,
+    /// Last echoed: overload, and the highest class active.
+    overload: bool,
+    highest: u8,
+    /// Multiplicative increase is over.
+    met_overload: bool,
+    /// The class last claimed, and when.
+    claimed: (u8, Time),
+    /// The FIN has withdrawn the claim.
+    withdrawn: bool,
+    /// No decrease before this.
+    held_until: Time,
+    srtt: Span,
+    /// t_p of the port whose load was last echoed.
+    interval: Span,
+}
+
+impl Control {
+    /// The header says all.
+    pub const ECN: EcnUse = EcnUse::Off;
+
+    /// At the start of a flow.
+    pub fn start(s: &Settings, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
+        let behaviour = |gamma: f64, alpha: f64, beta: f64| Behaviour {
+            gamma: gamma as f32,
+            alpha: alpha as f32,
+            beta: beta as f32,
+        };
+        let bytes = |size: Size| match size {
+            Size::Bytes(bytes) => bytes.as_u64(),
+            Size::Packets(packets) => packets.saturating_mul(cx.rules.mss),
+        };
+        Control {
+            cwnd: cx.rules.initial_window,
+            behaviours: [
+                behaviour(s.gamma_a, s.alpha_a, s.beta_a),
+                behaviour(s.gamma_b, s.alpha_b, s.beta_b),
+                behaviour(s.gamma_c, s.alpha_c, s.beta_c),
+            ],
+            sizes: [bytes(s.r_a), bytes(s.r_b)],
+            hold: s.hold as f32,
+            announced: flow.bytes.unwrap_or(0),
+            remaining: flow.bytes.unwrap_or(u64::MAX),
+            overload: false,
+            highest: NO_CLASS,
+            met_overload: false,
+            claimed: (NO_CLASS, Time::ZERO),
+            withdrawn: false,
+            held_until: Time::ZERO,
+            srtt: Span::ZERO,
+            interval: Span::ZERO,
+        }
+    }
+
+    /// Thesis s.3.2.1, flow-to-class mapping.
+    fn class(&self) -> u8 {
+        self.sizes.iter().position(|most| self.remaining <= *most).unwrap_or(CLASSES - 1) as u8
+    }
+
+    /// The same, dynamic: the highest class that is active, alone or over others, behaves as A (one class
+    /// alone; B over C). A flow that no port has heard of yet behaves by its class.
+    fn behaviour(&self) -> Behaviour {
+        let class = self.class();
+        let acts_as = if class <= self.highest && self.highest != NO_CLASS { 0 } else { class };
+        self.behaviours[acts_as as usize]
+    }
+
+    /// Eq. (3.3), once an overload.
+    fn decrease(&mut self, cx: &Cx<'_>) {
+        self.met_overload = true;
+        if cx.now < self.held_until {
+            return;
+        }
+        self.cwnd = (self.cwnd * f64::from(self.behaviour().beta)).max(cx.rules.cwnd_floor);
+        let measured = f64::from(self.hold) * self.interval.as_ps() as f64;
+        self.held_until = cx.now + self.srtt + Span::ps(measured as u64);
+    }
+
+    /// What this packet claims, if it is time to.
+    fn claim(&mut self, packet: &Outgoing, now: Time) -> Option<Membership> {
+        let (before, then) = self.claimed;
+        let class = match packet.kind {
+            Kind::Fin if !packet.again => NO_CLASS,
+            // No size yet: the first data will tell.
+            Kind::Syn if self.announced == 0 && packet.remaining == 0 => return None,
+            _ => self.class(),
+        };
+        let from = if packet.kind == Kind::Syn { NO_CLASS } else { before };
+        let due = class != from || (packet.srtt > Span::ZERO && now >= then + packet.srtt);
+        if self.withdrawn || !due {
+            return None;
+        }
+        self.withdrawn = class == NO_CLASS;
+        self.claimed = (class, now);
+        Some(Membership { from, age: now - then, to: class })
+    }
+}
+
+impl CongestionControl for Control {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
+        self.srtt = ack.srtt;
+        if self.overload {
+            return self.decrease(cx);
+        }
+        if !ack.may_grow {
+            return;
+        }
+        let Behaviour { gamma, alpha, .. } = self.behaviour();
+        let mss = cx.rules.mss as f64;
+        self.cwnd += if self.met_overload {
+            // Eq. (3.2), spread over the round trip: alpha segments for a window of acknowledgements.
+            f64::from(alpha) * mss * (ack.acked as f64 / self.cwnd).min(1.0)
+        } else {
+            // Eq. (3.1), likewise.
+            f64::from(gamma) * ack.acked as f64
+        };
+        self.cwnd = self.cwnd.min(cx.rules.cwnd_max);
+    }
+
+    fn on_congestion(&mut self, why: Congestion, _flight: u64, cx: &Cx<'_>) {
+        if why == Congestion::Timeout {
+            self.cwnd = cx.rules.mss as f64;
+            (self.met_overload, self.overload) = (false, false);
+        } else {
+            self.decrease(cx);
+        }
+    }
+
+    fn on_send(&mut self, packet: &Outgoing, cx: &Cx<'_>) -> Feedback {
+        self.remaining =
+            if packet.kind == Kind::Syn && packet.remaining == 0 { self.announced } else { packet.remaining };
+        let claim = self.claim(packet, cx.now);
+        Feedback::Sdc(Header { load: 0.0, quantised: false, interval: Span::ZERO, highest: NO_CLASS, claim })
+    }
+
+    fn on_feedback(&mut self, header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {
+        if let Feedback::Sdc(header) = header {
+            self.overload = header.load >= 1.0;
+            self.interval = header.interval;
+            self.highest = header.highest;
+        }
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd as u64)
+    }
+
+    fn on_idle(&mut self, cx: &Cx<'_>) {
+        self.cwnd = self.cwnd.min(cx.rules.restart_window);
+        self.overload = false;
+    }
+
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("class", f64::from(self.class()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::tests::{ack, cx, rules};
+    use super::*;
+    use crate::cc::WindowRules;
+    use crate::params::Params;
+
+    fn start(bytes: u64, rules: &WindowRules) -> Control {
+        let settings = Settings { hold: 0.0, ..Settings::defaults() };
+        Control::start(&settings, &FlowInfo { class: "", bytes: Some(bytes) }, &cx(rules))
+    }
+
+    fn told(load: f32, highest: u8) -> Feedback {
+        Feedback::Sdc(Header { load, quantised: false, interval: Span::ZERO, highest, claim: None })
+    }
+
+    fn outgoing(kind: Kind, remaining: u64) -> Outgoing {
+        Outgoing { kind, again: false, remaining, srtt: Span::us(100) }
+    }
+
+    /// A round of ten acknowledgements at `us`, each with this echo.
+    fn round(control: &mut Control, us: u64, load: f32, highest: u8) {
+        let rules = rules();
+        for _ in 0..10 {
+            let cx = Cx { now: Time::ZERO + Span::us(us), rules: &rules };
+            control.on_feedback(&told(load, highest), Span::us(100), &cx);
+            control.on_ack(&ack(control.cwnd as u64 / 10), &cx);
+        }
+    }
+
+    #[test]
+    fn windows_grow_by_gamma_until_the_first_overload_then_by_alpha() {
+        let mut control = start(500_000, &rules());
+        control.cwnd = 10_000.0;
+        round(&mut control, 100, 0.5, 0);
+        assert!((control.cwnd / 10_000.0 - 2.59).abs() < 0.01); // ten steps of a tenth: 1.1^10
+        round(&mut control, 300, 1.0, 0);
+        let cut = control.cwnd;
+        round(&mut control, 500, 0.9, 0);
+        assert!((control.cwnd - cut - 500.0).abs() < 25.0, "class C: half a segment of 1000");
+    }
+
+    #[test]
+    fn an_overload_takes_beta_once_a_round_trip() {
+        let mut control = start(20_000, &rules());
+        control.cwnd = 100_000.0;
+        for (us, left) in [(100, 0.887), (150, 0.887), (199, 0.887), (200, 0.887 * 0.887)] {
+            round(&mut control, us, 1.3, 0);
+            assert!((control.cwnd / 100_000.0 - left).abs() < 1e-3, "{us} us: {}", control.cwnd);
+        }
+    }
+
+    #[test]
+    fn a_flow_graduates_as_it_drains_and_tells_so() {
+        let rules = rules();
+        let mut control = start(150_000, &rules);
+        let mut send = |kind, us: u64, remaining| {
+            let cx = Cx { now: Time::ZERO + Span::us(us), rules: &rules };
+            let Feedback::Sdc(header) = control.on_send(&outgoing(kind, remaining), &cx) else {
+                unreachable!()
+            };
+            header.claim.map(|claim| (claim.from, claim.to))
+        };
+        assert_eq!(send(Kind::Syn, 0, 0), Some((3, 2)));
+        assert_eq!(send(Kind::Data, 10, 150_000), None);
+        assert_eq!(send(Kind::Data, 50, 100_000), Some((2, 1)));
+        assert_eq!(send(Kind::Data, 60, 50_000), Some((1, 0)));
+        assert_eq!(send(Kind::Data, 159, 40_000), None);
+        assert_eq!(send(Kind::Data, 160, 40_000), Some((0, 0))); // renewed
+        assert_eq!(send(Kind::Fin, 170, 1000), Some((0, 3)));
+        assert_eq!(send(Kind::Data, 500, 1000), None);
+    }
+
+    /// Thesis s.3.2.1: all classes active, each its own; B and C, as A and C; one alone, as A.
+    #[test]
+    fn the_highest_active_class_behaves_as_a() {
+        let beta = |bytes, highest| {
+            let mut control = start(bytes, &rules());
+            control.highest = highest;
+            control.behaviour().beta
+        };
+        let (a, b, c) = (10_000, 80_000, 200_000);
+        assert_eq!([beta(a, 0), beta(b, 0), beta(c, 0)], [0.887, 0.538, 0.5]);
+        assert_eq!([beta(b, 1), beta(c, 1)], [0.887, 0.5]);
+        assert_eq!(beta(c, 2), 0.887);
+    }
+
+    /// Eq. (3.18): the defaults give class A ten times and class B twice the throughput of class C.
+    #[test]
+    fn the_defaults_have_the_gains_of_the_thesis() {
+        let s = Settings::defaults();
+        let gain = |alpha: f64, beta: f64| {
+            alpha * (1.0 - s.beta_c) * (1.0 + beta) / (s.alpha_c * (1.0 - beta) * (1.0 + s.beta_c))
+        };
+        assert!((gain(s.alpha_a, s.beta_a) - 10.0).abs() < 0.05);
+        assert!((gain(s.alpha_b, s.beta_b) - 2.0).abs() < 0.01);
+    }
+}

@@ -1,0 +1,94 @@
+//! Retransmission timeouts told apart by where in a block they strike.
+//!
+//! Source: Zhang, Ren and Lin 2011, "Modeling and Understanding TCP Incast Throughput Collapse in Data
+//! Center Networks", INFOCOM. A *block head* timeout follows the loss of a whole window at the start of a
+//! block: nothing comes back. A *block tail* timeout follows the loss of one of its last packets: too
+//! few come after it for the duplicates that fast retransmit needs. A block is a message here. The
+//! sender's view decides; timeouts of a handshake, of unbounded flows and all others are neither.
+
+use super::flows::{Flow, Message};
+use crate::transport::{Config, State};
+use std::ops::{AddAssign, Sub};
+
+/// How many timeouts there were, and how many of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimeoutCounts {
+    /// All of them.
+    pub all: u64,
+    /// At the head of a block.
+    pub head: u64,
+    /// At its tail.
+    pub tail: u64,
+}
+
+impl AddAssign for TimeoutCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.all += more.all;
+        self.head += more.head;
+        self.tail += more.tail;
+    }
+}
+
+impl Sub for TimeoutCounts {
+    type Output = Self;
+    fn sub(self, before: Self) -> Self {
+        TimeoutCounts {
+            all: self.all - before.all,
+            head: self.head - before.head,
+            tail: self.tail - before.tail,
+        }
+    }
+}
+
+/// The timeout that is about to expire at the sender of `flow`, as a count.
+pub(super) fn classify(flow: &Flow, config: &Config) -> TimeoutCounts {
+    let sender = &flow.sender;
+    let una = sender.una;
+    let block = flow.messages.iter().find(|message| message.end > una);
+    let sacked = sender.repair.board.bytes();
+    let few = config.settings.dup_acks.saturating_mul(config.rules.mss);
+    match block.filter(|_| sender.state == State::Established) {
+        Some(block) => place(una, sacked, block, few),
+        None => TimeoutCounts { all: 1, ..TimeoutCounts::default() },
+    }
+}
+
+/// With `una` the oldest byte not acknowledged, `sacked` how many beyond it have arrived, and `few` the
+/// bytes whose packets are too few for a fast retransmit.
+fn place(una: u64, sacked: u64, block: &Message, few: u64) -> TimeoutCounts {
+    let starts = block.end - block.bytes;
+    let head = una == starts && sacked == 0;
+    let tail = !head && una >= starts && block.end - una <= few;
+    TimeoutCounts { all: 1, head: head.into(), tail: tail.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shallows_units::Time;
+
+    /// Head and tail of a timeout in a block of ten segments from byte 50 000 on.
+    fn at(una: u64, sacked: u64) -> (u64, u64) {
+        let (end, bytes) = (60_000, 10_000);
+        let block =
+            Message { end, bytes, started: Time::ZERO, tag: 0, first_of_fresh: false, deadline: None };
+        let counts = place(una, sacked, &block, 3000);
+        assert_eq!(counts.all, 1);
+        (counts.head, counts.tail)
+    }
+
+    #[test]
+    fn a_block_of_which_nothing_arrived_timed_out_at_its_head() {
+        assert_eq!(at(50_000, 0), (1, 0));
+        assert_eq!(at(50_000, 1000), (0, 0)); // the first packet alone was lost
+        assert_eq!(at(51_000, 0), (0, 0));
+        assert_eq!(at(49_000, 0), (0, 0)); // of the block before, delivered but not yet acknowledged
+    }
+
+    #[test]
+    fn one_of_the_last_three_packets_is_the_tail() {
+        assert_eq!(at(56_000, 0), (0, 0)); // three come after it
+        assert_eq!(at(57_000, 2000), (0, 1));
+        assert_eq!(at(59_000, 0), (0, 1));
+    }
+}

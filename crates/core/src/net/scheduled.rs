@@ -1,0 +1,129 @@
+//! Ports whose discipline decides at departure: two events a packet, and what they count.
+
+use super::Net;
+use super::packet::{Flags, Packet};
+use super::port::{Scheduled, Service};
+use crate::port_control::{AnyPortControl, PortControl};
+use crate::queue::QueueCx;
+
+impl Net {
+    #[inline(never)]
+    pub(super) fn arrive_scheduled(&mut self, number: u32, mut packet: Packet) {
+        packet.at = self.now;
+        let (class, size) = (self.tags[packet.flow as usize].class as usize, u64::from(packet.size));
+        let to_end = self.tags[packet.flow as usize].end.saturating_sub(packet.seq);
+        let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
+        let marked = self.ask(number, |scheduled, cx| {
+            scheduled.note(&packet, |record, _, queue| record.came(queue, class, &packet));
+            cx.remaining = remaining;
+            scheduled.disc.enqueue(packet, cx);
+        });
+        let port = &mut self.ports[number as usize];
+        if let Some(arrivals) = &mut port.arrivals {
+            let mine = &mut arrivals[class];
+            mine.packets += 1;
+            mine.bytes += size;
+            mine.marks += marked;
+        }
+        if marked > 0
+            && let Service::Departure(scheduled) = &mut port.service
+        {
+            scheduled.note(&packet, |record, _, queue| record.marked(queue, class, &packet, marked));
+        }
+        self.serve(number);
+    }
+
+    /// A port finishes a transmission, or asks its discipline again.
+    pub fn depart(&mut self, number: u32) {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        let Service::Departure(scheduled) = &mut port.service else { return };
+        if scheduled.serving.is_some() && port.free_at == now {
+            let before = scheduled.held();
+            let packet = scheduled.serving.take().expect("just seen");
+            let after = scheduled.held();
+            if let Some(record) = &mut port.record {
+                record.stood(before.0, before.1, now);
+                record.shrank(after.0, after.1, now);
+            }
+            if port.control.is_some() {
+                self.consult(number, &packet, false, AnyPortControl::on_depart);
+            }
+            let port = &mut self.ports[number as usize];
+            if let Some(at) = port.launch(packet, now) {
+                self.events.schedule(port.source, at);
+            }
+        }
+        self.serve(number);
+    }
+
+    /// Begins the next transmission if the transmitter is free.
+    fn serve(&mut self, number: u32) {
+        let now = self.now;
+        let Service::Departure(scheduled) = &self.ports[number as usize].service else { return };
+        if scheduled.serving.is_some() {
+            return;
+        }
+        let mut next = None;
+        let marked = self.ask(number, |scheduled, cx| {
+            next = scheduled.disc.dequeue(cx);
+            scheduled.serving = next;
+        });
+        let port = &mut self.ports[number as usize];
+        match next {
+            Some(mut packet) => {
+                let wait = now - packet.at;
+                packet.waited += if port.is_switch { wait.as_ps() } else { 0 };
+                if let Some(record) = &mut port.record {
+                    record.waited(wait);
+                }
+                port.free_at = now + port.transmission(packet.size);
+                if let Service::Departure(scheduled) = &mut port.service {
+                    let class = self.tags[packet.flow as usize].class as usize;
+                    scheduled.note(&packet, |record, queues, queue| {
+                        record.marked(queue, class, &packet, marked);
+                        record.left(queue, class, &packet, wait, queues.len(queue));
+                    });
+                    scheduled.serving = Some(packet);
+                    self.events.schedule(scheduled.source, port.free_at);
+                }
+            }
+            None => {
+                let Service::Departure(scheduled) = &mut port.service else { return };
+                if let Some(at) = scheduled.disc.ready_at() {
+                    self.events.schedule(scheduled.source, at);
+                }
+            }
+        }
+    }
+
+    /// Calls the discipline, then counts and records what it did; returns the packets it marked.
+    fn ask(&mut self, number: u32, call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>)) -> u64 {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        let Service::Departure(scheduled) = &mut port.service else { return 0 };
+        let before = scheduled.held();
+        let mut dropped = std::mem::take(&mut self.dropped);
+        let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
+        let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
+        call(scheduled, &mut cx);
+        let marked = cx.marked();
+        port.counts.marks += marked;
+        let after = scheduled.held();
+        if let Some(record) = &mut port.record
+            && before != after
+        {
+            record.stood(before.0, before.1, now);
+            if after.0 > before.0 {
+                record.grew(after.0, after.1, now);
+            } else {
+                record.shrank(after.0, after.1, now);
+            }
+        }
+        for (packet, why) in dropped.drain(..) {
+            self.lose(number, packet, why);
+        }
+        self.dropped = dropped;
+        marked
+    }
+}

@@ -1,0 +1,51 @@
+//! Faults injected on a wire: losses, marks, copies and delays, by chance or to a plan.
+
+use super::packet::{Flags, Packet};
+use crate::engine::random::Stream;
+use shallows_units::Span;
+
+/// Faults injected on a wire, planned or each with its probability a packet.
+#[derive(Debug)]
+pub struct WireFaults {
+    /// Packets that came to the far end so far.
+    pub seen: u64,
+    /// Numbers of those to lose, the next one last.
+    pub doomed: Vec<u64>,
+    /// Lost.
+    pub loss: f64,
+    /// Marked CE, if ECN-capable.
+    pub mark: f64,
+    /// The same to every such one, if any.
+    pub mark_every: Option<u64>,
+    /// ECN-capable packets that came to the far end so far.
+    pub capable: u64,
+    /// Delivered twice.
+    pub duplicate: f64,
+    /// Held back by up to `reorder_delay`.
+    pub reorder: f64,
+    /// Longest extra delay of a packet held back.
+    pub reorder_delay: Span,
+    /// Random numbers of this wire alone.
+    pub random: Stream,
+    /// The same for marks.
+    pub random_marks: Stream,
+}
+
+impl WireFaults {
+    /// Whether `packet`, which has come to the far end, is marked there; call once for each.
+    pub fn marks(&mut self, packet: &Packet) -> bool {
+        if !packet.ecn_capable() {
+            return false;
+        }
+        self.capable += 1;
+        let planned = self.mark_every.is_some_and(|every| self.capable.is_multiple_of(every));
+        (planned || self.random_marks.chance(self.mark)) && !packet.flags.any(Flags::CE)
+    }
+
+    /// Whether the packet that has come to the far end is lost; call once for each.
+    pub fn lose(&mut self) -> bool {
+        self.seen += 1;
+        let planned = self.doomed.pop_if(|number| *number == self.seen).is_some();
+        self.random.chance(self.loss) || planned
+    }
+}

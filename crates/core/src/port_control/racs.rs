@@ -1,0 +1,219 @@
+//! RACS at a switch: capacity shared by weight, over slots of the average round trip.
+//!
+//! Source: Munir 2012, "Improving Flow Completion Times in Data Center Networks" (MS thesis, NUST), ch. 4:
+//! s.4.1.3, eqs. (4.2) and (4.3), s.4.2.
+//!
+//! Left open by the thesis, and chosen here. W drifts when requests, SYN or FIN are lost or a sender
+//! crashes: claims that are not renewed fade ([`super::soft`]). A link assigned to the last bit never
+//! loses a queue that once stood: what a slot cannot carry beside the queue found, times `drain`, is not
+//! assigned (`drain = 0` is eq. (4.2) alone). A first request without SYN, on a connection that already
+//! stands, is answered from the sum with its own weight in it.
+
+use super::soft::{Claim, SoftSum};
+use super::{Feedback, PortControl, PortView};
+use crate::net::packet::Packet;
+use shallows_units::{Rate, Span, Time};
+
+crate::params! {
+    /// RACS. Each port shares its capacity among the flows by their weights.
+    pub struct Settings {
+        /// For how long a weight stands that is not renewed, or "none" for ever.
+        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: who is silent that long sends nothing";
+        /// Share of the capacity that is assigned.
+        share: f64 = 1.0, "(0, 1]", "eq. (4.2): all of it";
+        /// Share of a standing queue that a slot is to drain.
+        drain: f64 = 0.15, "[0, 1]", "not in the thesis; below 1 / (2 e), so that over the two slots of delay a queue drains without swinging";
+        /// Slot before any round trip has been told.
+        initial_slot: Span = "300us", "(0s, 100s]", "thesis s.3.4.1: 300 us; t_p is the average round trip";
+    }
+}
+
+/// A rate request (thesis figure 4.2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Header {
+    /// w_p and w_c, and how long ago w_p was claimed.
+    pub claim: Claim,
+    /// It only admits the flow, with the SYN, and is assigned no rate.
+    pub admits: bool,
+    /// R in bit/s, headers included: the least on the path.
+    pub rate: f64,
+    /// The sender's smoothed round trip; zero while it has none.
+    pub rtt: Span,
+    /// t_trans: the shortest slot on the path.
+    pub round: Span,
+}
+
+impl super::Header for Header {
+    /// Four bytes each for w_c, w_p, the age of w_p, R, RTT and t_trans; the echo is of R and t_trans.
+    fn bytes(&self, back: bool) -> u16 {
+        if back { 8 } else { 24 }
+    }
+}
+
+/// One port.
+pub struct Control {
+    settings: Settings,
+    /// W as requests come in.
+    weights: SoftSum,
+    /// W as it stood at the end of the last slot, from which this one assigns.
+    assigned: f64,
+    /// Bit/s to assign in this slot.
+    capacity: f64,
+    slot: Span,
+    /// Sum of round trips told in this slot in s, and how many.
+    rtts: (f64, f64),
+    measured: Time,
+}
+
+impl Control {
+    /// Everything is known at arrival.
+    pub const DEPARTURES: bool = false;
+
+    /// At a port of `rate`, without flows.
+    pub fn new(settings: &Settings, rate: Rate) -> Self {
+        Control {
+            weights: SoftSum::new(settings.expiry),
+            assigned: 0.0,
+            capacity: settings.share * rate.as_bps() as f64,
+            slot: settings.initial_slot,
+            rtts: (0.0, 0.0),
+            measured: Time::ZERO,
+            settings: settings.clone(),
+        }
+    }
+}
+
+impl PortControl for Control {
+    fn on_arrive(&mut self, _packet: &Packet, header: &mut Feedback, port: &PortView) {
+        let Feedback::Racs(request) = header else { return };
+        // Eq. (4.3): W <- W + w_c - w_p.
+        self.weights.claim(&request.claim, port.now);
+        if request.rtt > Span::ZERO {
+            self.rtts.0 += request.rtt.as_secs_f64();
+            self.rtts.1 += 1.0;
+        }
+        // s.4.2: one slot sums, the next assigns from the sum.
+        let weight = request.claim.now;
+        let first = request.claim.before == 0.0;
+        let sum = if first { self.assigned.max(self.weights.total(port.now)) } else { self.assigned };
+        if weight > 0.0 && !request.admits {
+            // Eq. (4.2): R = w C / W; a flow that the sum does not hold yet is not given more than there is.
+            request.rate = request.rate.min(weight * self.capacity / sum.max(weight));
+        }
+        request.round = request.round.min(self.slot);
+    }
+
+    fn on_tick(&mut self, port: &PortView) -> Option<Span> {
+        self.measured = port.now;
+        let (sum, told) = std::mem::take(&mut self.rtts);
+        if told > 0.0 {
+            // s.4.1.3, note: t_p = avgRTT.
+            self.slot = Span::ps((sum / told * 1e12) as u64).max(Span::ns(1));
+        }
+        self.assigned = self.weights.total(port.now);
+        let queue = 8.0 * (port.backlog.bytes - port.backlog.serving) as f64;
+        let full = self.settings.share * port.rate.as_bps() as f64;
+        // A tenth is always left to assign, so that no queue stops those who would tell of its end.
+        self.capacity = (full - self.settings.drain * queue / self.slot.as_secs_f64()).max(0.1 * full);
+        let idle = self.assigned == 0.0 && port.backlog.bytes == 0 && told == 0.0;
+        (!idle).then_some(self.slot)
+    }
+
+    fn observe(&self, now: Time, put: &mut dyn FnMut(&'static str, f64)) {
+        put("weights", self.weights.clone().total(now));
+        put("capacity_bps", self.capacity);
+        put("slot_s", self.slot.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::tests::packet;
+    use crate::params::Params;
+    use crate::queue::Backlog;
+
+    const RATE: Rate = Rate::gbps(1);
+    const MOST: Span = Span::s(1);
+
+    fn view(us: u64, queued: u64) -> PortView {
+        let backlog = Backlog { packets: 0, bytes: queued, serving: 0, free_at: Time::ZERO };
+        PortView { now: Time::ZERO + Span::us(us), rate: RATE, backlog }
+    }
+
+    /// Asks, and is answered (rate in Mb/s, slot in us).
+    fn ask(control: &mut Control, us: u64, before: f64, now: f64) -> (f64, u64) {
+        let claim = Claim { before, age: Span::us(100), now };
+        let mut header = Feedback::Racs(Header {
+            claim,
+            admits: false,
+            rate: f64::INFINITY,
+            rtt: Span::us(100),
+            round: MOST,
+        });
+        control.on_arrive(&packet(100), &mut header, &view(us, 0));
+        let Feedback::Racs(header) = header else { unreachable!() };
+        (header.rate / 1e6, header.round.as_ps() / 1_000_000)
+    }
+
+    #[test]
+    fn one_slot_sums_and_the_next_assigns_by_weight() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        ask(&mut control, 0, 0.0, 1.0);
+        ask(&mut control, 10, 0.0, 3.0);
+        control.on_tick(&view(100, 0));
+        assert_eq!(ask(&mut control, 110, 1.0, 1.0), (250.0, 100));
+        assert_eq!(ask(&mut control, 120, 3.0, 3.0), (750.0, 100));
+        // A third is admitted now and counted in the next slot.
+        ask(&mut control, 130, 0.0, 4.0);
+        assert_eq!(ask(&mut control, 140, 1.0, 1.0), (250.0, 100));
+        control.on_tick(&view(200, 0));
+        assert_eq!(ask(&mut control, 210, 1.0, 1.0), (125.0, 100));
+        // One goes.
+        ask(&mut control, 220, 4.0, 0.0);
+        control.on_tick(&view(300, 0));
+        assert_eq!(ask(&mut control, 310, 1.0, 1.0), (250.0, 100));
+    }
+
+    #[test]
+    fn the_lowest_rate_and_the_shortest_slot_on_the_path_stand() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        ask(&mut control, 0, 0.0, 1.0);
+        control.on_tick(&view(100, 0));
+        let claim = Claim { before: 1.0, age: Span::us(100), now: 1.0 };
+        let mut header = Feedback::Racs(Header {
+            claim,
+            admits: false,
+            rate: 1e6,
+            rtt: Span::us(100),
+            round: Span::us(50),
+        });
+        control.on_arrive(&packet(100), &mut header, &view(150, 0));
+        let Feedback::Racs(header) = header else { unreachable!() };
+        assert_eq!((header.rate, header.round), (1e6, Span::us(50)));
+    }
+
+    #[test]
+    fn a_standing_queue_is_drained_before_more_is_assigned() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        ask(&mut control, 0, 0.0, 1.0);
+        // 12500 bytes are 100 us of the link, a slot; 15 % of it are not assigned.
+        control.on_tick(&view(100, 12_500));
+        assert!((ask(&mut control, 110, 1.0, 1.0).0 - 850.0).abs() < 1e-9);
+        control.on_tick(&view(200, 0));
+        assert_eq!(ask(&mut control, 210, 1.0, 1.0).0, 1000.0);
+    }
+
+    #[test]
+    fn a_sender_that_crashed_is_forgotten() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        ask(&mut control, 0, 0.0, 9.0);
+        for round in 0..201 {
+            ask(&mut control, 100 * round, if round == 0 { 0.0 } else { 1.0 }, 1.0);
+            control.on_tick(&view(100 * round + 50, 0));
+        }
+        assert_eq!(ask(&mut control, 20_100, 1.0, 1.0).0, 1000.0);
+        assert!(control.on_tick(&view(50_000, 0)).is_some());
+        assert_eq!(control.on_tick(&view(50_100, 0)), None, "nothing left, nothing to do");
+    }
+}

@@ -1,0 +1,250 @@
+//! SDC at a switch: the load factor of each interval, and the highest class of size that is active.
+//!
+//! Source: Munir 2012, "Improving Flow Completion Times in Data Center Networks" (MS thesis, NUST), ch. 3:
+//! s.3.2.2 and eq. (3.4).
+//! The thesis counts classes by SYN and FIN and leaves open what becomes of the counters when those are
+//! lost or a sender falls silent: they drift. Here each flow renews its claim to a class once a round
+//! trip, and what is not renewed fades ([`super::soft`]); a change of class is told by the next packet.
+//! `expiry = "none"` is the thesis' counter, drift and all.
+
+use super::soft::{Claim, SoftSum};
+use super::{Feedback, PortControl, PortView};
+use crate::net::packet::Packet;
+use shallows_units::{Rate, Span, Time};
+
+crate::params! {
+    /// SDC. Each port tells its load factor and the highest class that is active.
+    pub struct Settings {
+        /// Interval t_p over which the load is measured.
+        interval: Span = "300us", "(0s, 1s]", "thesis s.3.4.1: t_p is the round trip, 300 us there";
+        /// For how long a claim to a class stands that is not renewed, or "none" for ever.
+        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: who is silent that long sends nothing";
+        /// Whether the load factor travels in two bits: below 80 %, below 100 %, overload.
+        quantised: bool = false, "", "thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes";
+    }
+}
+
+/// Classes, highest first.
+pub const CLASSES: usize = 3;
+
+/// Stands for no class.
+pub const NO_CLASS: u8 = CLASSES as u8;
+
+/// A flow's claim to be of a class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Membership {
+    /// The class claimed before, or [`NO_CLASS`].
+    pub from: u8,
+    /// How long ago.
+    pub age: Span,
+    /// The class claimed now, or [`NO_CLASS`] with the FIN.
+    pub to: u8,
+}
+
+/// The header.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Header {
+    /// Greatest load factor on the path.
+    pub load: f32,
+    /// It travels in two bits.
+    pub quantised: bool,
+    /// t_p where the load is greatest; the same in a whole network, and so not carried in bytes.
+    pub interval: Span,
+    /// Highest class active on the path, or [`NO_CLASS`].
+    pub highest: u8,
+    /// The sender's claim, with the SYN, the FIN, and once a round trip.
+    pub claim: Option<Membership>,
+}
+
+impl super::Header for Header {
+    /// On the way out the class is in the ToS byte and two bits of load in the ECN field; in full the load
+    /// takes 4 bytes, and a claim 4. The echo is a TCP option: kind, length, and a byte or five.
+    fn bytes(&self, back: bool) -> u16 {
+        let load = if self.quantised { 0 } else { 4 };
+        let claim = if self.claim.is_some() { 4 } else { 0 };
+        if back { 4 + load } else { load + claim }
+    }
+}
+
+/// Thresholds of the two-bit load: Xia et al. 2005 (VCP) s.3.2, which eq. (3.4) comes from.
+const HIGH_LOAD: f64 = 0.8;
+
+/// What two bits leave of a load factor.
+fn quantise(load: f64) -> f64 {
+    if load >= 1.0 {
+        1.0
+    } else if load >= HIGH_LOAD {
+        HIGH_LOAD
+    } else {
+        0.0
+    }
+}
+
+/// One port.
+pub struct Control {
+    settings: Settings,
+    classes: [SoftSum; CLASSES],
+    /// f of the last interval.
+    load: f64,
+    /// Bytes that arrived in this one.
+    arrived: u64,
+    /// Integral of the waiting bytes over this one, in byte s.
+    queued: f64,
+    /// What waited when last looked at, and when that was.
+    waiting: (u64, Time),
+    measured: Time,
+}
+
+impl Control {
+    /// Everything is known at arrival.
+    pub const DEPARTURES: bool = false;
+
+    /// At a port, idle.
+    pub fn new(settings: &Settings, _rate: Rate) -> Self {
+        Control {
+            classes: std::array::from_fn(|_| SoftSum::new(settings.expiry)),
+            load: 0.0,
+            arrived: 0,
+            queued: 0.0,
+            waiting: (0, Time::ZERO),
+            measured: Time::ZERO,
+            settings: settings.clone(),
+        }
+    }
+
+    /// Adds to the queue's integral. The packet being transmitted does not wait.
+    fn look(&mut self, port: &PortView) {
+        let (bytes, since) = self.waiting;
+        self.queued += bytes as f64 * (port.now - since).as_secs_f64();
+        self.waiting = (port.backlog.bytes - port.backlog.serving, port.now);
+    }
+
+    /// The highest class with a flow, or [`NO_CLASS`].
+    fn highest(&mut self, now: Time) -> u8 {
+        let active = self.classes.iter_mut().position(|class| class.total(now) > 0.5);
+        active.map_or(NO_CLASS, |class| class as u8)
+    }
+
+    fn enroll(&mut self, claim: &Membership, now: Time) {
+        for (number, class) in (0..NO_CLASS).zip(&mut self.classes) {
+            let is = |one: u8| f64::from(u8::from(one == number));
+            if is(claim.from) + is(claim.to) > 0.0 {
+                class.claim(&Claim { before: is(claim.from), age: claim.age, now: is(claim.to) }, now);
+            }
+        }
+    }
+}
+
+impl PortControl for Control {
+    fn on_arrive(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
+        self.look(port);
+        self.arrived += u64::from(packet.size);
+        let Feedback::Sdc(header) = header else { return };
+        if let Some(claim) = &header.claim {
+            self.enroll(claim, port.now);
+        }
+        let load = if self.settings.quantised { quantise(self.load) } else { self.load };
+        header.quantised = self.settings.quantised;
+        if load as f32 >= header.load {
+            (header.load, header.interval) = (load as f32, self.settings.interval);
+        }
+        header.highest = header.highest.min(self.highest(port.now));
+    }
+
+    fn on_tick(&mut self, port: &PortView) -> Option<Span> {
+        self.look(port);
+        let over = (port.now - self.measured).as_secs_f64();
+        self.measured = port.now;
+        let arrived = std::mem::take(&mut self.arrived) as f64;
+        let queued = std::mem::take(&mut self.queued);
+        if over > 0.0 {
+            // Eq. (3.4): f = (lambda + q_av) / (C t_p).
+            self.load = 8.0 * (arrived + queued / over) / (port.rate.as_bps() as f64 * over);
+        }
+        let idle = arrived == 0.0 && port.backlog.bytes == 0 && self.highest(port.now) == NO_CLASS;
+        (!idle).then_some(self.settings.interval)
+    }
+
+    fn observe(&self, now: Time, put: &mut dyn FnMut(&'static str, f64)) {
+        put("load", self.load);
+        for (name, class) in ["class_a", "class_b", "class_c"].into_iter().zip(&self.classes) {
+            put(name, class.clone().total(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::tests::packet;
+    use crate::params::Params;
+    use crate::queue::Backlog;
+
+    const RATE: Rate = Rate::gbps(1);
+
+    fn view(us: u64, queued: u64) -> PortView {
+        let backlog = Backlog { packets: 0, bytes: queued, serving: 0, free_at: Time::ZERO };
+        PortView { now: Time::ZERO + Span::us(us), rate: RATE, backlog }
+    }
+
+    fn header(claim: Option<(u8, u8)>) -> Feedback {
+        let claim = claim.map(|(from, to)| Membership { from, age: Span::us(300), to });
+        Feedback::Sdc(Header { load: 0.0, quantised: false, interval: Span::ZERO, highest: NO_CLASS, claim })
+    }
+
+    fn arrive(control: &mut Control, us: u64, queued: u64, claim: Option<(u8, u8)>) -> Header {
+        let mut header = header(claim);
+        control.on_arrive(&packet(1500), &mut header, &view(us, queued));
+        let Feedback::Sdc(header) = header else { unreachable!() };
+        header
+    }
+
+    /// 300 us at 1 Gb/s are 25 packets of 1500 bytes.
+    #[test]
+    fn the_load_factor_counts_arrivals_and_the_mean_queue() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        control.on_tick(&view(0, 0));
+        for i in 0..20 {
+            arrive(&mut control, 15 * i, 3000, None);
+        }
+        control.on_tick(&view(300, 3000));
+        // 20 packets, and 2 more wait all the time: 22 of 25.
+        assert!((control.load - 0.88).abs() < 1e-9, "{}", control.load);
+        assert_eq!(arrive(&mut control, 301, 0, None).load, 0.88);
+    }
+
+    #[test]
+    fn two_bits_tell_overload_and_little_else() {
+        let settings = Settings { quantised: true, ..Settings::defaults() };
+        for (packets, told) in [(10, 0.0), (22, 0.8), (25, 1.0), (60, 1.0)] {
+            let mut control = Control::new(&settings, RATE);
+            control.on_tick(&view(0, 0));
+            for _ in 0..packets {
+                arrive(&mut control, 100, 0, None);
+            }
+            control.on_tick(&view(300, 0));
+            assert_eq!(arrive(&mut control, 301, 0, None).load, told);
+        }
+    }
+
+    #[test]
+    fn classes_are_counted_from_syn_through_graduation_to_fin() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        control.on_tick(&view(0, 0));
+        assert_eq!(arrive(&mut control, 0, 0, Some((NO_CLASS, 2))).highest, 2);
+        assert_eq!(arrive(&mut control, 0, 0, Some((NO_CLASS, 0))).highest, 0);
+        assert_eq!(arrive(&mut control, 300, 0, Some((2, 1))).highest, 0);
+        assert_eq!(arrive(&mut control, 300, 0, Some((0, NO_CLASS))).highest, 1);
+        assert_eq!(arrive(&mut control, 600, 0, Some((1, NO_CLASS))).highest, NO_CLASS);
+    }
+
+    #[test]
+    fn a_class_whose_fin_was_lost_fades_unless_told_otherwise() {
+        for (expiry, left) in [(Some(Span::ms(10)), NO_CLASS), (None, 0)] {
+            let mut control = Control::new(&Settings { expiry, ..Settings::defaults() }, RATE);
+            arrive(&mut control, 0, 0, Some((NO_CLASS, 0)));
+            assert_eq!(arrive(&mut control, 9_000, 0, None).highest, 0);
+            assert_eq!(arrive(&mut control, 20_000, 0, None).highest, left);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! pFabric: the packet of the flow with least left goes first, that of the flow with most left is dropped.
+//!
+//! Source: Alizadeh et al., "pFabric: Minimal near-optimal datacenter transport", SIGCOMM 2013, s.4.1-4.2. A
+//! packet's priority is what remained of its flow: here the bytes from its first one to the end of what its
+//! flow has to send, which is the paper's unacknowledged rest less the packet's place in the window. A
+//! connection of several messages counts to the end of the one written last. Acknowledgements go first.
+//! Of the flow that is served, the earliest packet leaves (s.4.1): later packets of a flow have less left, and
+//! those before them would starve.
+//!
+//! The minimal transport of s.4.3 is a matter of settings: `cc = "newreno"`, `initial_window` the
+//! bandwidth-delay product and `initial_ssthresh` too, `dup_acks = 10000` (loss is found by timeout alone),
+//! `limited_transmit = false`, `min_rto` and `initial_rto` about three round trips, `rto_backoff = 1`.
+//! Left out: the probe mode of a sender with five timeouts in a row.
+
+use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use crate::net::packet::{Flags, Packet};
+use crate::params::Faults;
+use crate::queue::drop_tail::check_limit;
+use crate::queue::gauge::Level;
+use shallows_units::Size;
+
+crate::params! {
+    /// pFabric. The packet of the flow with least left to send goes first; when the queue is full, one of the
+    /// flow with most left is dropped.
+    pub struct Settings {
+        /// Most that the queue may hold, in bytes or packets, the packet being transmitted excluded.
+        limit: Size = "24pkt", "[1pkt, ]", "Alizadeh 2013 s.5.1: 36 KB, twice the bandwidth-delay product at 10 Gb/s";
+    }
+}
+
+impl Settings {
+    /// Settings that contradict each other.
+    pub fn check(&self, path: &str, faults: &mut Faults) {
+        check_limit(Some(self.limit), path, faults);
+    }
+}
+
+/// A packet, and what its flow had left.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    packet: Packet,
+    remaining: u64,
+}
+
+impl Entry {
+    /// Which stream it belongs to: the data of a flow, or its acknowledgements.
+    fn stream(&self) -> (u32, bool) {
+        (self.packet.flow, self.packet.flags.any(Flags::REVERSE))
+    }
+}
+
+/// The discipline at work. The queues are short, so it looks at all packets, as the paper's switch does.
+#[derive(Debug, Clone)]
+pub struct Discipline {
+    /// In order of arrival.
+    held: Vec<Entry>,
+    bytes: u64,
+    limit: Level,
+}
+
+impl Discipline {
+    /// Ready to run.
+    pub fn new(settings: &Settings, _place: Place) -> Self {
+        Discipline { held: vec![], bytes: 0, limit: Level::new(Some(settings.limit)) }
+    }
+
+    fn take(&mut self, place: usize) -> Packet {
+        let packet = self.held.remove(place).packet;
+        self.bytes -= u64::from(packet.size);
+        packet
+    }
+}
+
+impl QueueDisc for Discipline {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
+        packet.at = cx.now;
+        self.held.push(Entry { packet, remaining: cx.remaining });
+        self.bytes += u64::from(packet.size);
+        let mine = self.held.len() - 1;
+        while self.limit.is_below((self.held.len() as u64, self.bytes)) {
+            // s.4.2: the packet with most left is dropped, of several the last to come.
+            let worst = (0..self.held.len()).max_by_key(|i| self.held[*i].remaining).expect("one is held");
+            let why = if worst == mine { DropWhy::Full } else { DropWhy::Evicted };
+            let given_up = self.take(worst);
+            cx.drop(given_up, why);
+            if worst == mine {
+                break;
+            }
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let best = self.held.iter().min_by_key(|entry| entry.remaining)?.stream();
+        let earliest = self.held.iter().position(|entry| entry.stream() == best)?;
+        Some(self.take(earliest))
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.held.len() as u64, bytes: self.bytes, ..Backlog::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::tests::packet;
+    use crate::params::Params;
+    use crate::queue::tests::place;
+    use shallows_units::Time;
+
+    /// Arrivals as (flow, seq, remaining), then all departures, by flow and seq; and the drops.
+    #[allow(clippy::type_complexity)]
+    fn run(limit: Size, arrivals: &[(u32, u64, u64)]) -> (Vec<(u32, u64)>, Vec<(u32, u64, DropWhy)>) {
+        let mut discipline = Discipline::new(&Settings { limit }, place());
+        let mut dropped = vec![];
+        for (flow, seq, remaining) in arrivals {
+            let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+            cx.remaining = *remaining;
+            discipline.enqueue(Packet { flow: *flow, seq: *seq, ..packet(1500) }, &mut cx);
+        }
+        let mut out = vec![];
+        let mut unused = vec![];
+        while let Some(p) = discipline.dequeue(&mut QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut unused)) {
+            out.push((p.flow, p.seq));
+        }
+        assert_eq!(discipline.backlog(), Backlog::default());
+        (out, dropped.iter().map(|(p, why)| (p.flow, p.seq, *why)).collect())
+    }
+
+    #[test]
+    fn least_left_goes_first_and_a_flow_keeps_its_order() {
+        // Flow 1's second packet has least left of all, and its first leaves in its stead.
+        let arrivals = [(0, 0, 5000), (1, 0, 6000), (1, 1, 4500), (2, 0, 4800)];
+        let (out, dropped) = run(Settings::defaults().limit, &arrivals);
+        assert_eq!(out, [(1, 0), (1, 1), (2, 0), (0, 0)]);
+        assert_eq!(dropped, []);
+    }
+
+    #[test]
+    fn most_left_is_dropped_whoever_comes() {
+        let arrivals = [(0, 0, 9000), (1, 0, 3000), (2, 0, 5000), (3, 0, 9000), (1, 1, 1000)];
+        let (out, dropped) = run(Size::Packets(2), &arrivals);
+        assert_eq!(out, [(1, 0), (1, 1)]);
+        use DropWhy::{Evicted, Full};
+        assert_eq!(dropped, [(0, 0, Evicted), (3, 0, Full), (2, 0, Evicted)]);
+    }
+
+    #[test]
+    fn of_equals_the_last_to_come_is_dropped() {
+        let (out, dropped) = run(Size::Packets(1), &[(0, 0, 7), (1, 0, 7)]);
+        assert_eq!((out, dropped), (vec![(0, 0)], vec![(1, 0, DropWhy::Full)]));
+    }
+}

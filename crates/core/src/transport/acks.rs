@@ -1,0 +1,215 @@
+//! The sending end hears from its receiver: acknowledgements, ECN-Echo, SYN+ACK and FIN.
+//!
+//! Sources: RFC 5681 s.3.2 and RFC 6298 s.5 (what an acknowledgement does), RFC 3168 s.6.1.2 (one
+//! reduction a window), RFC 7661 s.4.3 (a window grows only while it is in use).
+
+use super::config::Config;
+use super::recovery::Phase;
+use super::sender::{Sender, State};
+use super::settings::{EceGrowth, EchoMode, RttBy};
+use crate::cc::{Ack, Congestion, CongestionControl, Cx};
+use crate::net::Net;
+use crate::net::packet::{Extension, Flags, Packet};
+use shallows_units::Time;
+
+impl Sender {
+    /// A packet from the receiver.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, sack: Option<Extension>, config: &Config, net: &mut Net) {
+        if config.explicit {
+            self.note_round_trip(packet.stamp, net.now);
+        }
+        if let Some(extension) = &sack {
+            self.hear(&extension.feedback, packet.stamp, config, net.now);
+        }
+        if packet.flags.any(Flags(Flags::SYN.0 | Flags::FIN.0)) && !self.on_control(packet, config, net) {
+            return;
+        }
+        if self.state != State::Established || packet.seq > self.high {
+            return;
+        }
+        let flight = self.flight(config);
+        let newly_sacked = match sack {
+            Some(held) if held.blocks > 0 => {
+                self.repair.board.update(held.sacked(), self.una.max(packet.seq), self.high)
+            }
+            _ => 0,
+        };
+        let ece = self.ecn
+            && match config.echo {
+                EchoMode::Counted => self.hear_counter(packet, newly_sacked, config),
+                _ => packet.flags.any(Flags::ECE),
+            };
+        if packet.seq > self.una {
+            self.on_new_ack(packet, ece, flight, newly_sacked, config, net);
+        } else if packet.seq == self.una && self.next > self.una && !packet.flags.any(Flags::PROBE) {
+            self.on_duplicate_ack(newly_sacked, config, net);
+        }
+        if ece {
+            self.on_ece(flight, config);
+        }
+        self.ece_before = ece;
+        self.pump(config, net);
+    }
+
+    /// AccECN: whether the receiver has counted more marked packets (RFC 9768 s.3.2.2.5, appendix A.2).
+    fn hear_counter(&mut self, packet: &Packet, newly_sacked: u64, config: &Config) -> bool {
+        let old = packet.seq == self.una && newly_sacked == 0 && config.settings.sack;
+        if packet.seq < self.una || old {
+            return false; // it may have been overtaken by a newer count
+        }
+        let mss = config.rules.mss;
+        let modulo = u64::from((packet.flags.ace() + 8 - self.ace.0) % 8);
+        // A.2.1: where acknowledgements were lost the counter may have gone round; then the greatest number
+        // of marks that fits, since too much congestion is safer than too little. What one acknowledgement
+        // covers at most tells that some were lost (without loss every second mark is acknowledged). In
+        // recovery the segments were acknowledged, and counted, before.
+        let segments = (packet.seq - self.una).div_ceil(mss);
+        let marks = if segments >= 8 && segments > config.settings.ack_every && self.phase == Phase::Open {
+            segments - (segments - modulo) % 8
+        } else {
+            modulo
+        };
+        self.ace = (packet.flags.ace(), self.ace.1 + marks * mss);
+        marks > 0
+    }
+
+    #[inline]
+    fn on_new_ack(
+        &mut self,
+        packet: &Packet,
+        ece: bool,
+        flight: u64,
+        newly_sacked: u64,
+        config: &Config,
+        net: &mut Net,
+    ) {
+        let now = net.now;
+        let settings = &config.settings;
+        let known = if self.repair.board.is_empty() { 0 } else { self.repair.board.advance(packet.seq) };
+        let acked = packet.seq - self.una;
+        let delivered = acked - known + newly_sacked;
+        self.una = packet.seq;
+        self.next = self.next.max(self.una);
+
+        let rtt = match settings.rtt_by {
+            RttBy::Timestamps => Some(now - packet.stamp),
+            RttBy::Karn if self.timed.0 > 0 && self.una >= self.timed.0 => {
+                let (_, sent) = std::mem::take(&mut self.timed);
+                Some(now - sent)
+            }
+            RttBy::Karn => None,
+        };
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt, settings);
+        }
+        self.rtt.progress();
+        self.rto_at = if self.next > self.una || self.high > self.una {
+            now + self.rtt.rto(settings) // RFC 6298 s.5.3
+        } else {
+            Time::MAX // s.5.2
+        };
+
+        let round_ended = self.una > self.round_end;
+        if round_ended {
+            self.round_end = self.next;
+        }
+        let srtt = self.rtt.srtt();
+        self.counts.acks += 1;
+        self.counts.srtt_sum += u128::from(srtt.as_ps());
+        self.count_cwnd(now);
+        let marked = match config.echo {
+            EchoMode::Counted => {
+                let marked = self.ace.1.min(acked);
+                self.ace.1 -= marked;
+                marked
+            }
+            _ if ece => acked,
+            _ => 0,
+        };
+        let ack = Ack {
+            acked,
+            ece,
+            marked,
+            round_ended,
+            may_grow: self.may_grow(ece, flight, config),
+            rtt,
+            srtt,
+            flight,
+            sent: self.high.min(self.written),
+        };
+        self.cc.on_ack(&ack, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
+        if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
+            self.recovery_ack(acked, delivered, config, net);
+        }
+    }
+
+    #[inline]
+    pub(super) fn ask_cwnd(&mut self) {
+        self.cwnd = self.cc.cwnd().as_u64();
+    }
+
+    /// Whether the window may grow on this acknowledgement.
+    #[inline]
+    fn may_grow(&self, ece: bool, flight: u64, config: &Config) -> bool {
+        let settings = &config.settings;
+        let by_phase = matches!(self.phase, Phase::Open | Phase::AfterTimeout);
+        let by_ecn = config.counts_marks
+            || match settings.ece_growth {
+                EceGrowth::Each => !ece,
+                EceGrowth::First => !ece || self.ece_before,
+                EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
+            };
+        // RFC 7661 s.4.3, in Linux's form: slow start goes on while half the window is in use.
+        let in_use = || self.window_limited || (self.slow_start() && self.cwnd < 2 * flight);
+        by_phase && by_ecn && (!settings.validate_cwnd || in_use())
+    }
+
+    fn slow_start(&self) -> bool {
+        self.cc.ssthresh().is_some_and(|ssthresh| (self.cwnd as f64) < ssthresh)
+    }
+
+    /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
+    fn on_ece(&mut self, flight: u64, config: &Config) {
+        if self.una <= self.reduced_until || !matches!(self.phase, Phase::Open) {
+            return;
+        }
+        let now = self.counted_at;
+        self.counts.ecn_reductions += 1;
+        self.cc.on_congestion(Congestion::Ecn, flight, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
+        self.reduced_until = self.next;
+        self.tell_cwr = config.echo != EchoMode::Counted; // RFC 9768 s.3.2.2: CWR is a bit of the counter
+        if config.settings.prr_on_ecn {
+            self.begin_spread_reduction(flight);
+        }
+    }
+
+    /// SYN+ACK or FIN; returns whether the rest of the packet is to be looked at.
+    #[cold]
+    fn on_control(&mut self, packet: &Packet, config: &Config, net: &mut Net) -> bool {
+        if packet.flags.any(Flags::SYN) {
+            if self.state == State::SynSent {
+                self.state = State::Established;
+                self.ecn = config.ecn && packet.flags.any(Flags::ECE);
+                self.rtt.sample(net.now - packet.stamp, &config.settings);
+                self.rtt.progress();
+                self.rto_at = Time::MAX;
+                if self.limit() == 0 {
+                    self.emit_raw(0, 0, self.pure_ack(config), config, net);
+                }
+                self.pump(config, net);
+            }
+            return false;
+        }
+        // The receiver's FIN: acknowledged at once, as often as it comes.
+        self.emit_raw(packet.seq + 1, 0, self.pure_ack(config), config, net);
+        true
+    }
+
+    /// Flags of an acknowledgement without data.
+    fn pure_ack(&self, config: &Config) -> Flags {
+        Flags::ACK.with_if(config.ect, self.ecn && config.settings.ect_on_control)
+    }
+}

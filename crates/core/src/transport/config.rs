@@ -1,0 +1,81 @@
+//! The settings of TCP in the form in which both ends work with them.
+
+use super::profiles::Transport;
+use super::settings::{Codepoint, EchoMode, EcnMode, TransportSettings};
+use crate::cc::{Algorithm, EcnUse, WindowRules};
+use crate::net::packet::Flags;
+use shallows_units::Size;
+
+/// The settings in the form the transport works with.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// As read.
+    pub settings: TransportSettings,
+    /// Congestion control.
+    pub cc: Algorithm,
+    /// For the congestion control.
+    pub rules: WindowRules,
+    /// Bytes of headers on each packet.
+    pub header: u16,
+    /// Receive window in bytes.
+    pub receive_window: u64,
+    /// Data packets are ECN-capable.
+    pub ecn: bool,
+    /// The codepoint of ECN-capable packets.
+    pub ect: Flags,
+    /// How the receiver reports marks.
+    pub echo: EchoMode,
+    /// Packets carry a header that switches read and write.
+    pub explicit: bool,
+    /// Bytes of headers that count against the pacing rate: a rate that switches give is the wire's.
+    pub paced_header: u64,
+    /// The congestion control answers marks one by one: they do not stop growth of themselves.
+    pub counts_marks: bool,
+}
+
+impl Config {
+    /// Works out what follows from the settings.
+    pub fn new(transport: &Transport) -> Self {
+        let s = &transport.settings;
+        let bytes = |size: Option<Size>| size.map_or(f64::INFINITY, |size| s.bytes(size) as f64);
+        let wanted = transport.cc.ecn();
+        let echo = match (s.echo, wanted) {
+            (EchoMode::Auto, EcnUse::Off) => EchoMode::UntilCwr,
+            (EchoMode::Auto, EcnUse::PerPacket) => EchoMode::PerPacket,
+            (EchoMode::Auto, EcnUse::Counted) => EchoMode::Counted,
+            (set, _) => set,
+        };
+        let initial_window = s.bytes(s.initial_window) as f64;
+        Config {
+            rules: WindowRules {
+                mss: s.mss.as_u64(),
+                initial_window,
+                initial_ssthresh: bytes(s.initial_ssthresh),
+                growth: s.growth,
+                slow_start_limit: s.slow_start_limit,
+                cwnd_floor: s.bytes(s.cwnd_floor) as f64,
+                ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
+                cwnd_max: bytes(s.cwnd_max),
+                restart_window: initial_window,
+            },
+            header: s.header_bytes() as u16,
+            receive_window: s.receive_window.map_or(u64::MAX, |size| s.bytes(size)),
+            ecn: match s.ecn {
+                EcnMode::On => true,
+                EcnMode::Off => false,
+                EcnMode::Auto => wanted != EcnUse::Off,
+            },
+            ect: match s.ect {
+                Codepoint::Ect1 => Flags::ECT1,
+                Codepoint::Auto if wanted == EcnUse::Counted => Flags::ECT1,
+                Codepoint::Auto | Codepoint::Ect0 => Flags::ECT0,
+            },
+            explicit: transport.cc.protocol().is_some(),
+            paced_header: if transport.cc.paces_wire() { s.header_bytes() } else { 0 },
+            echo,
+            counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
+            cc: transport.cc.clone(),
+            settings: s.clone(),
+        }
+    }
+}

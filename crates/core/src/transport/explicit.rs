@@ -1,0 +1,107 @@
+//! The sending end's part in protocols with explicit feedback: headers that leave with packets or alone,
+//! and echoes that come back.
+
+use super::config::Config;
+use super::sender::Sender;
+use crate::cc::{CongestionControl, Cx, Kind, Outgoing};
+use crate::net::Net;
+use crate::net::packet::{Extension, Flags, NONE};
+use crate::port_control::Feedback;
+use shallows_units::{Bytes, Span, Time};
+
+impl Sender {
+    /// What the algorithm has to say in a packet with `flags` and so much payload: the place of its
+    /// extension and the bytes it adds.
+    pub(super) fn header(
+        &mut self,
+        payload: u64,
+        flags: Flags,
+        config: &Config,
+        net: &mut Net,
+    ) -> (u32, u16) {
+        let kind = if flags.any(Flags::SYN) {
+            Kind::Syn
+        } else if flags.any(Flags::FIN) {
+            Kind::Fin
+        } else if flags.any(Flags::PROBE) {
+            Kind::Probe
+        } else if payload > 0 {
+            Kind::Data
+        } else {
+            return (NONE, 0); // an acknowledgement
+        };
+        let packet = Outgoing {
+            kind,
+            again: flags.any(Flags::RETRANSMITTED) || (kind == Kind::Syn && self.rtt.timeouts > 0),
+            remaining: self.written.saturating_sub(self.una),
+            srtt: self.round_trip(),
+        };
+        let feedback = self.cc.on_send(&packet, &Cx { now: net.now, rules: &config.rules });
+        if matches!(feedback, Feedback::None) {
+            return (NONE, 0);
+        }
+        let bytes = feedback.bytes(false);
+        // A header beside data takes its share of the rate; a header alone is what a sender may always send.
+        if payload > 0
+            && let Some(rate) = self.cc.pacing_rate()
+        {
+            self.pace_at = self.pace_at.max(net.now) + rate.transmit(Bytes(bytes.into()));
+        }
+        (net.extensions.put(Extension { feedback, ..Extension::default() }), bytes)
+    }
+
+    /// A packet has come back that was sent for a packet of `stamp`.
+    pub(super) fn note_round_trip(&mut self, stamp: Time, now: Time) {
+        let took = now - stamp;
+        self.least_rtt = if self.least_rtt == Span::ZERO { took } else { self.least_rtt.min(took) };
+    }
+
+    /// Smoothed round-trip time, zero before there is one. The transport's clock may be so coarse that it
+    /// measures nothing, and who asks once a round trip would then ask for ever: none is shorter than the least.
+    fn round_trip(&self) -> Span {
+        let srtt = self.rtt.srtt();
+        if srtt > Span::ZERO { srtt.max(self.least_rtt) } else { srtt }
+    }
+
+    /// The echo of a header has come with a packet that was sent at `stamp`.
+    pub(super) fn hear(&mut self, feedback: &Feedback, stamp: Time, config: &Config, now: Time) {
+        if matches!(feedback, Feedback::None) {
+            return;
+        }
+        let took = now - stamp;
+        let srtt = Some(self.round_trip()).filter(|srtt| *srtt > Span::ZERO).unwrap_or(took);
+        if self.high == self.una {
+            self.rtt.progress();
+            self.rto_at = Time::MAX; // it watched over headers alone
+        }
+        self.count_cwnd(now);
+        let before = self.cc.pacing_rate();
+        self.cc.on_feedback(feedback, srtt, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
+        // What is left of the wait for the next packet goes at the new rate.
+        if let (Some(before), Some(after)) = (before, self.cc.pacing_rate())
+            && self.pace_at > now
+        {
+            let left = u128::from((self.pace_at - now).as_ps()) * u128::from(before.as_bps());
+            let left = left / u128::from(after.as_bps());
+            self.pace_at = now + Span::ps(left.min(u128::from(u64::MAX >> 1)) as u64);
+        }
+    }
+
+    /// Sends what is allowed, and a header alone where the algorithm wants one.
+    pub(super) fn pump_explicit(&mut self, config: &Config, net: &mut Net) {
+        let waiting = self.written > self.una;
+        // A FIN alone is no data.
+        if !(waiting && self.cc.paused()) {
+            self.pump_data(config, net);
+        }
+        if waiting && self.cc.request_at() <= net.now {
+            self.emit_raw(self.next, 0, Flags::PROBE, config, net);
+            // Headers that nobody answers end a connection as data does.
+            if self.rto_at == Time::MAX {
+                self.rto_at = net.now + self.rtt.rto(&config.settings);
+            }
+        }
+        self.ask_at = if waiting { self.cc.request_at() } else { Time::MAX };
+    }
+}

@@ -1,0 +1,148 @@
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table.
+
+use super::settings::TransportSettings;
+use crate::cc::Algorithm;
+use crate::params::{Component, Param, Params, Table};
+use serde_json::{Map, Value, json};
+
+/// A profile: its name, what it stands for, and the settings in which it differs from the defaults.
+pub struct Profile {
+    /// Name in the file.
+    pub name: &'static str,
+    /// What it stands for.
+    pub doc: &'static str,
+    /// Settings that differ from the defaults above.
+    pub settings: fn() -> Value,
+}
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "datacentre",
+        doc: "The RFCs' algorithms with the timers of a data centre: minimum RTO 10 ms, no delayed acknowledgements, no Nagle.",
+        settings: || json!({}),
+    },
+    Profile {
+        name: "rfc",
+        doc: "The RFCs' defaults: minimum RTO 1 s, an acknowledgement every second segment or 200 ms, Nagle.",
+        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "cwnd_floor": "1pkt"}),
+    },
+    Profile {
+        name: "linux",
+        doc: "Linux's constants and habits, as far as settings reach: timestamps, quick acknowledgements, proportional rate reduction, minimum RTO 200 ms.",
+        settings: || {
+            json!({
+                "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
+                "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
+                "ece_growth": "round", "nagle": false, "ect_on_control": true, "clock_grain": "1us",
+            })
+        },
+    },
+    Profile {
+        name: "ns2",
+        doc: "The ns-2 TCP of the DCTCP and xDCTCP inputs: window 2 at the start, 1256 at most, growth by counting acknowledgements, 10 ms clock, minimum RTO 200 ms, Nagle.",
+        settings: || {
+            json!({
+                "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "receive_window": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
+                "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
+                "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s",
+            })
+        },
+    },
+];
+
+/// The settings of one load's connections: a profile, single settings over it, an algorithm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transport {
+    /// Name of the profile.
+    pub profile: &'static str,
+    /// Every setting.
+    pub settings: TransportSettings,
+    /// Congestion control.
+    pub cc: Algorithm,
+}
+
+impl Transport {
+    /// Reads a `[transport]` table.
+    pub fn read(table: &mut Table<'_>, written: &Map<String, Value>) -> Option<Transport> {
+        let names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
+        let profile = match table.raw("profile") {
+            None => Some(&PROFILES[0]),
+            Some(Value::String(name)) => {
+                let found = PROFILES.iter().find(|p| p.name == name);
+                if found.is_none() {
+                    let path = table.at("profile");
+                    table.faults.unknown(&path, "profile", name, &names);
+                }
+                found
+            }
+            Some(other) => {
+                let path = table.at("profile");
+                table.faults.add(&path, format!("must name a profile: {}", names.join(", ")), other);
+                None
+            }
+        };
+        let cc = match table.raw("cc") {
+            Some(Value::Object(map)) => {
+                let mut inner = Table::new(&table.at("cc"), map, table.faults).with(table.plugins);
+                let before = inner.faults.0.len();
+                let cc = Algorithm::read(&mut inner);
+                if cc.is_some() {
+                    inner.finish();
+                }
+                if let Some(cc) = cc.as_ref().filter(|_| table.faults.0.len() == before) {
+                    cc.check(&table.at("cc"), table.faults);
+                }
+                cc
+            }
+            other => {
+                let path = table.at("cc");
+                table.faults.add(&path, "must name a congestion control", other.unwrap_or(&Value::Null));
+                None
+            }
+        };
+        let profile = profile.unwrap_or(&PROFILES[0]);
+        let mut merged = match (profile.settings)() {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        merged.extend(
+            written
+                .iter()
+                .filter(|(k, _)| *k != "cc" && *k != "profile")
+                .map(|(k, v)| (k.clone(), v.clone())),
+        );
+        let mut overlay = Table::new(&table.path, &merged, table.faults);
+        let before = overlay.faults.0.len();
+        let settings = TransportSettings::read(&mut overlay);
+        overlay.finish();
+        if table.faults.0.len() == before {
+            settings.check(&table.path, cc.as_ref().is_some_and(|cc| cc.protocol().is_some()), table.faults);
+        }
+        Some(Transport { profile: profile.name, settings, cc: cc? })
+    }
+
+    /// Every setting, in canonical form.
+    pub fn show(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        map.insert("profile".into(), self.profile.into());
+        map.insert("cc".into(), Value::Object(self.cc.show()));
+        self.settings.show(&mut map);
+        map
+    }
+
+    /// The profiles as components, for lists and reference pages.
+    pub fn list() -> Vec<Component> {
+        let changed = |p: &Profile| -> Vec<Param> {
+            let own = (p.settings)();
+            let mut params = TransportSettings::list();
+            for param in &mut params {
+                if let Some(value) = own.get(param.name) {
+                    param.default = value.clone();
+                }
+            }
+            params
+        };
+        PROFILES.iter().map(|p| Component { name: p.name, doc: p.doc, params: changed(p) }).collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! The sending end sends: what the window, the application and pacing allow.
+//!
+//! Sources: RFC 9293 s.3.7.4 (Nagle), RFC 5681 s.4.1 (idle restart), RFC 3168 s.6.1 (codepoints and
+//! CWR).
+
+use super::config::Config;
+use super::recovery::Phase;
+use super::sender::{Sender, State};
+use super::settings::RttBy;
+use crate::cc::{CongestionControl, Cx};
+use crate::net::Net;
+use crate::net::packet::{Flags, NONE, Packet};
+use shallows_units::Time;
+
+impl Sender {
+    /// Bytes in flight as the window counts them (RFC 6675 `pipe` during recovery by SACK).
+    #[inline]
+    pub fn flight(&self, config: &Config) -> u64 {
+        if self.phase == Phase::Open && self.repair.board.is_empty() {
+            return self.next - self.una;
+        }
+        self.repair_flight(config)
+    }
+
+    /// Sends what may be sent now.
+    #[inline]
+    pub fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.state != State::Established {
+            return;
+        }
+        self.waits_for_pace = false;
+        if config.explicit { self.pump_explicit(config, net) } else { self.pump_data(config, net) }
+    }
+
+    /// Sends what the window, the application and pacing allow.
+    #[inline]
+    pub(super) fn pump_data(&mut self, config: &Config, net: &mut Net) {
+        let limit = self.limit();
+        if self.next == self.una && self.next < limit {
+            self.after_idle(config, net);
+        }
+        if self.phase == Phase::Recovery && config.settings.sack {
+            return self.pump_recovery(config, net);
+        }
+        let mss = config.rules.mss;
+        let mut flight = self.flight(config);
+        let window = self.window(config);
+        self.window_limited = false;
+        while self.next < limit {
+            let (seq, gap_end) = self.next_gap();
+            let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
+            let fin = self.closing && seq + payload == self.written;
+            if seq >= limit {
+                self.next = limit;
+                break;
+            }
+            let beyond_receiver = seq + payload - self.una > config.receive_window;
+            if flight > 0 && (flight + payload > window || beyond_receiver) {
+                self.window_limited = true;
+                break;
+            }
+            // RFC 9293 s.3.7.4: a short segment waits while data is outstanding.
+            if config.settings.nagle && payload < mss && !fin && flight > 0 && seq >= self.high {
+                break;
+            }
+            if self.held_by_pace(net.now) {
+                break;
+            }
+            self.emit(seq, payload, fin, config, net);
+            if self.phase == Phase::Reducing {
+                self.repair.prr_out += payload; // RFC 6937 s.3
+            }
+            self.next = seq + payload + u64::from(fin);
+            self.high = self.high.max(self.next);
+            flight += payload + u64::from(fin);
+        }
+    }
+
+    /// What of the stream comes next: after a timeout, what was sacked is passed over.
+    #[inline]
+    fn next_gap(&self) -> (u64, u64) {
+        if self.next >= self.high || self.repair.board.is_empty() {
+            (self.next, u64::MAX)
+        } else {
+            self.repair.board.gap_from(self.next)
+        }
+    }
+
+    fn after_idle(&mut self, config: &Config, net: &Net) {
+        // RFC 5681 s.4.1.
+        let idle = net.now - self.last_sent;
+        if config.settings.idle_restart && self.high > 0 && idle > self.rtt.rto(&config.settings) {
+            self.cc.on_idle(&Cx { now: net.now, rules: &config.rules });
+            self.ask_cwnd();
+        }
+    }
+
+    /// Sends the `payload` bytes from `seq`.
+    #[inline]
+    pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
+        let now = net.now;
+        let again = seq < self.high;
+        let ect = self.ecn && (!again || config.settings.ect_on_control);
+        let mut flags = Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect);
+        if again {
+            flags = flags.with(Flags::RETRANSMITTED);
+            self.counts.retransmissions += 1;
+            self.timed = (0, now); // Karn: RFC 6298 s.3
+        } else {
+            // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.
+            flags = flags.with_if(Flags::CWR, std::mem::take(&mut self.tell_cwr));
+            if config.settings.rtt_by == RttBy::Karn && self.timed.0 == 0 {
+                self.timed = (seq + payload, now);
+            }
+        }
+        self.last_sent = now;
+        self.pace(payload + config.paced_header, now);
+        if self.rto_at == Time::MAX {
+            self.rto_at = now + self.rtt.rto(&config.settings); // RFC 6298 s.5.1
+        }
+        self.emit_raw(seq, payload, flags, config, net);
+    }
+
+    #[inline]
+    pub(super) fn emit_raw(&mut self, seq: u64, payload: u64, flags: Flags, config: &Config, net: &mut Net) {
+        self.counts.packets += 1;
+        let (extension, bytes) =
+            if config.explicit { self.header(payload, flags, config, net) } else { (NONE, 0) };
+        net.send(&Packet {
+            at: Time::ZERO,
+            seq,
+            stamp: net.now,
+            waited: 0,
+            flow: self.flow,
+            route: self.route,
+            extension,
+            size: config.header + payload as u16 + bytes,
+            flags,
+        });
+    }
+}

@@ -1,0 +1,241 @@
+//! Protocols in which switches take part, as a whole: their state does not drift, whatever is lost; their
+//! headers cost what they cost, and nothing of them stays behind; their clocks cost nothing elsewhere.
+
+mod common;
+
+use common::{Tables, run};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shallows_core::Simulation;
+use shallows_core::engine::events::{Event, EventQueue};
+use shallows_core::engine::random::Stream;
+use shallows_core::net::graph::Graph;
+use shallows_core::net::packet::{Extension, Flags, NONE, Packet};
+use shallows_core::net::paths::Paths;
+use shallows_core::net::port::{Port, Scheduled, Service};
+use shallows_core::net::{Net, Tag};
+use shallows_core::port_control::rcp::Header;
+use shallows_core::port_control::{AnyPortControl, Controlled, Feedback, PortControl, PortView};
+use shallows_core::queue::fifo::Fifo;
+use shallows_core::queue::{Built, Place, Queue};
+use shallows_units::{Rate, Span, Time};
+use std::sync::{Arc, Mutex};
+
+const PROTOCOLS: [&str; 3] = ["rcp", "sdc", "racs"];
+
+/// What switches sum over flows.
+const SUMS: [&str; 4] = ["weights", "class_a", "class_b", "class_c"];
+
+/// What the controller of each port tells under `name`.
+fn told(simulation: &Simulation, name: &str) -> Vec<f64> {
+    let (now, mut found) = (simulation.net().now, vec![]);
+    for port in &simulation.net().ports {
+        if let Some(controlled) = &port.control {
+            controlled.control.observe(now, &mut |key, value| {
+                if key == name {
+                    found.push(value)
+                }
+            });
+        }
+    }
+    found
+}
+
+fn churn(protocol: &str, loss: f64, opening: &str, seed: u64, gives_up: u64, every: &str) -> Value {
+    json!({
+        "duration": "3s",
+        "seed": seed,
+        "topology": {"kind": "parking-lot", "hops": 2, "rate": "1Gbps"},
+        "queue": {"kind": "drop-tail", "limit": "30pkt"},
+        "port_control": protocol,
+        "port": {"*->*": {"loss": loss, "duplicate": loss / 4.0, "reorder": loss / 4.0, "reorder_delay": "100us"}},
+        "transport": {"cc": protocol, "opening": opening, "max_timeouts": gives_up, "initial_rto": "10ms",
+            "max_rto": "100ms"},
+        "traffic": {
+            "long": {"kind": "poisson", "from": "s", "to": "r", "every": every, "stop": "60ms",
+                "sizes": {"kind": "uniform", "min": "100B", "max": "300KB"}},
+            "short": {"kind": "poisson", "from": "a*", "to": "b*", "every": every, "stop": "60ms",
+                "sizes": {"kind": "uniform", "min": "100B", "max": "30KB"}},
+        },
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Flows come and go, packets of every kind are lost, doubled and reordered, and some senders give up
+    /// in the midst of it, which to a switch is a crash. When all is over the sums are zero: not nearly, but
+    /// exactly, since what stands in them was never claimed by anyone still there.
+    #[test]
+    fn sums_return_to_zero_whatever_is_lost(
+        protocol in prop::sample::select(vec!["sdc", "racs"]), loss in 0.0..0.1f64, handshake in any::<bool>(),
+        seed in 1u64..1 << 32, gives_up in 1u64..4, every in prop::sample::select(vec!["2ms", "5ms", "20ms"]),
+    ) {
+        let opening = if handshake { "handshake" } else { "established" };
+        let simulation = run(&churn(protocol, loss, opening, seed, gives_up, every));
+        prop_assert!(simulation.books().balance());
+        prop_assert_eq!(simulation.net().extensions.in_use(), 0);
+        prop_assert_eq!(simulation.hosts().standing(), 0, "a connection that never ends");
+        for name in SUMS {
+            prop_assert!(told(&simulation, name).iter().all(|sum| *sum == 0.0), "{}: {:?}", name, told(&simulation, name));
+        }
+    }
+}
+
+/// Without soft state the thesis' counters drift: after the same churn something is left in them.
+#[test]
+fn without_expiry_losses_leave_something_behind() {
+    for protocol in ["sdc", "racs"] {
+        let mut document = churn(protocol, 0.1, "handshake", 1, 2, "2ms");
+        document["port_control"] = json!({"kind": protocol, "expiry": "none"});
+        let simulation = run(&document);
+        let sums = SUMS.map(|name| told(&simulation, name)).concat();
+        assert!(sums.iter().any(|sum| *sum > 0.5), "{protocol}: {sums:?}");
+    }
+}
+
+/// Without loss they are right at every moment with no help from expiry.
+#[test]
+fn without_loss_sums_need_no_expiry() {
+    for protocol in ["sdc", "racs"] {
+        let mut document = churn(protocol, 0.0, "handshake", 1, 2, "2ms");
+        document["queue"]["limit"] = "none".into();
+        document["port_control"] = json!({"kind": protocol, "expiry": "none"});
+        let simulation = run(&document);
+        for name in SUMS {
+            let sums = told(&simulation, name);
+            assert!(sums.iter().all(|sum| sum.abs() < 1e-6), "{protocol} {name}: {sums:?}");
+        }
+    }
+}
+
+/// A flow of ten full segments alone: what the port to the receiver was handed is payload, TCP's headers and
+/// the protocol's, to the byte.
+#[test]
+fn headers_cost_bytes_on_the_wire() {
+    let bytes = |cc: &str| {
+        let simulation = run(&json!({
+            "duration": "50ms", "topology": {"kind": "star", "senders": 1, "rate": "1Gbps"}, "queue": "drop-tail",
+            "port_control": if cc == "newreno" { "none" } else { cc },
+            "transport": {"cc": cc, "opening": "established"},
+            "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": "14600B"}},
+        }));
+        let tables = Tables::of(&simulation);
+        let of = |port: &str, column: &str| tables.u64("queues", column)[tables.port(port)];
+        [of("switch->r0", "packets_in"), of("switch->r0", "bytes_in"), of("switch->s0", "bytes_in")]
+    };
+    assert_eq!(bytes("newreno"), [10, 10 * 1500, 10 * 40]);
+    // At the first rates on offer a round trip passes without a packet now and then: headers go alone.
+    let [packets, there, back] = bytes("rcp");
+    assert_eq!((there, back), (10 * 1508 + (packets - 10) * 48, packets * 48));
+    assert!((11..=16).contains(&packets), "{packets}");
+    // One claim of 4 bytes with the first packet and one each round trip.
+    let [packets, there, back] = bytes("sdc");
+    assert_eq!((packets, back), (10, 10 * 48));
+    assert_eq!((there - 10 * 1504) % 4, 0);
+    assert!((10 * 1504 + 4..=10 * 1504 + 3 * 4).contains(&there), "{there}");
+    // A request alone, its successor alone or not, and ten segments with a request once a t_trans.
+    let [packets, there, back] = bytes("racs");
+    let alone = packets - 10;
+    let requests = (there - 40 * alone - 10 * 1500) / 24;
+    assert_eq!(there, 40 * alone + 10 * 1500 + 24 * requests);
+    assert_eq!(back, packets * 40 + 8 * requests);
+    assert!((1..=2).contains(&alone), "{alone}");
+    assert!((2..=4).contains(&requests), "{requests}");
+}
+
+/// A port with a controller takes one event a packet and its ticks; one without takes no more than ever,
+/// and a controller without traffic none at all.
+#[test]
+fn clocks_strike_only_where_there_is_something_to_do() {
+    let document = |control: &str| {
+        json!({
+            "duration": "1s", "topology": {"kind": "star", "senders": 2, "rate": "1Gbps"}, "queue": "drop-tail",
+            "port_control": control, "transport": {"cc": "newreno"},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "100KB"}},
+        })
+    };
+    let books = |control| run(&document(control)).books();
+    let without = books("none");
+    for protocol in PROTOCOLS {
+        let with = books(protocol);
+        assert_eq!(with.hops, without.hops, "{protocol}");
+        // 2 ms of traffic past three switch ports, in ticks of 100 us at the least, and RCP's rise to the top.
+        let ticks = with.events - without.events;
+        assert!((1..200).contains(&ticks), "{protocol}: {ticks} ticks");
+    }
+}
+
+/// Notes what it is shown: how, and whether with a header.
+struct Watch(Arc<Mutex<Vec<(&'static str, bool)>>>);
+
+impl Watch {
+    fn note(&self, how: &'static str, header: &mut Feedback) {
+        self.0.lock().expect("one thread").push((how, *header != Feedback::None));
+    }
+}
+
+impl PortControl for Watch {
+    fn on_arrive(&mut self, _packet: &Packet, header: &mut Feedback, _port: &PortView) {
+        self.note("arrive", header);
+    }
+    fn on_depart(&mut self, _packet: &Packet, header: &mut Feedback, _port: &PortView) {
+        self.note("depart", header);
+    }
+    fn on_return(&mut self, _packet: &Packet, header: &mut Feedback, _port: &PortView) {
+        self.note("return", header);
+    }
+}
+
+/// A controller from outside, at one end of a cable whose ports decide at departure: it sees each packet arrive
+/// and depart, with its header, the headers of acknowledgements that come back along the cable, and of
+/// those that pass in its own direction that there is nothing for it.
+#[test]
+fn arrivals_departures_and_returns_are_shown() {
+    let mut graph = Graph::default();
+    let (switch, host) = (graph.switch("sw"), graph.host("h"));
+    graph.link(switch, host, Rate::gbps(1), Span::us(1));
+    let mut paths = Paths::new(&graph);
+    let there = paths.find(switch, host, 0).expect("a link");
+    let back = paths.find(host, switch, 0).expect("a link");
+    let seen = Arc::new(Mutex::new(vec![]));
+    let port = |index: u64| {
+        let place = Place { rate: Rate::gbps(1), random: Stream::new(1, "queue", index) };
+        let Built::Arrival(admission) = Queue::default().build(place) else { unreachable!() };
+        let disc = Box::new(Fifo::new(admission, Rate::gbps(1)));
+        let service = Service::Departure(Box::new(Scheduled::new(disc)));
+        let mut port = Port::new(Rate::gbps(1), Span::us(1), index == 0, service);
+        if index == 0 {
+            let watch = Box::new(Watch(Arc::clone(&seen)));
+            port.control = Some(Box::new(Controlled::new(AnyPortControl::Custom(watch))));
+        } else {
+            port.opposite = Some(0);
+        }
+        port.prepare();
+        port
+    };
+    let mut net = Net::new(vec![port(0), port(1)], paths, EventQueue::new(1));
+    let owner = net.events.add(Event::Sender(0));
+    net.tags.push(Tag { outstanding: 0, class: 0, drops: 0, serial: 0, end: 0, owner });
+    for (route, flags) in [(there, Flags::default()), (there, Flags::REVERSE), (back, Flags::REVERSE)] {
+        let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
+        let extension = net.extensions.put(Extension { feedback, ..Extension::default() });
+        let (at, stamp) = (Time::ZERO, Time::ZERO);
+        net.send(&Packet { at, seq: 0, stamp, waited: 0, flow: 0, route, extension, size: 100, flags });
+        while let Some((at, event)) = net.events.pop() {
+            net.now = at;
+            match event {
+                Event::Port(port) => net.depart(port),
+                Event::Wire(port) => {
+                    let packet = net.land(port).expect("one hop");
+                    assert!(packet.extension != NONE && net.extension(&packet).is_some());
+                }
+                _ => {}
+            }
+        }
+    }
+    let data = [("arrive", true), ("depart", true)];
+    let passing = [("arrive", false), ("depart", false)];
+    assert_eq!(*seen.lock().expect("one thread"), [&data[..], &passing, &[("return", true)]].concat());
+    assert_eq!((net.in_flight(), net.extensions.in_use()), (0, 0));
+}

@@ -1,0 +1,56 @@
+//! Several equal paths: what ECMP keeps and what spraying gives up. Al-Fares et al., SIGCOMM 2008; RFC 2992.
+
+use crate::bench::{run, with};
+use serde_json::{Value, json};
+
+/// A permutation of messages over a fat tree of 4-port switches.
+fn fat_tree(ecmp: &str, cc: &str) -> Value {
+    json!({"duration": "40ms", "ecmp": ecmp,
+        "topology": {"kind": "fat-tree", "k": 4},
+        "queue": {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"},
+        "transport": {"profile": "datacentre", "cc": cc},
+        "traffic": {"t": {"kind": "bulk", "from": "h*", "pattern": "permutation", "bytes": "2MB"}}})
+}
+
+/// A flow that keeps to one path of FIFOs is never reordered: without a drop nothing is sent twice.
+#[test]
+fn order_is_kept_by_flow_and_lost_by_packet() {
+    for (ecmp, ordered) in [("flow", true), ("random", false)] {
+        let done = run(with(fat_tree(ecmp, "dctcp"), json!({"queue": {"limit": "10000pkt"}})));
+        assert_eq!(done.column("flows", "drops").iter().sum::<f64>(), 0.0, "{ecmp}");
+        let again: f64 = done.column("flows", "retransmissions").iter().sum();
+        assert_eq!(again == 0.0, ordered, "{ecmp}: {again} packets sent twice");
+        assert!(done.column("messages", "fct_ps").iter().all(|fct| !fct.is_nan()), "{ecmp}");
+    }
+}
+
+/// Four flows from one pod to another have four paths: in turns their packets load the core links alike, to
+/// the packet that each flow is ahead on one; hashed by flow, some link carries more.
+#[test]
+fn turns_balance_the_core() {
+    let spread = |ecmp: &str| {
+        // Patience with duplicates and no drops: the same load for both.
+        let across = json!({"transport": {"dup_acks": 10_000}, "queue": {"limit": "10000pkt"},
+            "traffic": {"t": {"from": "h0..h3", "to": "h12..h15", "pattern": "pairs"}}});
+        let done = run(with(fat_tree(ecmp, "newreno"), across));
+        let sent: Vec<f64> =
+            (0..4).map(|core| done.port(&format!("core{core}->agg3.{}", core / 2), "packets_out")).collect();
+        (sent.iter().copied().fold(0.0, f64::max), sent.iter().sum::<f64>() / 4.0)
+    };
+    let ((most, mean), (hashed, _)) = (spread("round-robin"), spread("flow"));
+    assert!(most - mean <= 4.0, "{most} on one link, {mean} on all");
+    assert!(hashed >= 2.0 * mean, "{hashed} on one link of four flows");
+}
+
+/// Same experiment and seed, same tables; another seed hashes otherwise.
+#[test]
+fn paths_hang_on_the_seed_alone() {
+    for ecmp in ["flow", "round-robin", "random"] {
+        let tables = |seed: u64| {
+            let done = run(with(fat_tree(ecmp, "dctcp"), json!({"seed": seed, "duration": "5ms"})));
+            format!("{:?}", done.simulation.tables())
+        };
+        assert!(tables(1) == tables(1), "{ecmp}");
+        assert!(tables(1) != tables(2), "{ecmp}");
+    }
+}

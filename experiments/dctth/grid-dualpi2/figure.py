@@ -1,0 +1,97 @@
+"""The 121 cells behind DualPI2, what the slides became: with DCTCP (any ECT) and Prague (ECT(1))."""
+
+import polars as pl
+from shallows.claims import Measured
+
+from ..common import (
+    BATCHES,
+    BDP_PACKETS,
+    COLUMNS,
+    CUBIC,
+    DCTCP,
+    above_floor,
+    all_within,
+    cells,
+    draw_ratios,
+    draw_surface,
+    flows_of,
+    mixed,
+    queue_cells,
+    rate_cells,
+    share_within,
+)
+
+DUALPI2 = {"kind": "dualpi2", "classify": "any_ect"}
+PRAGUE = {
+    "queue": {"kind": "dualpi2", "classify": "ect1"},
+    "traffic.dctcp.transport": {"cc": "prague", "cwnd_floor": "2pkt"},
+}
+FEW = [1, 2, 3, 5, 8, 10]
+SPECS = {
+    "dctcp": ("../grid-dualq/spec.toml", {"queue": DUALPI2}),
+    "dctcp-8": (
+        "../grid-dualq/spec.toml",
+        {"queue": DUALPI2 | {"k": 8.0}, "sweep": {"grid": {CUBIC: FEW, DCTCP: FEW}}},
+    ),
+    "prague": ("../grid-dualq/spec.toml", PRAGUE),
+}
+NAMES = {
+    "dctcp": ("DCTCP, k = 2", "DCTCP"),
+    "dctcp-8": ("DCTCP, k = 8", "DCTCP"),
+    "prague": ("Prague, k = 2", "Prague"),
+}
+TARGET_MS = 15.0
+
+
+def measure(runs):
+    found = {}
+    for name in SPECS:
+        frame = cells(runs, name)
+        both = mixed(frame)
+        roomy = frame.filter((pl.col("dctcp") > 0) & (BDP_PACKETS / pl.col("flows") >= 4))
+        worst = roomy.sort("dctcp_wait_p99_ms", descending=True).row(0, named=True)
+        found |= {
+            f"{name}-ratio": all_within(above_floor(both)),
+            f"{name}-median": Measured(
+                above_floor(both)["ratio"].median(),
+                n_seeds=BATCHES,
+                note=f"{share_within(both):.0f} % of all cells within 0.5 to 2",
+            ),
+            f"{name}-delay": Measured(
+                bool(worst["dctcp_wait_p99_ms"] < 2),
+                note=f"most {worst['dctcp_wait_p99_ms']:.2f} ms, {flows_of(worst)}",
+            ),
+            f"{name}-target": _target(both),
+        }
+    return found
+
+
+def _target(both):
+    waits = both["cubic_wait_ms"]
+    return Measured(
+        waits.median(),
+        waits.min(),
+        waits.max(),
+        BATCHES,
+        note="median and range over the cells with both kinds",
+    )
+
+
+def draw(runs, reference):
+    figures = {}
+    for name, (title, flow) in NAMES.items():
+        if name != "dctcp-8":
+            figures[f"{title}: throughput of each flow over time"] = rate_cells(runs, name, scalable=flow)
+            figures[f"{title}: queue size at dequeue"] = queue_cells(runs, name, scalable=flow)
+        figures[f"{title}: throughput ratio Cubic to {flow}"] = draw_ratios(cells(runs, name), flow)
+        figures[f"{title}: ratio in each cell"] = draw_surface(cells(runs, name), flow)
+    return figures
+
+
+def tables(runs):
+    return {
+        f"{title}: cells with both kinds (dctcp stands for {flow})": mixed(cells(runs, name)).select(
+            "cubic", "dctcp", *COLUMNS
+        )
+        for name, (title, flow) in NAMES.items()
+    }

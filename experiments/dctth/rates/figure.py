@@ -1,0 +1,181 @@
+"""Long-run rates under given marks against the slides' formulas and those derived for what senders do."""
+
+import math
+
+import polars as pl
+from shallows.claims import Measured
+from shallows.stats import mean_ci
+from shallows.theory.steady_state import cubic_rate, dctcp_rate, reno_rate
+
+from ..common import BATCHES, PORT, batch_mbps
+
+MSS_BITS = 1448 * 8
+WINDOWS = (10, 20, 40, 80)
+MARK, EVERY = f'port."{PORT}".mark', f'port."{PORT}".mark_every'
+
+
+def by_chance(ps, changes):
+    """Marks by chance, packet by packet."""
+    return "spec.toml", changes | {"sweep": {"grid": {MARK: ps}}}
+
+
+def periodic(ps, changes):
+    """One packet in 1 / p marked."""
+    return "spec.toml", changes | {"sweep": {"grid": {EVERY: [round(1 / p) for p in ps]}}}
+
+
+RENO_P = [1.5 / w**2 for w in WINDOWS]
+DCTCP_P = [2 / w for w in WINDOWS]  # so that p_reno = (p_dc / 1.63)^2, window by window
+CUBIC_P = [0.2 * (1.054 / w) ** (4 / 3) for w in (40, 80)]
+CUBIC = {"transport.cc": "cubic"}
+LONG = {"topology.delay": "50ms"}
+WHOLE = {"transport.cc": {"kind": "dctcp", "whole_segments": True}, "transport.ecn": "auto"}
+BYTES = {"transport.cc": {"kind": "dctcp", "whole_segments": False}, "transport.ecn": "auto"}
+DELAYED = {"transport.ack_every": 2}
+STEP = WHOLE | {
+    "topology.rate": "40Mbps",
+    "topology.sender_rate": "1Gbps",
+    "queue": {"kind": "threshold", "limit": "1000pkt", "mark_at": "20pkt"},
+    "sweep": {"grid": {"topology.delay": ["2ms", "4ms", "8ms"]}},
+}
+SPECS = {
+    "reno": periodic(RENO_P, {}),
+    "reno-chance": by_chance(RENO_P, {}),
+    "reno-delayed": by_chance(RENO_P, DELAYED),
+    "cubic": periodic(RENO_P, CUBIC),
+    "cubic-long": periodic(CUBIC_P, CUBIC | LONG),
+    "dctcp": by_chance(DCTCP_P, WHOLE),
+    "dctcp-delayed": by_chance(DCTCP_P, WHOLE | DELAYED),
+    "dctcp-bytes": by_chance(DCTCP_P, BYTES),
+    "step": ("spec.toml", STEP),
+}
+NAMES = {
+    "reno": "Reno, periodic marks",
+    "reno-chance": "Reno, marks by chance",
+    "reno-delayed": "Reno, by chance, delayed ACKs",
+    "cubic": "Cubic, periodic, 20 ms",
+    "cubic-long": "Cubic, periodic, 200 ms",
+    "dctcp": "DCTCP, whole segments",
+    "dctcp-delayed": "the same, delayed ACKs",
+    "dctcp-bytes": "DCTCP, window in bytes",
+}
+
+
+def found(tables):
+    """Share of packets marked, goodput by batches in Mb/s, mean window and round trip."""
+    flow = tables["flows"].row(0, named=True)
+    rate = mean_ci(batch_mbps(tables, "flow"))
+    return {
+        "p": flow["marks"] / flow["wait_packets"],
+        "mbps": rate.value,
+        "mbps_low": rate.low,
+        "mbps_high": rate.high,
+        "cwnd_packets": flow["cwnd_mean_bytes"] / 1448,
+        "timeouts": flow["timeouts"],
+    }
+
+
+def rtt_ms(spec):
+    """Base round trip of an experiment without a queue."""
+    return 200.0 if spec == "cubic-long" else 20.0
+
+
+def told(spec, p):
+    """Windows by the slides' formula, and by the one derived for this sender (None: there is none)."""
+    rtt_s = rtt_ms(spec) / 1000
+    rtt_ps = int(rtt_s * 1e12)
+    if spec.startswith("reno"):
+        return 1.22 / math.sqrt(p), reno_rate(p)[
+            "periodic_packets" if spec == "reno" else "independent_packets"
+        ]
+    if spec.startswith("cubic"):
+        return 1.17 * (rtt_s / p) ** 0.75, cubic_rate(p, rtt_ps)["window_packets"]
+    return 2 / p, dctcp_rate(p)["independent_packets"] if spec == "dctcp-bytes" else None
+
+
+def windows(runs, spec):
+    """A row a p: the window measured, with its interval, the slides', the derived one, and the ratios."""
+    rows = []
+    for row in runs.frame(found).filter(pl.col("spec") == spec).iter_rows(named=True):
+        factor = 1e6 * rtt_ms(spec) / 1000 / MSS_BITS
+        slides, derived = told(spec, row["p"])
+        ends = {f"window{end}": row[f"mbps{end}"] * factor for end in ("", "_low", "_high")}
+        over = {
+            "over_slides": ends["window"] / slides,
+            "over_derived": ends["window"] / derived if derived else None,
+        }
+        rows.append(
+            {"p": row["p"]}
+            | ends
+            | {"slides": slides, "derived": derived}
+            | over
+            | {"timeouts": row["timeouts"]}
+        )
+    return pl.DataFrame(rows, infer_schema_length=None).sort("p")
+
+
+def _range(values, note=""):
+    """Median of ratios, the least and the largest as the interval: a claim holds if all of them do."""
+    values = pl.Series(values)
+    return Measured(values.median(), values.min(), values.max(), BATCHES, note)
+
+
+def measure(runs):
+    by = {spec: windows(runs, spec) for spec in NAMES}
+    step = runs.frame(found).filter(pl.col("spec") == "step")
+    whole, bytes_ = by["dctcp"], by["dctcp-bytes"]
+    return {
+        "reno-slides": _range(1.22 * by["reno"]["over_slides"]),
+        "reno-chance-slides": _range(1.22 * by["reno-chance"]["over_slides"]),
+        "reno-derived": _range(by["reno"]["over_derived"]),
+        "reno-chance-derived": _range(by["reno-chance"]["over_derived"]),
+        "reno-delayed-derived": _range(by["reno-delayed"]["over_derived"]),
+        "cubic-slides": _range(1.17 * by["cubic-long"]["over_slides"]),
+        "cubic-derived": _range(by["cubic-long"]["over_derived"]),
+        "cubic-friendly-derived": _range(by["cubic"]["over_derived"]),
+        "cubic-is-reno": _range(by["cubic"]["window"] / by["reno"]["window"]),
+        "dctcp-slides": _range(2 * whole["over_slides"]),
+        "dctcp-delayed-slides": _range(2 * by["dctcp-delayed"]["over_slides"]),
+        "dctcp-bytes-slides": _range(2 * bytes_["over_slides"]),
+        "dctcp-bytes-derived": _range(bytes_["over_derived"]),
+        "on-off": _range(step["cwnd_packets"] * step["p"] ** 2),
+        "equal-rates": _range(by["reno-chance"]["window"].sort() / whole["window"].sort()),
+        "no-timeouts": Measured(int(sum(frame["timeouts"].sum() for frame in by.values())), n_seeds=BATCHES),
+    }
+
+
+def draw(runs, reference):
+    from shallows.figures import relation
+    from shallows.stats import Estimate
+
+    panels = {}
+    for title, specs in (
+        ("Reno", ("reno", "reno-chance", "reno-delayed")),
+        ("Cubic", ("cubic", "cubic-long")),
+        ("DCTCP", ("dctcp", "dctcp-delayed", "dctcp-bytes")),
+    ):
+        series = {
+            NAMES[spec]: [
+                (r["p"], Estimate(r["window"], r["window_low"], r["window_high"], BATCHES))
+                for r in windows(runs, spec).iter_rows(named=True)
+            ]
+            for spec in specs
+        }
+        first, last = windows(runs, specs[0]), windows(runs, specs[-1])
+        theory = {"slides": (first["p"], first["slides"])}
+        if title == "Cubic":
+            theory = {"slides, 200 ms": (last["p"], last["slides"])}
+        theory |= {"derived for the last": (last["p"], last["derived"])}
+        panels[title] = relation.panel(series, ("p", "packets a round trip"), theory, log="xy")
+    return {"window against the share of marks": relation.draw(panels, line="o", sharey=True)}
+
+
+def tables(runs):
+    step = (
+        runs.frame(found)
+        .filter(pl.col("spec") == "step")
+        .with_columns((pl.col("cwnd_packets") * pl.col("p") ** 2).alias("W p^2"))
+    )
+    return {NAMES[spec]: windows(runs, spec) for spec in NAMES} | {
+        "DCTCP behind a step of 20 packets": step.select("delay", "p", "cwnd_packets", "W p^2", "mbps")
+    }

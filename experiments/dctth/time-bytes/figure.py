@@ -1,0 +1,66 @@
+"""DualQ with the queues measured in time, and in bytes."""
+
+import numpy as np
+from shallows.claims import Measured
+from shallows.stats import mean_ci
+
+from ..common import (
+    BATCHES,
+    COLUMNS,
+    CUBIC,
+    DCTCP,
+    above_floor,
+    all_within,
+    cells,
+    mixed,
+    ratio_points,
+)
+
+FLOWS = [1, 2, 3, 5, 8, 10]
+GRID = {"sweep": {"grid": {CUBIC: FLOWS, DCTCP: FLOWS}}}
+SPECS = {
+    "time": ("../grid-dualq/spec.toml", GRID | {"queue.measure": "time"}),
+    "bytes": ("../grid-dualq/spec.toml", GRID | {"queue.measure": "bytes"}),
+}
+TITLES = {"time": "queue in time", "bytes": "queue in bytes"}
+
+
+def measure(runs):
+    frames = {name: above_floor(mixed(cells(runs, name))) for name in SPECS}
+    off = {name: np.abs(np.log2(frame["ratio"].to_numpy())) for name, frame in frames.items()}
+    spread = {name: np.log2(frame["ratio"].to_numpy()).std(ddof=1) for name, frame in frames.items()}
+    gain = mean_ci(off["bytes"] - off["time"])
+    decided = True if gain.low > 0 else False if gain.high <= 0 else None
+    note = "mean distance from 1 in octaves: " + ", ".join(
+        f"{n} {v.mean():.2f}, spread {spread[n]:.2f}, worst {v.max():.2f}" for n, v in off.items()
+    )
+    return {
+        "time-is-fairer": Measured(
+            decided, n_seeds=BATCHES, note=f"{note}; difference {gain} over {gain.n} cells"
+        ),
+        "time-spreads-less": Measured(bool(spread["time"] < spread["bytes"]), n_seeds=BATCHES, note=note),
+        "time-within-two": all_within(frames["time"]),
+        "bytes-within-two": all_within(frames["bytes"]),
+    }
+
+
+def draw(runs, reference):
+    from shallows.figures import relation, surface
+
+    frames = {name: mixed(cells(runs, name)) for name in SPECS}
+    labels = ("fair window (packets per 8 ms)", "Cubic / DCTCP, per flow")
+    lines = {"2": 2, "equal": 1, "1/2": 0.5}
+    panels = {
+        TITLES[n]: relation.panel(ratio_points(f), labels, levels=lines, places={"floor": 2}, log="xy")
+        for n, f in frames.items()
+    }
+    tables = {TITLES[n]: f for n, f in frames.items()}
+    named = ("Cubic flows", "DCTCP flows", "Cubic / DCTCP, per flow")
+    return {
+        "ratio in all cells": relation.draw(panels, line="o", sharey=True),
+        "ratio in each cell": surface.draw(surface.info(tables, "cubic", "dctcp", "ratio", named), digits=2),
+    }
+
+
+def tables(runs):
+    return {TITLES[n]: mixed(cells(runs, n)).select("cubic", "dctcp", *COLUMNS) for n in SPECS}

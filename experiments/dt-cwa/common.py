@@ -1,0 +1,156 @@
+"""What the figures of this paper share: the schemes, the loads, what is measured, and comparisons by seed."""
+
+import json
+
+import polars as pl
+from shallows import metrics
+from shallows.claims import Measured
+from shallows.stats import Estimate, mean_ci, paired_change, paired_difference
+
+SPEC = "../fig6/spec.toml"
+PORT = "sw0->r0"  # the document's switch 1 towards the aggregator
+WORKERS = "traffic.query.workers"
+FLOWS = [10, 20, 25, 30, 35, 40, 45, 55, 60]
+RACK = {f"h{i}": f"sw{1 + i // 3}" for i in range(9)}
+
+SINGLE = {"kind": "threshold", "mark_at": "20pkt"}
+HYSTERESIS = {"kind": "double-threshold", "start_above": "35pkt", "stop_below": "30pkt"}  # as printed
+EARLY = {"kind": "double-threshold", "start_above": "30pkt", "stop_below": "35pkt"}  # as the cited DT-DCTCP
+
+
+def switches(marking, root="128KB", racks="512KB"):
+    """This marking at every switch, with a limit for each port of switch 1 and of switches 2 to 4."""
+    return {
+        "queue": marking | {"limit": root},
+        "port": {"sw1..sw3->*": {"queue": marking | {"limit": racks}}},
+    }
+
+
+def scheme(name, cc, marking):
+    """A sender and the switches' marking as a point of a sweep; its title tells it from others."""
+    return {"title": name, "transport.cc": cc} | switches(marking)
+
+
+DCTCP, DCTCP0, DTCWA, DTCWA_EARLY, DT = (
+    "DCTCP",
+    "DCTCP, first alpha 0",
+    "DT-CWA",
+    "DT-CWA, early release",
+    "DCTCP senders, DT-CWA switch",
+)
+SCHEMES = {
+    DCTCP: scheme(DCTCP, "dctcp", SINGLE),
+    DCTCP0: scheme(DCTCP0, {"kind": "dctcp", "initial_alpha": 0.0}, SINGLE),
+    DTCWA: scheme(DTCWA, "dt-cwa", HYSTERESIS),
+    DTCWA_EARLY: scheme(DTCWA_EARLY, "dt-cwa", EARLY),
+    DT: scheme(DT, "dctcp", HYSTERESIS),
+}
+FIGURE_SCHEMES = (DCTCP, DCTCP0, DTCWA, DTCWA_EARLY)
+
+QUERY_1MB = {}
+QUERY_64KB = {"traffic.query.total": "none", "traffic.query.response": "64KB"}
+FTP = {  # one response without end from each worker process
+    "traffic.query.total": "none",
+    "traffic.query.response": "100GB",
+    "traffic.query.rounds": 1,
+    "traffic.query.jitter": "5ms",
+    "duration": "300ms",
+    "warmup": "50ms",
+}
+LOADS = {"query-1MB": QUERY_1MB, "query-64KB": QUERY_64KB, "ftp": FTP}
+LOAD_NAMES = {
+    "query-1MB": "queries, 1 MB in all",
+    "query-64KB": "queries, 64 KB each",
+    "ftp": "FTP without end",
+}
+
+
+def sweep(load, flows=FLOWS, schemes=FIGURE_SCHEMES, **more):
+    """A spec of `SPECS`: this load over numbers of flows and schemes."""
+    grid = {WORKERS: list(flows)} | more
+    return (SPEC, LOADS[load] | {"sweep.grid": grid, "sweep.points": [SCHEMES[s] for s in schemes]})
+
+
+def seen(tables):
+    """What a run shows: throughput, query completion, timeouts by kind and by the worker's switch, drops."""
+    flows = tables["flows"]
+    responses = flows.filter(pl.col("dst") == "r0")
+    rounds = metrics.round_metrics(tables, "query")
+    ended = rounds["round_fct_mean_ps"] is not None
+    racks = metrics.timeouts_by(responses, RACK)
+    return {
+        "mbps": (rounds["round_goodput_bps"] if ended else responses["goodput_bps"].sum()) / 1e6,
+        "qct_ms": rounds["round_fct_mean_ps"] / 1e9 if ended else None,
+        "unfinished": rounds["rounds_unfinished"],
+        "timeouts_per_flow": responses["timeouts"].sum() / len(responses),
+        "timeouts_per_query": rounds["round_timeouts_mean"],
+        "head_per_query": rounds["round_timeouts_head_mean"],
+        "tail_per_query": rounds["round_timeouts_tail_mean"],
+        "drops": metrics.drops(tables["queues"]),
+        **{f"timeouts_{rack}": racks.get(rack) for rack in ("sw1", "sw2", "sw3")},
+    }
+
+
+def of(frame, **which):
+    """The rows with these values, in the order of their seeds."""
+    for name, value in which.items():
+        frame = frame.filter(pl.col(name) == value)
+    return frame.sort("seed")
+
+
+def column(frame, name, **which):
+    """A column of these rows as samples by seed."""
+    return of(frame, **which)[name].to_numpy()
+
+
+def change(frame, name, new=DTCWA, base=DCTCP, **which) -> Estimate:
+    """Relative change of a column from one scheme to another in per cent, paired by seed."""
+    a, b = (column(frame, name, title=title, **which) for title in (new, base))
+    value, low, high, n = paired_change(a, b)
+    return Estimate(100 * value, *(None if end is None else 100 * end for end in (low, high)), n)
+
+
+def everywhere_below(frame, name, by, new=DTCWA, base=DCTCP, **which) -> Measured:
+    """Whether `new` is below `base` at every value of `by`: no if it is above at one, else undecided."""
+    notes, verdicts = [], []
+    for value in frame[by].unique().sort():
+        a, b = (column(frame, name, title=title, **which, **{by: value}) for title in (new, base))
+        found = paired_difference(a, b)
+        if found.ci is None:
+            verdicts.append(None)
+        else:
+            verdicts.append(True if found.high < 0 else False if found.low > 0 else None)
+        notes.append(f"{value}: {found}")
+    whole = False if False in verdicts else None if None in verdicts else True
+    return Measured(whole, n_seeds=frame["seed"].n_unique(), note=f"difference at {'; '.join(notes)}")
+
+
+def curve(frame, name, x="workers", by="title", **which):
+    """`{series: {x: Estimate}}` for `figures.curves`; points without a value are left out."""
+    out = {}
+    frame = of(frame, **which)
+    for series in frame[by].unique(maintain_order=True):
+        points = {}
+        for value in frame[x].unique().sort():
+            samples = of(frame, **{by: series, x: value})[name].drop_nulls().to_numpy()
+            if len(samples):
+                points[value] = mean_ci(samples)
+        out[series] = points
+    return out
+
+
+def table_of(frame, names, x="workers", by="title", **which):
+    """Means with intervals as a table of text: a row for each x and series."""
+    curves = {name: curve(frame, name, x, by, **which) for name in names}
+    first = next(iter(curves.values()))
+    rows = [
+        {x: value, by: series} | {name: str(curves[name][series].get(value) or "-") for name in names}
+        for series in first
+        for value in sorted({v for c in curves.values() for v in c[series]})
+    ]
+    return pl.DataFrame(rows).sort(x, by)
+
+
+def setting(cell):
+    """A table that `Runs.frame` keeps as text."""
+    return json.loads(cell) if cell.startswith("{") else cell

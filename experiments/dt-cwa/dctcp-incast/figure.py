@@ -1,0 +1,148 @@
+"""The DCTCP paper's basic incast: from how many servers on do queries suffer timeouts, and why."""
+
+import polars as pl
+from shallows import metrics
+from shallows.claims import Measured, is_above
+from shallows.stats import mean_ci
+
+from ..common import column, curve, of, table_of
+
+BUFFER = 100
+PERSISTENT = [5, 10, 15, 20, 25, 30, 35, 38, 41, 44, 47, 50, 60]
+RATIOS = [0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0]  # of the first windows together to the buffer
+WINDOWS = [2, 4, 10]
+SENDERS = {
+    "DCTCP": {"transport.cc": "dctcp"},
+    "DCTCP, least window 2": {"transport.cc": "dctcp", "transport.cwnd_floor": "2pkt"},
+    "NewReno": {"transport.cc": "newreno", "transport.cwnd_floor": "1pkt"},
+}
+WORKERS = "traffic.query.workers"
+SHARED = {"buffer": "4MB", "alpha": 0.21}  # one port alone gets alpha / (1 + alpha) of it: 700 KB
+SPECS = {
+    "persistent": (
+        "spec.toml",
+        {
+            "sweep.grid": {WORKERS: PERSISTENT},
+            "sweep.points": [{"title": name} | changes for name, changes in SENDERS.items()],
+        },
+    ),
+    "shared": (
+        "spec.toml",
+        {
+            "queue.limit": "none",
+            "switch": {"switch": SHARED},
+            "sweep.grid": {WORKERS: [10, 20, 30, 40, 50, 60]},
+            "sweep.points": [{"title": name} | changes for name, changes in SENDERS.items()],
+        },
+    ),
+    "windows": (
+        "spec.toml",
+        {
+            "traffic.query.connection": "fresh",
+            "traffic.query.rounds": 5,
+            "sweep.points": [
+                {"transport.initial_window": f"{window}pkt", WORKERS: round(ratio * BUFFER / window)}
+                for window in WINDOWS
+                for ratio in RATIOS
+            ],
+        },
+    ),
+}
+OFTEN = 0.02  # of the queries; fewer are taken for none, as a figure's eye would
+
+
+def queries(tables):
+    """Share of the queries that suffered a timeout, completion in ms, timeouts by kind."""
+    rounds = tables["rounds"]
+    found = metrics.round_metrics(tables, "query")
+    return {
+        "share": float((rounds["timeouts"] > 0).mean()),
+        "ms": found["round_fct_mean_ps"] / 1e9,
+        "head": found["round_timeouts_head_mean"],
+        "tail": found["round_timeouts_tail_mean"],
+        "queue_max": int(tables["queues"].filter(pl.col("port") == "switch->r0")["max_packets"][0]),
+    }
+
+
+def onset(frame):
+    """Least number of workers, seed by seed, at which more than `OFTEN` of the queries suffer timeouts.
+
+    None where that was not reached under some seed.
+    """
+    hit = frame.filter(pl.col("share") > OFTEN).group_by("seed").agg(pl.col("workers").min())
+    seeds = frame.select("seed").unique().join(hit, on="seed", how="left").sort("seed")
+    return None if seeds["workers"].null_count() else seeds["workers"].to_numpy()
+
+
+def measure(runs):
+    frame = runs.frame(queries)
+    persistent = of(frame, spec="persistent")
+    found = {
+        f"onset-{key}": _estimate(onset(of(persistent, title=title)))
+        for key, title in (("dctcp", "DCTCP"), ("dctcp-2", "DCTCP, least window 2"), ("newreno", "NewReno"))
+    }
+    few = [n for n in persistent["workers"].unique() if n <= 30]
+    none = max(column(persistent, "share", title="DCTCP", workers=n).mean() for n in few)
+    found["dctcp-none-to-30"] = Measured(bool(none == 0), note=f"largest share {none:.3f}")
+    shared = of(frame, spec="shared", title="DCTCP").filter(pl.col("workers") <= 40)
+    most = shared["share"].max()
+    found["shared-none-to-40"] = Measured(bool(most == 0), note=f"largest share {most:.3f}")
+    first, other = (onset(of(persistent, title=title)) for title in ("DCTCP", "NewReno"))
+    if first is not None and other is not None:
+        found["dctcp-after-newreno"] = is_above(mean_ci(first - other), unit="workers later")
+    windows = of(frame, spec="windows")
+    for window in sorted(windows["initial_window"].unique(), key=_packets):
+        found[f"law-{window}"] = _law(windows, window)
+    return found
+
+
+def _estimate(samples):
+    if samples is None:
+        return Measured(None, note="none at the numbers of workers that were run")
+    value, low, high, n = mean_ci(samples)
+    return Measured(value, low, high, n)
+
+
+def _packets(window):
+    return int(window.removesuffix("pkt"))
+
+
+def _law(windows, window):
+    """Onset times initial window, over the buffer."""
+    first = onset(of(windows, initial_window=window))
+    return _estimate(None if first is None else first * _packets(window) / BUFFER)
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame = runs.frame(queries)
+    persistent = of(frame, spec="persistent")
+    panels = {
+        "queries with timeouts, 100 packets a port": curves.Panel(curve(persistent, "share"), "share"),
+        "completion, 100 packets a port": curves.Panel(curve(persistent, "ms"), "query completion (ms)"),
+        "queries with timeouts, 4 MB shared": curves.Panel(curve(frame, "share", spec="shared"), "share"),
+        "completion, 4 MB shared": curves.Panel(curve(frame, "ms", spec="shared"), "query completion (ms)"),
+    }
+    windows = of(frame, spec="windows").with_columns(
+        burst=pl.col("initial_window").str.strip_suffix("pkt").cast(pl.Int64) * pl.col("workers") / BUFFER
+    )
+    scaled = {
+        "new connections": curves.Panel(
+            curve(windows, "share", "burst", "initial_window"), "share of the queries with timeouts"
+        )
+    }
+    return {
+        "timeouts and completion by number of workers": curves.draw(curves.info(panels, "workers")),
+        "timeouts by initial window x workers / buffer":
+            curves.draw(curves.info(scaled, "initial window x workers / buffer of 100 packets")),
+    }  # fmt: skip
+
+
+def tables(runs):
+    frame = runs.frame(queries)
+    names = ["share", "ms", "head", "tail", "queue_max"]
+    return {
+        "Means over the seeds, 100 packets a port": table_of(frame, names, spec="persistent"),
+        "Means over the seeds, 4 MB shared by the ports": table_of(frame, names, spec="shared"),
+    }

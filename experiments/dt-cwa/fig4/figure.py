@@ -1,0 +1,78 @@
+"""Figure 4: throughput of DT-CWA against beta."""
+
+from shallows.claims import Measured, is_below
+from shallows.stats import paired_difference
+
+from ..common import DTCWA, LOAD_NAMES, SCHEMES, SPEC, WORKERS, column, curve, of, seen, table_of
+from ..common import LOADS as EVERY
+
+BETAS = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0]
+LOADS = ("query-1MB", "ftp")
+CHOSEN = 0.2
+SENDERS = [9, 10, 30]
+SPECS = {
+    load: (
+        SPEC,
+        EVERY[load]
+        | {name: value for name, value in SCHEMES[DTCWA].items() if name != "transport.cc"}
+        | {
+            "transport.cc": {"kind": "dt-cwa"},
+            "sweep.grid": {WORKERS: SENDERS, "transport.cc.beta": BETAS},
+        },
+    )
+    for load in LOADS
+}
+
+
+def below_chosen(frame, senders):
+    """By each larger beta, throughput less that at 0.2 in Mb/s, paired by seed."""
+    chosen = column(frame, "mbps", workers=senders, beta=CHOSEN)
+    larger = [beta for beta in frame["beta"].unique().sort() if beta > CHOSEN]
+    return {b: paired_difference(column(frame, "mbps", workers=senders, beta=b), chosen) for b in larger}
+
+
+def _falls(differences):
+    """Whether throughput is below at every larger beta: no if it is above at one, else undecided."""
+    each = [is_below(difference).value for difference in differences.values()]
+    whole = False if False in each else None if None in each else True
+    note = "; ".join(f"{beta}: {difference} Mb/s" for beta, difference in differences.items())
+    return Measured(whole, note=note)
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    found = {}
+    for load in LOADS:
+        for senders in SENDERS:
+            differences = below_chosen(of(frame, spec=load), senders)
+            found[f"falls-{load}-{senders}"] = _falls(differences)
+            found[f"falls-at-1-{load}-{senders}"] = is_below(differences[max(differences)], unit="Mb/s")
+    return found
+
+
+def _named(runs):
+    import polars as pl
+
+    return runs.frame(seen).with_columns(senders=pl.format("{} senders", pl.col("workers")))
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame = _named(runs)
+    panels = {
+        LOAD_NAMES[load]: curves.Panel(
+            curve(frame, "mbps", "beta", "senders", spec=load), "throughput (Mb/s)"
+        )
+        for load in LOADS
+    }
+    return {"throughput by beta": curves.draw(curves.info(panels, "beta"))}
+
+
+def tables(runs):
+    frame = _named(runs)
+    return {
+        f"Means over the seeds, {LOAD_NAMES[load]}":
+            table_of(frame, ["mbps", "timeouts_per_flow", "drops"], "beta", "senders", spec=load)
+        for load in LOADS
+    }  # fmt: skip

@@ -1,0 +1,54 @@
+"""Figure 6: throughput against the number of flows."""
+
+from shallows.claims import Measured, is_above, is_below
+from shallows.stats import mean_ci
+
+from ..common import DCTCP, DTCWA, FLOWS, LOAD_NAMES, LOADS, change, column, curve, seen, sweep, table_of
+
+FEWER = [10, 30, 45, 55, 60]
+SPECS = {load: sweep(load, FEWER if load == "ftp" else FLOWS) for load in LOADS}
+
+
+def measure(runs):
+    found = {}
+    frame = runs.frame(seen)
+    for load in LOADS:
+        mine = frame.filter(frame["spec"] == load)
+        for flows in (30, 55):
+            found[f"gain-{flows}-{load}"] = change(mine, "mbps", workers=flows)
+    queries = frame.filter(frame["spec"] == "query-1MB")
+    found["below-200"] = is_below(mean_ci(column(queries, "mbps", title=DTCWA, workers=40)), 200.0, "Mb/s")
+    found["dctcp-below-200"] = is_below(
+        mean_ci(column(queries, "mbps", title=DCTCP, workers=40)), 200.0, "Mb/s"
+    )
+    found["gain-after-20"] = _appears(queries)
+    return found
+
+
+def _appears(frame):
+    """Whether the gain is above zero at every number of flows beyond 20 that was run."""
+    each = {n: is_above(change(frame, "mbps", workers=n)) for n in frame["workers"].unique().sort() if n > 20}
+    values = [m.value for m in each.values()]
+    whole = False if False in values else None if None in values else True
+    return Measured(whole, note="; ".join(f"{n}: {m.note} %" for n, m in each.items()))
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame = runs.frame(seen)
+    panels = {
+        LOAD_NAMES[load]: curves.Panel(
+            curve(frame, "mbps", spec=load),
+            "throughput (Mb/s)",
+            lines={"the document's, after 35 flows": 200},
+        )
+        for load in LOADS
+    }
+    return {"throughput by number of flows": curves.draw(curves.info(panels, "flows"))}
+
+
+def tables(runs):
+    frame = runs.frame(seen)
+    names = ["mbps", "timeouts_per_flow", "drops"]
+    return {f"Means over the seeds, {LOAD_NAMES[load]}": table_of(frame, names, spec=load) for load in LOADS}

@@ -1,0 +1,41 @@
+"""Figure 7: mean query completion time against the number of flows."""
+
+from shallows.claims import is_below
+from shallows.stats import mean_ci
+
+from ..common import DTCWA, LOAD_NAMES, column, curve, everywhere_below, seen, sweep, table_of
+
+FLOWS = [25, 30, 35, 40, 45, 55, 60]
+LOADS = ("query-1MB", "query-64KB")
+SPECS = {load: sweep(load, FLOWS) for load in LOADS}
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    found = {}
+    for load in LOADS:
+        mine = frame.filter(frame["spec"] == load)
+        found[f"below-dctcp-{load}"] = everywhere_below(mine, "qct_ms", "workers")
+        until = column(mine, "qct_ms", title=DTCWA, workers=35)
+        found[f"below-50ms-{load}"] = is_below(mean_ci(until), 50.0, "ms at 35 flows")
+    return found
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame = runs.frame(seen)
+    lines = {"the document's, until 35 flows": 50.0}
+    panels = {
+        LOAD_NAMES[load]: curves.Panel(
+            curve(frame, "qct_ms", spec=load), "query completion (ms)", lines=lines
+        )
+        for load in LOADS
+    }
+    return {"query completion time by number of flows": curves.draw(curves.info(panels, "flows"))}
+
+
+def tables(runs):
+    frame = runs.frame(seen)
+    names = ["qct_ms", "timeouts_per_query", "head_per_query", "tail_per_query"]
+    return {f"Means over the seeds, {LOAD_NAMES[load]}": table_of(frame, names, spec=load) for load in LOADS}

@@ -1,0 +1,61 @@
+"""Figure 8: mean short message completion time beside a number of FTP flows."""
+
+import polars as pl
+from shallows import metrics
+
+from ..common import curve, everywhere_below, of, sweep, table_of
+
+FLOWS = [25, 35, 45, 60]
+SIZES = {"20KB": "messages of 20 KB", "100KB": "messages of 100 KB"}
+
+
+def _spec(size):
+    path, changes = sweep("ftp", FLOWS)
+    short = {
+        "kind": "messages", "from": ["h0", "h3", "h6"], "to": "r0", "bytes": size,
+        "interval": "20ms", "phase": "random", "start": "20ms",
+    }  # fmt: skip
+    return (path, changes | {"traffic.short": short, "duration": "1s"})
+
+
+SPECS = {f"short-{size}": _spec(size) for size in SIZES}
+
+
+def messages(tables):
+    """Completion of the short messages in ms, and their connections' timeouts."""
+    short = tables["messages"].filter(pl.col("traffic") == "short")
+    found = metrics.message_metrics(short)
+    flows = tables["flows"].filter(pl.col("traffic") == "short")
+    return {
+        "completion_ms": found["fct_mean_ps"] / 1e9,
+        "p99_ms": found["fct_p99_ps"] / 1e9,
+        "unfinished": found["messages_unfinished"],
+        "timeouts": int(flows["timeouts"].sum()),
+    }
+
+
+def measure(runs):
+    frame = runs.frame(messages)
+    found = {}
+    for size in SIZES:
+        mine = of(frame, spec=f"short-{size}")
+        found[f"below-dctcp-{size}"] = everywhere_below(mine, "completion_ms", "workers")
+    return found
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame = runs.frame(messages)
+    panels = {
+        name: curves.Panel(curve(frame, "completion_ms", spec=f"short-{size}"), "completion (ms)")
+        for size, name in SIZES.items()
+    }
+    return {"completion of short messages by number of flows": curves.draw(curves.info(panels, "FTP flows"))}
+
+
+def tables(runs):
+    frame = runs.frame(messages)
+    names = ["completion_ms", "p99_ms", "unfinished", "timeouts"]
+    return {f"Means over the seeds, {name}": table_of(frame, names, spec=f"short-{size}")
+            for size, name in SIZES.items()}  # fmt: skip

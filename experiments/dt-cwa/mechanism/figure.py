@@ -1,0 +1,109 @@
+"""The mechanism that the document claims: fewer timeouts, and a queue that swings less."""
+
+from shallows.claims import Measured, is_below
+from shallows.oscillation import oscillation, queue_steps
+from shallows.stats import paired_difference
+
+from ..common import (
+    DCTCP,
+    DTCWA,
+    LOAD_NAMES,
+    PORT,
+    SCHEMES,
+    SPEC,
+    column,
+    curve,
+    everywhere_below,
+    of,
+    seen,
+    sweep,
+    table_of,
+)
+
+QUERIES = [10, 30, 35, 45, 55, 60]
+LONG = [3, 10, 30, 60]
+_TRACE = {"probe.queue_trace": "change", "probe.ports": PORT, "duration": "250ms", "warmup": "50ms"}
+SPECS = {
+    "query-1MB": sweep("query-1MB", QUERIES, SCHEMES),
+    "query-64KB": sweep("query-64KB", QUERIES, SCHEMES),
+    "queue": (SPEC, sweep("ftp", LONG)[1] | _TRACE),
+}
+WARMUP_PS = 50_000_000_000
+
+
+def swing(tables):
+    """The queue at switch 1 towards the aggregator, in packets and ms."""
+    if tables["queue_trace"].is_empty():
+        return {"sd": None, "amplitude": None, "period_ms": None, "mean": None}
+    found = oscillation(*queue_steps(tables["queue_trace"], PORT, WARMUP_PS))
+    return {
+        "sd": found.sd_packets,
+        "amplitude": found.amplitude_packets,
+        "period_ms": None if found.period_ps is None else found.period_ps / 1e9,
+        "mean": found.mean_packets,
+    }
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    found = {}
+    for load in ("query-1MB", "query-64KB"):
+        mine = of(frame, spec=load)
+        found[f"timeouts-{load}"] = everywhere_below(mine, "timeouts_per_flow", "workers")
+        for flows in (30, 55):
+            a, b = (column(mine, "timeouts_per_flow", title=t, workers=flows) for t in (DTCWA, DCTCP))
+            found[f"timeouts-{load}-{flows}"] = is_below(paired_difference(a, b), unit="timeouts a flow")
+    queue = runs.where("queue").frame(swing)
+    found["sd"] = everywhere_below(queue, "sd", "workers")
+    for flows in (10, 30):
+        a, b = (column(queue, "sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
+        found[f"sd-{flows}"] = is_below(paired_difference(a, b), unit="packets")
+    found["outcast"] = _differ(of(frame, spec="query-1MB", title=DTCWA, workers=55))
+    return found
+
+
+def _differ(frame):
+    """Whether timeouts a flow differ between any two of the workers' switches (Bonferroni, three pairs)."""
+    racks = {rack: frame[f"timeouts_{rack}"].to_numpy() for rack in ("sw1", "sw2", "sw3")}
+    pairs = {
+        f"{a} less {b}": paired_difference(racks[a], racks[b], level=1 - 0.05 / 3)
+        for a, b in (("sw1", "sw2"), ("sw1", "sw3"), ("sw2", "sw3"))
+    }
+    known = all(pair.ci is not None for pair in pairs.values())
+    apart = any(pair.low > 0 or pair.high < 0 for pair in pairs.values()) if known else None
+    note = "; ".join(f"{name} {pair}" for name, pair in pairs.items())
+    return Measured(apart, n_seeds=len(frame), note=f"timeouts a flow: {note}")
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame, queue = runs.frame(seen), runs.where("queue").frame(swing)
+    loads = ("query-1MB", "query-64KB")
+    timeouts = {
+        f"timeouts, {LOAD_NAMES[load]}":
+            curves.Panel(curve(frame, "timeouts_per_flow", spec=load), "timeouts a flow, 10 queries")
+        for load in loads
+    }  # fmt: skip
+    swings = {
+        "queue, FTP without end": curves.Panel(curve(queue, "sd"), "standard deviation (packets)"),
+        "limit cycle": curves.Panel(curve(queue, "amplitude"), "amplitude, peak to peak (packets)"),
+        "its period": curves.Panel(curve(queue, "period_ms"), "period (ms)"),
+        "mean queue": curves.Panel(curve(queue, "mean"), "mean (packets)"),
+    }
+    return {
+        "timeouts by number of flows": curves.draw(curves.info(timeouts, "flows")),
+        "queue oscillation by number of flows": curves.draw(curves.info(swings, "FTP flows")),
+    }
+
+
+def tables(runs):
+    frame, queue = runs.frame(seen), runs.where("queue").frame(swing)
+    kinds = ["timeouts_per_query", "head_per_query", "tail_per_query", "drops"]
+    racks = ["timeouts_sw1", "timeouts_sw2", "timeouts_sw3"]
+    return {
+        "Timeouts a query by kind, 1 MB in all": table_of(frame, kinds, spec="query-1MB"),
+        "Timeouts a query by kind, 64 KB each": table_of(frame, kinds, spec="query-64KB"),
+        "Timeouts a flow by the worker's switch, 1 MB in all": table_of(frame, racks, spec="query-1MB"),
+        "Queue towards the aggregator": table_of(queue, ["mean", "sd", "amplitude", "period_ms"]),
+    }

@@ -1,0 +1,66 @@
+"""Figure 3.2: completion time of class A, throughput of classes B and C, by class A's gain."""
+
+import polars as pl
+from shallows.claims import Measured
+from shallows.figures import style
+
+from ..model import GAINS_A, classes, row
+
+SPECS: dict = {}  # theory only
+
+
+def networks():
+    """By gain of class A; at a gain of 1 all classes are alike."""
+    return {1: classes(1, 1)} | {gain: classes(gain, 2) for gain in GAINS_A}
+
+
+def measure(runs):
+    by_gain = networks()
+    first, knee, last = by_gain[2], by_gain[10], by_gain[100]
+    early = first.fct_ms["A"] - knee.fct_ms["A"]
+    late = knee.fct_ms["A"] - last.fct_ms["A"]
+    shares = by_gain[1].mbps
+    least = min(min(found.window_packets.values()) for found in by_gain.values())
+    greatest = max(found.total_mbps for found in by_gain.values())
+    return {
+        "afct-falls": Measured(
+            first.fct_ms["A"] - last.fct_ms["A"], n_seeds=0,
+            note=f"from {first.fct_ms['A']:.2f} to {last.fct_ms['A']:.2f} ms",
+        ),
+        "b-throughput": Measured(last.mbps["B"], n_seeds=0),
+        "c-throughput": Measured(last.mbps["C"], n_seeds=0),
+        "diminishing": Measured(
+            late < early, n_seeds=0, note=f"{early:.2f} ms from 2 to 10, {late:.2f} ms from 10 to 100"
+        ),
+        "fair-at-one": Measured(max(shares.values()) - min(shares.values()) < 1e-9, n_seeds=0),
+        "within-the-link": Measured(greatest <= 1000, n_seeds=0, note=f"up to {greatest:.0f} Mb/s"),
+        "whole-windows": Measured(least >= 1, n_seeds=0, note=f"down to {least:.3f} packets"),
+    }  # fmt: skip
+
+
+@style.styled
+def figure(by_gain, label, xscale="log"):
+    """Completion time of A over throughputs of B and C, against what varies."""
+    drawn, (above, below) = style.canvas(rows=2, height_inch=3.6, sharex=True)
+    at = list(by_gain)
+    times = [found.fct_ms["A"] for found in by_gain.values()]
+    above.plot(at, times, "o-", color=style.colour(0))
+    above.set(ylabel="completion time of\nclass A (ms)", ylim=(0, None), xscale=xscale)
+    for k, name in enumerate("ABC"):
+        rates = [found.mbps[name] for found in by_gain.values()]
+        below.plot(at, rates, "o-", color=style.colour(k), label=f"class {name}")
+    below.set(xlabel=label, ylabel="throughput of a\nflow (Mb/s)", ylim=(0, None))
+    below.legend(loc="center right")
+    for ax in (above, below):
+        ax.set_xticks(at, [str(gain) for gain in at])
+        ax.minorticks_off()
+    return drawn
+
+
+def draw(runs, reference):
+    return {"class-a-gain": figure(networks(), "gain of class A over class C")}
+
+
+def tables(runs):
+    rows = [row({"gain of A": gain}, found) for gain, found in networks().items()]
+    return {"The network by class A's gain (class B's is 2, or 1 in the first row)": pl.DataFrame(rows)}

@@ -1,0 +1,53 @@
+"""Figure 3.3: completion time and throughput by class B's gain."""
+
+import polars as pl
+from shallows.claims import Measured
+from shallows.figures import style
+
+from ..model import GAINS_B, classes, row
+
+SPECS: dict = {}  # theory only
+
+
+def networks():
+    """By gain of class B."""
+    return {gain: classes(10, gain) for gain in GAINS_B}
+
+
+def measure(runs):
+    by_gain = networks()
+    first, last = by_gain[1], by_gain[10]
+    times = [found.fct_ms["B"] for found in by_gain.values()]
+    rates = [found.mbps["A"] for found in by_gain.values()]
+    note = f"{first.fct_ms['B']:.1f} to {last.fct_ms['B']:.1f} ms"
+    return {
+        "b-improves": Measured(times == sorted(times, reverse=True), n_seeds=0, note=note),
+        "a-pays": Measured(
+            rates == sorted(rates, reverse=True), n_seeds=0, note=f"{rates[0]:.1f} to {rates[-1]:.1f} Mb/s"
+        ),
+        "b-reaches-a": Measured(abs(last.mbps["A"] - last.mbps["B"]) < 1e-9, n_seeds=0),
+    }
+
+
+@style.styled
+def draw(runs, reference):
+    drawn, (above, below) = style.canvas(rows=2, height_inch=3.6, sharex=True)
+    by_gain = networks()
+    at = list(by_gain)
+    for k, name in enumerate("AB"):
+        times = [found.fct_ms[name] for found in by_gain.values()]
+        above.plot(at, times, "o-", color=style.colour(k), label=f"class {name}")
+    for k, name in enumerate("ABC"):
+        rates = [found.mbps[name] for found in by_gain.values()]
+        below.plot(at, rates, "o-", color=style.colour(k), label=f"class {name}")
+    above.set(ylabel="completion time (ms)", ylim=(0, None))
+    below.set(xlabel="gain of class B over class C", ylabel="throughput of a\nflow (Mb/s)", ylim=(0, None))
+    below.set_xticks(at)
+    style.legend(above)
+    style.legend(below, loc="center right")
+    return {"class-b-gain": drawn}
+
+
+def tables(runs):
+    rows = [row({"gain of B": gain}, found) for gain, found in networks().items()]
+    return {"The network by class B's gain (class A's is 10)": pl.DataFrame(rows)}

@@ -1,0 +1,39 @@
+"""Figure 3.4: throughput of the classes by class A's threshold."""
+
+import polars as pl
+from shallows.claims import Measured
+from shallows.figures import style
+
+from ..model import THRESHOLDS, by_threshold, row
+
+SPECS: dict = {}  # theory only
+
+
+def _course(name):
+    rates = [found.mbps[name] for found in by_threshold().values()]
+    note = f"{rates[0]:.2f} to {rates[-1]:.2f} Mb/s"
+    return rates, note
+
+
+def measure(runs):
+    (a, a_note), (b, b_note), (c, c_note) = (_course(name) for name in "ABC")
+    return {
+        "a-decreases": Measured(a == sorted(a, reverse=True), n_seeds=0, note=a_note),
+        "b-gains": Measured(b == sorted(b), n_seeds=0, note=b_note),
+        "c-improves": Measured(c == sorted(c), n_seeds=0, note=c_note),
+    }
+
+
+@style.styled
+def draw(runs, reference):
+    drawn, (ax,) = style.canvas()
+    for k, name in enumerate("ABC"):
+        ax.plot(list(THRESHOLDS), _course(name)[0], "o-", color=style.colour(k), label=f"class {name}")
+    ax.set(xlabel="threshold of class A (packets)", ylabel="throughput of a flow (Mb/s)", ylim=(0, None))
+    ax.legend(loc="center left")
+    return {"class-a-threshold": drawn}
+
+
+def tables(runs):
+    rows = [row({"threshold of A (packets)": a}, found) for a, found in by_threshold().items()]
+    return {"The network by class A's threshold (gains 10 and 2)": pl.DataFrame(rows)}

@@ -1,0 +1,32 @@
+"""Figure 3.5: effective beta of classes B and C by class A's threshold."""
+
+from shallows.claims import Measured
+from shallows.figures import style
+
+from ..model import THRESHOLDS, by_threshold
+
+SPECS: dict = {}  # theory only
+
+
+def _betas(name):
+    return [found.effective[name].beta for found in by_threshold().values()]
+
+
+def measure(runs):
+    b, c = _betas("B"), _betas("C")
+    alphas = {found.effective["B"].alpha for found in by_threshold().values()}
+    return {
+        "b-more-aggressive": Measured(b == sorted(b), n_seeds=0, note=f"beta' {b[0]:.3f} to {b[-1]:.3f}"),
+        "alpha-unchanged": Measured(max(alphas) - min(alphas) < 1e-12, n_seeds=0),
+        "c-unchanged": Measured(max(c) - min(c), n_seeds=0),
+    }
+
+
+@style.styled
+def draw(runs, reference):
+    drawn, (ax,) = style.canvas()
+    for k, name in ((1, "B"), (2, "C")):
+        ax.plot(list(THRESHOLDS), _betas(name), "o-", color=style.colour(k), label=f"class {name}")
+    ax.set(xlabel="threshold of class A (packets)", ylabel="effective beta", ylim=(0, 1))
+    style.legend(ax)
+    return {"effective-beta": drawn}

@@ -1,0 +1,69 @@
+"""Figures 3.7, 3.8, 4.4, 4.5: use of the link and mean queue of n long flows."""
+
+import polars as pl
+from shallows.claims import Measured, is_above, is_below
+from shallows.figures import curves
+
+from ..common import NAMES, bottleneck, difference, estimates, one, specs
+
+IDS = ("sack", "red", "dctcp", "rcp", "sdc", "racs")
+SPECS = specs("long", IDS)
+COUNTS = (1, 2, 5, 10, 20, 40)
+RATE_MBPS = 1000
+
+
+def measure(runs):
+    frame = runs.frame(bottleneck)
+    few, many = min(frame["senders"]), max(frame["senders"])
+    red = {n: one(frame, "utilisation", spec="red", senders=n) for n in (2, many)}
+    queue = one(frame, "queue", spec="sack", senders=many)
+    return {
+        "sack-full": is_above(one(frame, "utilisation", spec="sack", senders=many), 99, "%"),
+        "sack-queue": is_above(queue, 50, "packets"),
+        "red-queue": is_below(difference(frame, "queue", "red", "sack", senders=many), 0, "packets"),
+        "red-falls": is_below(difference_of(red[many], red[2]), 0, "points"),
+        "rcp-few": is_below(one(frame, "utilisation", spec="rcp", senders=few), 95, "%"),
+        "sdc-utilisation": least(frame, "sdc"),
+        "racs-utilisation": least(frame, "racs"),
+        "sack-more": difference(frame, "utilisation", "sack", "sdc", senders=many),
+        "sdc-queue": is_below(difference(frame, "queue", "sdc", "sack", senders=many), 0, "packets"),
+        "racs-queue": is_below(difference(frame, "queue", "racs", "sack", senders=many), 0, "packets"),
+    }
+
+
+def least(frame, name):
+    """The least use of the link over all numbers of senders."""
+    by = estimates(frame, "utilisation", "senders", spec=name)
+    n = min(by, key=lambda n: by[n].value)
+    return Measured(*by[n], note=f"with {n} senders")
+
+
+def difference_of(a, b):
+    """Difference of two means over independent seeds, its interval the root of the sum of squares."""
+    half = sum((e.ci[1] - e.value) ** 2 for e in (a, b)) ** 0.5
+    return a._replace(value=a.value - b.value, low=a.value - b.value - half, high=a.value - b.value + half)
+
+
+def draw(runs, reference):
+    frame = runs.frame(bottleneck)
+    ids = [name for name in NAMES if name in frame["spec"].unique()]
+
+    def series(column):
+        return {NAMES[name]: estimates(frame, column, "senders", spec=name) for name in ids}
+
+    panels = {
+        "throughput": curves.Panel(series("utilisation"), "share of the link (%)", lines={"95 %": 95}),
+        "queue": curves.Panel(series("queue"), "mean queue (packets)"),
+    }
+    return {"long-flows": curves.draw(curves.info(panels, "senders", log_x=True))}
+
+
+def tables(runs):
+    frame = runs.frame(bottleneck)
+    rows = []
+    for (name, n), part in frame.sort("spec", "senders").group_by("spec", "senders", maintain_order=True):
+        row = {"transport": NAMES[name], "senders": n}
+        for column in ("utilisation", "queue", "queue_p99", "loss"):
+            row[column] = str(one(part, column))
+        rows.append(row)
+    return {"Long flows: share of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}

@@ -1,0 +1,113 @@
+"""Figures 3.9, 3.10, 4.6, 4.7: completion time of incast responses and loss, by the number of servers."""
+
+import numpy as np
+import polars as pl
+from shallows.claims import Measured, is_above, is_below
+from shallows.figures import curves
+from shallows.stats import mean_ci
+from shallows.theory import disciplines
+
+from ..common import NAMES, bottleneck, difference, estimates, one, responses, specs
+
+IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "sdc", "racs")
+IN_BYTES = {"queue": {"kind": "drop-tail", "limit": "150KB"}}  # as many bytes as 100 full packets
+SPECS = specs("incast", IDS) | {
+    f"{name}-bytes": (path, settings | IN_BYTES)
+    for name, (path, settings) in specs("incast", ("sack", "rcp", "sdc", "racs")).items()
+}
+SPECS |= {
+    f"{name}-two": (path, settings | {"transport.initial_window": "2pkt"})
+    for name, (path, settings) in specs("incast", ("sack", "sdc")).items()
+}
+RESPONSE_BYTES = 25_000
+ROUNDS = 50
+
+
+def incast(tables):
+    """Loss at the client's port, completion times of the responses, and of the rounds."""
+    large = tables["messages"].filter(pl.col("bytes") == RESPONSE_BYTES)
+    rounds = tables["rounds"]["fct_ps"].drop_nulls().cast(pl.Float64) / 1e9
+    found = bottleneck(tables) | responses({"messages": large}, "incast")
+    return found | {"rounds": len(rounds), "round_ms": rounds.mean()}
+
+
+def srpt_ms(servers):
+    """Mean completion time in ms of n equal responses that start together, one after the other."""
+    ends = disciplines.on_link(np.zeros(servers), np.full(servers, float(RESPONSE_BYTES)), 1e9)["SRPT"]
+    return float(ends.mean()) / 1e9
+
+
+def measure(runs):
+    frame = runs.frame(incast)
+    few, many = min(frame["senders"]), max(frame["senders"])
+    grows = difference_in_loss(frame, "sack", many, few)
+    rounds = frame["rounds"].min()
+    at_few = {name: one(frame, "afct", spec=name, senders=few).value for name in ("sack", "dctcp")}
+    alike = abs(at_few["dctcp"] / at_few["sack"] - 1)
+    return {
+        "all-rounds": Measured(rounds == ROUNDS, n_seeds=len(runs.seeds)),
+        "sack-loss-grows": is_above(grows, 0, "points"),
+        "sdc-no-loss": most_lost(frame, "sdc"),
+        "sdc-loss-grows": is_above(difference_in_loss(frame, "sdc", many, few), 0, "points"),
+        "rcp-loss-grows": is_above(difference_in_loss(frame, "rcp", many, few), 0, "points"),
+        "racs-no-loss": most_lost(frame, "racs"),
+        "racs-no-loss-bytes": most_lost(frame, "racs-bytes"),
+        "sdc-no-loss-two": most_lost(frame, "sdc-two"),
+        "sdc-before-sack-two": is_below(
+            difference(frame, "afct", "sdc-two", "sack-two", senders=many), 0, "ms"
+        ),
+        "sdc-before-sack": is_below(difference(frame, "afct", "sdc", "sack", senders=many), 0, "ms"),
+        "racs-like-sdc": relative(frame, "racs", "sdc", few),
+        "alike-for-few": Measured(alike <= 0.1, n_seeds=len(runs.seeds), note=f"within {100 * alike:.1f} %"),
+    }
+
+
+def difference_in_loss(frame, name, many, few):
+    """Loss with many servers less that with few, paired by seed."""
+    mine = frame.filter(pl.col("spec") == name).sort("seed")
+    most, least = (mine.filter(pl.col("senders") == n)["loss"] for n in (many, few))
+    return mean_ci((most - least).to_list())
+
+
+def most_lost(frame, name):
+    """The greatest loss over all numbers of servers."""
+    by = estimates(frame, "loss", "senders", spec=name)
+    n = max(by, key=lambda n: by[n].value)
+    return Measured(*by[n], note=f"with {n} servers")
+
+
+def relative(frame, name, base, senders):
+    """Completion time relative to another transport's, paired by seed."""
+    by = {spec: frame.filter(pl.col("spec") == spec, pl.col("senders") == senders).sort("seed")["afct"]
+          for spec in (name, base)}  # fmt: skip
+    return mean_ci((by[name] / by[base]).to_list())
+
+
+def draw(runs, reference):
+    frame = runs.frame(incast)
+    ids = [name for name in NAMES if name in frame["spec"].unique()]
+
+    def series(column):
+        return {NAMES[name]: estimates(frame, column, "senders", spec=name) for name in ids}
+
+    times = series("afct")
+    servers = sorted(set(frame["senders"]))
+    times["SRPT at the link"] = {n: mean_ci([srpt_ms(n)]) for n in servers}
+    panels = {
+        "completion": curves.Panel(times, "mean completion time of a response (ms)", log=True),
+        "loss": curves.Panel(series("loss"), "packets lost (%)"),
+    }
+    return {"incast": curves.draw(curves.info(panels, "servers"))}
+
+
+def tables(runs):
+    frame = runs.frame(incast)
+    rows = []
+    for (name, n), part in frame.sort("spec", "senders").group_by("spec", "senders", maintain_order=True):
+        base, _, how = name.partition("-")
+        words = {"bytes": " (buffer in bytes)", "two": " (initial window 2)", "": ""}
+        row = {"transport": NAMES[base] + words[how], "servers": n}
+        for column in ("afct", "p99", "round_ms", "loss", "queue"):
+            row[column] = str(one(part, column))
+        rows.append(row | {"SRPT (ms)": round(srpt_ms(n), 3)})
+    return {"Incast: times in ms, loss in per cent, queue in packets": pl.DataFrame(rows)}

@@ -1,0 +1,130 @@
+"""Multi-hop: simulated rates beside those that follow from each protocol's rule, and the published ones."""
+
+import polars as pl
+from shallows.claims import Measured
+from shallows.figures import style
+from shallows.stats import mean_ci
+
+from ..common import NAMES, TRANSPORTS
+from .rates import FLOWS, PLACEMENTS, PUBLISHED, aimd, all_placements, by_weight, max_min, path, shared_switch
+
+IDS = ("sdc", "racs", "rcp")
+RULES = {"sdc": aimd, "racs": by_weight, "rcp": max_min}
+
+
+def _hosts(racks):
+    """Names of hosts 1 to 5 in the topology."""
+    names, used = {}, {"a": 0, "b": 0, "c": 0}
+    for number, rack in racks.items():
+        names[number] = f"{rack}{used[rack]}"
+        used[rack] += 1
+    return names
+
+
+def _settings(racks):
+    names = _hosts(racks)
+    ends = {}
+    for flow in FLOWS:
+        ends[f"traffic.f{flow}.from"], ends[f"traffic.f{flow}.to"] = names[int(flow[0])], names[int(flow[1])]
+    return ends
+
+
+SPECS = {
+    f"{name}-{k}": ("../scenarios/multi-hop.toml", TRANSPORTS[name] | _settings(racks))
+    for name in IDS
+    for k, racks in enumerate(PLACEMENTS.values())
+}
+
+
+def expected(name, racks):
+    """Rates in Mb/s on the wire by the protocol's own rule."""
+    return RULES[name]({flow: path(flow, racks) for flow in FLOWS})
+
+
+def _rates(tables):
+    """Throughput of each flow in Mb/s on the wire."""
+    flows = tables["flows"]
+    return {
+        flow: flows.filter(pl.col("traffic") == f"f{flow}")["goodput_bps"][0] * 1500 / 1460e6
+        for flow in FLOWS
+    }
+
+
+def simulated(runs, name, k):
+    """Rates by flow, over seeds."""
+    frame = runs.where(f"{name}-{k}").frame(_rates)
+    return {flow: mean_ci(frame[flow].to_list()) for flow in FLOWS}
+
+
+def measure(runs):
+    measured = {}
+    for name in IDS:
+        worst = max(
+            (
+                (abs(got[flow].value / want[flow] - 1), placement, flow)
+                for k, (placement, racks) in enumerate(PLACEMENTS.items())
+                for got, want in [(simulated(runs, name, k), expected(name, racks))]
+                for flow in FLOWS
+            ),
+        )
+        note = f"flow {worst[2][0]}->{worst[2][1]} at {worst[1]}"
+        measured[f"{name}-rule"] = Measured(
+            worst[0] <= 0.03, n_seeds=len(runs.seeds), note=f"{100 * worst[0]:.1f} %, {note}"
+        )
+    for name, published in PUBLISHED.items():
+        rates = simulated(runs, name, 0)
+        for flow, _ in zip(FLOWS, published, strict=True):
+            measured[f"{name}-{flow}"] = rates[flow]
+    paths = ({flow: path(flow, racks) for flow in FLOWS} for racks in all_placements())
+    measured["a-placement"] = Measured(
+        any(_near(max_min(each)) for each in paths), n_seeds=0, note="of 243, max-min shares"
+    )
+    shared = shared_switch(900)
+    note = ", ".join(f"{shared[flow]:.0f}" for flow in FLOWS) + " Mb/s"
+    measured["one-resource"] = Measured(_near(shared), n_seeds=0, note=note)
+    return measured
+
+
+def _near(rates):
+    """Whether rates stand in the published ratio, whatever the capacity, within 3 %."""
+    ratios = [rates[flow] / want for flow, want in zip(FLOWS, PUBLISHED["racs"], strict=True)]
+    return max(ratios) / min(ratios) < 1.03
+
+
+@style.styled
+def draw(runs, reference):
+    drawn, axes = style.canvas(
+        columns=len(PLACEMENTS), width_inch=style.PAGE_INCH, height_inch=2.4, sharey=True
+    )
+    for k, (ax, (placement, racks)) in enumerate(zip(axes, PLACEMENTS.items(), strict=True)):
+        for i, name in enumerate(IDS):
+            got, want = simulated(runs, name, k), expected(name, racks)
+            at = [j + 0.22 * (i - 1) for j in range(len(FLOWS))]
+            ax.bar(at, [got[flow].value for flow in FLOWS], 0.2, color=style.colour(i), label=NAMES[name])
+            ax.plot(at, [want[flow] for flow in FLOWS], "_", color=style.INK, markersize=6,
+                    label="by its rule" if i == 0 else None)  # fmt: skip
+        ax.plot(range(len(FLOWS)), PUBLISHED["racs"], "x", color=style.PUBLISHED, label="published (RACS)")
+        ax.set_xticks(range(len(FLOWS)), [f"{flow[0]}→{flow[1]}" for flow in FLOWS])
+        ax.set(title=placement)
+        ax.grid(False, axis="x")
+    axes[0].set(ylabel="throughput (Mb/s)")
+    handles, labels = axes[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=5)
+    return {"multi-hop": drawn}
+
+
+def tables(runs):
+    rows = []
+    for k, (placement, racks) in enumerate(PLACEMENTS.items()):
+        fair = max_min({flow: path(flow, racks) for flow in FLOWS})
+        rows.append(
+            {"racks A | B": placement, "transport": "max-min"} | {flow: f"{fair[flow]:.0f}" for flow in FLOWS}
+        )
+        for name in IDS:
+            got, want = simulated(runs, name, k), expected(name, racks)
+            cells = {flow: f"{got[flow]} (rule {want[flow]:.0f})" for flow in FLOWS}
+            rows.append({"racks A | B": placement, "transport": NAMES[name]} | cells)
+    for name, rates in PUBLISHED.items():
+        cells = {flow: str(rate) for flow, rate in zip(FLOWS, rates, strict=True)}
+        rows.append({"racks A | B": "not said", "transport": f"{NAMES[name]}, published"} | cells)
+    return {"Throughput of each flow (Mb/s on the wire)": pl.DataFrame(rows)}

@@ -1,0 +1,66 @@
+"""Tables 3.4 and 4.2: completion times, utilisation and loss of short flows beside two long ones."""
+
+import polars as pl
+from shallows.claims import is_below
+from shallows.figures import forest
+from shallows.stats import mean_ci
+from shallows.theory import disciplines
+
+from ..common import NAMES, bottleneck, difference, one, responses, specs
+
+IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "sdc", "racs")
+SPECS = specs("mix", IDS)
+
+
+def mix(tables):
+    """The receiver's port and the responses."""
+    return bottleneck(tables) | responses(tables)
+
+
+def references(runs):
+    """Mean completion times in ms under SRPT, PS and FB of the responses of the first transport's runs."""
+    found = {name: [] for name in disciplines.DISCIPLINES}
+    for run in runs.where(runs[0].spec):
+        mine = run.tables["messages"].filter(pl.col("traffic") == "short")
+        times = disciplines.on_link(mine["start_ps"].to_list(), mine["bytes"].to_list(), 1e9, permanent=2)
+        for name, each in times.items():
+            found[name].append(float(each.mean()) / 1e9)
+    return {name: mean_ci(values) for name, values in found.items()}
+
+
+def measure(runs):
+    frame = runs.frame(mix)
+    measured = {}
+    for name in ("sack", "red", "sdc", "racs", "rcp"):
+        for column in ("afct", "utilisation", "loss"):
+            measured[f"{column}-{name}"] = one(frame, column, spec=name)
+    measured["ecn-slower"] = is_below(difference(frame, "afct", "sack", "red"), 0, "ms")
+    for better, worse in (("sdc", "sack"), ("racs", "sdc"), ("racs", "rcp")):
+        less = difference(frame, "afct", better, worse)
+        measured[f"{better}-before-{worse}"] = is_below(less, 0, "ms")
+    return measured
+
+
+def draw(runs, reference):
+    frame = runs.frame(mix)
+    ids = [name for name in NAMES if name in frame["spec"].unique()]
+    times = {NAMES[name]: one(frame, "afct", spec=name) for name in ids} | references(runs)
+    queues = {NAMES[name]: one(frame, "queue", spec=name) for name in ids}
+    return {
+        "completion": forest.draw(forest.info({"": times}, "mean completion time of a response (ms)", None)),
+        "queue": forest.draw(forest.info({"": queues}, "mean queue (packets)", None)),
+    }
+
+
+def tables(runs):
+    frame = runs.frame(mix)
+    rows = []
+    for name in (name for name in NAMES if name in frame["spec"].unique()):
+        row = {"transport": NAMES[name]}
+        for column in ("afct", "p99", "utilisation", "loss", "queue"):
+            row[column] = str(one(frame, column, spec=name))
+        rows.append(row)
+    lines = [{"transport": f"{name} at the link", "afct": str(e)} for name, e in references(runs).items()]
+    columns = list(rows[0])
+    rows += [{column: line.get(column, "-") for column in columns} for line in lines]
+    return {"Short flows beside two long ones: times in ms, rest in per cent and packets": pl.DataFrame(rows)}

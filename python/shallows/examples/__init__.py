@@ -1,0 +1,1 @@
+"""Algorithms written in Python, to read and to copy."""

@@ -1,0 +1,84 @@
+"""Means with their confidence intervals against a number, one line a series, one panel a quantity."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from shallows.figures import style
+from shallows.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Panel(NamedTuple):
+    """`series[name][x]` with the label of the vertical axis, unit included; `log` for a logarithmic one.
+
+    `lines` are drawn across with their names; `published[name]` are points (x, y), drawn as crosses.
+    """
+
+    series: Mapping[str, Mapping[float, Estimate]]
+    label: str
+    log: bool = False
+    lines: Mapping[str, float] = {}
+    published: Mapping[str, Sequence[tuple[float, float]]] = {}
+
+
+class Curves(NamedTuple):
+    """Panels side by side over one kind of abscissa."""
+
+    panels: Mapping[str, Panel]
+    xlabel: str
+    log_x: bool = False
+
+
+def info(panels: Mapping[str, Panel], xlabel: str, log_x: bool = False) -> Curves:
+    """Panels by title; an empty title for none. Series of the same name have the same colour in each."""
+    return Curves(dict(panels), xlabel, log_x)
+
+
+@style.styled
+def draw(info: Curves, columns: int = 2) -> "Figure":
+    """Up to `columns` panels a row; whiskers are the intervals."""
+    count = len(info.panels)
+    across = min(columns, count)
+    rows = -(-count // across)
+    width = style.COLUMN_INCH if count == 1 else style.PAGE_INCH
+    figure, axes = style.canvas(across, rows, width_inch=width, height_inch=0.4 + 2.1 * rows)
+    names = list(dict.fromkeys(name for panel in info.panels.values() for name in panel.series))
+    for ax, (title, panel) in zip(axes, info.panels.items(), strict=False):
+        for name, points in panel.series.items():
+            k = names.index(name)
+            xs = sorted(points)
+            # Colours come again; squares and dashes tell the second from the first.
+            dash, marker = ("-", "o") if k < len(style.COLOURS) else ("--", "s")
+            ys = [points[x].value for x in xs]
+            ax.plot(xs, ys, marker=marker, markersize=3, linestyle=dash, color=style.colour(k), label=name)
+            for x in xs:
+                if points[x].ci is not None:
+                    ax.plot([x, x], points[x].ci, color=style.colour(k), linewidth=1.0)
+        for name, level in panel.lines.items():
+            ax.axhline(level, color=style.QUIET, linewidth=0.6, linestyle="--")
+            ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), fontsize=6, ha="right",
+                        va="bottom", color=style.INK)  # fmt: skip
+        for name, crosses in panel.published.items():
+            ax.plot(*zip(*crosses, strict=True), "x", color=style.PUBLISHED, label=name)
+        if panel.log:
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
+        if info.log_x:
+            ax.set_xscale("log")
+            ticks = sorted({x for points in panel.series.values() for x in points})
+            ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+            ax.minorticks_off()
+        ax.set(title=title, xlabel=info.xlabel, ylabel=panel.label)
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    handles = {
+        label: h for ax in axes[:count] for h, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    if len(handles) > 1:
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles))
+        )
+    return figure

@@ -1,0 +1,79 @@
+"""A run on Linux: check, plan, boot, tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from shallows.errors import ShallowsError, SpecError
+from shallows.linux import kernel, machine, scenario
+from shallows.linux.cache import digest
+from shallows.linux.root import root
+from shallows.linux.tables import tables
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["NoKernel", "check", "ready", "run", "source_hash"]
+
+
+class NoKernel(ShallowsError):
+    """There is no kernel yet."""
+
+
+def ready() -> kernel.Kernel:
+    """The kernel. Raises NoKernel."""
+    found = kernel.find()
+    if found is None:
+        raise NoKernel("there is no Linux kernel yet; make one with ./shallows linux build")
+    return found
+
+
+def check(experiment: dict[str, Any]) -> None:
+    """Raises SpecError with all that a resolved experiment asks and Linux cannot do."""
+    faults = scenario.check(experiment)
+    if faults:
+        raise SpecError(faults)
+
+
+def source_hash() -> str:
+    """Hash of all that decides a run's tables: kernel, guest program, tc."""
+    return digest(ready().hash.encode(), root().about["hash"].encode())
+
+
+def run(
+    experiment: dict[str, Any], simulated: dict[str, pl.DataFrame], cancelled: Callable[[], bool]
+) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """Tables of a resolved experiment on Linux, and what the manifest says of the machine.
+
+    `simulated` are the simulator's tables of the same experiment: its arrivals are Linux's too.
+    Raises SpecError (all that Linux cannot do), RunError, Cancelled.
+    """
+    from shallows import _core
+
+    check(experiment)
+    network = json.loads(_core.plan(json.dumps(experiment)))
+    made = scenario.scenario(experiment, network, simulated["flows"], simulated["messages"])
+    used = ready()
+    with machine.boot(used, root(), made.plan, experiment["seed"], cancelled) as answer:
+        found = tables(answer.directory, made, experiment, simulated)
+        log = (answer.directory / "commands.log").read_text(errors="replace")
+    effective = [
+        line for line in log.splitlines() if line.lstrip().startswith(("qdisc", "Sent", "marked", "backlog"))
+    ]
+    about = {
+        "kernel": used.about,
+        "tc": root().about["tc"],
+        "sample_ps": made.sample_ps,
+        "effective": effective,
+        "plan": made.plan,
+    }
+    queues = found["queues"]
+    counts = {
+        "packets_sent": int(found["flows"]["packets_sent"].sum()),
+        "flows": len(found["flows"]),
+        "messages": len(found["messages"]),
+        "switch_packets": int(queues["packets_out"].sum()),
+    }
+    return found, {"linux": about, "counts": counts, "cpu_s": answer.cpu_s, "wall_s": answer.wall_s}

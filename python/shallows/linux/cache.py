@@ -1,0 +1,52 @@
+"""Where the backend keeps what it builds: under the user's cache, never in the repository."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+__all__ = ["HERE", "cache", "digest", "locked", "put"]
+
+
+def cache() -> Path:
+    """$SHALLOWS_CACHE, else $XDG_CACHE_HOME/shallows, else ~/.cache/shallows; and there `linux`."""
+    base = os.environ.get("SHALLOWS_CACHE")
+    if base is None:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shallows"
+    return Path(base) / "linux"
+
+
+def digest(*parts: bytes | Path) -> str:
+    """First 16 hex digits of the SHA-256 of texts and files."""
+    sum_ = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.read_bytes()
+        sum_.update(len(data).to_bytes(8, "big") + data)
+    return sum_.hexdigest()[:16]
+
+
+def put(new: Path, place: Path) -> None:
+    """Renames a finished directory into place; one that was put there meanwhile stays."""
+    try:
+        new.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+        shutil.rmtree(new)
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """One process at a time; the lock goes with the process."""
+    import fcntl
+
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

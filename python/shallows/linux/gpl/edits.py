@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Edits of User-Mode Linux's sources that make it a network stack in exact virtual time; all in arch/.
+
+Each is applied once; a tree in which neither the old nor the new text is found is refused, not guessed at.
+Run as a program: `edits.py TREE`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class UnknownTree(Exception):
+    """The sources are not as the edits expect them."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replaces the one match of `old` in `file` by `new`; `done` is text that shows it has been done."""
+
+    why: str
+    file: str
+    old: str
+    new: str
+    done: str
+
+    def apply(self, tree: Path) -> bool:
+        """Whether the file was changed. Raises UnknownTree."""
+        path = tree / self.file
+        try:
+            text = path.read_text()
+        except OSError as error:
+            raise UnknownTree(
+                f"{path} cannot be read, so this is no kernel source with User-Mode Linux"
+            ) from error
+        if self.done in text:
+            return False
+        changed, count = re.subn(
+            self.old, lambda match: match.expand(self.new), text, flags=re.MULTILINE | re.DOTALL
+        )
+        if count != 1:
+            raise UnknownTree(f"{path}: expected one place to edit ({self.why}) and found {count}")
+        path.write_text(changed)
+        return True
+
+
+_SEEDED_ENTROPY = r"""static unsigned long long seeded_state;
+static int seeded;
+
+static int __init seeded_setup(char *line, int *add)
+{
+	seeded_state = strtoull(line, NULL, 0);
+	seeded = 1;
+	return 0;
+}
+
+__uml_setup("uml_seed=", seeded_setup,
+"uml_seed=<number>\n"
+"    Draws what the host's getrandom() would give from splitmix64, started\n"
+"    at this number, so that a run can be repeated.\n\n");
+
+/* Steele, Lea and Flood 2014, figure 16. */
+static unsigned char seeded_byte(void)
+{
+	static unsigned long long word;
+	static unsigned int left;
+
+	if (!left) {
+		unsigned long long z = seeded_state += 0x9e3779b97f4a7c15ULL;
+
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+		z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+		word = z ^ (z >> 31);
+		left = sizeof(word);
+	}
+	return word >> (8 * --left);
+}
+
+ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	unsigned char *byte = buf;
+	size_t i;
+
+	if (!seeded)
+		return getrandom(buf, len, flags);
+	for (i = 0; i < len; i++)
+		byte[i] = seeded_byte();
+	return len;
+}
+"""
+
+TIMER = "arch/um/include/linux/time-internal.h"
+
+EDITS = (
+    Edit(
+        "HZ 1000, as servers have; older kernels have no choice of it here",
+        "arch/um/Kconfig",
+        r"^(config HZ\n\tint\n\tdefault) 100$",
+        r"\1 1000",
+        "config HZ\n\tint\n\tdefault 1000",
+    ),
+    Edit(
+        "clock steps of 1 ns: a full frame lasts 1211 ns at 10 Gb/s, and 256 ns steps would distort it",
+        TIMER,
+        r"^#define TIMER_MULTIPLIER\s+256$",
+        "#define TIMER_MULTIPLIER 1\n/* Virtual time of a clock reading. */\n#define CLOCK_READ_NS 20",
+        "CLOCK_READ_NS",
+    ),
+    Edit(
+        "timers of 1 ns and more",
+        TIMER,
+        r"^#define TIMER_MIN_DELTA\s+500$",
+        "#define TIMER_MIN_DELTA 1",
+        "#define TIMER_MIN_DELTA 1\n",
+    ),
+    Edit(
+        "a reading of the clock still takes time, or a program that polls it would never see it move",
+        "arch/um/kernel/time.c",
+        r"time_travel_update_time_rel\(TIMER_MULTIPLIER\)",
+        "time_travel_update_time_rel(CLOCK_READ_NS)",
+        "CLOCK_READ_NS",
+    ),
+    Edit(
+        "entropy from a seed",
+        "arch/um/os-Linux/util.c",
+        r"^ssize_t os_getrandom\([^)]*\)\n\{.*?^\}\n",
+        _SEEDED_ENTROPY.replace("\\", r"\\"),
+        "uml_seed=",
+    ),
+    Edit(
+        "headers of the seeded entropy",
+        "arch/um/os-Linux/util.c",
+        r"^#include <os.h>\n",
+        "#include <init.h>\n#include <os.h>\n",
+        "#include <init.h>",
+    ),
+)
+
+# Before 6.13 the buffer of floating-point registers has a fixed size of 2696 bytes, less than hosts with AMX
+# have; ptrace then refuses to restore them and init dies. It holds all but AMX, so a padded copy is restored.
+OLD_REGISTERS = "arch/x86/um/os-Linux/registers.c"
+OLD_REGISTERS_EDITS = (
+    Edit(
+        "a padded copy of the registers",
+        OLD_REGISTERS,
+        r"^int restore_fp_registers\(",
+        "static unsigned long padded_registers[8192];\n\nint restore_fp_registers(",
+        "padded_registers[8192]",
+    ),
+    Edit(
+        "restoring from the padded copy",
+        OLD_REGISTERS,
+        r"(int restore_fp_registers\(.*?)iov\.iov_base = fp_regs;\n"
+        r"(\s*)iov\.iov_len = FP_SIZE \* sizeof\(unsigned long\);",
+        r"\1memcpy(padded_registers, fp_regs, FP_SIZE * sizeof(unsigned long));\n"
+        r"\2/* XSTATE_BV: only what the buffer holds (x87, SSE, AVX, AVX-512, PKRU). */\n"
+        r"\2padded_registers[64] &= 0x2e7;\n"
+        r"\2iov.iov_base = padded_registers;\n\2iov.iov_len = sizeof(padded_registers);",
+        "sizeof(padded_registers)",
+    ),
+    Edit(
+        "memcpy",
+        OLD_REGISTERS,
+        r"^#include <errno.h>\n",
+        "#include <errno.h>\n#include <string.h>\n",
+        "<string.h>",
+    ),
+)
+
+
+def edit_tree(tree: Path) -> list[str]:
+    """Applies all edits and returns why, for each file that was changed. Raises UnknownTree."""
+    edits = EDITS
+    offsets = tree / "arch/x86/um/user-offsets.c"
+    if offsets.exists() and "HOST_FP_SIZE, 2696" in offsets.read_text():
+        edits += OLD_REGISTERS_EDITS
+    return [f"{edit.file}: {edit.why}" for edit in edits if edit.apply(tree)]
+
+
+if __name__ == "__main__":
+    print("\n".join(edit_tree(Path(sys.argv[1]))))

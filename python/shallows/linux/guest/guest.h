@@ -1,0 +1,60 @@
+/* The guest: process 1 of the virtual machine. It builds the network that a plan describes, sends the traffic and
+ * samples what happens, in one process and one loop, since work takes no virtual time here. */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef int64_t nanoseconds;
+
+#define NEVER INT64_MAX
+
+/* Reports on the console and in the output, and stops the machine. */
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Room for one more element: grows `array` of `count` elements as needed. */
+#define ROOM(array, count) ((array) = grow((array), sizeof *(array), (count)))
+void *grow(void *array, size_t size, size_t count);
+FILE *output(const char *name);
+
+nanoseconds now(void);
+void enter(int node); /* the node's network namespace, for sockets made from here on */
+
+/* qdisc.c */
+void add_step(char *words);
+void add_queue(char *words);
+void sample_queues(nanoseconds at);
+void count_queues(void);
+void write_queues(void);
+
+/* traffic.c: what the plan says, and what the loop calls */
+void add_host(char *words);
+void add_control(char *words);
+void add_connection(char *words);
+void add_message(char *words);
+void traffic_start(void);
+nanoseconds traffic_due(void);
+void traffic_wake(nanoseconds at);
+void traffic_ready(void *what, uint32_t events);
+void traffic_sample(nanoseconds at);
+void traffic_warm(void);
+void traffic_write(void);
+int send_message(int connection, int64_t bytes, int round);
+void watch(int socket, void *what, uint32_t events, int again);
+int open_connection(int load, int from, int to, int control, nanoseconds at);
+
+/* rounds.c: closed loops */
+void add_rounds(char *words);
+void add_worker(char *words);
+nanoseconds rounds_due(void);
+void rounds_wake(nanoseconds at);
+void rounds_delivered(int tag, nanoseconds at, int connection);
+void rounds_write(void);
+long timeouts_of_load(int load);
+
+extern nanoseconds began, length, warmup;
+extern uint64_t seed;
+extern int no_delay;
+extern const char *const results;
+
+#endif

@@ -1,0 +1,314 @@
+/* Boot, the plan, the loop. */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+nanoseconds began, length, warmup;
+uint64_t seed;
+int no_delay;
+const char *const results = "/run/out";
+
+static nanoseconds sample_every, trace_every;
+static int loop, timer;
+
+static _Noreturn void stop(void)
+{
+	fflush(NULL);
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+void fail(const char *format, ...)
+{
+	char text[600];
+	va_list words;
+	FILE *file;
+	int error = errno;
+
+	va_start(words, format);
+	vsnprintf(text, sizeof text, format, words);
+	va_end(words);
+	printf("guest: %s (%s)\n", text, strerror(error));
+	if ((file = output("failed"))) {
+		fprintf(file, "%s\n", text);
+		fclose(file);
+	}
+	stop();
+}
+
+void *grow(void *array, size_t size, size_t count)
+{
+	if (count & (count - 1)) /* it was grown to the next power of two before */
+		return array;
+	array = realloc(array, size * (count ? 2 * count : 1));
+	if (!array)
+		fail("out of memory for %zu elements of %zu bytes", count, size);
+	return array;
+}
+
+FILE *output(const char *name)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, "%s/%s", results, name);
+	return fopen(path, "w");
+}
+
+nanoseconds now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+void enter(int node)
+{
+	static int entered = -1;
+	char path[64];
+	int fd;
+
+	if (node == entered)
+		return;
+	snprintf(path, sizeof path, "/run/netns/n%d", node);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		fail("network namespace of node %d", node);
+	close(fd);
+	entered = node;
+}
+
+/* Runs a program; what it prints goes to the log, and it must succeed. */
+static void run(char *line)
+{
+	char *argv[64], *save = NULL;
+	int count = 0, status, log;
+	static char *environment[] = { "PATH=/bin", NULL };
+	pid_t child;
+
+	for (char *word = strtok_r(line, " ", &save); word && count < 63; word = strtok_r(NULL, " ", &save))
+		argv[count++] = word;
+	argv[count] = NULL;
+	if (!count)
+		fail("an empty command in the plan");
+	child = fork();
+	if (child < 0)
+		fail("fork");
+	if (!child) {
+		log = open("/run/out/commands.log", O_WRONLY | O_CREAT | O_APPEND, 0644);
+		if (log < 0)
+			_exit(126);
+		dprintf(log, "$");
+		for (int i = 0; i < count; i++)
+			dprintf(log, " %s", argv[i]);
+		dprintf(log, "\n");
+		dup2(log, 1);
+		dup2(log, 2);
+		execve(argv[0], argv, environment);
+		_exit(127);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		fail("command failed with status %d: %s %s", WEXITSTATUS(status), argv[0], count > 1 ? argv[count - 1] : "");
+}
+
+/* Writes a sysctl of a node and reads it back. */
+static void set_sysctl(char *line)
+{
+	char path[200], back[200] = "", *save = NULL, *node = strtok_r(line, " ", &save);
+	char *name = strtok_r(NULL, " ", &save), *value = save;
+	int fd, n;
+
+	enter(atoi(node));
+	snprintf(path, sizeof path, "/proc/sys/net/ipv4/%s", name);
+	fd = open(path, O_RDWR);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		fail("sysctl net.ipv4.%s refuses %s", name, value);
+	lseek(fd, 0, SEEK_SET);
+	n = read(fd, back, sizeof back - 1);
+	close(fd);
+	back[n > 0 ? n - 1 : 0] = 0;
+	for (char *c = back; *c; c++)
+		if (*c == '\t')
+			*c = ' ';
+	if (strcmp(back, value))
+		fail("sysctl net.ipv4.%s is %s after %s was written", name, back, value);
+}
+
+/* file NAME LINES, and then the lines: goes to /run. */
+static void write_file(char *words, FILE *plan)
+{
+	char name[64], path[80], *line = NULL;
+	size_t room = 0;
+	FILE *file;
+	int lines;
+
+	if (sscanf(words, "%63s %d", name, &lines) != 2)
+		fail("file: %s", words);
+	snprintf(path, sizeof path, "/run/%s", name);
+	file = fopen(path, "w");
+	if (!file)
+		fail("%s", path);
+	while (lines-- && getline(&line, &room, plan) > 0)
+		fputs(line, file);
+	fclose(file);
+	free(line);
+}
+
+static int64_t number(char *words)
+{
+	return strtoll(words, NULL, 10);
+}
+
+static void obey(char *line, FILE *plan)
+{
+	char *words = strchr(line, ' ');
+
+	words = words ? (*words = 0, words + 1) : line + strlen(line);
+	if (!strcmp(line, "run")) run(words);
+	else if (!strcmp(line, "file")) write_file(words, plan);
+	else if (!strcmp(line, "sysctl")) set_sysctl(words);
+	else if (!strcmp(line, "step")) add_step(words);
+	else if (!strcmp(line, "queue")) add_queue(words);
+	else if (!strcmp(line, "host")) add_host(words);
+	else if (!strcmp(line, "control")) add_control(words);
+	else if (!strcmp(line, "open")) add_connection(words);
+	else if (!strcmp(line, "send")) add_message(words);
+	else if (!strcmp(line, "rounds")) add_rounds(words);
+	else if (!strcmp(line, "worker")) add_worker(words);
+	else if (!strcmp(line, "seed")) seed = strtoull(words, NULL, 10);
+	else if (!strcmp(line, "duration")) length = number(words);
+	else if (!strcmp(line, "warmup")) warmup = number(words);
+	else if (!strcmp(line, "sample")) sample_every = number(words);
+	else if (!strcmp(line, "trace")) trace_every = number(words);
+	else if (!strcmp(line, "nodelay")) no_delay = number(words);
+	else fail("the plan has an unknown word: %s", line);
+}
+
+/* The commands before the line "go", or after it those that come last. */
+static void read_plan(FILE *plan)
+{
+	static char *line;
+	static size_t room;
+	ssize_t n;
+
+	while ((n = getline(&line, &room, plan)) > 0) {
+		line[n - 1] = 0;
+		if (!strcmp(line, "go"))
+			return;
+		obey(line, plan);
+	}
+}
+
+void watch(int socket, void *what, uint32_t events, int again)
+{
+	struct epoll_event event = { .events = events, .data.ptr = what };
+
+	if (epoll_ctl(loop, again ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event))
+		fail("epoll");
+}
+
+static void work(void)
+{
+	nanoseconds sample_at = sample_every ? 0 : NEVER, trace_at = trace_every ? 0 : NEVER, warm_at = warmup;
+	struct epoll_event ready[64];
+
+	for (;;) {
+		nanoseconds at = now() - began, next = length;
+
+		if (warm_at <= at) {
+			traffic_warm();
+			count_queues();
+			warm_at = NEVER;
+		}
+		if (sample_at <= at) {
+			sample_queues(at);
+			sample_at += sample_every;
+		}
+		if (trace_at <= at) {
+			traffic_sample(at);
+			trace_at += trace_every;
+		}
+		if (at >= length)
+			break;
+		traffic_wake(at);
+		rounds_wake(at);
+		nanoseconds due[] = { warm_at, sample_at, trace_at, traffic_due(), rounds_due() };
+		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
+			next = due[i] < next ? due[i] : next;
+		next += began;
+		struct itimerspec when = { .it_value = { next / 1000000000, next % 1000000000 } };
+		if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL))
+			fail("timer");
+		int n = epoll_wait(loop, ready, 64, -1);
+		if (n < 0 && errno != EINTR)
+			fail("epoll_wait");
+		for (int i = 0; i < n; i++) {
+			uint64_t ticks;
+
+			if (ready[i].data.ptr)
+				traffic_ready(ready[i].data.ptr, ready[i].events);
+			else if (read(timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN)
+				fail("timer");
+		}
+	}
+}
+
+int main(void)
+{
+	FILE *plan, *memory;
+	struct rlimit files = { 65536, 65536 };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sys", "/sys", "sysfs", 0, NULL) ||
+	    mount("run", "/run", "tmpfs", 0, NULL) || mkdir("/run/netns", 0755) || mkdir(results, 0755))
+		fail("mounting");
+	/* The host's directory of the run: the kernel's own working directory, so that its name, which differs between
+	 * runs, is not on the kernel's command line, which the kernel mixes into its entropy. */
+	if (mount("out", results, "hostfs", 0, "/proc/self/cwd"))
+		fail("mounting the output");
+	printf("guest: up\n");
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* 50 us otherwise */
+	setrlimit(RLIMIT_NOFILE, &files);
+	/* Pages; the machine is small, and its memory must not be what limits TCP. */
+	if ((memory = fopen("/proc/sys/net/ipv4/tcp_mem", "w"))) {
+		fputs("200000 400000 800000\n", memory);
+		fclose(memory);
+	}
+	loop = epoll_create1(EPOLL_CLOEXEC);
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	watch(timer, NULL, EPOLLIN, 0);
+
+	plan = fopen("/run/out/plan", "r");
+	if (!plan)
+		fail("there is no plan");
+	read_plan(plan);
+	printf("guest: network ready\n");
+	traffic_start();
+	began = (now() / 1000000 + 10) * 1000000; /* a round instant soon */
+	work();
+	printf("guest: traffic done\n");
+	count_queues();
+	traffic_write();
+	rounds_write();
+	write_queues();
+	read_plan(plan);
+	printf("guest: end\n");
+	stop();
+}

@@ -1,0 +1,459 @@
+/* Connections and the messages on them. A connection carries data one way, from where it was opened. */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/tcp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SOL_TCP
+#define SOL_TCP 6
+#endif
+#ifndef TCP_CC_INFO
+#define TCP_CC_INFO 26
+#endif
+
+/* Source ports count from here, destination ports are a control's number beyond LISTENERS. */
+enum { FIRST_PORT = 10000, LAST_PORT = 65000, LISTENERS = 5000, WAKE_BYTES = 65536 };
+
+enum what { LISTENER, SENDER, RECEIVER };
+
+struct end {
+	enum what what; /* first, so that an event tells what it is of */
+	int connection, socket;
+};
+
+struct message {
+	int64_t end, bytes; /* place in the stream of the byte after its last */
+	nanoseconds at;
+	int tag;
+};
+
+struct connection {
+	struct end sender, receiver;
+	int load, from, to, control, port;
+	nanoseconds opened, ended;
+	int64_t to_write, written, read, read_at_warmup, forever, planned;
+	struct message *messages; /* in order; the first `delivered` are done */
+	size_t count, delivered;
+	int established;
+	struct tcp_info last; /* of the sender; stays after it is closed, as do the next three */
+	int timeouts; /* -1 where the kernel does not count them */
+	int64_t last_received;
+	uint32_t alpha;
+};
+
+struct planned {
+	nanoseconds at;
+	int connection;
+	int64_t bytes; /* 0 opens; -1 is without end */
+};
+
+struct done {
+	int connection, tag;
+	int64_t bytes;
+	nanoseconds from, to;
+};
+
+static struct { int node; struct in_addr address; int *by_port; size_t ports; } *hosts;
+static size_t host_count;
+static char (*controls)[16];
+static size_t control_count;
+/* Pointers to them are in the kernel's hands, so they must not move. */
+static struct connection **connections;
+static size_t connection_count;
+static struct planned *plan;
+static size_t plan_count, plan_next;
+static struct done *dones;
+static size_t done_count;
+static FILE *trace;
+
+void add_host(char *words) /* NODE ADDRESS */
+{
+	char address[20];
+	int node;
+
+	if (sscanf(words, "%d %19s", &node, address) != 2)
+		fail("host: %s", words);
+	ROOM(hosts, host_count);
+	memset(&hosts[host_count], 0, sizeof *hosts);
+	hosts[host_count].node = node;
+	hosts[host_count++].address.s_addr = inet_addr(address);
+}
+
+void add_control(char *words) /* NAME */
+{
+	ROOM(controls, control_count);
+	snprintf(controls[control_count++], sizeof *controls, "%s", words);
+}
+
+static void add_planned(nanoseconds at, int connection, int64_t bytes)
+{
+	ROOM(plan, plan_count);
+	plan[plan_count++] = (struct planned){ at, connection, bytes };
+}
+
+static struct connection *new_connection(int load, int from, int to, int control, nanoseconds at)
+{
+	struct connection *made = calloc(1, sizeof *made);
+	int number = connection_count;
+
+	if (!made || from >= (int)host_count || to >= (int)host_count || control >= (int)control_count)
+		fail("connection %d from host %d to %d", number, from, to);
+	made->load = load;
+	made->from = from;
+	made->to = to;
+	made->control = control;
+	made->opened = at;
+	made->ended = made->read_at_warmup = -1;
+	made->sender = (struct end){ SENDER, number, -1 };
+	made->receiver = (struct end){ RECEIVER, number, -1 };
+	ROOM(connections, connection_count);
+	connections[connection_count++] = made;
+	return made;
+}
+
+void add_connection(char *words) /* LOAD FROM TO CONTROL AT; connections are numbered in this order */
+{
+	int load, from, to, control;
+	long long at;
+
+	if (sscanf(words, "%d %d %d %d %lld", &load, &from, &to, &control, &at) != 5)
+		fail("open: %s", words);
+	new_connection(load, from, to, control, at);
+	add_planned(at, connection_count - 1, 0);
+}
+
+void add_message(char *words) /* CONNECTION AT BYTES; -1 bytes are without end */
+{
+	int connection;
+	long long at, bytes;
+
+	if (sscanf(words, "%d %lld %lld", &connection, &at, &bytes) != 3 || connection >= (int)connection_count)
+		fail("send: %s", words);
+	connections[connection]->planned++;
+	add_planned(at, connection, bytes);
+}
+
+static int sooner(const void *a, const void *b)
+{
+	const struct planned *x = a, *y = b;
+	int64_t order = x->at != y->at ? x->at - y->at : x->connection != y->connection ? x->connection - y->connection
+						       : (y->bytes == 0) - (x->bytes == 0);
+
+	return (order > 0) - (order < 0);
+}
+
+static void set_control(int fd, int control)
+{
+	if (setsockopt(fd, SOL_TCP, TCP_CONGESTION, controls[control], strlen(controls[control])))
+		fail("the kernel has no congestion control %s", controls[control]);
+}
+
+void traffic_start(void)
+{
+	int on = 1;
+
+	qsort(plan, plan_count, sizeof *plan, sooner);
+	for (size_t host = 0; host < host_count; host++) {
+		enter(hosts[host].node);
+		for (size_t control = 0; control < control_count; control++) {
+			struct sockaddr_in at = { AF_INET, htons(LISTENERS + control), hosts[host].address, { 0 } };
+			struct end *listener = calloc(1, sizeof *listener);
+			int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+			if (fd < 0 || !listener)
+				fail("socket");
+			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+			set_control(fd, control); /* DCTCP has a receiving half too; accepted sockets inherit it */
+			if (bind(fd, (void *)&at, sizeof at) || listen(fd, 4096))
+				fail("listening on host %zu", host);
+			*listener = (struct end){ LISTENER, host, fd };
+			watch(fd, listener, EPOLLIN, 0);
+		}
+	}
+	trace = output("trace.csv");
+	fprintf(trace, "time_ns,flow,cwnd,ssthresh,srtt_us,alpha,delivered,flight\n");
+}
+
+/* Opens the socket; the handshake runs by itself. */
+static void connect_now(struct connection *c)
+{
+	int on = 1, host = c->from;
+
+	c->port = FIRST_PORT + hosts[host].ports;
+	if (c->port > LAST_PORT)
+		fail("host %d has no source port left", host);
+	hosts[host].by_port = grow(hosts[host].by_port, sizeof(int), hosts[host].ports);
+	hosts[host].by_port[hosts[host].ports++] = c->sender.connection;
+	struct sockaddr_in from = { AF_INET, htons(c->port), hosts[host].address, { 0 } };
+	struct sockaddr_in to = { AF_INET, htons(LISTENERS + c->control), hosts[c->to].address, { 0 } };
+
+	enter(hosts[host].node);
+	c->sender.socket = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->sender.socket < 0)
+		fail("socket of connection %d", c->sender.connection);
+	set_control(c->sender.socket, c->control);
+	if (no_delay)
+		setsockopt(c->sender.socket, SOL_TCP, TCP_NODELAY, &on, sizeof on);
+	if (bind(c->sender.socket, (void *)&from, sizeof from))
+		fail("binding connection %d", c->sender.connection);
+	if (connect(c->sender.socket, (void *)&to, sizeof to) && errno != EINPROGRESS)
+		fail("connecting %d", c->sender.connection);
+	watch(c->sender.socket, &c->sender, EPOLLOUT, 0);
+}
+
+int open_connection(int load, int from, int to, int control, nanoseconds at)
+{
+	struct connection *made = new_connection(load, from, to, control, at);
+
+	connect_now(made);
+	return made->sender.connection;
+}
+
+/* tcpi_total_rto, which older headers do not have: 16 bits, 12 bytes behind tcpi_snd_wnd. */
+enum { TOTAL_RTO = offsetof(struct tcp_info, tcpi_snd_wnd) + 12 };
+
+static void snapshot(struct connection *c)
+{
+	union { struct tcp_info known; char all[512]; } told = { 0 };
+	struct tcp_info info = { 0 };
+	struct tcp_dctcp_info dctcp = { 0 };
+	socklen_t size = sizeof told;
+	uint16_t timeouts;
+
+	if (c->sender.socket >= 0 && !getsockopt(c->sender.socket, SOL_TCP, TCP_INFO, &told, &size)) {
+		c->last = told.known;
+		memcpy(&timeouts, told.all + TOTAL_RTO, sizeof timeouts);
+		c->timeouts = size >= TOTAL_RTO + sizeof timeouts ? timeouts : -1;
+	}
+	size = sizeof dctcp;
+	if (c->sender.socket >= 0 && !strcmp(controls[c->control], "dctcp") &&
+	    !getsockopt(c->sender.socket, SOL_TCP, TCP_CC_INFO, &dctcp, &size))
+		c->alpha = dctcp.dctcp_alpha;
+	size = sizeof info;
+	memset(&info, 0, sizeof info);
+	if (c->receiver.socket >= 0 && !getsockopt(c->receiver.socket, SOL_TCP, TCP_INFO, &info, &size))
+		c->last_received = info.tcpi_bytes_received;
+}
+
+static void close_both(struct connection *c)
+{
+	snapshot(c);
+	close(c->sender.socket);
+	close(c->receiver.socket);
+	c->sender.socket = c->receiver.socket = -1;
+}
+
+static void push(struct connection *c)
+{
+	static char zeros[1 << 20];
+
+	while (c->established && (c->forever || c->written < c->to_write)) {
+		size_t want = c->forever || c->to_write - c->written > (int64_t)sizeof zeros ? sizeof zeros
+											    : (size_t)(c->to_write - c->written);
+		ssize_t n = send(c->sender.socket, zeros, want, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN) {
+			watch(c->sender.socket, &c->sender, EPOLLOUT, 1);
+			return;
+		}
+		if (n < 0) /* reset or timed out: the connection stays as it is, with what it delivered */
+			break;
+		c->written += n;
+	}
+	if (c->established && c->sender.socket >= 0)
+		watch(c->sender.socket, &c->sender, 0, 1);
+}
+
+/* Asks to be woken when the next message is whole, or after a good deal of it. */
+static void want(struct connection *c)
+{
+	int64_t left = c->delivered < c->count ? c->messages[c->delivered].end - c->read : WAKE_BYTES;
+	int low = left < WAKE_BYTES ? left : WAKE_BYTES;
+
+	if (c->receiver.socket >= 0)
+		setsockopt(c->receiver.socket, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
+}
+
+int send_message(int connection, int64_t bytes, int tag)
+{
+	struct connection *c = connections[connection];
+
+	c->to_write += bytes;
+	ROOM(c->messages, c->count);
+	c->messages[c->count++] = (struct message){ c->to_write, bytes, now() - began, tag };
+	if (c->count == c->delivered + 1)
+		want(c);
+	push(c);
+	return connection;
+}
+
+nanoseconds traffic_due(void)
+{
+	return plan_next < plan_count ? plan[plan_next].at : NEVER;
+}
+
+void traffic_wake(nanoseconds at)
+{
+	for (; plan_next < plan_count && plan[plan_next].at <= at; plan_next++) {
+		struct planned *due = &plan[plan_next];
+		struct connection *c = connections[due->connection];
+
+		if (due->bytes == 0) {
+			connect_now(c);
+		} else if (due->bytes < 0) {
+			c->forever = 1;
+			push(c);
+		} else {
+			c->planned--;
+			send_message(due->connection, due->bytes, -1);
+		}
+	}
+}
+
+static void accept_all(struct end *listener)
+{
+	struct sockaddr_in peer;
+	socklen_t size = sizeof peer;
+	int fd;
+
+	while ((fd = accept4(listener->socket, (void *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		size_t host = 0, port = ntohs(peer.sin_port) - FIRST_PORT;
+
+		while (host < host_count && hosts[host].address.s_addr != peer.sin_addr.s_addr)
+			host++;
+		if (host == host_count || port >= hosts[host].ports)
+			fail("a connection from nowhere");
+		struct connection *c = connections[hosts[host].by_port[port]];
+
+		c->receiver.socket = fd;
+		want(c);
+		watch(fd, &c->receiver, EPOLLIN, 0);
+		size = sizeof peer;
+	}
+}
+
+static void take(struct connection *c)
+{
+	ssize_t n;
+	nanoseconds at = now() - began;
+
+	if (c->receiver.socket < 0)
+		return;
+	while ((n = recv(c->receiver.socket, NULL, 1 << 20, MSG_TRUNC)) > 0)
+		c->read += n;
+	while (c->delivered < c->count && c->messages[c->delivered].end <= c->read) {
+		struct message m = c->messages[c->delivered++];
+
+		ROOM(dones, done_count);
+		dones[done_count++] = (struct done){ c->sender.connection, m.tag, m.bytes, m.at, at };
+		if (m.tag >= 0)
+			rounds_delivered(m.tag, at, c->sender.connection);
+	}
+	if (c->delivered == c->count && c->planned == 0 && c->count && !c->forever && c->messages[c->count - 1].tag < 0) {
+		c->ended = at;
+		close_both(c);
+	}
+	want(c);
+}
+
+void traffic_ready(void *what, uint32_t events)
+{
+	struct end *end = what;
+
+	(void)events;
+	if (end->what == LISTENER) {
+		accept_all(end);
+		return;
+	}
+	struct connection *c = connections[end->connection];
+
+	if (end->what == RECEIVER) {
+		take(c);
+	} else if (c->sender.socket >= 0) {
+		int error = 0;
+		socklen_t size = sizeof error;
+
+		getsockopt(c->sender.socket, SOL_SOCKET, SO_ERROR, &error, &size);
+		if (error) { /* the connection failed; nothing more is written */
+			watch(c->sender.socket, &c->sender, 0, 1);
+			c->established = 0;
+			return;
+		}
+		c->established = 1;
+		push(c);
+	}
+}
+
+void traffic_warm(void)
+{
+	for (size_t i = 0; i < connection_count; i++) {
+		snapshot(connections[i]);
+		connections[i]->read_at_warmup = connections[i]->last_received;
+	}
+}
+
+void traffic_sample(nanoseconds at)
+{
+	for (size_t i = 0; i < connection_count; i++) {
+		struct connection *c = connections[i];
+
+		if (c->sender.socket < 0 || !c->established)
+			continue;
+		snapshot(c);
+		fprintf(trace, "%lld,%zu,%u,%u,%u,%u,%lld,%u\n", (long long)at, i, c->last.tcpi_snd_cwnd,
+			c->last.tcpi_snd_ssthresh, c->last.tcpi_rtt, c->alpha, (long long)c->last_received,
+			c->last.tcpi_unacked);
+	}
+}
+
+long timeouts_of_load(int load)
+{
+	long sum = 0;
+
+	for (size_t i = 0; i < connection_count; i++)
+		if (connections[i]->load == load) {
+			snapshot(connections[i]);
+			sum += connections[i]->timeouts;
+		}
+	return sum;
+}
+
+void traffic_write(void)
+{
+	FILE *file = output("flows.csv");
+
+	fprintf(file, "load,from,to,control,opened_ns,ended_ns,received_before,received,cwnd,ssthresh,mss,srtt_us,alpha,"
+		      "segments_sent,retransmissions,timeouts,delivered_ce,forever\n");
+	for (size_t i = 0; i < connection_count; i++) {
+		struct connection *c = connections[i];
+
+		snapshot(c);
+		fprintf(file, "%d,%d,%d,%d,%lld,%lld,%lld,%lld,%u,%u,%u,%u,%u,%u,%u,%d,%u,%d\n", c->load, c->from, c->to,
+			c->control, (long long)c->opened, (long long)c->ended,
+			(long long)(c->read_at_warmup < 0 ? 0 : c->read_at_warmup), (long long)c->last_received,
+			c->last.tcpi_snd_cwnd, c->last.tcpi_snd_ssthresh, c->last.tcpi_snd_mss, c->last.tcpi_rtt, c->alpha,
+			c->last.tcpi_data_segs_out, c->last.tcpi_total_retrans, c->timeouts,
+			c->last.tcpi_delivered_ce, (int)c->forever);
+	}
+	fclose(file);
+	fclose(trace);
+	file = output("messages.csv");
+	fprintf(file, "flow,bytes,start_ns,end_ns\n");
+	for (size_t i = 0; i < done_count; i++)
+		fprintf(file, "%d,%lld,%lld,%lld\n", dones[i].connection, (long long)dones[i].bytes,
+			(long long)dones[i].from, (long long)dones[i].to);
+	for (size_t i = 0; i < connection_count; i++)
+		for (size_t j = connections[i]->delivered; j < connections[i]->count; j++)
+			fprintf(file, "%zu,%lld,%lld,-1\n", i, (long long)connections[i]->messages[j].bytes,
+				(long long)connections[i]->messages[j].at);
+	fclose(file);
+}

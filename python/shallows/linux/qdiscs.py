@@ -1,0 +1,162 @@
+"""The simulator's queue disciplines in the words of tc, where Linux has them.
+
+Linux's count of a queue leaves out the packet that is being sent, since the shaper has taken it; the
+simulator's includes it unless told otherwise. Limits and thresholds are moved by that one packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+UNLIMITED_BYTES = 2_000_000_000
+"""Of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
+
+__all__ = ["KINDS", "Qdisc", "Refusal", "qdisc"]
+
+
+class Refusal(Exception):
+    """Linux cannot do this: `key` of the discipline, and the rule."""
+
+    def __init__(self, key: str, rule: str):
+        super().__init__(rule)
+        self.key, self.rule = key, rule
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """Words of `tc qdisc add ... KIND OPTIONS`; or RED as a step, which the guest sets over netlink."""
+
+    words: str = ""
+    step: tuple[int, int, int] | None = None  # limit in bytes, threshold in bytes, flags
+
+
+def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:
+    """The qdisc of a discipline's resolved settings, for packets of `frame_bytes`. Raises Refusal."""
+    kind = settings["kind"]
+    if kind not in KINDS:
+        raise Refusal("kind", f"is not a discipline of the Linux backend, which has {', '.join(KINDS)}")
+    return KINDS[kind](settings, frame_bytes)
+
+
+def _amount(text: str) -> tuple[str, int]:
+    """`65pkt` as ("packets", 65), an amount of data as ("bytes", n)."""
+    from shallows import _core
+
+    if text.endswith("pkt"):
+        return "packets", int(text.removesuffix("pkt"))
+    return "bytes", _core.parse_quantity("bytes", text)
+
+
+def _span_us(text: str, key: str) -> str:
+    from shallows import _core
+
+    span = _core.parse_quantity("span", text)
+    if span % 1_000_000:
+        raise Refusal(key, "must be a whole number of microseconds, which is what tc takes")
+    return f"{span // 1_000_000}us"
+
+
+def _limit_packets(settings: dict[str, Any]) -> int:
+    if settings["limit"] == "none":
+        return UNLIMITED_BYTES // 2000
+    unit, limit = _amount(settings["limit"])
+    if unit != "packets":
+        raise Refusal("limit", f"must be in packets, as Linux's {settings['kind']} counts them")
+    return max(limit - int(settings.get("count_in_service", False)), 1)
+
+
+def _limit_bytes(settings: dict[str, Any], frame: int) -> int:
+    if settings["limit"] == "none":
+        return UNLIMITED_BYTES
+    unit, limit = _amount(settings["limit"])
+    limit = limit * frame if unit == "packets" else limit
+    return limit - frame * int(settings["count_in_service"])
+
+
+def _drop_tail(settings: dict[str, Any], frame: int) -> Qdisc:
+    if settings["limit"] != "none" and _amount(settings["limit"])[0] == "packets":
+        return Qdisc(f"pfifo limit {_limit_packets(settings)}")
+    if settings["measure"] == "before" and settings["limit"] != "none":
+        raise Refusal("measure", 'must be "after": Linux\'s bfifo counts the arriving packet')
+    return Qdisc(f"bfifo limit {_limit_bytes(settings, frame)}")
+
+
+# Flags of RED, linux/pkt_sched.h.
+_RED_ECN, _RED_NODROP = 1, 8
+
+
+def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
+    if settings["first_exempt"]:
+        raise Refusal("first_exempt", "must be false: Linux's RED marks the first packet too")
+    if settings["measure"] != "before":
+        raise Refusal("measure", 'must be "before": Linux\'s RED looks at what the packet finds')
+    unit, mark_at = _amount(settings["mark_at"])
+    in_service = int(settings["count_in_service"])
+    # Marked is what finds more than K; RED marks at its threshold and above.
+    least = (mark_at + 1 - in_service) * frame if unit == "packets" else mark_at + 1 - in_service * frame
+    if least <= 0:
+        raise Refusal("mark_at", "must be above the packet in service, which Linux's RED does not see")
+    flags = _RED_ECN | (_RED_NODROP if settings["not_ect"] == "pass" else 0)
+    return Qdisc(step=(_limit_bytes(settings, frame), least, flags))
+
+
+def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
+    words = ["red", "limit", str(_amount(settings["limit"])[1])]
+    for key in ("min", "max"):
+        if settings[key] != "none":
+            words += [key, str(_amount(settings[key])[1])]
+    words += ["avpkt", str(_amount(settings["avpkt"])[1])]
+    if settings["burst"] != "none":
+        words += ["burst", str(settings["burst"])]
+    from shallows import _core
+
+    words += ["probability", repr(settings["probability"])]
+    words += ["bandwidth", f"{_core.parse_quantity('rate', settings['bandwidth'])}bit"]
+    words += [key for key in ("ecn", "harddrop", "nodrop", "adaptative") if settings[key]]
+    return Qdisc(" ".join(words))
+
+
+def _codel_words(settings: dict[str, Any]) -> list[str]:
+    words = [f"limit {_limit_packets(settings)}"]
+    words += [f"{key} {_span_us(settings[key], key)}" for key in ("target", "interval")]
+    if settings["ce_threshold"] != "none":
+        words.append(f"ce_threshold {_span_us(settings['ce_threshold'], 'ce_threshold')}")
+    return [*words, "ecn" if settings["ecn"] else "noecn"]
+
+
+def _codel(settings: dict[str, Any], _frame: int) -> Qdisc:
+    return Qdisc(" ".join(["codel", *_codel_words(settings)]))
+
+
+def _fq_codel(settings: dict[str, Any], _frame: int) -> Qdisc:
+    own = [f"flows {settings['flows']}", f"quantum {_amount(settings['quantum'])[1]}"]
+    own.append(f"drop_batch {settings['drop_batch']}")
+    return Qdisc(" ".join(["fq_codel", *_codel_words(settings), *own]))
+
+
+def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
+    # tc takes alpha and beta as sixteenths (RFC 8033 in Hz times 16), whole.
+    gains = []
+    for key in ("alpha", "beta"):
+        sixteenths = settings[key] * 16
+        if sixteenths != int(sixteenths):
+            raise Refusal(key, "must be a multiple of 1/16, which is what tc takes")
+        gains.append(f"{key} {int(sixteenths)}")
+    spans = [
+        f"target {_span_us(settings['target'], 'target')}",
+        f"tupdate {_span_us(settings['interval'], 'interval')}",
+    ]
+    return Qdisc(" ".join(["pie", f"limit {_limit_packets(settings)}", *spans, *gains, "ecn", "bytemode"]))
+
+
+KINDS: dict[str, Callable[[dict[str, Any], int], Qdisc]] = {
+    "drop-tail": _drop_tail,
+    "threshold": _threshold,
+    "tc-red": _tc_red,
+    "codel": _codel,
+    "fq-codel": _fq_codel,
+    "pie": _pie,
+}
+"""By the simulator's name."""

@@ -1,0 +1,375 @@
+"""From a resolved experiment to the guest's plan; what Linux cannot do is refused here, by name.
+
+Each node is a network namespace, each cable a veth pair. A port is a token bucket of one frame at the link's
+rate with the discipline under it, on the sending end. The wire's delay is a netem on the far end, behind a
+redirect of what arrives: a delay on the sending host would take its packets from TCP's account of its own
+queue (TCP small queues). netem is given the rate too, so that a packet arrives when its last bit does, as in
+the simulator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shallows.errors import Fault, SpecError
+from shallows.linux import controls
+from shallows.linux.qdiscs import Refusal, qdisc
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TOPOLOGIES = ("star", "dumbbell", "parking-lot", "tree", "graph")
+LOADS = ("bulk", "messages", "poisson", "incast", "table")
+MOST_HOSTS = 500
+ETHERNET_BYTES = 14
+"""Header that a qdisc counts and the simulator does not; a size table takes it off."""
+
+SYSCTLS = {
+    "tcp_ecn": "1",
+    "tcp_no_metrics_save": "1",
+    "tcp_slow_start_after_idle": "1",
+    "tcp_wmem": "4096 4194304 33554432",
+    "tcp_rmem": "4096 4194304 33554432",
+    "ip_forward": "1",
+}
+"""Of every node. Buffers are large, so that no window of the host is what limits a flow."""
+
+__all__ = ["Scenario", "check", "scenario"]
+
+
+@dataclass
+class Scenario:
+    """What the guest is to do, and what its answers are about."""
+
+    plan: str
+    ports: list[str] = field(default_factory=list)  # sampled, in the plan's order
+    rates_bps: list[int] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    sample_ps: int = 0
+
+
+def check(experiment: Mapping[str, Any]) -> list[Fault]:
+    """What the backend cannot do of a resolved experiment, all of it."""
+    found = []
+    kind = experiment["topology"]["kind"]
+    if kind not in TOPOLOGIES:
+        found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
+    for place in ("queue", "nic"):
+        found += _queue_faults(place, experiment[place])
+    for name, port in experiment["port"].items():
+        if "queue" in port:
+            found += _queue_faults(f"port.{name}.queue", port["queue"])
+        for key in ("loss", "duplicate", "reorder"):
+            if port[key]:
+                found.append(
+                    Fault(
+                        f"port.{name}.{key}",
+                        "is not done on Linux: faults of wires are the simulator's",
+                        str(port[key]),
+                    )
+                )
+        if port["drop_packets"]:
+            found.append(
+                Fault(f"port.{name}.drop_packets", "is not done on Linux", json.dumps(port["drop_packets"]))
+            )
+    for section, what in (("switch", "shared buffers"), ("python", "components in Python")):
+        if experiment.get(section):
+            found.append(Fault(section, f"is not done on Linux: {what} are the simulator's"))
+    if experiment.get("port_control", {}).get("kind", "none") != "none":
+        found.append(Fault("port_control", "is not done on Linux: its switches speak no such protocol"))
+    for name, load in experiment["traffic"].items():
+        if load["kind"] not in LOADS:
+            found.append(
+                Fault(f"traffic.{name}.kind", f"must be one of {', '.join(LOADS)} on Linux", load["kind"])
+            )
+        found += controls.faults(name, load["transport"])
+    transports = [load["transport"] for load in experiment["traffic"].values()]
+    for key in sorted(controls.HONOURED - {"cc", "profile"}):
+        values = {json.dumps(transport[key]) for transport in transports}
+        if len(values) > 1:
+            found.append(
+                Fault(
+                    f"traffic.*.transport.{key}",
+                    "must be one for all loads on Linux",
+                    ", ".join(sorted(values)),
+                )
+            )
+    return found
+
+
+def _queue_faults(path: str, settings: dict[str, Any]) -> list[Fault]:
+    try:
+        qdisc(settings, 1500)
+    except Refusal as refusal:
+        return [Fault(f"{path}.{refusal.key}", str(refusal), json.dumps(settings.get(refusal.key)))]
+    return []
+
+
+def scenario(
+    experiment: Mapping[str, Any], network: Mapping[str, Any], flows: pl.DataFrame, messages: pl.DataFrame
+) -> Scenario:
+    """The guest's plan for an experiment on `network` (`_core.plan`).
+
+    `flows` and `messages` are the simulator's tables of the same experiment: who sends what when, of every
+    load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
+    """
+    return _Writer(experiment, network).write(flows, messages)
+
+
+class _Writer:
+    def __init__(self, experiment: Mapping[str, Any], network: Mapping[str, Any]):
+        from shallows import _core
+
+        self.quantity = _core.parse_quantity
+        self.experiment, self.network = experiment, network
+        self.nodes, self.ports = network["nodes"], network["ports"]
+        self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
+        if len(self.hosts) > MOST_HOSTS:
+            rule = f"has more than {MOST_HOSTS} hosts, which is more than one virtual machine carries"
+            raise SpecError([Fault("topology", rule, str(len(self.hosts)))])
+        self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
+        self.transport = next(iter(experiment["traffic"].values()))["transport"]
+        self.frame = self._bytes("mss") + self._bytes("header") + 12 * self.transport["timestamps"]
+        self.reverse = self._cables()
+        self.files: dict[str, list[str]] = {}
+        self.lines: list[str] = []
+
+    def _bytes(self, key: str) -> int:
+        return self.quantity("bytes", self.transport[key])
+
+    def _cables(self) -> list[int]:
+        by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}
+        back = [by_ends.get((port["to"], port["from"])) for port in self.ports]
+        if None in back:
+            port = self.ports[back.index(None)]
+            name = f"{self.nodes[port['from']]['name']}->{self.nodes[port['to']]['name']}"
+            raise SpecError([Fault("topology", "needs links in both directions on Linux", name)])
+        return back
+
+    def write(self, flows: pl.DataFrame, messages: pl.DataFrame) -> Scenario:
+        made = Scenario("", loads=list(self.experiment["traffic"]))
+        made.hosts = [self.nodes[n]["name"] for n in self.hosts]
+        self._namespaces()
+        for node in range(len(self.nodes)):
+            self._node(node)
+        steps = [line for number in range(len(self.ports)) for line in self._port(number)]
+        self._flush()
+        self.lines += steps
+        for number, port in enumerate(self.ports):
+            if not self.nodes[port["from"]]["host"]:
+                made.ports.append(f"{self.nodes[port['from']]['name']}->{self.nodes[port['to']]['name']}")
+                made.rates_bps.append(port["rate_bps"])
+                self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x}")
+        self._times(made)
+        self._traffic(flows, messages)
+        self.lines.append("go")
+        for node in range(len(self.nodes)):
+            self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
+        made.plan = "\n".join(self.lines) + "\n"
+        return made
+
+    def _batch(self, program: str, node: int | None, line: str) -> None:
+        self.files.setdefault(f"{program} {'-' if node is None else node}", []).append(line)
+
+    def _flush(self) -> None:
+        """Turns the batches gathered so far into commands, in the order in which they were begun."""
+        for key, lines in self.files.items():
+            program, node = key.split()
+            name = f"batch{len(self.lines)}"
+            self.lines += [f"file {name} {len(lines)}", *lines]
+            where = "" if node == "-" else f" -n n{node}"
+            self.lines.append(f"run /bin/{program}{where} -batch /run/{name}")
+        self.files = {}
+
+    def _namespaces(self) -> None:
+        for node in range(len(self.nodes)):
+            self._batch("ip", None, f"netns add n{node}")
+        for number, back in enumerate(self.reverse):
+            if number < back:
+                a, b = self.ports[number]["from"], self.ports[number]["to"]
+                near = f"p{number} address {_mac(number)} netns n{a}"
+                ends = f"{near} type veth peer name p{back} address {_mac(back)} netns n{b}"
+                self._batch("ip", None, f"link add {ends}")
+        self._flush()
+
+    def _node(self, node: int) -> None:
+        self._batch("ip", node, "link set lo up")
+        if self.nodes[node]["host"]:
+            self._batch("ip", node, f"addr add {_address(self.hosts.index(node))}/32 dev lo")
+        for number, port in enumerate(self.ports):
+            if port["from"] == node:
+                # No super-packets: what a qdisc sees is what the wire carries.
+                gso = f"gso_max_segs 1 gso_max_size {self.frame + ETHERNET_BYTES}"
+                self._batch("ip", node, f"link set p{number} up mtu {self.frame} txqueuelen 1000 {gso}")
+                # Known once and for all, so that no ARP crosses the queue under test.
+                peer = self.reverse[number]
+                self._batch(
+                    "ip",
+                    node,
+                    f"neigh add {_gateway(number)} lladdr {_mac(peer)} dev p{number} nud permanent",
+                )
+                self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
+                self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
+        own = f" src {_address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
+        rules = f" initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}" if own else ""
+        for host, row in zip(self.hosts, self.network["routes"], strict=True):
+            if host != node and row[node] is not None:
+                to = (
+                    f"{_address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
+                )
+                self._batch("ip", node, f"route add {to}{own}{rules}")
+        ecn = {"auto": "1", "on": "1", "off": "0"}[self.transport["ecn"]]
+        own_values = {
+            "tcp_ecn": ecn,
+            "tcp_sack": str(int(self.transport["sack"])),
+            "tcp_timestamps": str(int(self.transport["timestamps"])),
+        }
+        for name, value in (SYSCTLS | own_values).items():
+            self.lines_after(f"sysctl {node} {name} {value}")
+
+    def lines_after(self, line: str) -> None:
+        """A line of the plan that needs the namespaces and nothing else."""
+        self.lines.append(line)
+
+    def _packets(self, key: str) -> int:
+        text = self.transport[key]
+        return (
+            int(text.removesuffix("pkt"))
+            if text.endswith("pkt")
+            else max(self.quantity("bytes", text) // self._bytes("mss"), 1)
+        )
+
+    def _ms(self, key: str) -> str:
+        span = self.quantity("span", self.transport[key])
+        if span % 1_000_000_000:
+            raise SpecError(
+                [
+                    Fault(
+                        f"traffic.*.transport.{key}",
+                        "must be a whole number of milliseconds on Linux",
+                        self.transport[key],
+                    )
+                ]
+            )
+        return f"{span // 1_000_000_000}ms"
+
+    def _port(self, number: int) -> Iterable[str]:
+        port, node = self.ports[number], self.ports[number]["from"]
+        table = f"stab overhead -{ETHERNET_BYTES} mtu 2048"
+        burst = self.frame + 10  # a frame, and what tc's rounding may take off
+        shaper = f"tbf rate {port['rate_bps']}bit burst {burst} limit 2000000000"
+        self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {table} {shaper}")
+        under = qdisc(port["queue"], self.frame)
+        if under.words:
+            self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")
+        else:
+            limit, threshold, flags = under.step
+            yield f"step {node} p{number} {0x10001:x} {0x10 << 16:x} {limit} {threshold} {flags}"
+        # The wire, at its far end.
+        far, device = port["to"], f"p{self.reverse[number]}"
+        self._batch("tc", far, f"qdisc add dev {device} handle ffff: ingress")
+        redirect = f"action mirred egress redirect dev i{number}"
+        self._batch("tc", far, f"filter add dev {device} parent ffff: protocol all matchall {redirect}")
+        wire = f"netem delay {port['delay_ps'] / 1e6:.6f}us rate {port['rate_bps']}bit limit 1000000"
+        self._batch("tc", far, f"qdisc add dev i{number} root handle 1: {table} {wire}")
+
+    def _times(self, made: Scenario) -> None:
+        quantity, probe = self.quantity, self.experiment["probe"]
+        duration = quantity("span", self.experiment["duration"])
+        wanted = probe["queue_trace"]
+        if wanted == "change":
+            raise SpecError(
+                [Fault("probe.queue_trace", "must be an interval on Linux, whose queues are sampled", wanted)]
+            )
+        # Enough samples for percentiles where none are asked for.
+        made.sample_ps = quantity("span", wanted) if wanted != "off" else max(duration // 20_000, 10_000_000)
+        trace = probe["flow_trace"]
+        if trace == "change":
+            raise SpecError(
+                [Fault("probe.flow_trace", "must be an interval on Linux, whose flows are sampled", trace)]
+            )
+        self.lines += [
+            f"seed {self.experiment['seed']}",
+            f"duration {duration // 1000}",
+            f"warmup {quantity('span', self.experiment['warmup']) // 1000}",
+            f"sample {made.sample_ps // 1000}",
+            f"trace {0 if trace == 'off' else quantity('span', trace) // 1000}",
+            f"nodelay {int(not self.transport['nagle'])}",
+        ]
+
+    def _traffic(self, flows: pl.DataFrame, messages: pl.DataFrame) -> None:
+        for number, node in enumerate(self.hosts):
+            self.lines.append(f"host {node} {_address(number)}")
+        loads = self.experiment["traffic"]
+        names = sorted({controls.CONTROLS[load["transport"]["cc"]["kind"]] for load in loads.values()})
+        self.lines += [f"control {name}" for name in names]
+        control = {
+            name: names.index(controls.CONTROLS[load["transport"]["cc"]["kind"]])
+            for name, load in loads.items()
+        }
+        number = {name: i for i, name in enumerate(loads)}
+        open_loops = {name for name, load in loads.items() if load["kind"] != "incast"}
+        place: dict[int, int] = {}
+        for flow in flows.iter_rows(named=True):
+            load = flow["traffic"]
+            if load in open_loops:
+                place[flow["id"]] = len(place)
+                ends = f"{self.host_number[flow['src']]} {self.host_number[flow['dst']]}"
+                self.lines.append(f"open {number[load]} {ends} {control[load]} {flow['start_ps'] // 1000}")
+                if flow["bytes"] is None:
+                    self.lines.append(f"send {place[flow['id']]} {flow['start_ps'] // 1000} -1")
+        for message in messages.iter_rows(named=True):
+            if message["flow"] in place:
+                self.lines.append(
+                    f"send {place[message['flow']]} {message['start_ps'] // 1000} {message['bytes']}"
+                )
+        for name, load in loads.items():
+            if load["kind"] == "incast":
+                self._rounds(number[name], load, control[name])
+
+    def _rounds(self, number: int, load: Mapping[str, Any], control: int) -> None:
+        workers = self._hosts_of(load["from"])
+        count = len(workers) if load["workers"] == "none" else load["workers"]
+        quantity = self.quantity
+        each = (
+            quantity("bytes", load["response"])
+            if load["response"] != "none"
+            else max(quantity("bytes", load["total"]) // count, 1)
+        )
+        request = quantity("bytes", load["request"])
+        rounds = 0 if load["rounds"] == "none" else load["rounds"]
+        spans = " ".join(str(quantity("span", load[key]) // 1000) for key in ("start", "gap", "jitter"))
+        fresh = int(load["connection"] == "fresh")
+        to = self._hosts_of(load["to"])[0]
+        self.lines.append(f"rounds {number} {to} {control} {each} {request} {rounds} {spans} {fresh}")
+        self.lines += [f"worker {workers[i % len(workers)]}" for i in range(count)]
+
+    def _hosts_of(self, names: str | list[str]) -> list[int]:
+        from fnmatch import fnmatchcase
+
+        found: list[int] = []
+        for pattern in [names] if isinstance(names, str) else names:
+            low, dots, high = pattern.partition("..")
+            if dots:
+                stem = low.rstrip("0123456789")
+                chosen = [f"{stem}{i}" for i in range(int(low[len(stem) :]), int(high[len(stem) :]) + 1)]
+            else:
+                chosen = [name for name in self.host_number if fnmatchcase(name, pattern)]
+            found += [self.host_number[name] for name in chosen if self.host_number[name] not in found]
+        return found
+
+
+def _address(host: int) -> str:
+    return f"10.1.{host // 250}.{host % 250 + 1}"
+
+
+def _gateway(port: int) -> str:
+    return f"10.2.{port // 250}.{port % 250 + 1}"
+
+
+def _mac(port: int) -> str:
+    return f"02:00:00:00:{port // 256:02x}:{port % 256:02x}"

@@ -1,0 +1,210 @@
+"""The guest's answers as the tables of a run. What Linux does not tell is null; `docs/linux.md` lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shallows.linux.scenario import Scenario
+
+UNKNOWN_SSTHRESH = 0x7FFFFFFF
+"""Linux's slow-start threshold before there is one."""
+
+__all__ = ["tables"]
+
+
+def tables(
+    directory: Path, made: Scenario, experiment: Mapping[str, Any], simulated: Mapping[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    """Every table that the simulator makes, with its columns and types; `simulated` gives these.
+
+    Queue lengths are of samples, each with the packet in service left out, as qdiscs count.
+    """
+    import polars as pl
+
+    from shallows import _core
+
+    duration = _core.parse_quantity("span", experiment["duration"])
+    warmup = _core.parse_quantity("span", experiment["warmup"])
+    names = ("flows", "messages", "rounds", "queues", "samples", "trace")
+    # Whole numbers all; a file without rows would else have columns of text.
+    read = {name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in names}
+    flows = _flows(read["flows"], made, experiment, warmup, duration)
+    found = {
+        "flows": flows,
+        "messages": _messages(read["messages"], flows),
+        "rounds": _rounds(read["rounds"], made),
+        "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
+        "queue_histogram": _histogram(read["samples"], made, warmup),
+        "queue_trace": _trace(read["samples"], made) if experiment["probe"]["queue_trace"] != "off" else None,
+        "flow_trace": _flow_trace(read["trace"], read["flows"]),
+    }
+    return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
+
+
+def _shaped(found: pl.DataFrame | None, like: pl.DataFrame) -> pl.DataFrame:
+    """`found` with the columns and types of `like`; what it has not is null."""
+    import polars as pl
+
+    if found is None:
+        return like.clear()
+    columns = [
+        (pl.col(name) if name in found.columns else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in like.schema.items()
+    ]
+    return found.select(columns)
+
+
+def _flows(
+    raw: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any], warmup: int, duration: int
+) -> pl.DataFrame:
+    import polars as pl
+
+    loads, hosts = pl.Series(made.loads), pl.Series(made.hosts)
+    classes = pl.Series([experiment["traffic"][name]["class"] for name in made.loads])
+    controls = pl.Series([experiment["traffic"][name]["transport"]["cc"]["kind"] for name in made.loads])
+    ended = pl.col("ended_ns") >= 0
+    end = pl.when(ended).then(pl.col("ended_ns") * 1000)
+    from_ = pl.max_horizontal(pl.col("opened_ns") * 1000, warmup)
+    to = pl.min_horizontal(end.fill_null(duration), duration)
+    delivered = pl.col("received") - pl.col("received_before")
+    return raw.with_row_index("id").select(
+        "id",
+        pl.col("load").map_elements(lambda i: loads[i], pl.String).alias("traffic"),
+        pl.col("load").map_elements(lambda i: classes[i], pl.String).alias("class"),
+        pl.col("load").map_elements(lambda i: controls[i], pl.String).alias("cc"),
+        pl.col("from").map_elements(lambda i: hosts[i], pl.String).alias("src"),
+        pl.col("to").map_elements(lambda i: hosts[i], pl.String).alias("dst"),
+        pl.when(pl.col("forever") == 0).then(pl.col("received")).alias("bytes"),
+        (pl.col("opened_ns") * 1000).alias("start_ps"),
+        end.alias("end_ps"),
+        (end - pl.col("opened_ns") * 1000).alias("fct_ps"),
+        pl.when(to > from_).then(delivered * 8e12 / (to - from_)).otherwise(0.0).alias("goodput_bps"),
+        delivered.alias("delivered_bytes"),
+        pl.col("segments_sent").alias("packets_sent"),
+        "retransmissions",
+        pl.when(pl.col("timeouts") >= 0).then("timeouts").alias("timeouts"),
+        pl.col("delivered_ce").alias("marks"),
+        (pl.col("cwnd") * pl.col("mss")).cast(pl.Float64).alias("cwnd_bytes"),
+        pl.when(pl.col("ssthresh") != UNKNOWN_SSTHRESH)
+        .then(pl.col("ssthresh") * pl.col("mss"))
+        .alias("ssthresh_bytes"),
+        pl.when(pl.col("load").is_in(_dctcp(made, experiment))).then(pl.col("alpha") / 1024).alias("alpha"),
+    )
+
+
+def _dctcp(made: Scenario, experiment: Mapping[str, Any]) -> list[int]:
+    kinds = [experiment["traffic"][name]["transport"]["cc"]["kind"] for name in made.loads]
+    return [number for number, kind in enumerate(kinds) if kind == "dctcp"]
+
+
+def _messages(raw: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    end = pl.when(pl.col("end_ns") >= 0).then(pl.col("end_ns") * 1000)
+    start = pl.col("start_ns") * 1000
+    own = raw.with_columns(pl.col("flow").cast(pl.UInt32)).join(
+        flows.select(pl.col("id").alias("flow"), "traffic", "class"), on="flow"
+    )
+    return own.select(
+        "flow",
+        "traffic",
+        "class",
+        "bytes",
+        start.alias("start_ps"),
+        end.alias("end_ps"),
+        (end - start).alias("fct_ps"),
+    )
+
+
+def _rounds(raw: pl.DataFrame, made: Scenario) -> pl.DataFrame:
+    import polars as pl
+
+    start, end = pl.col("start_ns") * 1000, pl.col("end_ns") * 1000
+    name = pl.col("load").map_elements(lambda i: made.loads[i], pl.String).alias("traffic")
+    same = ["round", "responses", "bytes", "timeouts"]
+    return raw.select(
+        name, *same, start.alias("start_ps"), end.alias("end_ps"), (end - start).alias("fct_ps")
+    )
+
+
+def _queues(
+    raw: pl.DataFrame, samples: pl.DataFrame, made: Scenario, warmup: int, duration: int
+) -> pl.DataFrame:
+    import polars as pl
+
+    def difference(name: str) -> pl.Expr:
+        return pl.col(name) - pl.col(f"{name}_before")
+
+    late = samples.filter(pl.col("time_ns") * 1000 >= warmup)
+    packets = pl.col("packets")
+    percentiles = [packets.quantile(q / 100, "lower").alias(f"p{q}_packets") for q in (5, 50, 95, 99)]
+    lengths = late.group_by("queue").agg(
+        packets.mean().alias("mean_packets"),
+        packets.std(ddof=0).alias("sd_packets"),
+        packets.min().alias("min_packets"),
+        packets.max().alias("max_packets"),
+        *percentiles,
+        pl.col("bytes").mean().alias("mean_bytes"),
+        pl.col("bytes").max().alias("max_bytes"),
+    )
+    over = duration - warmup
+    counted = raw.with_row_index("queue").select(
+        pl.col("queue").cast(pl.Int64),
+        pl.Series("port", made.ports),
+        pl.Series("rate_bps", made.rates_bps),
+        pl.lit(over).alias("over_ps"),
+        (difference("packets") + difference("drops")).alias("packets_in"),
+        difference("packets").alias("packets_out"),
+        pl.col("held").alias("packets_held"),
+        difference("bytes").alias("bytes_out"),
+        pl.col("held_bytes").alias("bytes_held"),
+        difference("drops").alias("drops_aqm"),
+        difference("marks").alias("marks"),
+        (difference("bytes") * 8e12 / over / pl.Series("rate", made.rates_bps)).alias("utilisation"),
+        pl.lit(1).alias("is_switch"),
+    )
+    return counted.join(lengths, on="queue", how="left").sort("queue")
+
+
+def _histogram(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFrame:
+    import polars as pl
+
+    late = samples.filter(pl.col("time_ns") * 1000 >= warmup)
+    counted = late.group_by("queue", "packets").len().sort("queue", "packets")
+    return counted.select(_port(made), "packets", (pl.col("len") * made.sample_ps).alias("time_ps"))
+
+
+def _trace(samples: pl.DataFrame, made: Scenario) -> pl.DataFrame:
+    import polars as pl
+
+    return samples.select((pl.col("time_ns") * 1000).alias("time_ps"), _port(made), "packets", "bytes")
+
+
+def _port(made: Scenario) -> pl.Expr:
+    import polars as pl
+
+    return pl.col("queue").map_elements(lambda i: made.ports[i], pl.String).alias("port")
+
+
+def _flow_trace(raw: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    mss = flows.with_row_index("flow").select(pl.col("flow").cast(pl.Int64), "mss")
+    joined = raw.join(mss, on="flow", how="left")
+    return joined.select(
+        (pl.col("time_ns") * 1000).alias("time_ps"),
+        "flow",
+        (pl.col("cwnd") * pl.col("mss")).alias("cwnd_bytes"),
+        pl.when(pl.col("ssthresh") != UNKNOWN_SSTHRESH)
+        .then(pl.col("ssthresh") * pl.col("mss"))
+        .alias("ssthresh_bytes"),
+        (pl.col("srtt_us") * 1_000_000).alias("srtt_ps"),
+        (pl.col("alpha") / 1024).alias("alpha"),
+        pl.col("delivered").alias("delivered_bytes"),
+        (pl.col("flight") * pl.col("mss")).alias("flight_bytes"),
+    )

@@ -1,0 +1,207 @@
+"""Comparisons: the same arrivals for all, refusal of unequals, intervals against scipy, the page."""
+
+import json
+import re
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import ROOT, shallows, write_toml
+from scipy import stats as scipy_stats
+from shallows.compare import arrived, compare
+from shallows.errors import SpecError
+from shallows.points import expand
+from shallows.run import simulate
+from shallows.schemes import read, split_list
+
+WEB = {
+    "duration": "20ms",
+    "seeds": 4,
+    "topology": {"kind": "star", "senders": 4, "rate": "1Gbps", "delay": "10us"},
+    "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"},
+    "transport": {"cc": "dctcp"},
+    "traffic": {
+        "web": {
+            "kind": "poisson", "from": "s*", "to": "r0", "load": 0.6,
+            "sizes": {"kind": "empirical", "name": "google_rpc"},
+        },
+        "long": {"kind": "bulk", "from": "s0", "to": "r0", "jitter": "1ms"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write_toml(tmp_path / "web.toml", WEB)
+
+
+SCHEMES = [
+    ["queue=codel"],
+    ["queue=drop-tail", "transport.cc=cubic"],
+    ["transport.cc=newreno", "transport.initial_window=2pkt"],
+]
+
+
+@pytest.mark.parametrize("settings", SCHEMES, ids=str)
+def test_a_seed_gives_every_scheme_the_same_arrivals(tmp_path, settings):
+    for seed in (1, 2):
+        base = simulate(WEB | {"seeds": [seed]}, store=tmp_path)
+        other = simulate(WEB | {"seeds": [seed]}, settings=settings, store=tmp_path)
+        assert base.hash != other.hash
+        for load in ("web", "long"):
+            ours = arrived(base.tables, load)
+            assert len(ours) > 0
+            assert ours.equals(arrived(other.tables, load)), load
+    apart = simulate(WEB | {"seeds": [3]}, store=tmp_path)
+    assert not arrived(apart.tables, "web").equals(arrived(base.tables, "web"))
+
+
+def test_differences_ratios_and_p_are_those_of_scipy(tmp_path, file):
+    what = read([file], vary=["queue.mark_at=20pkt,60pkt"], metrics=["bottleneck_m*", "drops"], seeds=8)
+    found = compare(what, tmp_path / "runs")
+    assert {name: set(by.values()) for name, by in found.arrivals.items()} == {"web": {True}, "long": {True}}
+    a, b = (
+        np.array([v["bottleneck_mean_packets"] for v in found.values[f"mark_at {k}pkt"]]) for k in (60, 20)
+    )
+    (row,) = [row for row in found.rows if row.metric == "bottleneck_mean_packets"]
+    difference = scipy_stats.ttest_rel(a, b)
+    ratio = scipy_stats.ttest_rel(np.log(a), np.log(b))
+    assert row.difference.ci == pytest.approx(list(difference.confidence_interval()))
+    assert row.ratio.ci == pytest.approx(np.exp(list(ratio.confidence_interval())).tolist())
+    assert row.p == pytest.approx(ratio.pvalue)
+    assert row.verdict == "real" and row.ratio.low > 1
+    assert row.p_adjusted >= row.p
+    assert found.family == len(found.rows) == 4
+
+
+def test_a_scheme_against_itself_is_identical_and_nothing_is_real(tmp_path, file):
+    found = compare(read([file], schemes=["one=", "two="]), tmp_path / "runs")
+    assert {row.verdict for row in found.rows} <= {"identical", "no-value"}
+    assert "identical" in {row.verdict for row in found.rows}
+    assert {row.p_adjusted for row in found.rows if row.p is not None} == {1.0}
+
+
+def test_schemes_are_written_in_four_ways_and_mean_the_same(tmp_path, file):
+    other = write_toml(tmp_path / "codel.toml", WEB | {"queue": {"kind": "codel", "target": "1ms"}})
+    table = {"web": {}, "codel": {"queue": {"kind": "codel", "target": "1ms"}}}
+    own = write_toml(tmp_path / "own.toml", WEB | {"compare": {"schemes": table}})
+    ways = [
+        read([file, other]),
+        read([file], schemes=["web=", "codel=queue=codel,queue.target=1ms"]),
+        read([file], schemes=["web=", 'codel=queue={kind="codel", target="1ms"}']),
+        read([own]),
+    ]
+    experiments = [[[p.experiment for p in s.points] for s in way.schemes] for way in ways]
+    assert all(each == experiments[0] for each in experiments)
+    assert [[s.name for s in way.schemes] for way in ways] == [["web", "codel"]] * 4
+
+
+def test_a_table_without_kind_is_walked_into_and_one_with_kind_stands_for_all(tmp_path):
+    table = {"a": {}, "b": {"transport": {"cc": {"kind": "dctcp", "g": 0.25}}, "queue": {"mark_at": "30pkt"}}}
+    what = read([write_toml(tmp_path / "f.toml", WEB | {"compare": {"schemes": table, "baseline": "b"}})])
+    assert [scheme.name for scheme in what.schemes] == ["b", "a"]
+    experiment = what.schemes[0].points[0].experiment
+    assert experiment["queue"]["limit"] == "100pkt"
+    assert experiment["queue"]["mark_at"] == "30pkt"
+    assert experiment["traffic"]["web"]["transport"]["cc"]["g"] == 0.25
+
+
+def test_several_vary_multiply(file):
+    what = read([file], vary=["transport.cc=dctcp,cubic", "queue.mark_at=10pkt,20pkt"], seeds=3)
+    names = [s.name for s in what.schemes]
+    assert names == [
+        "dctcp, mark_at 10pkt",
+        "dctcp, mark_at 20pkt",
+        "cubic, mark_at 10pkt",
+        "cubic, mark_at 20pkt",
+    ]
+    assert what.seeds == [1, 2, 3]
+
+
+def test_commas_in_brackets_and_quotes_do_not_part():
+    assert split_list('a=[1,2], b={c="x,y"}, d="p,q"') == ["a=[1,2]", 'b={c="x,y"}', 'd="p,q"']
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"duration": "30ms"}, "duration"),
+        ({"topology": {**WEB["topology"], "senders": 5}}, "topology.senders"),
+        ({"topology": {**WEB["topology"], "delay": "20us"}}, "topology.delay"),
+        ({"traffic": {**WEB["traffic"], "web": {**WEB["traffic"]["web"], "load": 0.5}}}, "traffic.web.load"),
+        ({"traffic": {"web": WEB["traffic"]["web"]}}, "traffic.long.kind"),
+        ({"port": {"switch->r0": {"loss": 0.1}}}, "port.switch->r0.loss"),
+        ({"seeds": 5}, "seeds"),
+    ],
+    ids=str,
+)
+def test_unequal_conditions_are_refused_and_named(tmp_path, file, changes, path):
+    other = write_toml(tmp_path / "other.toml", WEB | changes)
+    with pytest.raises(SpecError) as caught:
+        read([file, other])
+    assert path in {fault.path for fault in caught.value.faults}
+    if path != "seeds":
+        section = path.rsplit(".", 1)[0]
+        assert len(read([file, other], allow=[section]).schemes) == 2
+
+
+def test_queues_of_ports_and_transports_of_loads_are_free(tmp_path, file):
+    changes = {"port": {"switch->r0": {"queue": "codel"}}, "probe": {"queue_trace": "1ms"}}
+    other = write_toml(tmp_path / "other.toml", WEB | changes)
+    assert len(read([file, other]).schemes) == 2
+    assert len(read([file], vary=["traffic.long.transport.cc=cubic,dctcp"]).schemes) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ({}, "compare"),
+        ({"schemes": ["one="]}, "compare"),
+        ({"vary": ["transport.cc=dctcp"]}, "--vary"),
+        ({"vary": ["transport.cc"]}, "--vary"),
+        ({"schemes": ["a", "b="]}, "--scheme"),
+        ({"schemes": ["a=", "a="]}, "--scheme"),
+        ({"schemes": ["a=", "b=queue"]}, "--scheme"),
+        ({"schemes": ["a=", "b=queue.mark_att=1pkt"]}, "b: queue.mark_att"),
+        ({"schemes": ["a=", "b="], "baseline": "c"}, "baseline"),
+        ({"schemes": ["a=", "b="], "settings": ["seeds=1"]}, "a: seeds"),
+        ({"schemes": ["a=", "b="], "settings": ["compare.scheme={}"]}, "compare.scheme"),
+        ({"schemes": ["a=", "b="], "settings": ["sweep.grid.duration=['1ms']"]}, "web.toml: sweep"),
+        ({"vary": [f"duration={','.join(['1ms'] * 40)}"]}, "compare"),
+    ],
+    ids=str,
+)
+def test_what_is_no_comparison_is_refused(file, options, path):
+    with pytest.raises(SpecError) as caught:
+        read([file], **options)
+    assert any(fault.path.endswith(path) for fault in caught.value.faults), caught.value
+
+
+def test_unknown_metrics_are_refused_with_the_nearest(tmp_path, file):
+    with pytest.raises(SpecError, match="is no metric"):
+        compare(read([file], schemes=["a=", "b="], metrics=["web.fct_mean"]), tmp_path / "runs")
+
+
+def test_run_and_sweep_send_a_file_of_schemes_to_compare(tmp_path):
+    with pytest.raises(SpecError, match="shallows compare"):
+        expand(WEB | {"compare": {"schemes": {}}})
+
+
+def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
+    done = shallows("compare", file, "--vary", "queue.kind=threshold,codel", "--json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "codel: queue.mark_at" in done.stderr
+    schemes = ["--scheme", "step=", "--scheme", "codel=queue=codel"]
+    done = shallows("compare", file, *schemes, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    schema = json.loads((ROOT / "python/shallows/schemas/compare.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(found)
+    assert found["baseline"] == "step" and found["seeds"] == [1, 2, 3, 4]
+    page = (tmp_path / found["report"]).read_text()
+    assert "codel against step" in page and "Holm" in page
+    assert page.count("data:image/svg+xml") == 3
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
+    again = shallows("compare", file, *schemes, cwd=tmp_path)
+    assert "p adjusted by Holm's method" in again.stdout
+    assert "real" in again.stdout or "not-determined" in again.stdout

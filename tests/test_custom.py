@@ -1,0 +1,447 @@
+"""Algorithms, workloads and topologies written in Python: named, checked, recorded, run, and their errors."""
+
+import json
+import os
+import shutil
+import signal
+import textwrap
+import threading
+
+import polars as pl
+import pytest
+import shallows
+from conftest import SMALL, write_toml
+from conftest import shallows as command
+from polars.testing import assert_frame_equal
+from shallows import _core
+from shallows.errors import PluginError, SpecError
+from shallows.examples.aimd import Aimd
+from shallows.examples.dctcp import PythonDctcp
+from shallows.spec import load, resolve
+
+
+def with_cc(kind, **over) -> dict:
+    return {**json.loads(json.dumps(SMALL)), **over, "transport": {"cc": kind} | over.get("transport", {})}
+
+
+def simulate(document, *algorithms, store):
+    return shallows.simulate(document, algorithms=algorithms, store=store)
+
+
+HARSH = {
+    "queue": {"kind": "threshold", "limit": "40pkt", "mark_at": "20pkt"},
+    "port": {"*->*": {"loss": 0.003}},
+    "probe": {"queue_trace": "20us", "flow_trace": "change", "nic_queues": True},
+}
+MESSAGES = {"kind": "messages", "from": "s*", "to": "r0", "bytes": "50KB", "interval": "3ms"}
+
+
+@pytest.mark.parametrize("profile", ["datacentre", "rfc", "linux", "ns2"])
+@pytest.mark.parametrize(
+    "over", [{}, HARSH, HARSH | {"traffic": {"m": MESSAGES}}], ids=["calm", "harsh", "idle"]
+)
+def test_dctcp_in_python_gives_the_tables_of_dctcp_in_rust(tmp_path, profile, over):
+    over = over | {"duration": "30ms", "transport": {"profile": profile}}
+    ours = simulate(with_cc({"kind": "python-dctcp", "g": 0.1}, **over), PythonDctcp, store=tmp_path)
+    theirs = simulate(with_cc({"kind": "dctcp", "g": 0.1}, **over), store=tmp_path)
+    assert ours.manifest["counts"] == theirs.manifest["counts"]
+    for name, table in theirs.tables.items():
+        mine = ours.tables[name]
+        if name == "flows":
+            mine = mine.with_columns(cc=pl.lit("dctcp"))
+        assert_frame_equal(mine, table, check_exact=True)
+    if over.get("port"):
+        assert theirs.tables["flows"]["fast_recoveries"].sum() > 0
+
+
+FIFTEEN_LINES = '''
+    import shallows
+
+    class Aimd(shallows.CongestionControl):
+        """One packet a round trip up, a share down. Chiu & Jain 1989. cwnd in bytes."""
+        beta: float = 0.5                        # declared = settable in the spec, recorded in the manifest
+        def start(self, flow): self.mss, self.cwnd = flow.mss, flow.initial_window
+        def on_ack(self, ack): self.cwnd += self.mss * ack.acked / self.cwnd
+        def on_congestion(self, why, ack): self.cwnd *= self.beta
+'''
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A module and an experiment that names it, in a directory that is not the current one."""
+    place = tmp_path / "mine"
+    place.mkdir()
+    (place / "my_cc.py").write_text(textwrap.dedent(FIFTEEN_LINES))
+    python = {"python": {"modules": ["my_cc.py"]}}
+    write_toml(place / "mine.toml", with_cc({"kind": "aimd", "beta": 0.7}, duration="20ms") | python)
+    return place
+
+
+def test_the_fifteen_lines_run_as_documented(tmp_path, mine):
+    done = command("run", "mine/mine.toml", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [flow["cc"] for flow in found["flows"]] == ["aimd", "aimd"]
+    assert found["metrics"]["goodput_bps_total"] > 0.9e9
+    manifest = json.loads((tmp_path / found["path"] / "manifest.json").read_text())
+    (component,) = manifest["experiment"]["python"]["components"]
+    assert (component["module"], component["class"]) == ("my_cc.py", "Aimd")
+    assert len(component["source_hash"]) == 32
+    assert manifest["experiment"]["traffic"]["long"]["transport"]["cc"] == {"kind": "aimd", "beta": 0.7}
+
+
+def test_an_edit_of_the_module_or_its_helper_is_another_run(tmp_path, mine):
+    hashes = set()
+    for text in ("", "# edited\n"):
+        (mine / "my_cc.py").write_text(textwrap.dedent(FIFTEEN_LINES) + "import helper\n" + text)
+        for value in (1, 2):
+            (mine / "helper.py").write_text(f"x = {value}\n")
+            hashes.add(shallows.simulate(mine / "mine.toml", store=tmp_path / "runs").hash)
+    assert len(hashes) == 4
+
+
+def test_a_helper_that_was_edited_is_read_again(tmp_path, mine):
+    text = textwrap.dedent(FIFTEEN_LINES).replace("self.mss * ack", "helper.GAIN * self.mss * ack")
+    (mine / "my_cc.py").write_text("import helper\n" + text)
+    windows = []
+    for gain in (1, 0.0001):
+        (mine / "helper.py").write_text(f"GAIN = {gain}\n")
+        run = shallows.simulate(mine / "mine.toml", store=tmp_path / "runs")
+        windows.append(run.tables["flows"]["cwnd_mean_bytes"].sum())
+    assert windows[1] < windows[0] / 2
+
+
+def test_a_stored_experiment_runs_again_only_with_the_same_sources(tmp_path, mine, monkeypatch):
+    run = shallows.simulate(mine / "mine.toml", store=tmp_path / "runs")
+    assert shallows.simulate(run.experiment, store=tmp_path / "runs").hash == run.hash
+    assert shallows.simulate(run.experiment, store=tmp_path / "others").hash == run.hash
+    from shallows import plugins
+
+    monkeypatch.setattr(plugins, "_objects", {})
+    monkeypatch.setattr(plugins, "_paths", {})
+    with pytest.raises(SpecError, match="is not here"):
+        shallows.simulate(run.experiment, store=tmp_path / "more")
+    shutil.copy(mine / "my_cc.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert shallows.simulate(run.experiment, store=tmp_path / "more").hash == run.hash
+    monkeypatch.setattr(plugins, "_objects", {})
+    (tmp_path / "my_cc.py").write_text(textwrap.dedent(FIFTEEN_LINES) + "# edited\n")
+    with pytest.raises(SpecError, match="has changed since"):
+        shallows.simulate(run.experiment, store=tmp_path / "yet more")
+
+
+def test_what_is_named_but_not_used_changes_no_hash(tmp_path, mine):
+    baseline = shallows.simulate(with_cc("dctcp", duration="20ms"), store=tmp_path / "runs")
+    named = shallows.simulate(mine / "mine.toml", settings=["transport.cc=dctcp"], store=tmp_path / "runs")
+    assert named.hash == baseline.hash
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        (
+            "transport.cc.betta=0.3",
+            'transport.cc.betta: unknown key; known: kind, beta, got "betta" (did you mean "beta"?)',
+        ),
+        ("transport.cc.beta=half", 'transport.cc.beta: must be a number, got "half"'),
+        ("transport.cc.kind=aimdd", '(did you mean "aimd"?)'),
+        ('python.modules="my_c.py"', '(did you mean "my_cc.py"?)'),
+        ("python.module=1", "python.module: unknown key"),
+    ],
+)
+def test_faults_come_before_anything_runs(tmp_path, mine, setting, told):
+    done = command("run", "mine/mine.toml", "--set", setting, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+CC = "class A(shallows.CongestionControl)"
+EMPTY = "on_ack = on_congestion = print"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("class A(", "is not Python"),
+        ("import shallows\nx = y\n", "cannot be imported: NameError: name 'y' is not defined (line 2)"),
+        ("x = 1", "declares nothing"),
+        (f"{CC}: pass", "A: must have a method on_ack"),
+        (f"{CC}:\n  cadence = 'round'\n  def on_ack(self, ack): pass", "is never called"),
+        (f"{CC}:\n  x: dict = {{}}\n  {EMPTY}", "A.x: must be annotated"),
+        (f"{CC}:\n  {EMPTY}\nclass B(A): name = 'a'", "must not bear the name of another: my_cc.py:A"),
+        (f"{CC}:\n  x: float = shallows.param(2.0, range='[0, 1]')\n  {EMPTY}", "0.default: must be <= 1"),
+    ],
+)
+def test_a_module_that_cannot_be_used_says_why(mine, text, told):
+    (mine / "my_cc.py").write_text("import shallows\n" + text if "shallows." in text else text)
+    with pytest.raises(SpecError) as caught:
+        resolve(load(mine / "mine.toml") | {"seed": 1})
+    assert told in str(caught.value)
+
+
+class Kinds(shallows.CongestionControl):
+    """One setting of each kind, told in Python's numbers."""
+
+    span: shallows.Span = "25us"
+    rate: shallows.Rate = "10Gbps"
+    size: shallows.Bytes = "150KB"
+    count: int = 3
+    share: float = 1
+    flag: bool = True
+    names: list[str] = ["a"]  # noqa: RUF012
+    mode: str = "x"
+    needed: float
+
+    def on_ack(self, ack):
+        numbers = self.span, self.rate, self.size, self.count, self.share, self.needed
+        raise AssertionError((numbers, self.flag, self.names))
+
+    def on_congestion(self, why, ack): ...
+
+
+def test_settings_arrive_as_numbers(tmp_path):
+    with pytest.raises(SpecError, match=r"transport.cc.needed: is required: a number"):
+        simulate(with_cc("kinds"), Kinds, store=tmp_path)
+    with pytest.raises(AssertionError) as caught:
+        simulate(with_cc({"kind": "kinds", "needed": 2.5, "rate": "1Mbps"}), Kinds, store=tmp_path)
+    assert caught.value.args[0] == ((25e-6, 1_000_000, 150_000, 3, 1.0, 2.5), True, ["a"])
+
+
+class Fails(Aimd):
+    """Goes wrong at the fifth acknowledgement of a flow, in the way it is told."""
+
+    way: str = "raise"
+
+    def start(self, flow):
+        super().start(flow)
+        self.seen = 0
+
+    def on_ack(self, ack):
+        self.seen += 1
+        if self.seen == 5:
+            if self.way == "raise":
+                raise ZeroDivisionError("my own mistake")
+            self.cwnd = {"nan": float("nan"), "none": None, "text": "wide", "zero": 0, "huge": 1e30}.get(
+                self.way, 1e4
+            )
+            self.pacing_rate = -1.0 if self.way == "pace" else None
+
+
+def test_an_exception_surfaces_as_itself_with_its_traceback(tmp_path):
+    with pytest.raises(ZeroDivisionError, match="my own mistake") as caught:
+        simulate(with_cc("fails"), Fails, store=tmp_path)
+    assert caught.traceback[-1].name == "on_ack"
+    assert "in Fails.on_ack of flow 0 at" in caught.value.__notes__[0]
+    assert list(tmp_path.glob("[0-9a-f]*")) == []
+
+
+@pytest.mark.parametrize("way", ["nan", "none", "text", "zero", "huge", "pace"])
+def test_a_bad_value_names_flow_time_and_value(tmp_path, way):
+    rule = r"must be (a finite number above 0|at most 2\*\*50 bytes)"
+    with pytest.raises(
+        PluginError, match=rf"flow \d+ at [\d.]+\w?s: Fails.on_ack left \w+ = .*, which {rule}"
+    ):
+        simulate(with_cc({"kind": "fails", "way": way}), Fails, store=tmp_path)
+
+
+def test_a_window_below_a_segment_is_held_at_one(tmp_path):
+    class Holds(Aimd):
+        def start(self, flow):
+            super().start(flow)
+            self.windows = windows.setdefault(flow.id, [])
+
+        def on_ack(self, ack):
+            self.windows.append(self.cwnd)
+            self.cwnd = 1
+
+    windows: dict[int, list[float]] = {}
+    run = simulate(with_cc("holds"), Holds, store=tmp_path)
+    for first, *others in windows.values():
+        assert first == 14600
+        assert set(others) == {1460}
+    assert run.tables["flows"]["cwnd_bytes"].unique().to_list() == [1460.0]
+
+
+def test_by_round_the_sums_are_those_of_the_acknowledgements(tmp_path):
+    class Both(PythonDctcp):
+        def on_ack(self, ack):
+            super().on_ack(ack)
+            pending[self.flow] = [
+                a + b for a, b in zip(pending[self.flow], (ack.acked, ack.marked), strict=True)
+            ]
+
+        def on_round(self, ack):
+            assert [ack.acked, ack.marked] == pending[self.flow]
+            pending[self.flow] = [0, 0]
+            rounds.append(ack.now)
+
+        def start(self, flow):
+            super().start(flow)
+            self.flow = flow.id
+            pending[flow.id] = [0, 0]
+
+    class ByRound(shallows.CongestionControl):
+        cadence = "round"
+
+        def on_round(self, ack):
+            calls.append(ack.acked)
+            self.cwnd += 1460
+
+        def on_congestion(self, why, ack):
+            self.cwnd /= 2
+
+    pending, rounds, calls = {}, [], []
+    simulate(with_cc("both", duration="10ms"), Both, store=tmp_path)
+    assert len(rounds) > 10
+    run = simulate(with_cc("by-round", duration="10ms"), ByRound, store=tmp_path)
+    acks = run.tables["flows"]["packets_sent"].sum()
+    assert 10 < len(calls) < acks / 5
+
+
+def test_a_stopped_run_stops_soon_and_leaves_the_interpreter_free(small):
+    document = with_cc("aimd", duration="100s")
+    simulation = _core.Simulation(
+        json.dumps(resolve(load(document, algorithms=[Aimd]) | {"seed": 1})),
+        {"aimd.py:Aimd": Aimd},
+    )
+    threading.Timer(0.3, simulation.cancel).start()  # needs the lock that the run holds
+    with pytest.raises(shallows.RunError, match="cancelled"):
+        simulation.run()
+    assert 0 < simulation.progress() < 1
+
+
+def test_an_algorithm_without_end_can_be_interrupted(tmp_path):
+    class Stuck(Aimd):
+        def on_ack(self, ack):
+            started.set()
+            while True:
+                pass
+
+    def interrupt():
+        started.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    started = threading.Event()
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        simulate(with_cc("stuck"), Stuck, store=tmp_path)
+    assert list(tmp_path.glob("[0-9a-f]*")) == []
+
+
+NETWORK = '''
+    import shallows
+
+    @shallows.topology
+    def ring(n: int = 4, rate: shallows.Rate = "10Gbps", delay: shallows.Span = "5us") -> shallows.Graph:
+        """A ring of switches with one host each."""
+        graph = shallows.Graph()
+        for i in range(n):
+            graph.link(graph.host(f"h{i}"), graph.switch(f"sw{i}"), rate, delay)
+        for i in range(n):
+            graph.link(f"sw{i}", f"sw{(i + 1) % n}", rate, delay)
+        return graph
+
+    class Chain(shallows.Workload):
+        """Each host to the next; whoever is done sends on, as often as told."""
+        size: shallows.Bytes = "100KB"
+        times: int = 3
+
+        def flows(self, net):
+            self.left = {host: self.times for host in net.hosts}
+            for i, host in enumerate(net.hosts):
+                yield shallows.Flow(host, net.hosts[i - 1], self.size, i * 1e-6)
+
+        def on_flow_done(self, done):
+            assert done.now > done.start
+            self.left[done.src] -= 1
+            if self.left[done.src]:
+                yield done.src, done.dst, self.size, None
+'''
+
+
+@pytest.fixture
+def network(tmp_path):
+    (tmp_path / "net.py").write_text(textwrap.dedent(NETWORK))
+    document = {
+        "duration": "20ms",
+        "python": {"modules": "net.py"},
+        "topology": {"kind": "ring", "n": 5, "delay": "2us"},
+        "queue": "threshold",
+        "transport": {"cc": "dctcp"},
+        "traffic": {"chain": {"kind": "chain", "times": 2}},
+    }
+    return write_toml(tmp_path / "net.toml", document)
+
+
+def test_a_topology_and_a_closed_loop_in_python(tmp_path, network):
+    run = shallows.simulate(network, store=tmp_path / "runs")
+    messages = run.tables["messages"].sort("start_ps")
+    assert messages["start_ps"].to_list()[:5] == [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000]
+    assert len(messages) == 10
+    assert messages["end_ps"].null_count() == 0
+    assert {"sw4->sw0", "h3->sw3"} <= set(run.tables["queues"]["port"])
+    topology = run.experiment["topology"]
+    assert (topology["kind"], topology["n"], topology["delay"]) == ("ring", 5, "2us")
+    assert len(topology["graph"]["links"]) == 10
+    assert [c["class"] for c in run.experiment["python"]["components"]] == ["ring", "Chain"]
+
+
+def test_the_graph_that_a_function_makes_is_that_of_the_file(tmp_path, network):
+    ours = shallows.simulate(network, store=tmp_path / "runs")
+    document = load(network) | {"topology": {"kind": "graph", **ours.experiment["topology"]["graph"]}}
+    theirs = shallows.simulate(document, store=tmp_path / "runs")
+    assert ours.hash != theirs.hash
+    for name in ours.tables:
+        assert_frame_equal(ours.tables[name], theirs.tables[name], check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("flow", "told"),
+    [
+        (("s0", "r1", 1000, 0.0), r"names no host of the network: \"r1\" \(did you mean \"r0\"\?\)"),
+        (("s0", "s0", 1000, 0.0), "from a host to itself"),
+        (("s0", "r0", 0, 0.0), "whole number of bytes"),
+        (("s0", "r0", 10, -1.0), "start at a time in seconds"),
+        ("s0", "is no flow"),
+    ],
+)
+def test_a_flow_that_cannot_be_is_named(tmp_path, flow, told):
+    class Bad(shallows.Workload):
+        def flows(self, net):
+            yield ("s0", "r0", 1000, 1e-3)
+            yield flow
+
+    document = with_cc("dctcp") | {"traffic": {"bad": {"kind": "bad"}}}
+    with pytest.raises(PluginError, match=told):
+        simulate(document, Bad, store=tmp_path)
+
+
+def test_flows_come_in_order_and_exceptions_as_they_are(tmp_path):
+    class Late(shallows.Workload):
+        def flows(self, net):
+            yield ("s0", "r0", 1000, 1e-3)
+            yield ("s0", "r0", 1000, 0.5e-3)
+
+    class Raises(shallows.Workload):
+        def flows(self, net):
+            raise LookupError("no trace")
+
+    with pytest.raises(PluginError, match="starts before the present"):
+        simulate(with_cc("dctcp") | {"traffic": {"late": {"kind": "late"}}}, Late, store=tmp_path)
+    with pytest.raises(LookupError, match="no trace"):
+        simulate(with_cc("dctcp") | {"traffic": {"x": {"kind": "raises"}}}, Raises, store=tmp_path)
+
+
+def test_chance_is_seeded(tmp_path):
+    class Chance(shallows.Workload):
+        def flows(self, net):
+            for _ in range(20):
+                yield ("s0", "r0", net.random.randrange(1, 10**5), None)
+
+    def sizes(seed, place):
+        document = with_cc("dctcp") | {"traffic": {"x": {"kind": "chance"}}, "seed": seed}
+        return simulate(document, Chance, store=tmp_path / place).tables["messages"]["bytes"].to_list()
+
+    assert sizes(1, "a") == sizes(1, "b")
+    assert sizes(1, "a") != sizes(2, "a")

@@ -1,0 +1,140 @@
+"""The Linux backend: what is refused, what tc is told, the edits; and runs, where a kernel has been built."""
+
+from pathlib import Path
+
+import pytest
+from shallows.errors import Cancelled, RunError
+from shallows.linux import backend, kernel, machine, qdiscs, root, scenario
+from shallows.linux.gpl import edits
+from shallows.points import one_run
+from shallows.run import simulate_point
+from shallows.spec import load, resolve
+from shallows.store import Store
+
+STAR = {
+    "title": "",
+    "duration": "400ms",
+    "warmup": "100ms",
+    "seed": 1,
+    "topology": {"kind": "star", "senders": 2, "rate": "100Mbps", "sender_rate": "1Gbps", "delay": "1ms"},
+    "queue": {"kind": "threshold", "limit": "200pkt", "mark_at": "20pkt"},
+    "transport": {"profile": "linux", "cc": "dctcp"},
+    "traffic": {
+        "long": {"kind": "bulk", "from": "s*", "to": "r0"},
+        "web": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "20KB", "interval": "50ms"},
+        "query": {"kind": "incast", "from": "s*", "to": "r0", "response": "10KB", "rounds": 2, "gap": "50ms"},
+    },
+    "probe": {"queue_trace": "1ms", "flow_trace": "10ms"},
+}
+
+needs_kernel = pytest.mark.skipif(kernel.find() is None, reason="run ./shallows linux build")
+
+
+def resolved(**changes):
+    return resolve(STAR | changes)
+
+
+def test_what_both_can_do_is_refused_nowhere():
+    assert scenario.check(resolved()) == []
+
+
+def test_what_linux_cannot_do_is_refused_all_at_once():
+    document = resolved(
+        transport={"profile": "datacentre", "cc": "xdctcp"},
+        queue={"kind": "dualpi2"},
+        port={"s0->switch": {"loss": 0.1}},
+        ecmp="random",
+    )
+    paths = {fault.path for fault in scenario.check(document)}
+    assert {"queue.kind", "port.s0->switch.loss", "traffic.long.transport.cc"} <= paths
+    assert "traffic.long.transport.ack_every" in paths  # Linux has its own delayed acknowledgements
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"kind": "drop-tail", "limit": "200pkt"}, "pfifo limit 199"),
+        ({"kind": "drop-tail", "limit": "30KB"}, "bfifo limit 28500"),
+        ({"kind": "codel", "ecn": False}, "codel limit 999 target 5000us interval 100000us noecn"),
+        (
+            {"kind": "tc-red", "limit": "400KB", "min": "30KB", "max": "35KB", "ecn": True},
+            "red limit 400000 min 30000 max 35000 avpkt 1000 probability 0.02 bandwidth 10000000bit ecn",
+        ),
+    ],
+)
+def test_disciplines_in_the_words_of_tc(settings, words):
+    assert qdiscs.qdisc(resolved(queue=settings)["queue"], 1500).words == words
+
+
+def test_a_threshold_is_a_step_that_leaves_out_the_packet_in_service():
+    # Marked is who finds more than 20 packets, of which Linux does not see the one being sent.
+    step = qdiscs.qdisc(resolved()["queue"], 1500).step
+    assert step == (199 * 1500, 20 * 1500, 1 | 8)
+    with pytest.raises(qdiscs.Refusal, match="first packet"):
+        qdiscs.qdisc(resolved()["queue"] | {"first_exempt": True}, 1500)
+
+
+def tree(tmp_path, timer="#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"):
+    files = {
+        "arch/um/Kconfig": "config HZ\n\tint\n\tdefault 100\n",
+        edits.TIMER: timer,
+        "arch/um/kernel/time.c": "time_travel_update_time_rel(TIMER_MULTIPLIER);\n",
+        "arch/um/os-Linux/util.c": "#include <os.h>\nssize_t os_getrandom(void *b)\n{\n\treturn 0;\n}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_edits_are_made_once(tmp_path):
+    assert len(edits.edit_tree(tree(tmp_path))) == 6
+    assert edits.edit_tree(tmp_path) == []
+    assert "default 1000" in (tmp_path / "arch/um/Kconfig").read_text()
+    assert 'uml_seed=<number>\\n"' in (tmp_path / "arch/um/os-Linux/util.c").read_text()
+
+
+def test_a_tree_that_looks_otherwise_is_refused(tmp_path):
+    with pytest.raises(edits.UnknownTree, match="expected one place"):
+        edits.edit_tree(tree(tmp_path, timer="#define TIMER_MULTIPLIER 512\n"))
+
+
+def test_without_a_kernel_it_says_how_to_get_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHALLOWS_CACHE", str(tmp_path))
+    with pytest.raises(backend.NoKernel, match=r"\./shallows linux build"):
+        simulate_point(resolved(), Store(tmp_path / "runs"), backend="linux")
+
+
+@needs_kernel
+def test_a_run_has_the_tables_of_the_simulator_and_is_repeated_to_the_byte(tmp_path):
+    experiment = one_run(load(STAR)).experiment
+    ran = [simulate_point(experiment, Store(tmp_path / name), backend="linux") for name in "ab"]
+    simulated = simulate_point(experiment, Store(tmp_path / "a"))
+    assert set(ran[0].tables) == set(simulated.tables)
+    for name in ran[0].tables:
+        assert ran[0].tables[name].equals(ran[1].tables[name]), name
+        assert ran[0].tables[name].schema == simulated.tables[name].schema, name
+    queue = ran[0].tables["queues"].filter(port="switch->r0").row(0, named=True)
+    assert queue["utilisation"] > 0.98
+    assert 10 < queue["mean_packets"] < 25
+    assert queue["marks"] > 0
+    assert ran[0].tables["rounds"].height == 2
+    assert ran[0].tables["messages"].filter(traffic="web")["end_ps"].drop_nulls().len() >= 6
+
+
+@needs_kernel
+def test_what_tc_refuses_is_shown_in_its_own_words():
+    plan = "run /bin/ip link add name x type dummy0\ngo\n"
+    with (
+        pytest.raises(RunError, match=r"command failed[^$]*\$ /bin/ip[^$]*Unknown device type"),
+        machine.boot(backend.ready(), root.root(), plan, 1),
+    ):
+        pass
+
+
+@needs_kernel
+def test_a_machine_that_is_stopped_leaves_nothing():
+    before = set(Path("/dev/shm").glob("shallows-linux-*"))
+    with pytest.raises(Cancelled), machine.boot(backend.ready(), root.root(), "go\n", 1, lambda: True):
+        pass
+    assert set(Path("/dev/shm").glob("shallows-linux-*")) == before
