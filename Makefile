@@ -5,7 +5,7 @@ PYTHON = python tests tools experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest fmt generate bench
+.PHONY: test rust lint stubs pytest soak fmt generate bench
 
 test: rust lint stubs pytest
 
@@ -23,6 +23,15 @@ stubs:
 
 pytest:
 	$(UV) pytest
+
+# The property tests on other cases than the suite's, a seed after the other: make soak FROM=1 TO=100.
+FROM ?= 1
+TO ?= 10
+soak:
+	for seed in $$(seq $(FROM) $(TO)); do \
+		echo "seed $$seed"; PROPTEST_RNG_SEED=$$seed cargo test --workspace --locked --quiet || exit 1; \
+		HYPOTHESIS_PROFILE=soak $(UV) pytest -k "not notebook and not cluster" --hypothesis-seed=$$seed || exit 1; \
+	done
 
 fmt:
 	rustfmt --edition 2024 $(RUST)

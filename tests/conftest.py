@@ -8,6 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples each time, as in the Rust tests; `make soak` tries others.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("soak", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As for any command that a shell starts in the background. Tests interrupt, themselves and others.

@@ -212,6 +212,23 @@ fn a_connection_given_up_stays_silent() {
     assert!(simulation.hosts().flows.len() <= 2, "{} places", simulation.hosts().flows.len());
 }
 
+/// A sender that gives up while pacing holds its next packet back forgets that packet: it once woke for it for
+/// ever, and the run never ended.
+#[test]
+fn who_gives_up_while_paced_sleeps() {
+    let simulation = run(&serde_json::json!({
+        "duration": "10s",
+        "topology": {"kind": "star", "senders": 1},
+        "queue": "drop-tail",
+        "port": {"r0->switch": {"loss": 1.0}},
+        "transport": {"cc": {"kind": "cbr", "rate": "5Kbps"}, "max_timeouts": 1, "opening": "established",
+            "initial_rto": "200ms"},
+        "traffic": {"t": {"kind": "bulk", "from": "s0", "to": "r0"}},
+    }));
+    balance(&simulation);
+    assert!(simulation.net().now.as_ps() >= 10_000_000_000_000);
+}
+
 /// The window's mean is a window that the connection had.
 #[test]
 fn the_mean_window_lies_between_the_windows() {

@@ -353,6 +353,7 @@ impl Hosts {
                 self.loads[flow.load as usize].timeouts += timeout;
             }
         }
+        debug_assert!(flow.sender.wake_at() > net.now, "a timer that wakes for nothing wakes for ever");
         arm_sender(flow, net);
         if flow.traced && self.trace_changes {
             self.trace_change(id, net.now);

@@ -21,9 +21,7 @@ impl Sender {
         }
         self.counts.timeouts += 1;
         if self.rtt.timeouts >= config.settings.max_timeouts {
-            self.state = State::Failed;
-            (self.rto_at, self.ask_at) = (Time::MAX, Time::MAX);
-            return;
+            return self.give_up();
         }
         let first = self.rtt.timeouts == 0;
         self.rtt.expire(&config.settings);
@@ -32,6 +30,13 @@ impl Sender {
         }
         self.count_cwnd(net.now);
         self.recover_by_timeout(first, config, net);
+    }
+
+    /// Nothing is sent any more, and so there is nothing left to wake for: not the retransmission timer, not a
+    /// request, and not a packet that pacing held back.
+    fn give_up(&mut self) {
+        self.state = State::Failed;
+        (self.rto_at, self.ask_at, self.waits_for_pace) = (Time::MAX, Time::MAX, false);
     }
 
     /// Whether pacing keeps the next packet back; then the timer lets it out. A sender that only pacing
