@@ -29,7 +29,14 @@ impl Sender {
             return;
         }
         self.waits_for_pace = false;
-        if config.explicit { self.pump_explicit(config, net) } else { self.pump_data(config, net) }
+        if config.explicit {
+            self.pump_explicit(config, net)
+        } else {
+            self.pump_data(config, net)
+        }
+        if self.waits_for_pace && self.flight(config) == 0 {
+            self.rto_at = Time::MAX; // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due
+        }
     }
 
     /// Sends what the window, the application and pacing allow.
