@@ -34,8 +34,9 @@ impl Sender {
         } else {
             self.pump_data(config, net)
         }
+        // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
         if self.waits_for_pace && self.flight(config) == 0 {
-            self.rto_at = Time::MAX; // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due
+            self.rto_at = Time::MAX;
         }
     }
 
