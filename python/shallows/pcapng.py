@@ -6,7 +6,7 @@ that write pcapng are either unmaintained or bring a packet generator under the 
 are below.
 
 What a packet has in the simulation is written as it is: sequence and acknowledgement numbers (from an initial
-number of 0, modulo 2^32), SYN, FIN, ECE and CWR or AccECN's counter, the ECN codepoint, SACK blocks, timestamps
+number of 0, modulo 2^32), SYN, FIN, ECE and CWR or AccECN counter, ECN codepoint, SACK blocks, timestamps
 where the transport has them. Addresses stand for names, which the file resolves. The payload is not captured,
 as with a short snapshot length, and counts as zeros in checksums. The window is the largest there is: the
 simulated one is not carried in packets. Lengths follow from these headers; the simulation counts the
