@@ -52,6 +52,7 @@ impl Config {
                 initial_window,
                 initial_ssthresh: bytes(s.initial_ssthresh),
                 growth: s.growth,
+                arithmetic: s.arithmetic,
                 slow_start_limit: s.slow_start_limit,
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,

@@ -35,6 +35,7 @@ pub const PROFILES: &[Profile] = &[
                 "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
                 "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
                 "ece_growth": "round", "nagle": false, "ect_on_control": true, "clock_grain": "1us",
+                "arithmetic": "linux", "on_ce_change": "both",
             })
         },
     },

@@ -8,7 +8,7 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::settings::EchoMode;
+use super::settings::{EchoMode, OnCeChange};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
@@ -140,6 +140,9 @@ impl Receiver {
                     if self.pending > 0 {
                         self.acknowledge(config, net);
                     }
+                    if config.settings.on_ce_change == OnCeChange::Both {
+                        self.quick = self.quick.max(1); // Linux dctcp_ece_ack_update: ICSK_ACK_NOW
+                    }
                     self.ce = marked;
                 }
             }
@@ -147,6 +150,9 @@ impl Receiver {
                 // RFC 3168 s.6.1.3: CWR ends the echo of earlier marks, not of this packet's.
                 if packet.flags.any(Flags::CWR) {
                     self.ce = false;
+                }
+                if marked && !self.ce && config.settings.on_ce_change == OnCeChange::Both {
+                    self.quick = self.quick.max(2); // Linux tcp_data_ecn_check
                 }
                 self.ce |= marked;
             }
