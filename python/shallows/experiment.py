@@ -1203,11 +1203,14 @@ class Transport(Part):
     echo: Literal["auto", "until-cwr", "per-packet", "accecn", "never"] = 'auto'
     """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
 
-    on_ce_change: Literal["before", "both"] = 'before'
-    """What is acknowledged at once when marks begin or end. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_data_ecn_check: both."""
+    ecn_acks: Literal["change", "linux"] = 'change'
+    """What ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""
 
-    ect_on_control: bool = False
-    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes."""
+    ecn_fallback: bool = False
+    """Whether a SYN that is sent again no longer asks for ECN. Default: RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback."""
+
+    ect_on_control: Literal["never", "needed", "always"] = 'never'
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague."""
 
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""

@@ -221,6 +221,6 @@ impl Sender {
 
     /// Flags of an acknowledgement without data.
     fn pure_ack(&self, config: &Config) -> Flags {
-        Flags::ACK.with_if(config.ect, self.ecn && config.settings.ect_on_control)
+        Flags::ACK.with_if(config.ect, self.ecn && config.ect_on_control)
     }
 }

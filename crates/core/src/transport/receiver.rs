@@ -8,7 +8,7 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::settings::{EchoMode, OnCeChange};
+use super::settings::{EcnAcks, EchoMode};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
@@ -140,8 +140,8 @@ impl Receiver {
                     if self.pending > 0 {
                         self.acknowledge(config, net);
                     }
-                    if config.settings.on_ce_change == OnCeChange::Both {
-                        self.quick = self.quick.max(1); // Linux dctcp_ece_ack_update: ICSK_ACK_NOW
+                    if config.settings.ecn_acks == EcnAcks::Linux {
+                        self.quick = self.quick.max(1); // dctcp_ece_ack_update: ICSK_ACK_NOW
                     }
                     self.ce = marked;
                 }
@@ -151,8 +151,8 @@ impl Receiver {
                 if packet.flags.any(Flags::CWR) {
                     self.ce = false;
                 }
-                if marked && !self.ce && config.settings.on_ce_change == OnCeChange::Both {
-                    self.quick = self.quick.max(2); // Linux tcp_data_ecn_check
+                if marked && !self.ce && config.settings.ecn_acks == EcnAcks::Linux {
+                    self.quick = self.quick.max(2); // tcp_data_ecn_check
                 }
                 self.ce |= marked;
             }
@@ -167,6 +167,10 @@ impl Receiver {
                 self.ce = marked;
             }
             EchoMode::Auto | EchoMode::Never => {}
+        }
+        // tcp_ecn_accept_cwr: the sender's window may be a single segment.
+        if packet.flags.any(Flags::CWR) && config.settings.ecn_acks == EcnAcks::Linux {
+            self.quick = self.quick.max(1);
         }
     }
 
@@ -286,7 +290,7 @@ impl Receiver {
                 None => extension = net.extensions.put(Extension { feedback, ..Extension::default() }),
             }
         }
-        let ect = self.ecn && config.settings.ect_on_control;
+        let ect = self.ecn && config.ect_on_control;
         net.send(&Packet {
             at: Time::ZERO,
             seq,

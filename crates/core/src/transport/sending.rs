@@ -122,7 +122,7 @@ impl Sender {
     pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
         let now = net.now;
         let again = seq < self.high;
-        let ect = self.ecn && (!again || config.settings.ect_on_control);
+        let ect = self.ecn && (!again || config.ect_on_control);
         let mut flags = Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect);
         if again {
             flags = flags.with(Flags::RETRANSMITTED);

@@ -68,13 +68,25 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What a receiver acknowledges at once when marks begin or end.
-    pub enum OnCeChange {
-        /// What came before (RFC 8257 s.3.2 figure 1).
-        Before = "before",
-        /// What came before, and then the segment that brought the change; of RFC 3168's marks the first two
-        /// segments (Linux).
-        Both = "both",
+    /// What ECN makes a receiver acknowledge at once.
+    pub enum EcnAcks {
+        /// What came before a change of CE (RFC 8257 s.3.2 figure 1).
+        Change = "change",
+        /// That, the segment that brings the change, one with CWR, and two from the first mark of RFC 3168's on
+        /// (Linux).
+        Linux = "linux",
+    }
+}
+
+crate::choices! {
+    /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
+    pub enum ControlEct {
+        /// Never.
+        Never = "never",
+        /// Where the congestion control cannot do without ECN.
+        Needed = "needed",
+        /// Always.
+        Always = "always",
     }
 }
 
@@ -175,10 +187,12 @@ crate::params! {
         ect: Codepoint = "auto", "", "ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)";
         /// How the receiver reports marks.
         echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else";
-        /// What is acknowledged at once when marks begin or end.
-        on_ce_change: OnCeChange = "before", "", "RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_data_ecn_check: both";
+        /// What ECN makes the receiver acknowledge at once.
+        ecn_acks: EcnAcks = "change", "", "RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check";
+        /// Whether a SYN that is sent again no longer asks for ECN.
+        ecn_fallback: bool = false, "", "RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback";
         /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
-        ect_on_control: bool = false, "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes";
+        ect_on_control: ControlEct = "never", "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague";
         /// Which acknowledgements with ECN-Echo stop growth.
         ece_growth: EceGrowth = "each", "", "RFC 3168 s.6.1.2";
     }
