@@ -260,7 +260,9 @@ class _Writer:
     def _port(self, number: int) -> Iterable[str]:
         port, node = self.ports[number], self.ports[number]["from"]
         table = f"stab overhead -{ETHERNET_BYTES} mtu 2048"
-        burst = self.frame + 10  # a frame, and what tc's rounding may take off
+        # A frame, what tc takes off by rounding, and tokens of 320 ns: a bucket that is looked at late, as it is
+        # where clocks step when they are read, must not lose them (1.3 % of 10 Gb/s with 100 ns).
+        burst = self.frame + max(10, port["rate_bps"] // 25_000_000)
         shaper = f"tbf rate {port['rate_bps']}bit burst {burst} limit 2000000000"
         self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {table} {shaper}")
         under = qdisc(port["queue"], self.frame)
