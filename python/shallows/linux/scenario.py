@@ -297,7 +297,8 @@ class _Writer:
             f"duration {duration // 1000}",
             f"warmup {quantity('span', self.experiment['warmup']) // 1000}",
             f"sample {made.sample_ps // 1000}",
-            f"trace {0 if trace == 'off' else quantity('span', trace) // 1000}",
+            f"trace {(max(duration // 1000, 100_000_000) if trace == 'off' else quantity('span', trace)) // 1000}",
+            f"traced {int(trace != 'off')}",
             f"nodelay {int(not self.transport['nagle'])}",
         ]
 
