@@ -1122,6 +1122,15 @@ class Transport(Part):
     ssthresh_floor: str = '2pkt'
     """Least slow-start threshold. Range [1pkt, ]. Default: RFC 5681 eq. (4)."""
 
+    whole_windows: bool = False
+    """Whether windows are whole numbers of segments: a reduction's result, or what it takes away, is rounded down. Default: the RFCs count bytes; Linux `snd_cwnd` counts segments."""
+
+    round_ends: Literal["beyond", "reached"] = 'beyond'
+    """What must be acknowledged for a round to end. Default: RFC 8257 s.3.3 step 4."""
+
+    loss_halves: Literal["flight", "window"] = 'flight'
+    """Of what a loss leaves half. Default: RFC 5681 eq. (4)."""
+
     growth: Literal["bytes", "acks"] = 'bytes'
     """What lets the window grow. Default: RFC 3465."""
 
@@ -1175,6 +1184,9 @@ class Transport(Part):
 
     ack_every: int = 1
     """Segments that one acknowledgement covers at most. Range [1, 255]. Default: each segment; RFC 5681 s.4.2: two."""
+
+    ce_change: Literal["before", "both"] = 'before'
+    """What is acknowledged at once when the mark of arriving packets changes. Default: Alizadeh 2010 fig. 10; the same as both where each segment is acknowledged."""
 
     ack_delay: str = '1ms'
     """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""

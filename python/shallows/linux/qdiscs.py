@@ -26,10 +26,12 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Qdisc:
-    """Words of `tc qdisc add ... KIND OPTIONS`; or RED as a step, which the guest sets over netlink."""
+    """Words of `tc qdisc add ... KIND OPTIONS`; or what the guest sets over netlink: RED as a step, or attributes."""
 
     words: str = ""
     step: tuple[int, int, int] | None = None  # limit in bytes, threshold in bytes, flags
+    kind: str = ""
+    attributes: tuple[tuple[int, int, int], ...] = ()  # number, bits, value
 
 
 def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:

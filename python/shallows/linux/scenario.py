@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 TOPOLOGIES = ("star", "dumbbell", "parking-lot", "tree", "graph")
 LOADS = ("bulk", "messages", "poisson", "incast", "table")
 MOST_HOSTS = 500
+MOST_MEMORY_MB = 8192
 ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
+
+LATENESS_NS = 400
+"""Of a port's timer at most: a program's reading of the clock takes 20 ns, during which no timer expires. So much
+more than a frame a port's bucket holds, or its rate would be less; an idle port may send so much early."""
 
 SYSCTLS = {
     "tcp_ecn": "1",
@@ -33,9 +38,11 @@ SYSCTLS = {
     "tcp_slow_start_after_idle": "1",
     "tcp_wmem": "4096 4194304 33554432",
     "tcp_rmem": "4096 4194304 33554432",
+    "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
 }
-"""Of every node. Buffers are large, so that no window of the host is what limits a flow."""
+"""Of every node. Buffers are large, so that no window of the host is what limits a flow; but data that has not been
+sent yet would only take memory."""
 
 __all__ = ["Scenario", "check", "scenario"]
 
@@ -50,6 +57,8 @@ class Scenario:
     hosts: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     sample_ps: int = 0
+    memory_mb: int = 512
+    asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
 
 
 def check(experiment: Mapping[str, Any]) -> list[Fault]:
@@ -120,6 +129,17 @@ def scenario(
     return _Writer(experiment, network).write(flows, messages)
 
 
+def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """net.ipv4 of every node: written by the guest, which reads each back."""
+    transport = next(iter(experiment["traffic"].values()))["transport"]
+    own = {
+        "tcp_ecn": {"auto": "1", "on": "1", "off": "0"}[transport["ecn"]],
+        "tcp_sack": str(int(transport["sack"])),
+        "tcp_timestamps": str(int(transport["timestamps"])),
+    }
+    return SYSCTLS | own
+
+
 class _Writer:
     def __init__(self, experiment: Mapping[str, Any], network: Mapping[str, Any]):
         from shallows import _core
@@ -136,6 +156,7 @@ class _Writer:
         self.frame = self._bytes("mss") + self._bytes("header") + 12 * self.transport["timestamps"]
         self.reverse = self._cables()
         self.files: dict[str, list[str]] = {}
+        self.asked: list[tuple[str, str]] = []
         self.lines: list[str] = []
 
     def _bytes(self, key: str) -> int:
@@ -169,7 +190,11 @@ class _Writer:
         self.lines.append("go")
         for node in range(len(self.nodes)):
             self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
+        for node in range(len(self.nodes)):
+            self.lines.append(f"run /bin/tc -j -n n{node} qdisc show")
         made.plan = "\n".join(self.lines) + "\n"
+        made.asked = self.asked
+        made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
         return made
 
     def _batch(self, program: str, node: int | None, line: str) -> None:
@@ -222,13 +247,7 @@ class _Writer:
                     f"{_address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
                 )
                 self._batch("ip", node, f"route add {to}{own}{rules}")
-        ecn = {"auto": "1", "on": "1", "off": "0"}[self.transport["ecn"]]
-        own_values = {
-            "tcp_ecn": ecn,
-            "tcp_sack": str(int(self.transport["sack"])),
-            "tcp_timestamps": str(int(self.transport["timestamps"])),
-        }
-        for name, value in (SYSCTLS | own_values).items():
+        for name, value in sysctls(self.experiment).items():
             self.lines_after(f"sysctl {node} {name} {value}")
 
     def lines_after(self, line: str) -> None:
@@ -260,22 +279,26 @@ class _Writer:
     def _port(self, number: int) -> Iterable[str]:
         port, node = self.ports[number], self.ports[number]["from"]
         table = f"stab overhead -{ETHERNET_BYTES} mtu 2048"
-        burst = self.frame + 10  # a frame, and what tc's rounding may take off
+        burst = self.frame + max(port["rate_bps"] * LATENESS_NS // 8_000_000_000, 10)
         shaper = f"tbf rate {port['rate_bps']}bit burst {burst} limit 2000000000"
         self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {table} {shaper}")
+        self.asked.append((f"p{number}", shaper))
         under = qdisc(port["queue"], self.frame)
+        place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
         if under.words:
             self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")
+            self.asked.append((f"p{number}", under.words))
+        elif under.step:
+            yield f"step {place} {' '.join(str(number) for number in under.step)}"
         else:
-            limit, threshold, flags = under.step
-            yield f"step {node} p{number} {0x10001:x} {0x10 << 16:x} {limit} {threshold} {flags}"
+            yield f"attributes {place} {under.kind} {' '.join(':'.join(map(str, each)) for each in under.attributes)}"
         # The wire, at its far end.
         far, device = port["to"], f"p{self.reverse[number]}"
         self._batch("tc", far, f"qdisc add dev {device} handle ffff: ingress")
         redirect = f"action mirred egress redirect dev i{number}"
         self._batch("tc", far, f"filter add dev {device} parent ffff: protocol all matchall {redirect}")
-        wire = f"netem delay {port['delay_ps'] / 1e6:.6f}us rate {port['rate_bps']}bit limit 1000000"
-        self._batch("tc", far, f"qdisc add dev i{number} root handle 1: {table} {wire}")
+        speed = f"{port['delay_ps'] // 1000} {port['rate_bps'] // 8} -{ETHERNET_BYTES}"
+        yield f"wire {far} i{number} {speed}"
 
     def _times(self, made: Scenario) -> None:
         quantity, probe = self.quantity, self.experiment["probe"]

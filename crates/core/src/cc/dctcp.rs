@@ -133,7 +133,7 @@ impl CongestionControl for Control {
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
         // Linux asks one function for marks and, before 5.2, for losses.
         let as_marks = why == Congestion::Ecn || (why == Congestion::Loss && self.on_loss == OnLoss::Alpha);
-        if as_marks && self.whole_segments {
+        if as_marks && (self.whole_segments || cx.rules.whole) {
             return self.shrink_by_segments(cx);
         }
         react(&mut self.window, why, self.reduction * self.marks.alpha(), self.on_loss, flight, cx);

@@ -36,6 +36,10 @@ pub struct WindowRules {
     pub cwnd_max: f64,
     /// Window after an idle time, in bytes.
     pub restart_window: f64,
+    /// Windows are whole numbers of segments.
+    pub whole: bool,
+    /// A loss halves the window, not the flight.
+    pub halves_window: bool,
 }
 
 /// A congestion window and its slow-start threshold, in bytes.
@@ -50,6 +54,11 @@ pub struct Window {
 }
 
 impl WindowRules {
+    /// `bytes`, by whole segments where windows are.
+    pub fn rounded(&self, bytes: f64) -> f64 {
+        if self.whole { libm::floor(bytes / self.mss as f64) * self.mss as f64 } else { bytes }
+    }
+
     /// What of an acknowledgement lets the window grow, in bytes.
     #[inline]
     pub fn counted(&self, ack: &Ack) -> f64 {
@@ -96,15 +105,16 @@ impl Window {
 
     /// Shrinks to `target`, from where congestion avoidance goes on; never grows.
     pub fn shrink(&mut self, target: f64, cx: &Cx<'_>) {
-        let cwnd = target.min(self.cwnd).max(cx.rules.cwnd_floor);
+        let cwnd = cx.rules.rounded(target).min(self.cwnd).max(cx.rules.cwnd_floor);
         self.ssthresh = cwnd.max(cx.rules.ssthresh_floor);
         self.cwnd = cwnd;
         self.credit = 0.0;
     }
 
-    /// RFC 5681 eq. (4): half of what was in flight.
+    /// RFC 5681 eq. (4): half of what was in flight; Linux `tcp_reno_ssthresh`: of the window.
     pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
-        self.ssthresh = (flight as f64 / 2.0).max(cx.rules.ssthresh_floor);
+        let whole = if cx.rules.halves_window { self.cwnd } else { flight as f64 };
+        self.ssthresh = cx.rules.rounded(whole / 2.0).max(cx.rules.ssthresh_floor);
         self.cwnd = self.ssthresh;
         self.credit = 0.0;
     }
@@ -158,6 +168,8 @@ pub(crate) mod tests {
             ssthresh_floor: 2000.0,
             cwnd_max: f64::INFINITY,
             restart_window: 10_000.0,
+            whole: false,
+            halves_window: false,
         }
     }
 
@@ -227,6 +239,21 @@ pub(crate) mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (4000.0, 4000.0));
         window.on_timeout(3000, &cx(&rules));
         assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
+    }
+
+    /// Linux: max(cwnd >> 1, 2), of a window of which less may be in use.
+    #[test]
+    fn whole_windows_round_down_and_may_be_halved_as_they_stand() {
+        let rules = WindowRules { whole: true, halves_window: true, ..rules() };
+        let mut window = Window::new(&rules);
+        window.cwnd = 11_000.0;
+        window.on_loss(4000, &cx(&rules));
+        assert_eq!((window.cwnd, window.ssthresh), (5000.0, 5000.0));
+        window.shrink(4900.0, &cx(&rules));
+        assert_eq!(window.cwnd, 4000.0);
+        window.cwnd = 3000.0;
+        window.on_loss(3000, &cx(&rules));
+        assert_eq!(window.cwnd, 2000.0);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::config::Config;
 use super::recovery::Phase;
 use super::sender::{Sender, State};
-use super::settings::{EceGrowth, EchoMode, RttBy};
+use super::settings::{EceGrowth, EchoMode, RoundEnd, RttBy};
 use crate::cc::{Ack, Congestion, CongestionControl, Cx};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, Packet};
@@ -110,7 +110,8 @@ impl Sender {
             Time::MAX // s.5.2
         };
 
-        let round_ended = self.una > self.round_end;
+        let reached = u64::from(settings.round_ends == RoundEnd::Reached);
+        let round_ended = self.una + reached > self.round_end;
         if round_ended {
             self.round_end = self.next;
         }
@@ -154,7 +155,9 @@ impl Sender {
     #[inline]
     fn may_grow(&self, ece: bool, flight: u64, config: &Config) -> bool {
         let settings = &config.settings;
-        let by_phase = matches!(self.phase, Phase::Open | Phase::AfterTimeout);
+        // What ends a spread reduction already grows the window (Linux `tcp_ack`: the state is left first).
+        let reduced = self.phase == Phase::Reducing && self.una > self.reduced_until;
+        let by_phase = reduced || matches!(self.phase, Phase::Open | Phase::AfterTimeout);
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
@@ -176,13 +179,14 @@ impl Sender {
             return;
         }
         let now = self.counted_at;
+        let before = self.cwnd;
         self.counts.ecn_reductions += 1;
         self.cc.on_congestion(Congestion::Ecn, flight, &Cx { now, rules: &config.rules });
         self.ask_cwnd();
         self.reduced_until = self.next;
         self.tell_cwr = config.echo != EchoMode::Counted; // RFC 9768 s.3.2.2: CWR is a bit of the counter
         if config.settings.prr_on_ecn {
-            self.begin_spread_reduction(flight);
+            self.begin_spread_reduction(before, flight, config);
         }
     }
 

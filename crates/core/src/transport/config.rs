@@ -1,7 +1,7 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::profiles::Transport;
-use super::settings::{Codepoint, EchoMode, EcnMode, TransportSettings};
+use super::settings::{Codepoint, EchoMode, EcnMode, LossHalves, TransportSettings};
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::net::packet::Flags;
 use shallows_units::Size;
@@ -56,6 +56,8 @@ impl Config {
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
                 cwnd_max: bytes(s.cwnd_max),
+                whole: s.whole_windows,
+                halves_window: s.loss_halves == LossHalves::Window,
                 restart_window: initial_window,
             },
             header: s.header_bytes() as u16,

@@ -8,7 +8,7 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::settings::EchoMode;
+use super::settings::{CeChange, EchoMode};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
@@ -141,6 +141,10 @@ impl Receiver {
                         self.acknowledge(config, net);
                     }
                     self.ce = marked;
+                    // RFC 8257 s.3.2, last paragraph, and Linux `dctcp_ece_ack_update`: two acknowledgements.
+                    if config.settings.ce_change == CeChange::Both {
+                        self.quick = self.quick.max(1);
+                    }
                 }
             }
             EchoMode::UntilCwr => {

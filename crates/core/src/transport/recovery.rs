@@ -211,12 +211,15 @@ impl Sender {
 
     // ---- RFC 6937 ----
 
-    /// Begins to spread a reduction for ECN; the congestion control has set the target already.
-    pub(super) fn begin_spread_reduction(&mut self, flight: u64) {
+    /// Begins to spread a reduction for ECN, of a window that was `cwnd`; the congestion control has set the
+    /// target already. The acknowledgement that tells of the mark is the first that counts, `flight` having
+    /// been in flight before it (Linux `tcp_cong_control`, state CWR; it divides by the window, `prior_cwnd`).
+    pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, flight: u64, config: &Config) {
         self.phase = Phase::Reducing;
         let repair = &mut self.repair;
-        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, flight.max(1));
-        repair.prr_window = flight;
+        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, cwnd.max(1));
+        let left = self.repair_flight(config);
+        self.reduce_in_proportion(flight.saturating_sub(left), left, config);
     }
 
     /// RFC 6937 s.3: what may be sent on an acknowledgement of `delivered` bytes, with `pipe` in flight.
@@ -225,8 +228,13 @@ impl Sender {
         let repair = &mut self.repair;
         repair.prr_delivered += delivered;
         let send = if pipe > target {
+            // In bytes, or by segments where windows are counted in them.
+            let unit = if config.rules.whole { config.rules.mss } else { 1 };
             let due = u128::from(repair.prr_delivered) * u128::from(target);
-            (due.div_ceil(u128::from(repair.prr_flight)) as u64).saturating_sub(repair.prr_out)
+            let due = due.div_ceil(u128::from(repair.prr_flight) * u128::from(unit)) as u64 * unit;
+            // Linux `tcp_cwnd_reduction`: nothing having been sent yet, one segment is.
+            let least = if config.rules.whole && repair.prr_out == 0 { unit } else { 0 };
+            due.saturating_sub(repair.prr_out).max(least)
         } else {
             // Slow-start reduction bound.
             let limit = repair.prr_delivered.saturating_sub(repair.prr_out).max(delivered) + config.rules.mss;

@@ -68,6 +68,36 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// What a receiver that echoes each mark acknowledges at once when CE changes.
+    pub enum CeChange {
+        /// What came before the change (Alizadeh 2010 fig. 10).
+        Before = "before",
+        /// That, and apart from it the packet that changed it (RFC 8257 s.3.2, last paragraph; Linux since 4.18).
+        Both = "both",
+    }
+}
+
+crate::choices! {
+    /// What must be acknowledged for a round to end: a window of data, by which marks are counted.
+    pub enum RoundEnd {
+        /// More than had been sent when it began (RFC 8257 s.3.3 step 4).
+        Beyond = "beyond",
+        /// All that had been sent when it began (Linux `dctcp_update_alpha`; its HyStart waits for more).
+        Reached = "reached",
+    }
+}
+
+crate::choices! {
+    /// Of what a loss leaves half.
+    pub enum LossHalves {
+        /// What is in flight (RFC 5681 eq. (4)).
+        Flight = "flight",
+        /// The window, in use or not (Linux `tcp_reno_ssthresh`).
+        Window = "window",
+    }
+}
+
+crate::choices! {
     /// How recovery by SACK counts what is in flight.
     pub enum Pipe {
         /// Lost segments are not in flight (RFC 6675 `SetPipe`).
@@ -112,6 +142,12 @@ crate::params! {
         cwnd_floor: Size = "1pkt", "[1pkt, ]", "RFC 8257 s.3.3; Linux and RFC 3168 keep 2";
         /// Least slow-start threshold.
         ssthresh_floor: Size = "2pkt", "[1pkt, ]", "RFC 5681 eq. (4)";
+        /// Whether windows are whole numbers of segments: a reduction's result, or what it takes away, is rounded down.
+        whole_windows: bool = false, "", "the RFCs count bytes; Linux `snd_cwnd` counts segments";
+        /// What must be acknowledged for a round to end.
+        round_ends: RoundEnd = "beyond", "", "RFC 8257 s.3.3 step 4";
+        /// Of what a loss leaves half.
+        loss_halves: LossHalves = "flight", "", "RFC 5681 eq. (4)";
         /// What lets the window grow.
         growth: Growth = "bytes", "", "RFC 3465";
         /// Most segments that one acknowledgement adds in slow start.
@@ -148,6 +184,8 @@ crate::params! {
         rtt_by: RttBy = "timestamps", "", "RFC 7323 s.4";
         /// Segments that one acknowledgement covers at most.
         ack_every: u64 = 1, "[1, 255]", "each segment; RFC 5681 s.4.2: two";
+        /// What is acknowledged at once when the mark of arriving packets changes.
+        ce_change: CeChange = "before", "", "Alizadeh 2010 fig. 10; the same as both where each segment is acknowledged";
         /// How long an acknowledgement may wait for the next segment.
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
         /// Segments at the start that are acknowledged one by one.

@@ -18,8 +18,8 @@ static void add(int fd, union request *request, const char *kind, const char *de
 		fail("the kernel refuses %s on %s: %s (%s)", kind, device, why, strerror(error));
 }
 
-/* Attribute `type` among the options of the discipline, or NULL. */
-static struct rtattr *option(int fd, unsigned device, unsigned handle, int type)
+/* Attribute `type` among the options of the discipline, behind the `fixed` bytes with which they begin; or NULL. */
+static struct rtattr *among(size_t fixed, int fd, unsigned device, unsigned handle, int type)
 {
 	struct rtattr *outer, *inner;
 	int left = look(fd, device, handle, &outer), within;
@@ -27,12 +27,18 @@ static struct rtattr *option(int fd, unsigned device, unsigned handle, int type)
 	for (; RTA_OK(outer, left); outer = RTA_NEXT(outer, left)) {
 		if ((outer->rta_type & NLA_TYPE_MASK) != TCA_OPTIONS)
 			continue;
-		within = RTA_PAYLOAD(outer);
-		for (inner = RTA_DATA(outer); RTA_OK(inner, within); inner = RTA_NEXT(inner, within))
+		within = RTA_PAYLOAD(outer) - NLA_ALIGN(fixed);
+		inner = (void *)((char *)RTA_DATA(outer) + NLA_ALIGN(fixed));
+		for (; RTA_OK(inner, within); inner = RTA_NEXT(inner, within))
 			if ((inner->rta_type & NLA_TYPE_MASK) == type)
 				return inner;
 	}
 	return NULL;
+}
+
+static struct rtattr *option(int fd, unsigned device, unsigned handle, int type)
+{
+	return among(0, fd, device, handle, type);
 }
 
 /* step NODE DEVICE PARENT HANDLE LIMIT_BYTES THRESHOLD_BYTES FLAGS
@@ -73,6 +79,49 @@ void add_step(char *words)
 	if (set.limit != limit || set.qth_min != threshold || set.qth_max != threshold || set.Wlog || set.flags != flags)
 		fail("red on %s is not as it was set: limit %u min %u max %u Wlog %u flags %u", device, set.limit, set.qth_min,
 		     set.qth_max, set.Wlog, set.flags);
+	close(fd);
+}
+
+/* wire NODE DEVICE DELAY_NS BYTES_A_SECOND OVERHEAD
+ *
+ * netem with delay and rate, for packets of OVERHEAD more bytes than the device counts. tc cuts delays to microseconds. */
+void add_wire(char *words)
+{
+	char device[IFNAMSIZ];
+	unsigned node, index, handle = 1 << 16;
+	long long delay, delay_back;
+	unsigned long long rate, rate_back;
+	int fd, overhead;
+	union request request;
+	struct rtattr *options, *back;
+	struct tc_netem_qopt netem = { .limit = 1000000 };
+	struct tc_netem_rate speed;
+
+	if (sscanf(words, "%u %15s %lld %llu %d", &node, device, &delay, &rate, &overhead) != 5)
+		fail("wire: %s", words);
+	fd = connect_netlink(node);
+	index = if_nametoindex(device);
+	speed = (struct tc_netem_rate){ .rate = rate > UINT32_MAX ? UINT32_MAX : rate, .packet_overhead = overhead };
+	begin(&request, RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, index, TC_H_ROOT, handle);
+	put(&request, TCA_KIND, "netem", sizeof "netem");
+	options = put(&request, TCA_OPTIONS, &netem, sizeof netem);
+	put(&request, TCA_NETEM_LATENCY64, &delay, sizeof delay);
+	put(&request, TCA_NETEM_RATE, &speed, sizeof speed);
+	if (rate > UINT32_MAX)
+		put(&request, TCA_NETEM_RATE64, &rate, sizeof rate);
+	end(&request, options);
+	add(fd, &request, "netem", device);
+	back = among(sizeof netem, fd, index, handle, TCA_NETEM_LATENCY64);
+	if (back)
+		memcpy(&delay_back, RTA_DATA(back), sizeof delay_back);
+	if (!back || delay_back != delay)
+		fail("netem on %s has another delay than %lld ns", device, delay);
+	back = among(sizeof netem, fd, index, handle, rate > UINT32_MAX ? TCA_NETEM_RATE64 : TCA_NETEM_RATE);
+	rate_back = 0;
+	if (back)
+		memcpy(&rate_back, RTA_DATA(back), rate > UINT32_MAX ? 8 : 4);
+	if (rate_back != rate)
+		fail("netem on %s has rate %llu after %llu bytes a second was set", device, rate_back, rate);
 	close(fd);
 }
 

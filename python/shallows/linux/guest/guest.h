@@ -27,6 +27,7 @@ void write_file(char *words, FILE *plan);
 
 /* configure.c */
 void add_step(char *words);
+void add_wire(char *words);
 void add_attributes(char *words);
 
 /* qdisc.c */

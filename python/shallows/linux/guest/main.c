@@ -108,6 +108,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
 	else if (!strcmp(line, "step")) add_step(words);
+	else if (!strcmp(line, "wire")) add_wire(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);
 	else if (!strcmp(line, "queue")) add_queue(words);
 	else if (!strcmp(line, "host")) add_host(words);
@@ -153,9 +154,15 @@ static void work(void)
 {
 	nanoseconds sample_at = sample_every ? 0 : NEVER, trace_at = trace_every ? 0 : NEVER, warm_at = warmup;
 	struct epoll_event ready[64];
+	nanoseconds told = 0;
 
 	for (;;) {
 		nanoseconds at = now() - began, next = length;
+
+		if (at >= told + length / 1000) { /* who watches knows that time goes on */
+			told = at;
+			printf("guest: at %d of 1000\n", (int)(at * 1000.0 / length));
+		}
 
 		if (warm_at <= at) {
 			flows_warm();
