@@ -41,7 +41,7 @@ def test_what_both_can_do_is_refused_nowhere():
 def test_what_linux_cannot_do_is_refused_all_at_once():
     document = resolved(
         transport={"profile": "datacentre", "cc": "xdctcp"},
-        queue={"kind": "dualpi2"},
+        queue={"kind": "pi2"},
         port={"s0->switch": {"loss": 0.1}},
         ecmp="random",
     )

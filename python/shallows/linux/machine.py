@@ -22,7 +22,7 @@ from shallows.linux.kernel import Kernel
 from shallows.linux.root import Root
 
 SILENCE_S = 300.0
-"""Wall time after which a machine that has told nothing is held to hang; it tells each thousandth of its run."""
+"""Wall time after which a machine that has told nothing hangs: it tells each thousandth of its run."""
 
 LOGS = 20
 """Console logs of failed machines that are kept."""
@@ -66,6 +66,8 @@ def boot(
                 raise RunError(_refusal(directory))
             if "guest: end" not in said:
                 raise RunError(_cause(said))
+        except Cancelled:
+            raise
         except RunError as error:
             raise RunError(f"{error}\nits console is kept in {_keep(console)}") from None
         yield Answer(directory, said, time.monotonic() - began, cpu)
@@ -217,7 +219,7 @@ PREFIX = "shallows-linux-"
 
 @contextmanager
 def _directory() -> Iterator[Path]:
-    """A directory for the machine's files, its memory among them: programs run in it, so it must allow that."""
+    """A directory for the machine's files, its memory among them, from which programs may run."""
     place = next((place for place in _places() if _fits(place)), None)
     if place is None:
         raise RunError("there is no directory for temporary files from which programs may run")
