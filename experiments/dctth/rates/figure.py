@@ -32,7 +32,11 @@ CUBIC_P = [0.2 * (1.054 / w) ** (4 / 3) for w in (40, 80)]
 CUBIC = {"transport.cc": "cubic"}
 LONG = {"topology.delay": "50ms"}
 WHOLE = {"transport.cc": {"kind": "dctcp", "whole_segments": True}, "transport.ecn": "auto"}
-BYTES = {"transport.cc": {"kind": "dctcp", "whole_segments": False}, "transport.ecn": "auto"}
+BYTES = {
+    "transport.cc": {"kind": "dctcp", "whole_segments": False},
+    "transport.ecn": "auto",
+    "transport.arithmetic": "exact",
+}
 DELAYED = {"transport.ack_every": 2}
 STEP = WHOLE | {
     "topology.rate": "40Mbps",

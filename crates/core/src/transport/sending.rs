@@ -103,7 +103,13 @@ impl Sender {
         let room = window.saturating_sub(flight) / mss;
         let left = (limit - self.next).div_ceil(mss);
         let wanted = most.min(window / mss / TSO_WIN_DIVISOR).min(left).max(1);
-        if flight == 0 { most.min(room.max(1)) } else if room >= wanted { most.min(room) } else { 0 }
+        if flight == 0 {
+            most.min(room.max(1))
+        } else if room >= wanted {
+            most.min(room)
+        } else {
+            0
+        }
     }
 
     /// What of the stream comes next: after a timeout, what was sacked is passed over.

@@ -39,7 +39,8 @@ fn ecn_is_used_when_both_ends_are_able() {
 #[test]
 fn retransmissions_are_not_ecn_capable() {
     let marks = |control: bool| {
-        let transport = json!({"ecn": "on", "ect_on_control": if control { "always" } else { "never" }, "sack": false});
+        let transport =
+            json!({"ecn": "on", "ect_on_control": if control { "always" } else { "never" }, "sack": false});
         let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
         let document = pair(transport, json!({"bytes": format!("{}B", 10 * MSS)}));
         let fault = json!({"queue": mark_all, "port": {"switch->r0": {"drop_packets": [1]}}});
