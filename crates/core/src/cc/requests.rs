@@ -55,8 +55,8 @@ impl Requests {
         }
     }
 
-    /// Whether a packet that leaves takes a request along, and how long ago the last one left.
-    pub fn turn(&mut self, packet: &Outgoing, now: Time) -> Option<(Turn, Span)> {
+    /// Whether a packet that leaves takes a request along, and when the last one left.
+    pub fn turn(&mut self, packet: &Outgoing, now: Time) -> Option<(Turn, Time)> {
         let syn = packet.kind == Kind::Syn;
         self.remaining = if syn { packet.remaining.max(self.remaining) } else { packet.remaining };
         let turn = match packet.kind {
@@ -69,7 +69,7 @@ impl Requests {
             _ if now >= self.due_at => Turn::Renew,
             _ => return None,
         };
-        let age = now - self.asked_at;
+        let then = self.asked_at;
         let round = if self.round > Span::ZERO { self.round } else { packet.srtt };
         (self.asked, self.asked_at) = (true, now);
         // Before any round trip is known, the transport's timer watches over the request.
@@ -81,7 +81,7 @@ impl Requests {
         self.withdrawn = turn == Turn::Leave;
         let silent = round > Span::ZERO && now > self.heard_at + round.max(packet.srtt) * ROUNDS;
         self.paused = (self.paused || silent) && !self.withdrawn;
-        Some((turn, age))
+        Some((turn, then))
     }
 
     /// An echo has come. `rated` says that it brings a rate at which data may leave.
