@@ -163,6 +163,7 @@ port_controls! {
     "rcp" => Rcp(rcp),
     "sdc" => Sdc(sdc),
     "racs" => Racs(racs),
+    "d3" => D3(d3),
 }
 
 impl Default for Protocol {
