@@ -48,8 +48,8 @@ TRANSPORTS = {
 """Settings over a scenario's, by id. The thesis names neither RED's thresholds (here Floyd's of 1997: 5 and
 15 packets) nor DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s). pFabric has windows of
 the bandwidth-delay product, queues of twice that, and timeouts of about three round trips (Alizadeh et al.
-2013). RCP, SDC, RACS and D3 have controllers at the hosts' ports too, as every link has in the thesis' simulator:
-several flows of one host meet there first."""
+2013). RCP, SDC, RACS and D3 have controllers at the hosts' ports too, as every link has in the thesis'
+simulator: several flows of one host meet there first."""
 
 NAMES = {
     "sack": "SACK drop-tail",

@@ -1,5 +1,7 @@
 """Figures 3.13, 4.10 to 4.13: benchmark traffic, by arrival rate, by size, and as a distribution."""
 
+import itertools
+
 import numpy as np
 import polars as pl
 from shallows.claims import Measured, is_above, is_below
@@ -43,7 +45,7 @@ def _responses(tables):
 
 
 def _bins():
-    return list(zip(SIZES[:-1], SIZES[1:], strict=True))
+    return list(itertools.pairwise(SIZES))
 
 
 def _references(runs, every):
@@ -126,38 +128,39 @@ def _by_rate(runs, frame):
         return found
 
     times = series("afct")
-    link = {each: _references(runs, each) for each in rates}
+    link, bounds = {each: _references(runs, each) for each in rates}, {}
     for name in disciplines.DISCIPLINES:
-        means = {PER_SECOND[each]: mean_ci([float(t.mean()) for _, t in link[each][name]]) for each in rates}
-        times[f"{name} at the link"] = means
+        means = {each: mean_ci([float(t.mean()) for _, t in link[each][name]]).value for each in rates}
+        bounds[f"{name} at the link"] = {PER_SECOND[each]: mean for each, mean in means.items()}
     formula = {each: _formula(each) for each in rates}
     for name in ("srpt", "ps", "fb"):
-        times[f"M/G/1 {name.upper()}"] = {PER_SECOND[e]: mean_ci([formula[e][name]]) for e in rates}
+        bounds[f"M/G/1 {name.upper()}"] = {PER_SECOND[each]: formula[each][name] for each in rates}
     panels = {
-        "completion": curves.Panel(times, "mean completion time (ms)", log=True),
-        "within": curves.Panel(series("within"), f"ended within {WITHIN_MS} ms (%)"),
+        "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
+        "application throughput": curves.Panel(series("within"), f"ended within {WITHIN_MS} ms (%)"),
     }
-    return curves.draw(curves.info(panels, "responses a second"))
+    drawn = curves.draw(curves.info(panels, "responses a second"))
+    drawn.axes[1].set_ylim(80, 100.5)
+    return drawn
 
 
 def _by_size(runs, frame):
     busy = frame.filter(pl.col("every") == BUSIEST)
     link = _references(runs, BUSIEST)
     middle = {low: (max(low, LEAST_BYTES) * min(high, MOST_BYTES)) ** 0.5 / 1000 for low, high in _bins()}
-    times = {}
+    times, bounds = {}, {}
     for name in _ids(frame):
         mine = {low: busy.filter(pl.col("spec") == name)[f"afct_{low}"].drop_nulls() for low, _ in _bins()}
         times[NAMES[name]] = {middle[low]: mean_ci(v.to_list()) for low, v in mine.items() if len(v) > 1}
     for name, seeds in link.items():
         points = {}
         for low, high in _bins():
-            means = [
-                float(t[(b > low) & (b <= high)].mean()) for b, t in seeds if ((b > low) & (b <= high)).any()
-            ]
+            inside = [t[(b > low) & (b <= high)] for b, t in seeds]
+            means = [float(each.mean()) for each in inside if len(each)]
             if len(means) > 1:
-                points[middle[low]] = mean_ci(means)
-        times[f"{name} at the link"] = points
-    panel = curves.Panel(times, "mean completion time (ms)", log=True)
+                points[middle[low]] = mean_ci(means).value
+        bounds[f"{name} at the link"] = points
+    panel = curves.Panel(times, "mean completion time (ms)", log=True, references=bounds)
     drawn = curves.draw(curves.info({"": panel}, "size of the response (KB)", log_x=True))
     ax = drawn.axes[0]
     ticks = [middle[low] for low, _ in _bins()]

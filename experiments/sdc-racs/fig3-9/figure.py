@@ -95,12 +95,11 @@ def draw(runs, reference):
 
     times = series("afct")
     servers = sorted(set(frame["senders"]))
-    for name in disciplines.DISCIPLINES:
-        times[f"{name} at the link"] = {n: mean_ci([at_link_ms(n, name)]) for n in servers}
+    bounds = {f"{d} at the link": {n: at_link_ms(n, d) for n in servers} for d in disciplines.DISCIPLINES}
     in_bytes = [name for name in ids if f"{name}-bytes" in frame["spec"].unique()]
     two = [name for name in ids if f"{name}-two" in frame["spec"].unique()]
     panels = {
-        "completion": curves.Panel(times, "mean completion time (ms)", log=True),
+        "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
         "loss, buffer of 100 packets": curves.Panel(series("loss"), "packets lost (%)"),
         "loss, buffer of 150 KB": curves.Panel(series("loss", in_bytes, "-bytes"), "packets lost (%)"),
         "loss, initial window of 2 packets": curves.Panel(series("loss", two, "-two"), "packets lost (%)"),

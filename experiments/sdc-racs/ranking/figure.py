@@ -74,7 +74,7 @@ def mean_ranks(runs):
 
 
 def _link(runs, scenario):
-    """Means in ms under SRPT, PS and FB of the same responses at the link alone; in incast nobody else is there."""
+    """Means in ms under SRPT, PS and FB of the same responses at the link; in incast nobody else is there."""
     found = {name: [] for name in disciplines.DISCIPLINES}
     permanent = 0 if scenario == "incast" else 2
     for run in runs.where(f"{IDS[0]}-{scenario}"):

@@ -1,4 +1,4 @@
-"""What each parameter that the thesis leaves out does: one at a time around the stated default, on the mix."""
+"""What each parameter that the thesis leaves out does: one at a time around the default, on the mix."""
 
 import polars as pl
 from shallows.claims import Measured, is_below
@@ -10,7 +10,7 @@ from ..common import NAMES, TRANSPORTS, bottleneck, difference, one, responses
 BASE = "default"
 
 SDC = {
-    "gamma": {"0.5": {"gamma_a": 0.5, "gamma_b": 0.5, "gamma_c": 0.5}, "2": {"gamma_a": 2.0, "gamma_b": 2.0, "gamma_c": 2.0}},
+    "gamma": {v: dict.fromkeys(("gamma_a", "gamma_b", "gamma_c"), float(v)) for v in ("0.5", "2")},
     "alpha of A, B": {"0.6": {"alpha_a": 0.6, "alpha_b": 0.6}, "1.8": {"alpha_a": 1.8, "alpha_b": 1.8}},
     "alpha of C": {"0.25": {"alpha_c": 0.25}, "0.9": {"alpha_c": 0.9}},
     "beta of A": {"0.77": {"beta_a": 0.77}, "0.95": {"beta_a": 0.95}},
@@ -137,8 +137,8 @@ def _panel(runs, name):
                 e = found[key]
                 ax.plot([e.value], [i + shift], "o", color=style.colour(k))
                 ax.plot(e.ci, [i + shift] * 2, color=style.colour(k))
-                ax.annotate(key[2], (e.ci[1], i + shift), xytext=(3, 0), textcoords="offset points", fontsize=6,
-                            va="center", color=style.colour(k))  # fmt: skip
+                ax.annotate(key[2], (e.ci[1], i + shift), xytext=(3, 0), textcoords="offset points",
+                            fontsize=6, va="center", color=style.colour(k))  # fmt: skip
         ax.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
         low, high = ax.get_xlim()
         ax.set_xlim(low, high + 0.08 * (high - low))
