@@ -98,9 +98,15 @@ def validate(
     before anything runs; StoreError.
     """
     store.prepare()
+    names = {
+        (backend, cell.name, point.seed): identify(point.experiment, backend)["hash"]
+        for backend in backends
+        for cell in matrix.cells
+        for point in cell.points
+    }
     jobs = {
         backend: {
-            identify(point.experiment, backend)["hash"]: (cell, point)
+            names[backend, cell.name, point.seed]: (cell, point)
             for cell in matrix.cells
             for point in cell.points
         }
@@ -120,15 +126,20 @@ def validate(
                     failed += outcome.status == "failed"
                 if progress:
                     progress(done, failed)
-    results = [_result(cell, backends, outcomes) for cell in matrix.cells]
+    results = [_result(cell, backends, names, outcomes) for cell in matrix.cells]
     return Validation(matrix, list(backends), results, _about(outcomes))
 
 
-def _result(cell: Cell, backends: Sequence[str], outcomes: dict[tuple[str, str], Outcome]) -> Result:
+def _result(
+    cell: Cell,
+    backends: Sequence[str],
+    names: dict[tuple[str, str, int], str],
+    outcomes: dict[tuple[str, str], Outcome],
+) -> Result:
     result = Result(cell, {})
     for backend in backends:
         for point in cell.points:
-            outcome = outcomes[backend, identify(point.experiment, backend)["hash"]]
+            outcome = outcomes[backend, names[backend, cell.name, point.seed]]
             if outcome.run is None:
                 result.failed.append(f"{backend}, seed {point.seed}: {outcome.error}")
             else:
