@@ -22,7 +22,9 @@ def test_a_figure_is_complete(figure):
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_each_claim_has_its_expected_verdicts(figure):
     for claim in figure.claims:
-        assert set(claim.expected) - set(LINUX_MODES) == set(MODES), f"{claim.id}: expected for {', '.join(MODES)}"
+        assert set(claim.expected) - set(LINUX_MODES) == set(MODES), (
+            f"{claim.id}: expected for {', '.join(MODES)}"
+        )
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

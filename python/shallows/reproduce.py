@@ -86,7 +86,9 @@ def reproduce(
 def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], list[str]]:
     """Those that the backend can run, and why not the others. Error: SpecError if it can run none."""
     reasons = {figure.path: figure.excluded(backend) for figure in figures}
-    skipped = [f"{f.paper}/{f.name} is not run on {backend}: {reasons[f.path]}" for f in figures if reasons[f.path]]
+    skipped = [
+        f"{f.paper}/{f.name} is not run on {backend}: {reasons[f.path]}" for f in figures if reasons[f.path]
+    ]
     chosen = [figure for figure in figures if not reasons[figure.path]]
     if not chosen:
         raise SpecError([Fault("--backend", "cannot run it: " + "; ".join(skipped), backend)])

@@ -59,7 +59,9 @@ def measure(runs):
     for rtt in RTTS:
         for k in KS:
             slow, fast = (_sd(frame, rtt, k, rate) for rate in (50, 100))
-            found[f"grows-{rtt}-k{k}"] = is_above(paired_difference(fast, 1.5 * slow), unit="packets above 1.5 times")
+            found[f"grows-{rtt}-k{k}"] = is_above(
+                paired_difference(fast, 1.5 * slow), unit="packets above 1.5 times"
+            )
         least = samples(frame, "mean", marking=QUEUE, hosts="N = 14", rtt=rtt, k=2, mbps=50)
         found[f"floor-{rtt}"] = mean_ci(least)
         held = bdp(50e6, 1e3 * float(rtt.removesuffix("ms")))
@@ -90,7 +92,8 @@ def draw(runs, reference):
     }
     averaged = {
         f"{hosts}, K = {k}": curves.Panel(
-            curve(frame, "sd", "mbps", "rtt", marking=AVERAGE, hosts=hosts, k=k), "standard deviation (packets)"
+            curve(frame, "sd", "mbps", "rtt", marking=AVERAGE, hosts=hosts, k=k),
+            "standard deviation (packets)",
         )
         for hosts in SENDERS.values()
         for k in KS

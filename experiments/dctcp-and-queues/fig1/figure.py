@@ -82,4 +82,8 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "median", "swing", "sd", "peak", "empty", "throughput", "marks"]
-    return {"Queue in packets, shares of time and of the rate": table_of(runs.frame(seen), names, ["spec", "title"])}
+    return {
+        "Queue in packets, shares of time and of the rate": table_of(
+            runs.frame(seen), names, ["spec", "title"]
+        )
+    }

@@ -73,7 +73,11 @@ def draw(runs, reference):
         "time empty": curves.Panel(curve(frame, "empty", "k", "sender"), "share of time"),
         "mean queue": curves.Panel(curve(frame, "mean", "k", "sender"), "mean (packets)"),
     }
-    return {f"10 Gb/s, RTT 100 us, C RTT / 7 = {LINE:.0f}": curves.draw(curves.info(panels, "K (packets)", log_x=True))}
+    return {
+        f"10 Gb/s, RTT 100 us, C RTT / 7 = {LINE:.0f}": curves.draw(
+            curves.info(panels, "K (packets)", log_x=True)
+        )
+    }
 
 
 def tables(runs):

@@ -16,7 +16,17 @@ def _spec(rtt):
     schemes += [scheme(f"{AVERAGE}|{k}", "dctcp", red_step(k, BURST, RATE, LIMIT)) for k in KS[rtt]]
     schemes += [scheme("TCP|200", "newreno", {"kind": "drop-tail", "limit": "200pkt"})]
     network = star(2, RATE, rtt, "1Gbps")
-    return (SPEC, network | {"duration": "22s", "warmup": "8s", "seeds": 3, "probe.queue_trace": "off", "sweep.points": schemes})
+    return (
+        SPEC,
+        network
+        | {
+            "duration": "22s",
+            "warmup": "8s",
+            "seeds": 3,
+            "probe.queue_trace": "off",
+            "sweep.points": schemes,
+        },
+    )
 
 
 SPECS = {rtt: _spec(rtt) for rtt in KS}

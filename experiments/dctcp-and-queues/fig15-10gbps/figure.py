@@ -31,10 +31,17 @@ def measure(runs):
     frame = runs.frame(seen)
     found = {
         key: mean_ci(samples(frame, "throughput", title=title))
-        for key, title in (("dctcp-full", DCTCP), ("bursts-full", BURSTS), ("guide-loses", GUIDE), ("tuned-full", TUNED))
+        for key, title in (
+            ("dctcp-full", DCTCP),
+            ("bursts-full", BURSTS),
+            ("guide-loses", GUIDE),
+            ("tuned-full", TUNED),
+        )
     }
     swings = {title: samples(frame, "swing", title=title) for title in (DCTCP, BURSTS, TUNED)}
-    found["red-varies"] = is_above(paired_difference(swings[TUNED], 2 * swings[DCTCP]), unit="packets above twice")
+    found["red-varies"] = is_above(
+        paired_difference(swings[TUNED], 2 * swings[DCTCP]), unit="packets above twice"
+    )
     found["ratio"] = mean_ci(swings[TUNED] / swings[DCTCP])
     found["ratio-bursts"] = mean_ci(swings[TUNED] / swings[BURSTS])
     found["dctcp-mean"] = mean_ci(samples(frame, "mean", title=DCTCP))

@@ -48,7 +48,9 @@ def _points(result):
 
 
 def _spec(result):
-    spans = {"duration": "30s", "warmup": "10s"} if result.mbps < 100 else {"duration": "20s", "warmup": "10s"}
+    spans = (
+        {"duration": "30s", "warmup": "10s"} if result.mbps < 100 else {"duration": "20s", "warmup": "10s"}
+    )
     return (SPEC, spans | {"seeds": 3, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
 
 
@@ -68,9 +70,7 @@ def measure(runs):
     found = {}
     for name, result in RESULTS.items():
         for rtt in result.rtts:
-            swings = {
-                title: samples(frame, "swing", spec=name, scheme=title, rtt=rtt) for title in SCHEMES
-            }
+            swings = {title: samples(frame, "swing", spec=name, scheme=title, rtt=rtt) for title in SCHEMES}
             for title, key in ((MARKS, "marks"), (DROPS, "drops"), (CUBIC, "cubic")):
                 found[f"{name}-{rtt}-{key}"] = mean_ci(swings[title] / swings[DCTCP])
     nearest = of(frame, spec="result-3", rtt=RESULTS["result-3"].nearest)
@@ -85,10 +85,7 @@ def draw(runs, reference):
 
     drawn = {}
     for name, result in RESULTS.items():
-        shown = {
-            title: runs.first(name, title=f"{title}|{result.nearest}").tables
-            for title in SCHEMES
-        }
+        shown = {title: runs.first(name, title=f"{title}|{result.nearest}").tables for title in SCHEMES}
         about = f"{name.replace('-', ' ')}, RTT {result.nearest}"
         drawn[f"{about}: queue"] = queue_time.draw(
             queue_time.info(shown, "switch->r0", 10_000, 20_000, {f"K = {result.k}": float(result.k)})

@@ -26,7 +26,9 @@ def measure(runs):
         for name in ("mean", "drops")
     }
     return {
-        "marks-unanswered": is_above(estimate(frame, "marks", title=BROKEN), 0.5, unit="of the packets marked"),
+        "marks-unanswered": is_above(
+            estimate(frame, "marks", title=BROKEN), 0.5, unit="of the packets marked"
+        ),
         "alpha-zero": is_below(estimate(frame, "alpha", title=BROKEN), 0.01),
         "queue-at-limit": is_above(pairs["mean"], 100, unit="packets more"),
         "packets-lost": is_above(pairs["drops"], unit="packets more"),
@@ -38,7 +40,9 @@ def draw(runs, reference):
     from shallows.figures import queue_time
 
     shown = {title: runs.first(title=title).tables for title in (RIGHT, BROKEN)}
-    return {"queue over time": queue_time.draw(queue_time.info(shown, "switch->r0", 4000, 12000, {"K": 20.0}))}
+    return {
+        "queue over time": queue_time.draw(queue_time.info(shown, "switch->r0", 4000, 12000, {"K": 20.0}))
+    }
 
 
 def tables(runs):

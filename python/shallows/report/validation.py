@@ -82,15 +82,19 @@ def _about(found: Validation, result: Result) -> dict[str, Any]:
     cell = result.cell
     lines = {
         backend: [
-            dict(zip(("cell", "table", "what", "ours", "theirs", "relative", "verdict", "note"), row, strict=True))
+            dict(
+                zip(
+                    ("cell", "table", "what", "ours", "theirs", "relative", "verdict", "note"),
+                    row,
+                    strict=True,
+                )
+            )
             for row in rows(found, backend)
             if row[0] == cell.name
         ]
         for backend in found.others
     }
-    numbers = [
-        (what, [_number(result, backend, what) for backend in found.backends]) for what in SHOWN
-    ]
+    numbers = [(what, [_number(result, backend, what) for backend in found.backends]) for what in SHOWN]
     flows = f"{cell.flows} {'workers' if cell.incast else 'flows'}"
     return {
         "name": cell.name,

@@ -111,7 +111,9 @@ def group(cell: Cell, runs: Mapping[str, Sequence[Numbers]]) -> tuple[str, str]:
     window = (cell.bdp_packets + waiting + 1) / cell.flows
     if window < FLOOR_SEGMENTS:
         return "floor", f"{window:.1f} segments a window, of which Linux's floor is 2"
-    events = min(mean([_of(run, "marks") + _of(run, "drops") for run in of]).value for of in runs.values() if of)
+    events = min(
+        mean([_of(run, "marks") + _of(run, "drops") for run in of]).value for of in runs.values() if of
+    )
     if events < FEW_EVENTS:
         return "few", f"{events:.0f} marks and drops a run"
     least = min(run["least_share"] or 0.0 for run in every)

@@ -133,7 +133,10 @@ def _unknown(where: str, table: Mapping[str, Any], known: set[str]) -> list[Faul
     prefix = f"{where}." if where else ""
     return [
         Fault(
-            prefix + key, f"unknown key; known: {', '.join(sorted(known))}", f'"{key}"', did_you_mean(key, known)
+            prefix + key,
+            f"unknown key; known: {', '.join(sorted(known))}",
+            f'"{key}"',
+            did_you_mean(key, known),
         )
         for key in table
         if key not in known
@@ -163,9 +166,7 @@ def _cell(where: str, table: Mapping[str, Any], seeds: int, faults: list[Fault])
     points: tuple[Point, ...] = ()
     if "not_run" not in table:
         try:
-            points = tuple(
-                expand(_document(table, flows, rate, rtt) | {"seeds": table.get("seeds", seeds)})
-            )
+            points = tuple(expand(_document(table, flows, rate, rtt) | {"seeds": table.get("seeds", seeds)}))
         except SpecError as error:
             faults += [Fault(f"{where}: {f.path}", f.rule, f.value, f.hint) for f in error.faults]
             return []
