@@ -28,9 +28,9 @@ MOST_MEMORY_MB = 8192
 ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
 
-LATENESS_NS = 400
-"""Of a port's timer at most, since packets wait for the guest's program where it reads the clock. A port's bucket
-holds so much more than a frame, or its rate would be less; an idle port may send so much early."""
+LATENESS_NS = 1000
+"""Of a port's timer at most: the port's next event wakes it where the guest's program has just run (measured; the
+cause is in the kernel and not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
 
 SYSCTLS = {
     "tcp_ecn": "1",
@@ -41,8 +41,8 @@ SYSCTLS = {
     "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
 }
-"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been sent
-yet would only take memory."""
+"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
+sent yet would only take memory."""
 
 __all__ = ["Scenario", "check", "scenario"]
 
