@@ -31,9 +31,9 @@ ETHERNET_BYTES = 14
 GSO_HEADERS = 512
 """Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
 
-LATENESS_NS = 400
-"""Of a port's timer at most, since packets wait for the guest's program where it reads the clock. A port's bucket
-holds so much more than a frame, or its rate would be less; an idle port may send so much early."""
+LATENESS_NS = 1000
+"""Of a port's timer at most: the port's next event wakes it where the guest's program has just run (measured; the
+cause is in the kernel and not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
 
 SYSCTLS = {
     "tcp_ecn": "1",
@@ -44,8 +44,8 @@ SYSCTLS = {
     "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
 }
-"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been sent
-yet would only take memory."""
+"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
+sent yet would only take memory."""
 
 __all__ = ["Scenario", "check", "scenario"]
 
