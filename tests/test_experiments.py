@@ -2,7 +2,7 @@
 
 import pytest
 from shallows.catalogue import experiments_path
-from shallows.claims import MODES
+from shallows.claims import LINUX_MODES, MODES
 from shallows.metrics import delays
 from shallows.study import find
 from synthetic import small_run
@@ -22,7 +22,9 @@ def test_a_figure_is_complete(figure):
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_each_claim_has_its_expected_verdicts(figure):
     for claim in figure.claims:
-        assert set(claim.expected) == set(MODES), f"{claim.id}: expected for {', '.join(MODES)}"
+        assert set(claim.expected) - set(LINUX_MODES) == set(MODES), (
+            f"{claim.id}: expected for {', '.join(MODES)}"
+        )
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

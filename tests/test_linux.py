@@ -1,10 +1,7 @@
 """The Linux backend: what is refused, what tc is told, the edits; and runs, where a kernel has been built."""
 
-from pathlib import Path
-
 import pytest
-from shallows.errors import Cancelled, RunError
-from shallows.linux import backend, kernel, machine, qdiscs, root, scenario
+from shallows.linux import backend, kernel, qdiscs, scenario
 from shallows.linux.gpl import edits
 from shallows.points import one_run
 from shallows.run import simulate_point
@@ -119,21 +116,3 @@ def test_a_run_has_the_tables_of_the_simulator_and_is_repeated_to_the_byte(tmp_p
     assert queue["marks"] > 0
     assert ran[0].tables["rounds"].height == 2
     assert ran[0].tables["messages"].filter(traffic="web")["end_ps"].drop_nulls().len() >= 6
-
-
-@needs_kernel
-def test_what_tc_refuses_is_shown_in_its_own_words():
-    plan = "run /bin/ip link add name x type dummy0\ngo\n"
-    with (
-        pytest.raises(RunError, match=r"command failed[^$]*\$ /bin/ip[^$]*Unknown device type"),
-        machine.boot(backend.ready(), root.root(), plan, 1),
-    ):
-        pass
-
-
-@needs_kernel
-def test_a_machine_that_is_stopped_leaves_nothing():
-    before = set(Path("/dev/shm").glob("shallows-linux-*"))
-    with pytest.raises(Cancelled), machine.boot(backend.ready(), root.root(), "go\n", 1, lambda: True):
-        pass
-    assert set(Path("/dev/shm").glob("shallows-linux-*")) == before

@@ -309,6 +309,44 @@ def reproduce(
         raise typer.Exit(result.exit_status)
 
 
+@app.command()
+def validate(
+    cells: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Only cells whose name matches: 'dctcp-10G-*'.")
+    ] = None,
+    backend: Annotated[
+        list[str], typer.Option(help="Only this backend beside the simulator; default: linux.")
+    ] = [],  # noqa: B006
+    matrix: Annotated[
+        Path | None, typer.Option(help="A matrix of your own instead of data/validation/matrix.toml.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """The simulator against Linux, cell by cell of a listed matrix: one page. Stopped, it goes on."""
+    from shallows.report.validation import write_validation
+    from shallows.store import Store
+    from shallows.validation import matrix as cells_of
+    from shallows.validation import runs, show
+
+    backends = list(dict.fromkeys(["simulator", *(backend or ["linux"])]))
+    for name in backends:
+        _check_backend(name)
+    chosen = cells_of.read(matrix).chosen(cells)
+    total = sum(runs.cost(cell, name) * len(cell.points) for cell in chosen.cells for name in backends)
+    with console.progress("validate", max(round(total), 1)) as report:
+        found = runs.validate(chosen, Store(store), backends, workers, report)
+    page = write_validation(found, out, shlex.join(["./shallows", *sys.argv[1:]]))
+    if as_json:
+        console.print_json(show.document(found, str(page)))
+    else:
+        show.show(found, str(page))
+    if found.exit_status:
+        raise typer.Exit(found.exit_status)
+
+
 @app.command("list")
 def list_(
     kind: Annotated[

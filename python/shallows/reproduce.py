@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.claims import Measured, as_measured, record, unexpected
 from shallows.console import Report, print_table, progress
-from shallows.errors import SpecError
+from shallows.errors import Fault, SpecError
 from shallows.points import Point
 from shallows.run import identify
 from shallows.store import Store
@@ -40,6 +40,8 @@ class Reproduction:
 
     sections: list[Section]
     reports: list[Path]
+    skipped: list[str] = field(default_factory=list)
+    """Figures that the backend cannot run, with the reason."""
 
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
@@ -68,7 +70,7 @@ def reproduce(
 
     Errors: SpecError with all faults of all files, before anything runs; StoreError.
     """
-    figures = find(target, root)
+    figures, skipped = _possible(find(target, root), backend)
     points = _points(figures, quick)
     outcomes = _run(points, backend, workers, store if isinstance(store, Store) else Store(store), progress)
     sections = [_section(f, points[f.path], outcomes, quick, backend) for f in figures]
@@ -78,7 +80,19 @@ def reproduce(
     for paper in dict.fromkeys(figure.paper for figure in figures):
         mine = [section for section in sections if section.figure.paper == paper]
         reports.append(write_report(paper, mine, Path(out), target or paper, quick))
-    return Reproduction(sections, reports)
+    return Reproduction(sections, reports, skipped)
+
+
+def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], list[str]]:
+    """Those that the backend can run, and why not the others. Error: SpecError if it can run none."""
+    reasons = {figure.path: figure.excluded(backend) for figure in figures}
+    skipped = [
+        f"{f.paper}/{f.name} is not run on {backend}: {reasons[f.path]}" for f in figures if reasons[f.path]
+    ]
+    chosen = [figure for figure in figures if not reasons[figure.path]]
+    if not chosen:
+        raise SpecError([Fault("--backend", "cannot run it: " + "; ".join(skipped), backend)])
+    return chosen, skipped
 
 
 def _points(figures: Sequence[Figure], quick: bool) -> dict[Path, dict[str, list[Point]]]:
@@ -191,6 +205,8 @@ def show(result: Reproduction) -> None:
         for r in result.claims
     ]
     print_table("Claims", ("id", "statement", "published", "measured", "unit", "verdict", "expected"), rows)
+    for reason in result.skipped:
+        print(f"skipped: {reason}")
     for section in result.sections:
         for reason in section.failed:
             print(f"failed: {section.figure.name}: {reason}")

@@ -151,6 +151,10 @@ class Figure:
         pairs = {name: given if isinstance(given, tuple) else (given, {}) for name, given in named.items()}
         return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
 
+    def excluded(self, backend: str) -> str | None:
+        """Why this backend cannot run it: `BACKENDS` of figure.py names those that cannot, each with the reason."""
+        return getattr(self.module, "BACKENDS", {}).get(backend)
+
     def reference(self) -> "pl.DataFrame | None":
         """Published numbers, from `reference.csv` here or the file that `REFERENCE` of figure.py names."""
         import polars as pl

@@ -177,7 +177,7 @@ def _share(console: Path) -> float:
 def _cause(said: str) -> str:
     """Of an end before the end, from the console."""
     last = said.strip().splitlines()[-8:]
-    if "Out of memory" in said or "out of memory" in said:
+    if re.search("[Oo]ut of memory|deadlocked on memory", said):
         why = "ran out of memory"
     elif found := re.search(r"Kernel panic - not syncing: (.*)", said):
         why = f"panicked: {found[1].strip()}"

@@ -173,6 +173,7 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
+    use super::super::window::WindowRules;
     use super::super::window::tests::{cx, echo, rules};
     use super::*;
     use crate::params::Params;
@@ -230,6 +231,38 @@ mod tests {
         let settings = Settings { whole_segments: true, initial_alpha: 0.3, ..Settings::defaults() };
         let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
         // 10 - floor(10 x 0.15), 9 - floor(9 x 0.15), .. until 2 / alpha is not below the window.
+        let windows = [10, 9, 8, 7, 6, 6].map(|_| {
+            control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
+            control.window.cwnd
+        });
+        assert_eq!(windows, [9000.0, 8000.0, 7000.0, 6000.0, 6000.0, 6000.0]);
+    }
+
+    /// Linux `dctcp_update_alpha` by hand, g = 1/16: 1024 falls by 64; with 3 of 10 marked 960 falls by 60 and
+    /// rises by floor(3 x 64 / 10) = 19; 15 falls by floor(15 / 16) = 0, and so to 0.
+    #[test]
+    fn in_linuxs_arithmetic_alpha_is_rounded_down_and_then_forgotten() {
+        let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
+        let mut control = Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut round = |control: &mut Control, marked: u64| {
+            for i in 0..10 {
+                let ack = Ack { round_ended: i == 9, may_grow: false, ..echo(1000, i < marked) };
+                control.on_ack(&ack, &cx(&rules));
+            }
+            (control.marks.alpha() * 1024.0) as u64
+        };
+        assert_eq!(round(&mut control, 0), 960);
+        assert_eq!(round(&mut control, 3), 919);
+        control.marks.alpha = 16.0 / 1024.0;
+        assert_eq!([round(&mut control, 0), round(&mut control, 0)], [15, 0]);
+    }
+
+    /// Linux `dctcp_ssthresh`: 10 - (10 x 307 >> 11) = 9 segments with alpha = 307 / 1024; 6 stay 6.
+    #[test]
+    fn in_linuxs_arithmetic_a_reduction_is_of_whole_segments() {
+        let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
+        let settings = Settings { initial_alpha: 307.0 / 1024.0, ..Settings::defaults() };
+        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
         let windows = [10, 9, 8, 7, 6, 6].map(|_| {
             control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
             control.window.cwnd

@@ -260,6 +260,18 @@ pub(crate) mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
     }
 
+    /// Linux `tcp_reno_ssthresh`: max(cwnd >> 1, 2), of a window of which less may be in use.
+    #[test]
+    fn in_linuxs_arithmetic_a_loss_halves_the_window_in_whole_segments() {
+        let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
+        let mut window = Window::new(&rules);
+        for (cwnd, half) in [(11_000.0, 5000.0), (11_900.0, 5000.0), (3000.0, 2000.0)] {
+            window.cwnd = cwnd;
+            window.on_loss(4000, &cx(&rules));
+            assert_eq!((window.cwnd, window.ssthresh), (half, half));
+        }
+    }
+
     #[test]
     fn the_window_stays_within_its_bounds() {
         let rules = WindowRules { cwnd_max: 10_500.0, ..rules() };

@@ -75,8 +75,7 @@ fn nagle_holds_the_short_tail_back() {
 #[test]
 fn a_change_of_ce_is_acknowledged_at_once() {
     let times = |change: &str| {
-        let transport =
-            json!({"cc": "dctcp", "ack_every": 2, "ecn_acks": change, "initial_window": "128pkt"});
+        let transport = json!({"cc": "dctcp", "ack_every": 2, "ecn_acks": change, "initial_window": "128pkt"});
         let document = pair(transport, json!({"bytes": format!("{}B", 12 * MSS)}));
         let document = with(document, json!({"port": {"s0->switch": {"mark_every": 3}}}));
         watch(document, &[DELAYED]).times(DELAYED)
@@ -85,4 +84,21 @@ fn a_change_of_ce_is_acknowledged_at_once() {
     // Marked are 3, 6, 9 and 12; the changes are at these and at the packet behind each.
     assert_eq!(times("change")[..7], arrivals(&[2, 4, 5, 7, 8, 10, 11])[..]);
     assert_eq!(times("linux"), arrivals(&[2, 3, 4, 6, 6, 7, 9, 9, 10, 12, 12]));
+}
+
+/// Linux `tcp_ecn_accept_cwr`: a segment with CWR is acknowledged at once, the sender's window may be one segment.
+/// Every segment is marked, windows are of two segments and each is reduced: of each window one segment has
+/// CWR, and with an acknowledgement every second segment both of a window would have shared one.
+#[test]
+fn a_segment_with_cwr_is_acknowledged_at_once() {
+    let acknowledgements = |change: &str| {
+        let transport = json!({"cc": "dctcp", "ack_every": 2, "ecn_acks": change, "initial_window": "2pkt",
+            "cwnd_max": "2pkt", "cwnd_floor": "2pkt", "ack_delay": "5ms"});
+        let document = pair(transport, json!({"bytes": format!("{}B", 40 * MSS)}));
+        let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
+        watch(with(document, json!({"queue": mark_all})), &[DELAYED]).times(DELAYED).len()
+    };
+    // The first segment changes CE.
+    assert_eq!(acknowledgements("change"), 20);
+    assert!(acknowledgements("linux") > 25, "{}", acknowledgements("linux"));
 }

@@ -3,9 +3,8 @@
 //!
 //! A star of 100 Mb/s with hosts ten times as fast, 4 ms of base round trip, 5 s of which the first 0.2 s do
 //! not count, K = 20, DCTCP's own ACKs every second segment. What makes them agree: windows in whole
-//! segments; the packet that changes CE acknowledged at once; reductions spread over a round trip in
-//! segments; rounds that end when all of a window is acknowledged. Without the first two, two flows have
-//! a third fewer marks.
+//! segments, alpha in 1/1024; the packet that changes CE and one with CWR acknowledged at once; reductions
+//! spread over a round trip in segments; rounds that end when all of a window is acknowledged.
 
 use crate::bench::{close, near, run};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Pacing: a window spread over a round trip, packet by packet.
+//! Pacing: a window spread over a round trip, packet by packet; and the contrary, bursts of segmentation offload.
 
 use crate::bench::{MSS, Run, pair, watch, with};
 use serde_json::{Value, json};
@@ -65,5 +65,26 @@ fn a_burst_is_one_packet_and_a_retransmission() {
         // Sent, and all of it delivered but for what is under way and the one that was lost.
         let delivered = done.flow("delivered_bytes") / MSS as f64;
         assert!((times.len() as f64 - delivered - 2.0).abs() <= 11.0, "{} of {delivered}", times.len());
+    }
+}
+
+/// Linux `tcp_tso_should_defer`: what goes together is a whole burst, or a third of the window if that is less. A
+/// window of 30 segments over 10 ms: after the first round trip every acknowledged segment lets one go, and
+/// packets wait until there is room for as many as the burst.
+#[test]
+fn segments_wait_until_a_burst_goes_together() {
+    for (burst, together) in [(1, 1), (4, 4), (8, 8), (44, 10)] {
+        let transport = json!({"cc": "newreno", "initial_window": "30pkt", "cwnd_max": "30pkt",
+            "initial_ssthresh": "30pkt", "burst": burst});
+        let path = json!({"duration": "100ms", "topology": {"delay": "2500us", "rate": "100Mbps", "sender_rate": "100Gbps"}});
+        let done = watch(with(pair(transport, json!({})), path), &["s0->switch"]);
+        let times: Vec<u64> = done.times("s0->switch").into_iter().filter(|at| *at > 50_000_000_000).collect();
+        // Packets of a burst leave 120 ns apart at 100 Gb/s; acknowledgements come 120 us apart.
+        let mut sizes = vec![1];
+        for pair in times.windows(2) {
+            if pair[1] - pair[0] < 1_000_000 { *sizes.last_mut().unwrap() += 1 } else { sizes.push(1) }
+        }
+        let inner = &sizes[1..sizes.len() - 1];
+        assert!(inner.iter().all(|size| *size == together), "{burst}: {inner:?}");
     }
 }

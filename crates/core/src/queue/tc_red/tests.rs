@@ -93,6 +93,17 @@ fn idle_time_decays_by_line_and_then_by_table() {
     assert_eq!(red.average, (1 << 20) - (1 << 18));
 }
 
+/// tbf_dequeue and HTB's classes look before they ask, so that red_dequeue never finds nothing: the average of
+/// an empty queue falls with arrivals alone, by 1/32 each here.
+#[test]
+fn under_a_shaper_idle_time_never_begins() {
+    let mut red = red(&Settings { shaped: true, ..example() });
+    red.average = 1 << 20;
+    let idle = Backlog { free_at: Time::ZERO + Span::ms(1), ..Backlog::default() };
+    red.admit(&packet(1000), idle, Time::ZERO + Span::s(3600));
+    assert_eq!(red.average, (1 << 20) - (1 << 15));
+}
+
 #[test]
 fn marks_come_when_count_times_excess_reaches_the_random_number() {
     let mut red = red(&example());
