@@ -29,8 +29,8 @@ ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
 
 LATENESS_NS = 1000
-"""Of a port's timer at most: the port's next event wakes it where the guest's program has just run (measured; the
-cause is in the kernel and not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
+"""Of a port's timer at most: it waits for the port's next event where the guest's program has just run (measured;
+why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
 
 SYSCTLS = {
     "tcp_ecn": "1",
@@ -192,7 +192,7 @@ class _Writer:
         for node in range(len(self.nodes)):
             self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
         for node in range(len(self.nodes)):
-            self.lines.append(f"run /bin/tc -j -n n{node} qdisc show")
+            self.lines.append(f"run /bin/tc -j -d -n n{node} qdisc show")
         made.plan = "\n".join(self.lines) + "\n"
         made.asked = self.asked
         made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
