@@ -1,7 +1,8 @@
 """Both backends on the same experiments: each topology, load, control and discipline, short.
 
-Tolerances: an empty path's times within 0.4 % (Linux's SYN has 8 bytes of options more, its timers are late); goodput of flows that fill a link
-within 1 %, and 3 % where slow start is part of what is measured; queues within a packet or a tenth.
+Tolerances: an empty path's times within 0.4 % (Linux's SYN has 8 bytes of options more, its timers are late);
+goodput of flows that fill a link within 1 %, and 3 % where slow start is part of what is measured; queues
+within a packet or a tenth.
 """
 
 import pytest

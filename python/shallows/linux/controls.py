@@ -60,6 +60,10 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
         if key not in HONOURED and value != own.get(key, value):
             rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" says so'
             found.append(Fault(f"{path}.{key}", rule, json.dumps(value)))
+    if name == "dctcp" and transport["ecn"] == "off":
+        found.append(
+            Fault(f"{path}.ecn", "must not be off: Linux's DCTCP negotiates ECN whatever is set", "off")
+        )
     if name == "dctcp" and transport["cc"] != {"kind": "dctcp", **_dctcp_defaults(transport["cc"])}:
         rule = "must have the kernel's values (g 1/16, alpha at first 1), which are its module's parameters"
         found.append(Fault(f"{path}.cc", rule, json.dumps(transport["cc"])))

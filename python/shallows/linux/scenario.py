@@ -29,11 +29,10 @@ ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
 
 LATENESS_NS = 1000
-"""Of a port's timer at most: it waits for the port's next event where the guest's program has just run (measured;
-why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
+"""Of a port's timer at most: it waits for the port's next event where the guest's program has just run
+(measured; why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
 
 SYSCTLS = {
-    "tcp_ecn": "1",
     "tcp_no_metrics_save": "1",
     "tcp_slow_start_after_idle": "1",
     "tcp_wmem": "4096 4194304 33554432",
@@ -133,7 +132,8 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
     """net.ipv4 of every node: written by the guest, which reads each back."""
     transport = next(iter(experiment["traffic"].values()))["transport"]
     own = {
-        "tcp_ecn": {"auto": "1", "on": "1", "off": "0"}[transport["ecn"]],
+        # 2: only what a congestion control asks for, which is what "auto" means.
+        "tcp_ecn": {"auto": "2", "on": "1", "off": "0"}[transport["ecn"]],
         "tcp_sack": str(int(transport["sack"])),
         "tcp_timestamps": str(int(transport["timestamps"])),
     }
