@@ -37,7 +37,6 @@ cause is in the kernel and not known). A port's bucket holds so much more than a
 1000 it holds two frames at 10 Gb/s, which leave together and take a fifth of DCTCP's marks away."""
 
 SYSCTLS = {
-    "tcp_ecn": "1",
     "tcp_no_metrics_save": "1",
     "tcp_slow_start_after_idle": "1",
     "tcp_wmem": "4096 4194304 33554432",
@@ -137,7 +136,8 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
     """net.ipv4 of every node: written by the guest, which reads each back."""
     transport = next(iter(experiment["traffic"].values()))["transport"]
     own = {
-        "tcp_ecn": {"auto": "1", "on": "1", "off": "0"}[transport["ecn"]],
+        # 2: only what a congestion control asks for, which is what "auto" means.
+        "tcp_ecn": {"auto": "2", "on": "1", "off": "0"}[transport["ecn"]],
         "tcp_sack": str(int(transport["sack"])),
         "tcp_timestamps": str(int(transport["timestamps"])),
     }
@@ -196,7 +196,7 @@ class _Writer:
         for node in range(len(self.nodes)):
             self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
         for node in range(len(self.nodes)):
-            self.lines.append(f"run /bin/tc -j -n n{node} qdisc show")
+            self.lines.append(f"run /bin/tc -j -d -n n{node} qdisc show")
         made.plan = "\n".join(self.lines) + "\n"
         made.asked = self.asked
         made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
