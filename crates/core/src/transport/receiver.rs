@@ -8,7 +8,7 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::settings::{EcnAcks, EchoMode};
+use super::settings::{EchoMode, EcnAcks};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;

@@ -32,7 +32,15 @@ impl Sender {
             return;
         }
         self.waits_for_pace = false;
-        if config.explicit { self.pump_explicit(config, net) } else { self.pump_data(config, net) }
+        if config.explicit {
+            self.pump_explicit(config, net)
+        } else {
+            self.pump_data(config, net)
+        }
+        // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
+        if self.waits_for_pace && self.flight(config) == 0 {
+            self.rto_at = Time::MAX;
+        }
     }
 
     /// Sends what the window, the application and pacing allow.
@@ -95,7 +103,13 @@ impl Sender {
         let room = window.saturating_sub(flight) / mss;
         let left = (limit - self.next).div_ceil(mss);
         let wanted = most.min(window / mss / TSO_WIN_DIVISOR).min(left).max(1);
-        if flight == 0 { most.min(room.max(1)) } else if room >= wanted { most.min(room) } else { 0 }
+        if flight == 0 {
+            most.min(room.max(1))
+        } else if room >= wanted {
+            most.min(room)
+        } else {
+            0
+        }
     }
 
     /// What of the stream comes next: after a timeout, what was sacked is passed over.

@@ -40,7 +40,8 @@ fn ecn_is_used_when_both_ends_are_able() {
 #[test]
 fn a_lost_syn_is_the_end_of_ecn_where_there_is_a_fallback() {
     let marks = |fallback: bool, lost: &[u64]| {
-        let transport = json!({"opening": "handshake", "ecn": "on", "ecn_fallback": fallback, "initial_rto": "5ms"});
+        let transport =
+            json!({"opening": "handshake", "ecn": "on", "ecn_fallback": fallback, "initial_rto": "5ms"});
         let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
         let document = pair(transport, json!({"bytes": format!("{}B", 10 * MSS)}));
         let fault = json!({"queue": mark_all, "port": {"s0->switch": {"drop_packets": lost}}});
@@ -65,7 +66,8 @@ fn control_packets_are_ecn_capable_where_it_is_needed() {
 #[test]
 fn retransmissions_are_not_ecn_capable() {
     let marks = |control: bool| {
-        let transport = json!({"ecn": "on", "ect_on_control": if control { "always" } else { "never" }, "sack": false});
+        let transport =
+            json!({"ecn": "on", "ect_on_control": if control { "always" } else { "never" }, "sack": false});
         let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
         let document = pair(transport, json!({"bytes": format!("{}B", 10 * MSS)}));
         let fault = json!({"queue": mark_all, "port": {"switch->r0": {"drop_packets": [1]}}});

@@ -78,7 +78,8 @@ fn segments_wait_until_a_burst_goes_together() {
             "initial_ssthresh": "30pkt", "burst": burst});
         let path = json!({"duration": "100ms", "topology": {"delay": "2500us", "rate": "100Mbps", "sender_rate": "100Gbps"}});
         let done = watch(with(pair(transport, json!({})), path), &["s0->switch"]);
-        let times: Vec<u64> = done.times("s0->switch").into_iter().filter(|at| *at > 50_000_000_000).collect();
+        let times: Vec<u64> =
+            done.times("s0->switch").into_iter().filter(|at| *at > 50_000_000_000).collect();
         // Packets of a burst leave 120 ns apart at 100 Gb/s; acknowledgements come 120 us apart.
         let mut sizes = vec![1];
         for pair in times.windows(2) {
