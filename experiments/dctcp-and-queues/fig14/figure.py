@@ -6,7 +6,7 @@ from shallows.stats import mean_ci, paired_difference
 from ..common import SPEC, bdp, curve, of, red_step, samples, scheme, seen, star, step, table_of
 
 RATE, LIMIT, BURST = "100Mbps", 600, 100
-KS = {"4ms": [2, 3, 4, 5, 7, 10, 20, 40, 80], "20ms": [2, 5, 10, 15, 20, 24, 30, 40, 80]}
+KS = {"4ms": [2, 3, 5, 7, 10, 20, 40], "20ms": [2, 5, 10, 15, 24, 30, 40]}
 QUEUE, AVERAGE = "marks on the queue (DCTCP paper)", "marks on tc-red's average, burst 100"
 FULL = 0.99
 
@@ -20,7 +20,7 @@ def _spec(rtt):
         SPEC,
         network
         | {
-            "duration": "22s",
+            "duration": "18s",
             "warmup": "8s",
             "seeds": 3,
             "probe.queue_trace": "off",

@@ -12,7 +12,7 @@ SPECS = {
     "spec": (
         SPEC,
         {"sweep.points": [
-            scheme(title, "dctcp", step(20, 200)) | {"transport.echo": echo}
+            scheme(title, "dctcp", step(20, 200)) | {"transport.echo": echo, "transport.opening": "established"}
             for title, echo in ((RIGHT, "auto"), (BROKEN, "never"))
         ]},
     )

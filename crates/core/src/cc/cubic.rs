@@ -5,9 +5,13 @@
 //! and not in time, its growth of one segment from the old window on, fast convergence against the plateau.
 //! The window is in bytes, C in segments a second cubed. ECN is the transport's (`ecn = "on"`: ECT(0),
 //! RFC 3168; without it a CUBIC is not ECN-capable) and is answered as loss (s.4.6), or by `ecn_beta`.
-//! Left out: the answer to spurious congestion (s.4.9); Linux's fixed point, which differs by less than a
-//! segment (tested below: C as 410/1024, time in 1/1024 s, whole segments).
+//! Where the transport's `arithmetic` is Linux's, so is all of this (`cubic/linux.rs`), and of the settings
+//! `fast_convergence` counts.
+//! Left out: the answer to spurious congestion (s.4.9).
 
+mod linux;
+
+use super::window::Arithmetic;
 use super::hystart::{FirstSlowStart, SlowStart};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::{Bytes, Span, Time};
@@ -72,6 +76,8 @@ pub struct Control {
     standard: Standard,
     fast_convergence: bool,
     friendly: bool,
+    /// In Linux's arithmetic.
+    kernel: Option<Box<linux::Kernel>>,
 }
 
 impl Control {
@@ -96,6 +102,7 @@ impl Control {
             standard,
             fast_convergence,
             friendly,
+            kernel: (cx.rules.arithmetic == Arithmetic::Linux).then(Box::default),
         }
     }
 
@@ -178,7 +185,9 @@ impl Control {
 impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
-        if !ack.may_grow {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.on_ack(&mut self.window, ack, cx);
+        } else if !ack.may_grow {
             // RFC 9438 s.4.2, 5.8: time in which the window may not grow is not part of t.
             if self.epoch != Time::MAX {
                 self.epoch += cx.now - self.last;
@@ -192,6 +201,9 @@ impl CongestionControl for Control {
     }
 
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
+        if let Some(kernel) = self.kernel.as_mut().filter(|_| why != Congestion::LossAfterEcn) {
+            return kernel.reduce(&mut self.window, self.fast_convergence, why == Congestion::Timeout, cx);
+        }
         match why {
             Congestion::LossAfterEcn => {} // RFC 3168 s.6.1.2: once a window
             Congestion::Ecn => self.reduce(self.ecn_beta, flight, cx),
@@ -219,6 +231,9 @@ impl CongestionControl for Control {
 
     fn on_idle(&mut self, cx: &Cx<'_>) {
         self.window.on_idle(cx);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.idle(self.last, cx.now);
+        }
         if self.epoch != Time::MAX {
             self.epoch += cx.now - self.last; // RFC 9438 s.4.2: idle time is not part of t
         }
