@@ -75,7 +75,8 @@ fn nagle_holds_the_short_tail_back() {
 #[test]
 fn a_change_of_ce_is_acknowledged_at_once() {
     let times = |change: &str| {
-        let transport = json!({"cc": "dctcp", "ack_every": 2, "ce_change": change, "initial_window": "128pkt"});
+        let transport =
+            json!({"cc": "dctcp", "ack_every": 2, "ce_change": change, "initial_window": "128pkt"});
         let document = pair(transport, json!({"bytes": format!("{}B", 12 * MSS)}));
         let document = with(document, json!({"port": {"s0->switch": {"mark_every": 3}}}));
         watch(document, &[DELAYED]).times(DELAYED)
