@@ -88,7 +88,7 @@ class DctcpCc(Part):
     """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)."""
 
     whole_segments: bool = False
-    """Whether a marked window shrinks by whole segments only, and by less than one not at all. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
+    """Whether a marked window shrinks by whole segments only, and by less than one not at all; so always where `arithmetic` is Linux's. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
 
     on_loss: Literal["halve", "alpha"] = 'halve'
     """What a loss does to the window. Default: RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha."""
@@ -660,6 +660,9 @@ class TcRedQueue(Part):
     adaptative: bool = False
     """Whether the probability adapts every 500 ms to keep the average half-way between min and max. Default: tc-red(8); Floyd, Gummadi and Shenker 2001."""
 
+    shaped: bool = False
+    """Whether a shaper (TBF, HTB) stands over it, which never asks an empty RED for a packet: then its idle time never begins, and the average stands still. Default: sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time."""
+
 
 class DoubleThresholdQueue(Part):
     """Double threshold ECN marking. Marking starts when the queue rises past one threshold and stops when it falls below another, higher or lower."""
@@ -1122,17 +1125,11 @@ class Transport(Part):
     ssthresh_floor: str = '2pkt'
     """Least slow-start threshold. Range [1pkt, ]. Default: RFC 5681 eq. (4)."""
 
-    whole_windows: bool = False
-    """Whether windows are whole numbers of segments: a reduction's result, or what it takes away, is rounded down. Default: the RFCs count bytes; Linux `snd_cwnd` counts segments."""
-
-    round_ends: Literal["beyond", "reached"] = 'beyond'
-    """What must be acknowledged for a round to end. Default: RFC 8257 s.3.3 step 4."""
-
-    loss_halves: Literal["flight", "window"] = 'flight'
-    """Of what a loss leaves half. Default: RFC 5681 eq. (4)."""
-
     growth: Literal["bytes", "acks"] = 'bytes'
     """What lets the window grow. Default: RFC 3465."""
+
+    arithmetic: Literal["exact", "linux"] = 'exact'
+    """How windows are counted and rounded. Default: RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments."""
 
     slow_start_limit: float = 2.0
     """Most segments that one acknowledgement adds in slow start. Range [1, ]. Default: RFC 3465 s.2.3: L = 2."""
@@ -1185,14 +1182,14 @@ class Transport(Part):
     ack_every: int = 1
     """Segments that one acknowledgement covers at most. Range [1, 255]. Default: each segment; RFC 5681 s.4.2: two."""
 
-    ce_change: Literal["before", "both"] = 'before'
-    """What is acknowledged at once when the mark of arriving packets changes. Default: Alizadeh 2010 fig. 10; the same as both where each segment is acknowledged."""
-
     ack_delay: str = '1ms'
     """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
 
     quick_acks: int = 0
     """Segments at the start that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
+
+    burst: int = 1
+    """Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload. Range [1, 64]. Default: Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments."""
 
     nagle: bool = False
     """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
@@ -1206,8 +1203,14 @@ class Transport(Part):
     echo: Literal["auto", "until-cwr", "per-packet", "accecn", "never"] = 'auto'
     """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
 
-    ect_on_control: bool = False
-    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes."""
+    ecn_acks: Literal["change", "linux"] = 'change'
+    """What ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""
+
+    ecn_fallback: bool = False
+    """Whether a SYN that is sent again no longer asks for ECN. Default: RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback."""
+
+    ect_on_control: Literal["never", "needed", "always"] = 'never'
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague."""
 
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""

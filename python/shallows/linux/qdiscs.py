@@ -105,6 +105,10 @@ def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
 
 
 def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
+    if not settings["shaped"]:
+        raise Refusal(
+            "shaped", "must be true: every port has a token bucket over it, which never asks an empty RED"
+        )
     words = ["red", "limit", str(_amount(settings["limit"])[1])]
     for key in ("min", "max"):
         if settings[key] != "none":

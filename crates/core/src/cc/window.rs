@@ -15,6 +15,17 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// How windows are counted and rounded.
+    pub enum Arithmetic {
+        /// In bytes and fractions of them.
+        Exact = "exact",
+        /// In whole segments, as Linux: reductions are rounded to them, Reno's is of the window and not of the
+        /// flight, alpha is a whole number of 1/1024, and a round ends with the acknowledgement of its last byte.
+        Linux = "linux",
+    }
+}
+
 /// Segment size, growth rule and bounds: the same for all flows of a transport.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowRules {
@@ -26,6 +37,8 @@ pub struct WindowRules {
     pub initial_ssthresh: f64,
     /// What lets the window grow.
     pub growth: Growth,
+    /// How windows are counted and rounded.
+    pub arithmetic: Arithmetic,
     /// Most that one acknowledgement may add in slow start, in segments (RFC 3465 s.2.3 `L`).
     pub slow_start_limit: f64,
     /// Least window after a reduction by ECN, in bytes.
@@ -36,10 +49,6 @@ pub struct WindowRules {
     pub cwnd_max: f64,
     /// Window after an idle time, in bytes.
     pub restart_window: f64,
-    /// Windows are whole numbers of segments.
-    pub whole: bool,
-    /// A loss halves the window, not the flight.
-    pub halves_window: bool,
 }
 
 /// A congestion window and its slow-start threshold, in bytes.
@@ -54,17 +63,29 @@ pub struct Window {
 }
 
 impl WindowRules {
-    /// `bytes`, by whole segments where windows are.
-    pub fn rounded(&self, bytes: f64) -> f64 {
-        if self.whole { libm::floor(bytes / self.mss as f64) * self.mss as f64 } else { bytes }
-    }
-
     /// What of an acknowledgement lets the window grow, in bytes.
     #[inline]
     pub fn counted(&self, ack: &Ack) -> f64 {
         match self.growth {
             Growth::Bytes => ack.acked as f64,
             Growth::Acks => self.mss as f64,
+        }
+    }
+
+    /// A window as it is counted: in whole segments where Linux counts it.
+    #[inline]
+    pub fn round(&self, window: f64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Exact => window,
+            Arithmetic::Linux => libm::floor(window / self.mss as f64) * self.mss as f64,
+        }
+    }
+
+    /// Half of what is in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
+    fn half(&self, cwnd: f64, flight: u64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Exact => flight as f64 / 2.0,
+            Arithmetic::Linux => self.round(self.round(cwnd) / 2.0),
         }
     }
 }
@@ -105,16 +126,15 @@ impl Window {
 
     /// Shrinks to `target`, from where congestion avoidance goes on; never grows.
     pub fn shrink(&mut self, target: f64, cx: &Cx<'_>) {
-        let cwnd = cx.rules.rounded(target).min(self.cwnd).max(cx.rules.cwnd_floor);
+        let cwnd = target.min(self.cwnd).max(cx.rules.cwnd_floor);
         self.ssthresh = cwnd.max(cx.rules.ssthresh_floor);
         self.cwnd = cwnd;
         self.credit = 0.0;
     }
 
-    /// RFC 5681 eq. (4): half of what was in flight; Linux `tcp_reno_ssthresh`: of the window.
+    /// RFC 5681 eq. (4): half of what was in flight.
     pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
-        let whole = if cx.rules.halves_window { self.cwnd } else { flight as f64 };
-        self.ssthresh = cx.rules.rounded(whole / 2.0).max(cx.rules.ssthresh_floor);
+        self.ssthresh = cx.rules.half(self.cwnd, flight).max(cx.rules.ssthresh_floor);
         self.cwnd = self.ssthresh;
         self.credit = 0.0;
     }
@@ -163,13 +183,12 @@ pub(crate) mod tests {
             initial_window: 10_000.0,
             initial_ssthresh: f64::INFINITY,
             growth: Growth::Bytes,
+            arithmetic: Arithmetic::Exact,
             slow_start_limit: 2.0,
             cwnd_floor: 1000.0,
             ssthresh_floor: 2000.0,
             cwnd_max: f64::INFINITY,
             restart_window: 10_000.0,
-            whole: false,
-            halves_window: false,
         }
     }
 
@@ -239,21 +258,6 @@ pub(crate) mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (4000.0, 4000.0));
         window.on_timeout(3000, &cx(&rules));
         assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
-    }
-
-    /// Linux: max(cwnd >> 1, 2), of a window of which less may be in use.
-    #[test]
-    fn whole_windows_round_down_and_may_be_halved_as_they_stand() {
-        let rules = WindowRules { whole: true, halves_window: true, ..rules() };
-        let mut window = Window::new(&rules);
-        window.cwnd = 11_000.0;
-        window.on_loss(4000, &cx(&rules));
-        assert_eq!((window.cwnd, window.ssthresh), (5000.0, 5000.0));
-        window.shrink(4900.0, &cx(&rules));
-        assert_eq!(window.cwnd, 4000.0);
-        window.cwnd = 3000.0;
-        window.on_loss(3000, &cx(&rules));
-        assert_eq!(window.cwnd, 2000.0);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "rfc",
         doc: "The RFCs' defaults: minimum RTO 1 s, an acknowledgement every second segment or 200 ms, Nagle.",
-        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "ce_change": "both", "nagle": true, "cwnd_floor": "1pkt"}),
+        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "cwnd_floor": "1pkt"}),
     },
     Profile {
         name: "linux",
@@ -33,8 +33,9 @@ pub const PROFILES: &[Profile] = &[
         settings: || {
             json!({
                 "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
-                "quick_acks": 16, "ce_change": "both", "whole_windows": true, "loss_halves": "window", "round_ends": "reached", "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
-                "ece_growth": "round", "nagle": false, "ect_on_control": true, "clock_grain": "1us",
+                "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
+                "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
+                "arithmetic": "linux", "ecn_acks": "linux", "ecn_fallback": true,
             })
         },
     },

@@ -1,6 +1,6 @@
 //! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
 
-use crate::cc::window::Growth;
+use crate::cc::window::{Arithmetic, Growth};
 use crate::params::Faults;
 use crate::port_control::MOST_BYTES;
 use shallows_units::{Bytes, Size, Span};
@@ -68,32 +68,25 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What a receiver that echoes each mark acknowledges at once when CE changes.
-    pub enum CeChange {
-        /// What came before the change (Alizadeh 2010 fig. 10).
-        Before = "before",
-        /// That, and apart from it the packet that changed it (RFC 8257 s.3.2, last paragraph; Linux since 4.18).
-        Both = "both",
+    /// What ECN makes a receiver acknowledge at once.
+    pub enum EcnAcks {
+        /// What came before a change of CE (RFC 8257 s.3.2 figure 1).
+        Change = "change",
+        /// That, the segment that brings the change, one with CWR, and two from the first mark of RFC 3168's on
+        /// (Linux).
+        Linux = "linux",
     }
 }
 
 crate::choices! {
-    /// What must be acknowledged for a round to end: a window of data, by which marks are counted.
-    pub enum RoundEnd {
-        /// More than had been sent when it began (RFC 8257 s.3.3 step 4).
-        Beyond = "beyond",
-        /// All that had been sent when it began (Linux `dctcp_update_alpha`; its HyStart waits for more).
-        Reached = "reached",
-    }
-}
-
-crate::choices! {
-    /// Of what a loss leaves half.
-    pub enum LossHalves {
-        /// What is in flight (RFC 5681 eq. (4)).
-        Flight = "flight",
-        /// The window, in use or not (Linux `tcp_reno_ssthresh`).
-        Window = "window",
+    /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
+    pub enum ControlEct {
+        /// Never.
+        Never = "never",
+        /// Where the congestion control cannot do without ECN.
+        Needed = "needed",
+        /// Always.
+        Always = "always",
     }
 }
 
@@ -142,14 +135,10 @@ crate::params! {
         cwnd_floor: Size = "1pkt", "[1pkt, ]", "RFC 8257 s.3.3; Linux and RFC 3168 keep 2";
         /// Least slow-start threshold.
         ssthresh_floor: Size = "2pkt", "[1pkt, ]", "RFC 5681 eq. (4)";
-        /// Whether windows are whole numbers of segments: a reduction's result, or what it takes away, is rounded down.
-        whole_windows: bool = false, "", "the RFCs count bytes; Linux `snd_cwnd` counts segments";
-        /// What must be acknowledged for a round to end.
-        round_ends: RoundEnd = "beyond", "", "RFC 8257 s.3.3 step 4";
-        /// Of what a loss leaves half.
-        loss_halves: LossHalves = "flight", "", "RFC 5681 eq. (4)";
         /// What lets the window grow.
         growth: Growth = "bytes", "", "RFC 3465";
+        /// How windows are counted and rounded.
+        arithmetic: Arithmetic = "exact", "", "RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments";
         /// Most segments that one acknowledgement adds in slow start.
         slow_start_limit: f64 = 2.0, "[1, ]", "RFC 3465 s.2.3: L = 2";
         /// Whether only a window that limits the sender may grow.
@@ -184,12 +173,12 @@ crate::params! {
         rtt_by: RttBy = "timestamps", "", "RFC 7323 s.4";
         /// Segments that one acknowledgement covers at most.
         ack_every: u64 = 1, "[1, 255]", "each segment; RFC 5681 s.4.2: two";
-        /// What is acknowledged at once when the mark of arriving packets changes.
-        ce_change: CeChange = "before", "", "Alizadeh 2010 fig. 10; the same as both where each segment is acknowledged";
         /// How long an acknowledgement may wait for the next segment.
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
         /// Segments at the start that are acknowledged one by one.
         quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16";
+        /// Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload.
+        burst: u64 = 1, "[1, 64]", "Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments";
         /// Whether a short segment waits while data is outstanding.
         nagle: bool = false, "", "RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do";
         /// Whether data packets are ECN-capable.
@@ -198,8 +187,12 @@ crate::params! {
         ect: Codepoint = "auto", "", "ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)";
         /// How the receiver reports marks.
         echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else";
+        /// What ECN makes the receiver acknowledge at once.
+        ecn_acks: EcnAcks = "change", "", "RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check";
+        /// Whether a SYN that is sent again no longer asks for ECN.
+        ecn_fallback: bool = false, "", "RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback";
         /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
-        ect_on_control: bool = false, "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes";
+        ect_on_control: ControlEct = "never", "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague";
         /// Which acknowledgements with ECN-Echo stop growth.
         ece_growth: EceGrowth = "each", "", "RFC 3168 s.6.1.2";
     }

@@ -76,13 +76,13 @@ fn nagle_holds_the_short_tail_back() {
 fn a_change_of_ce_is_acknowledged_at_once() {
     let times = |change: &str| {
         let transport =
-            json!({"cc": "dctcp", "ack_every": 2, "ce_change": change, "initial_window": "128pkt"});
+            json!({"cc": "dctcp", "ack_every": 2, "ecn_acks": change, "initial_window": "128pkt"});
         let document = pair(transport, json!({"bytes": format!("{}B", 12 * MSS)}));
         let document = with(document, json!({"port": {"s0->switch": {"mark_every": 3}}}));
         watch(document, &[DELAYED]).times(DELAYED)
     };
     let arrivals = |list: &[u64]| list.iter().map(|n| LINE.burst(*n)).collect::<Vec<_>>();
     // Marked are 3, 6, 9 and 12; the changes are at these and at the packet behind each.
-    assert_eq!(times("before")[..7], arrivals(&[2, 4, 5, 7, 8, 10, 11])[..]);
-    assert_eq!(times("both"), arrivals(&[2, 3, 4, 6, 6, 7, 9, 9, 10, 12, 12]));
+    assert_eq!(times("change")[..7], arrivals(&[2, 4, 5, 7, 8, 10, 11])[..]);
+    assert_eq!(times("linux"), arrivals(&[2, 3, 4, 6, 6, 7, 9, 9, 10, 12, 12]));
 }
