@@ -40,7 +40,7 @@ def check(experiment: dict[str, Any]) -> None:
 
 
 def source_hash() -> str:
-    """Hash of all that decides a run's tables: kernel, guest program, tc, and what writes the plan and reads the answers."""
+    """Hash of all that decides a run's tables: kernel, guest, tc, and what writes plans and reads answers."""
     return digest(ready().hash.encode(), root().about["hash"].encode(), *_own_sources())
 
 

@@ -22,8 +22,12 @@ HONOURED = {
     "sack",
     "nagle",
     "ecn",
+    "burst",
 }
 """Settings that a sysctl, a route or a socket passes on to the kernel. The others are the kernel's own."""
+
+MOST_BURST = 44
+"""Segments of the largest super-packet of IPv4, 64 KB."""
 
 __all__ = ["CONTROLS", "HONOURED", "faults", "kernel_name"]
 
@@ -60,6 +64,10 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
         if key not in HONOURED and value != own.get(key, value):
             rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" says so'
             found.append(Fault(f"{path}.{key}", rule, json.dumps(value)))
+    if transport["burst"] > MOST_BURST:
+        found.append(
+            Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
+        )
     if name == "dctcp" and transport["ecn"] == "off":
         found.append(
             Fault(f"{path}.ecn", "must not be off: Linux's DCTCP negotiates ECN whatever is set", "off")

@@ -28,6 +28,9 @@ MOST_MEMORY_MB = 8192
 ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
 
+GSO_HEADERS = 512
+"""Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
+
 LATENESS_NS = 1000
 """Of a port's timer at most: it waits for the port's next event where the guest's program has just run
 (measured; why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
@@ -229,7 +232,7 @@ class _Writer:
         for number, port in enumerate(self.ports):
             if port["from"] == node:
                 # No super-packets: what a qdisc sees is what the wire carries.
-                gso = f"gso_max_segs 1 gso_max_size {self.frame + ETHERNET_BYTES}"
+                gso = self._offload()
                 self._batch("ip", node, f"link set p{number} up mtu {self.frame} txqueuelen 1000 {gso}")
                 # Known once and for all, so that no ARP crosses the queue under test.
                 peer = self.reverse[number]
@@ -250,6 +253,14 @@ class _Writer:
                 self._batch("ip", node, f"route add {to}{own}{rules}")
         for name, value in sysctls(self.experiment).items():
             self.lines_after(f"sysctl {node} {name} {value}")
+
+    def _offload(self) -> str:
+        """How much TCP may hand down at once: one packet, so that what a qdisc sees is what the wire carries;
+        or a burst, which the sender's own token bucket takes apart (tbf_segment): switches see packets.
+        """
+        segments = self.transport["burst"]
+        size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._bytes("mss") + GSO_HEADERS
+        return f"gso_max_segs {segments} gso_max_size {size}"
 
     def lines_after(self, line: str) -> None:
         """A line of the plan that needs the namespaces and nothing else."""
