@@ -29,17 +29,23 @@ SCORES = {
 """By column: scenario, what is measured, 1 where less is better, and its name."""
 
 REFERENCES = ("mix", "benchmark", "incast")
+RESPONSE_BYTES = 25_000
+
+
+def _answers(tables):
+    """The responses: messages of short flows, and of incast those that are not requests."""
+    incast = (pl.col("traffic") == "incast") & (pl.col("bytes") == RESPONSE_BYTES)
+    return tables["messages"].filter((pl.col("traffic") == "short") | incast)
 
 
 def scores(tables):
     """The receiver's port, completion times, and deadlines met in per cent."""
-    traffic = set(tables["messages"]["traffic"]) & {"short", "incast"}
+    mine = _answers(tables)
     found = bottleneck(tables)
-    if traffic:
-        (name,) = traffic
-        mine = tables["messages"].filter(pl.col("traffic") == name)
+    if len(mine):
         share = metrics.met_share(mine)
-        found |= responses(tables, name) | {"met": None if share is None else 100 * share}
+        found |= responses({"messages": mine}, mine["traffic"][0])
+        found |= {"met": None if share is None else 100 * share}
     return found
 
 
@@ -78,7 +84,7 @@ def _link(runs, scenario):
     found = {name: [] for name in disciplines.DISCIPLINES}
     permanent = 0 if scenario == "incast" else 2
     for run in runs.where(f"{IDS[0]}-{scenario}"):
-        mine = run.tables["messages"].filter(pl.col("traffic").is_in(["short", "incast"]))
+        mine = _answers(run.tables)
         times = disciplines.on_link(
             mine["start_ps"].to_list(), mine["bytes"].to_list(), 1e9, permanent=permanent
         )

@@ -1,9 +1,9 @@
-"""What each parameter that the thesis leaves out does: one at a time around the default, on the mix."""
+"""What each parameter that the thesis leaves out does: one at a time around the default."""
 
 import polars as pl
 from shallows.claims import Measured, is_below
 from shallows.figures import style
-from shallows.stats import Estimate
+from shallows.stats import Estimate, paired_change, paired_difference
 
 from ..common import NAMES, TRANSPORTS, bottleneck, difference, one, responses
 
@@ -63,8 +63,14 @@ def _key(name, parameter, value):
     return f"{name} {parameter} {value}".strip()
 
 
-MIX = "../scenarios/mix.toml"
+MIX, BENCHMARK = "../scenarios/mix.toml", "../scenarios/benchmark.toml"
+BUSY = {"sweep.grid": {"traffic.short.every": ["500us"]}}
 SPECS = {_key(name, p, v): (MIX, TRANSPORTS[name] | changes) for name, p, v, changes in _variants()}
+SPECS |= {
+    f"{_key(name, p, v)} benchmark": (BENCHMARK, TRANSPORTS[name] | BUSY | changes)
+    for name, p, v, changes in _variants()
+    if name in ("sdc", "racs") and p != "every"
+}
 
 PUBLISHED = {"sdc": (2.6, 98.11), "racs": (2.0, 98.77), "rcp": (2.67, 98.13)}
 """Completion time in ms and utilisation in per cent: tables 3.4 and 4.2."""
@@ -75,9 +81,11 @@ def mix(tables):
     return bottleneck(tables) | responses(tables)
 
 
-def _found(runs, column):
+def _found(runs, column, scenario=""):
     frame = runs.frame(mix)
-    return {(n, p, v): one(frame, column, spec=_key(n, p, v)) for n, p, v, _ in _variants()}
+    keys = {(n, p, v): f"{_key(n, p, v)} {scenario}".strip() for n, p, v, _ in _variants()}
+    known = set(frame["spec"])
+    return {key: one(frame, column, spec=spec) for key, spec in keys.items() if spec in known}
 
 
 def measure(runs):
@@ -116,36 +124,46 @@ def draw(runs, reference):
     return {name: _panel(runs, name) for name in ("sdc", "racs")} | {"arrivals": _arrivals(runs)}
 
 
+def _change(runs, column, scenario, key):
+    """Against the default, paired by seed: of times in per cent, of shares in points."""
+    frame = runs.frame(mix)
+    values = []
+    for each in (key, (key[0], BASE, "")):
+        spec = f"{_key(*each)} {scenario}".strip()
+        values.append(frame.filter(pl.col("spec") == spec).sort("seed")[column].to_list())
+    if column == "utilisation":
+        return paired_difference(*values)
+    found = paired_change(*values)
+    return Estimate(100 * found.value, 100 * found.low, 100 * found.high, found.n)
+
+
 @style.styled
 def _panel(runs, name):
-    """Each parameter's two values beside the default: completion time, and use of the link."""
+    """Each parameter's two values beside the default: completion times, and use of the link."""
     keys = [(n, p, v) for n, p, v, _ in _variants() if n == name and p != "every"]
     rows = list(dict.fromkeys(p for _, p, _ in keys if p != BASE))
-    drawn, axes = style.canvas(
-        columns=2, width_inch=style.PAGE_INCH, height_inch=0.8 + 0.3 * len(rows), sharey=True
-    )
-    for ax, column, label in zip(
-        axes, ("afct", "utilisation"), ("mean completion time (ms)", "share of the link (%)"), strict=True
-    ):
-        found = _found(runs, column)
-        default = found[name, BASE, ""]
-        ax.axvline(default.value, color=style.INK, linewidth=0.6)
-        ax.axvspan(*default.ci, color=style.QUIET, alpha=0.25, linewidth=0)
+    height = 0.8 + 0.3 * len(rows)
+    drawn, axes = style.canvas(columns=3, width_inch=style.PAGE_INCH, height_inch=height, sharey=True)
+    columns = (("afct", "", "mix: completion time (%)"),
+               ("afct", "benchmark", "benchmark: completion time (%)"),
+               ("utilisation", "", "mix: share of the link (points)"))  # fmt: skip
+    for ax, (column, scenario, label) in zip(axes, columns, strict=True):
+        ax.axvline(0, color=style.INK, linewidth=0.6)
         for i, parameter in enumerate(rows):
             two = [key for key in keys if key[1] == parameter]
             for k, (key, shift) in enumerate(zip(two, (-0.15, 0.15), strict=True)):
-                e = found[key]
+                e = _change(runs, column, scenario, key)
                 ax.plot([e.value], [i + shift], "o", color=style.colour(k))
                 ax.plot(e.ci, [i + shift] * 2, color=style.colour(k))
                 ax.annotate(key[2], (e.ci[1], i + shift), xytext=(3, 0), textcoords="offset points",
                             fontsize=6, va="center", color=style.colour(k))  # fmt: skip
         ax.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
         low, high = ax.get_xlim()
-        ax.set_xlim(low, high + 0.08 * (high - low))
+        ax.set_xlim(low, high + 0.12 * (high - low))
         ax.grid(False, axis="y")
     words = [f"{p} = {DEFAULTS[p]} {UNITS.get(p, '')}".strip() for p in rows]
     axes[0].set_yticks(range(len(rows)), words)
-    axes[0].set(title=f"{NAMES[name]}: line and band, the default")
+    axes[0].set(title=f"{NAMES[name]}: change against the default, paired by seed")
     return drawn
 
 
@@ -181,9 +199,15 @@ def _arrivals(runs):
 
 def tables(runs):
     columns = ("afct", "p99", "utilisation", "loss", "queue")
-    found = {column: _found(runs, column) for column in columns}
-    rows = []
-    for name, parameter, value, _ in _variants():
-        row = {"transport": NAMES[name], "parameter": parameter, "value": value}
-        rows.append(row | {column: str(found[column][name, parameter, value]) for column in columns})
-    return {"One parameter at a time: times in ms, rest in per cent and packets": pl.DataFrame(rows)}
+    found = {}
+    for scenario, words in (("", "mix"), ("benchmark", "benchmark traffic, 2000 responses a second")):
+        values = {column: _found(runs, column, scenario) for column in columns}
+        rows = []
+        for name, parameter, value, _ in _variants():
+            key = (name, parameter, value)
+            if key in values["afct"]:
+                row = {"transport": NAMES[name], "parameter": parameter, "value": value}
+                rows.append(row | {column: str(values[column][key]) for column in columns})
+        title = f"One parameter at a time, {words}: times in ms, rest in per cent and packets"
+        found[title] = pl.DataFrame(rows)
+    return found

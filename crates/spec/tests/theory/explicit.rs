@@ -101,6 +101,25 @@ fn racs_starves_no_flow() {
     assert!(least > 0.9 * most, "from {least} to {most}");
 }
 
+/// s.4.2, incast: who is admitted is in the sum before anyone is assigned a rate, so that 40 servers that answer
+/// together, round after round, lose nothing with 100 packets of buffer, though slots are then longer than
+/// the round trips of those who come.
+#[test]
+fn racs_loses_nothing_under_incast() {
+    for limit in ["100pkt", "150KB"] {
+        let done = run(json!({
+            "duration": "1s", "topology": {"kind": "star", "senders": 40, "rate": "1Gbps", "delay": "75us"},
+            "queue": {"kind": "drop-tail", "limit": limit}, "port_control": "racs",
+            "transport": {"cc": "racs", "opening": "handshake"},
+            "traffic": {"x": {"kind": "incast", "from": "s*", "to": "r0", "response": "25KB", "rounds": 20,
+                "jitter": "20us", "connection": "fresh"}},
+        }));
+        let rounds = done.column("rounds", "fct_ps");
+        assert!(rounds.len() == 20 && rounds.iter().all(|fct| fct.is_finite()), "{rounds:?}");
+        assert_eq!(done.port(PORT, "drops_full"), 0.0);
+    }
+}
+
 /// SYN, request, data: a flow of one segment alone takes its handshake, a round trip for the rate, and its
 /// way; exactly.
 #[test]
