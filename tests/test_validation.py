@@ -1,4 +1,5 @@
-"""`./shallows validate`: the matrix, the rules of agreement, the page; and one cell on Linux, where a kernel has been built."""
+"""`./shallows validate`: the matrix, the rules of agreement, the page; and one cell on Linux, where a
+kernel has been built."""
 
 import json
 

@@ -29,16 +29,10 @@ def _points():
 
 SPECS = {
     "spec": (
-        SPEC,
-        {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off", "sweep.points": list(_points())},
-    ),
-    "trace": (
-        SPEC,
-        star(13, "50Mbps", "4ms", "1Gbps")
-        | {"duration": "6s", "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1,
-           "sweep.grid": {"topology.rate": [f"{rate}Mbps" for rate in RATES]}},
-    ),
-}  # fmt: skip
+        SPEC, {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off", "sweep.points":
+        list(_points())}, ), "trace": ( SPEC, star(13, "50Mbps", "4ms", "1Gbps") | {"duration": "6s",
+        "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1, "sweep.grid":
+        {"topology.rate": [f"{rate}Mbps" for rate in RATES]}}, ), }  # fmt: skip
 
 
 def frame_of(runs):

@@ -1,4 +1,5 @@
-"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round trip."""
+"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round
+trip."""
 
 from shallows.claims import is_above, is_below
 from shallows.stats import paired_difference
