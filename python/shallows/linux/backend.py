@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache as once
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import RunError, ShallowsError, SpecError
