@@ -9,7 +9,8 @@ RATES, RTTS, KS = [50, 75, 100], ["1ms", "2ms", "4ms"], [2, 10]
 QUEUE, AVERAGE = "marks on the queue", "marks on tc-red's average"
 SENDERS = {13: "N = 14", 2: "N = 3"}
 FLOOR = 2  # segments: Linux's least window
-WAITING = 0.5  # of them in the mean at the receiver: a first one is acknowledged at once (CWR), the next waits for its second
+WAITING = 0.5
+"""Of them in the mean at the receiver: one is acknowledged at once (CWR), the next waits for its second."""
 
 
 def _points():
@@ -96,7 +97,8 @@ def draw(runs, reference):
     }
     traces = {run.params["rate"]: run.tables for run in runs.where("trace")}
     return {
-        "variability against bandwidth, marks on the queue": curves.draw(curves.info(panels, "bandwidth (Mb/s)")),
+        "variability against bandwidth, marks on the queue":
+            curves.draw(curves.info(panels, "bandwidth (Mb/s)")),
         "variability against bandwidth, marks on tc-red's average":
             curves.draw(curves.info(averaged, "bandwidth (Mb/s)")),
         "N = 14, K = 2, RTT 4 ms, over time":

@@ -75,7 +75,7 @@ def draw(runs, reference):
     return {
         "100 Mb/s, RTT 4 ms": panel("document", [TCP, DCTCP], 4000, 12000, {"K": 20.0, "limit": 200.0}),
         "DCTCP with K = 20, longer round trips":
-            panel("delay", [*(f"RTT {rtt}" for rtt in RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, {"K": 20.0}),
+            panel("delay", [*map("RTT {}".format, RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, {"K": 20.0}),
         "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, {"K": 20.0}),
         "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 1500, {"K": 20.0, "limit": 466.0}),
     }  # fmt: skip

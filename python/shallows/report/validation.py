@@ -98,7 +98,8 @@ def _about(found: Validation, result: Result) -> dict[str, Any]:
     flows = f"{cell.flows} {'workers' if cell.incast else 'flows'}"
     return {
         "name": cell.name,
-        "settings": f"{cell.cc}, {flows}, {cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms; {cell.queue}",
+        "settings": f"{cell.cc}, {flows}, {cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms; "
+        f"{cell.queue}",
         "why": result.group[1],
         "lines": lines,
         "backends": found.backends,
