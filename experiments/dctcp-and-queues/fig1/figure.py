@@ -11,6 +11,7 @@ LIMIT = {"document": 200, "paper": 466}
 AVERAGE = ", on tc-red's average"
 START = "RTT 100ms, first 12 s"
 RTTS = ["4ms", "20ms", "60ms"]
+K20 = {"K": 20.0}
 
 
 def _both(limit):
@@ -75,8 +76,8 @@ def draw(runs, reference):
     return {
         "100 Mb/s, RTT 4 ms": panel("document", [TCP, DCTCP], 4000, 12000, {"K": 20.0, "limit": 200.0}),
         "DCTCP with K = 20, longer round trips":
-            panel("delay", [*map("RTT {}".format, RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, {"K": 20.0}),
-        "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, {"K": 20.0}),
+            panel("delay", [*map("RTT {}".format, RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, K20),
+        "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, K20),
         "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 1500, {"K": 20.0, "limit": 466.0}),
     }  # fmt: skip
 
