@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn in_linuxs_arithmetic_alpha_is_rounded_down_and_then_forgotten() {
         let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
-        let mut control = Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut control =
+            Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules));
         let round = |control: &mut Control, marked: u64| {
             for i in 0..10 {
                 let ack = Ack { round_ended: i == 9, may_grow: false, ..echo(1000, i < marked) };
