@@ -9,7 +9,7 @@ RATES, RTTS, KS = [50, 75, 100], ["1ms", "2ms", "4ms"], [2, 10]
 QUEUE, AVERAGE = "marks on the queue", "marks on tc-red's average"
 SENDERS = {13: "N = 14", 2: "N = 3"}
 FLOOR = 2  # segments: Linux's least window
-WAITING = 0.5  # of them in the mean at the receiver: a first one is acknowledged at once (CWR), the next waits for its second
+WAITING = 0.5  # of them at the receiver: what has CWR is acknowledged at once, the next waits for its second
 
 
 def _points():
@@ -30,7 +30,8 @@ def _points():
 SPECS = {
     "spec": (
         SPEC,
-        {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off", "sweep.points": list(_points())},
+        {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off",
+         "sweep.points": list(_points())},
     ),
     "trace": (
         SPEC,
@@ -102,7 +103,8 @@ def draw(runs, reference):
     }
     traces = {run.params["rate"]: run.tables for run in runs.where("trace")}
     return {
-        "variability against bandwidth, marks on the queue": curves.draw(curves.info(panels, "bandwidth (Mb/s)")),
+        "variability against bandwidth, marks on the queue":
+            curves.draw(curves.info(panels, "bandwidth (Mb/s)")),
         "variability against bandwidth, marks on tc-red's average":
             curves.draw(curves.info(averaged, "bandwidth (Mb/s)")),
         "N = 14, K = 2, RTT 4 ms, over time":

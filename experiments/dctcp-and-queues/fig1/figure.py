@@ -1,4 +1,4 @@
-"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round trip."""
+"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with too low a threshold."""
 
 from shallows.claims import is_above, is_below
 from shallows.stats import paired_difference
@@ -6,10 +6,10 @@ from shallows.stats import paired_difference
 from ..common import estimate, of, red_step, samples, scheme, seen, star, step, table_of
 
 TCP, DCTCP = "TCP, drop-tail", "DCTCP, K = 20"
-LIMIT = {"document": 200, "paper": 466}
 AVERAGE = ", on tc-red's average"
 START = "RTT 100ms, first 12 s"
 RTTS = ["4ms", "20ms", "60ms"]
+LONGER = [*(f"RTT {rtt}" for rtt in RTTS), f"RTT {RTTS[-1]}{AVERAGE}"]
 
 
 def _both(limit):
@@ -74,7 +74,7 @@ def draw(runs, reference):
     return {
         "100 Mb/s, RTT 4 ms": panel("document", [TCP, DCTCP], 4000, 12000, {"K": 20.0, "limit": 200.0}),
         "DCTCP with K = 20, longer round trips":
-            panel("delay", [*(f"RTT {rtt}" for rtt in RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, {"K": 20.0}),
+            panel("delay", LONGER, 40000, 44000, {"K": 20.0}),
         "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, {"K": 20.0}),
         "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 3000, {"K": 20.0, "limit": 466.0}),
     }  # fmt: skip

@@ -32,9 +32,10 @@ GSO_HEADERS = 512
 """Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
 
 LATENESS_NS = 400
-"""Of a port's timer at most: the port's next event wakes it where the guest's program has just run (measured; the
-cause is in the kernel and not known). A port's bucket holds so much more than a frame, and so keeps its rate; with
-1000 it holds two frames at 10 Gb/s, which leave together and take a fifth of DCTCP's marks away."""
+"""Of a port's timer at most: the port's next event wakes it where the guest's program has just run (measured;
+the cause is in the kernel and not known). A port's bucket holds so much more than a frame, and so keeps its
+rate; with 1000 it holds two frames at 10 Gb/s, which leave together and take a fifth of DCTCP's marks away.
+"""
 
 SYSCTLS = {
     "tcp_ecn": "1",
@@ -256,8 +257,9 @@ class _Writer:
             self.lines_after(f"sysctl {node} {name} {value}")
 
     def _offload(self) -> str:
-        """How much TCP may hand down at once: one packet, so that what a qdisc sees is what the wire carries; or a burst
-        of segments, which the sender's own token bucket takes apart (tbf_segment), so that switches see packets."""
+        """How much TCP may hand down at once: a packet, so that a qdisc sees what the wire carries; or a
+        burst, which the sender's own token bucket takes apart (tbf_segment), so that switches see packets.
+        """
         segments = self.transport["burst"]
         size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._bytes("mss") + GSO_HEADERS
         return f"gso_max_segs {segments} gso_max_size {size}"

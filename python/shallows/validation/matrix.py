@@ -17,7 +17,8 @@ PACKET_BYTES = 1500
 
 _NEEDED = {"name": str, "cc": str, "rate": str, "rtt": str, "queue": dict}
 _OPTIONAL = {
-    "flows": int, "incast": dict, "ecn": str, "warmup": str, "duration": str, "jitter": str, "seeds": int, "not_run": str,
+    "flows": int, "incast": dict, "ecn": str, "warmup": str, "duration": str, "jitter": str, "seeds": int,
+    "not_run": str,
 }  # fmt: skip
 _EXPLAINED = {"cells": str, "what": str, "why": str}
 

@@ -94,8 +94,8 @@ def validate(
 ) -> Validation:
     """Runs what is missing on each backend and gathers all. Stopped, it goes on where it was.
 
-    `progress(done, failed)` counts seconds of expected work. Raises SpecError where a backend cannot do a cell,
-    before anything runs; StoreError.
+    `progress(done, failed)` counts seconds of expected work. Raises SpecError where a backend cannot do a
+    cell, before anything runs; StoreError.
     """
     store.prepare()
     names = {
