@@ -54,7 +54,7 @@ def test_what_linux_cannot_do_is_refused_all_at_once():
         ({"kind": "drop-tail", "limit": "30KB"}, "bfifo limit 28500"),
         ({"kind": "codel", "ecn": False}, "codel limit 999 target 5000us interval 100000us noecn"),
         (
-            {"kind": "tc-red", "limit": "400KB", "min": "30KB", "max": "35KB", "ecn": True},
+            {"kind": "tc-red", "limit": "400KB", "min": "30KB", "max": "35KB", "ecn": True, "shaped": True},
             "red limit 400000 min 30000 max 35000 avpkt 1000 probability 0.02 bandwidth 10000000bit ecn",
         ),
     ],
