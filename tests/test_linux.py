@@ -38,12 +38,13 @@ def test_what_both_can_do_is_refused_nowhere():
 def test_what_linux_cannot_do_is_refused_all_at_once():
     document = resolved(
         transport={"profile": "datacentre", "cc": "xdctcp"},
-        queue={"kind": "pi2"},
+        queue={"kind": "pie", "max_burst": "10ms"},
         port={"s0->switch": {"loss": 0.1}},
         ecmp="random",
     )
     paths = {fault.path for fault in scenario.check(document)}
-    assert {"queue.kind", "port.s0->switch.loss", "traffic.long.transport.cc"} <= paths
+    assert {"queue.max_burst", "queue.derandomise"} <= paths  # the kernel's own, and of other values
+    assert {"port.s0->switch.loss", "traffic.long.transport.cc"} <= paths
     assert "traffic.long.transport.ack_every" in paths  # Linux has its own delayed acknowledgements
 
 
@@ -52,7 +53,10 @@ def test_what_linux_cannot_do_is_refused_all_at_once():
     [
         ({"kind": "drop-tail", "limit": "200pkt"}, "pfifo limit 199"),
         ({"kind": "drop-tail", "limit": "30KB"}, "bfifo limit 28500"),
-        ({"kind": "codel", "ecn": False}, "codel limit 999 target 5000us interval 100000us noecn"),
+        (
+            {"kind": "codel", "ecn": False, "root": "newton"},
+            "codel limit 999 target 5000us interval 100000us noecn",
+        ),
         (
             {"kind": "tc-red", "limit": "400KB", "min": "30KB", "max": "35KB", "ecn": True, "shaped": True},
             "red limit 400000 min 30000 max 35000 avpkt 1000 probability 0.02 bandwidth 10000000bit ecn",

@@ -59,7 +59,8 @@ def kept_log(error: pytest.ExceptionInfo) -> str:
 
 FAULTS = {
     "panicked: Attempted to kill init!": "int main(void) { return 3; }",
-    "hangs: it said nothing for 2 s": '#include <unistd.h>\nint main(void) { write(1, "up\\n", 3); for (;;); }',
+    "hangs: it said nothing for 2 s": "#include <unistd.h>\n"
+    'int main(void) { write(1, "up\\n", 3); for (;;); }',
     "ran out of memory": "#include <stdlib.h>\n#include <string.h>\n"
     "int main(void) { for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); } }",
 }

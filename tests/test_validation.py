@@ -1,4 +1,5 @@
-"""`./shallows validate`: matrix, rules of agreement, page; and a cell on Linux, where there is a kernel."""
+"""`./shallows validate`: the matrix, the rules of agreement, the page; and one cell on Linux, where a
+kernel has been built."""
 
 import json
 

@@ -47,7 +47,8 @@ def red(least, most, burst, probability, rate, limit=600, ecn=True):
 
 
 def red_step(k, burst, rate, limit=600):
-    """tc-red as the document made a threshold of it: min = K, max = K + 1, an average over `burst`."""
+    """tc-red as the document made a threshold of it: min = K, max = K + 1 packets, an average over
+    `burst`."""
     return red(k, k + 1, burst, 0.5, rate, limit)
 
 

@@ -43,12 +43,13 @@ TRANSPORTS = {
     "rcp": {"transport.cc": "rcp", "port_control": "rcp", 'port."*->*".port_control': "rcp"},
     "sdc": {"transport.cc": "sdc", "port_control": "sdc", 'port."*->*".port_control': "sdc"},
     "racs": {"transport.cc": "racs", "port_control": "racs", 'port."*->*".port_control': "racs"},
+    "d3": {"transport.cc": "d3", "port_control": "d3", 'port."*->*".port_control': "d3"},
 }
 """Settings over a scenario's, by id. The thesis names neither RED's thresholds (here Floyd's of 1997: 5 and
 15 packets) nor DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s). pFabric has windows of
 the bandwidth-delay product, queues of twice that, and timeouts of about three round trips (Alizadeh et al.
-2013). RCP, SDC and RACS have controllers at the hosts' ports too, as every link has in the thesis' simulator:
-several flows of one host meet there first."""
+2013). RCP, SDC, RACS and D3 have controllers at the hosts' ports too, as every link has in the thesis'
+simulator: several flows of one host meet there first."""
 
 NAMES = {
     "sack": "SACK drop-tail",
@@ -58,6 +59,7 @@ NAMES = {
     "xdctcp": "xDCTCP",
     "dt-cwa": "DT-CWA",
     "d2tcp": "D2TCP",
+    "d3": "D3",
     "pfabric": "pFabric-like",
     "rcp": "RCP",
     "sdc": "SDC",

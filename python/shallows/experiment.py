@@ -238,6 +238,12 @@ class RacsCc(Part):
     """1 / a: the remaining size at which that has fallen to a share of 1 / e. Range [1B, ]. Default: not in the thesis, which calls flows below 100 KB short (s.1.1)."""
 
 
+class D3Cc(Part):
+    """D3. Asks for the rate that its deadline needs, and sends at what the switches grant."""
+
+    kind: Literal["d3"] = "d3"
+
+
 class PragueCc(Part):
     """Prague. DCTCP for the Internet: ECT(1), paced, marks counted by AccECN, growth while it shrinks, and less dependence on the round-trip time (draft-briscoe-iccrg-prague-congestion-control-04)."""
 
@@ -1042,6 +1048,24 @@ class RacsPortControl(Part):
     """Slot before any round trip has been told. Range (0s, 100s]. Default: thesis s.3.4.1: 300 us; t_p is the average round trip."""
 
 
+class D3PortControl(Part):
+    """D3. Each port grants the rates that deadlines need, in order of requests, and shares out the rest."""
+
+    kind: Literal["d3"] = "d3"
+
+    expiry: str = '10ms'
+    """For how long a claim stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+
+    alpha: float = 0.1
+    """Gain of spare capacity. Range [0, 10]. Default: Hong 2012 s.5.2.1: the suggested 0.1."""
+
+    beta: float = 1.0
+    """Gain of the queue. Range [0, 10]. Default: Hong 2012 s.5.2.1: the suggested 1."""
+
+    initial_interval: str = '300us'
+    """Interval before any round trip has been told. Range (0s, 100s]. Default: of a data centre; then the average round trip."""
+
+
 class Port(Part):
     """Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones."""
 
@@ -1075,7 +1099,7 @@ class Port(Part):
     queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
-    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | Literal["none", "rcp", "sdc", "racs"] | None = None
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
     """Another controller; `"none"` for none."""
 
 
@@ -1215,7 +1239,7 @@ class Transport(Part):
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | PragueCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "prague"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague"] | None = None
     """Congestion control."""
 
 
@@ -1482,7 +1506,7 @@ class Experiment(WholeExperiment):
     nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports; by default drop-tail without limit."""
 
-    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | Literal["none", "rcp", "sdc", "racs"] | None = None
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
     """The switches' half of a protocol with explicit feedback."""
 
     port: dict[str, Port] | None = None

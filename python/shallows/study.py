@@ -152,7 +152,8 @@ class Figure:
         return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
 
     def excluded(self, backend: str) -> str | None:
-        """Why this backend cannot run it: `BACKENDS` of figure.py names those, each with the reason."""
+        """Why this backend cannot run it: `BACKENDS` of figure.py names those that cannot, each with the
+        reason."""
         return getattr(self.module, "BACKENDS", {}).get(backend)
 
     def reference(self) -> "pl.DataFrame | None":

@@ -21,10 +21,10 @@ use shallows_core::queue::{Built, Place, Queue};
 use shallows_units::{Rate, Span, Time};
 use std::sync::{Arc, Mutex};
 
-const PROTOCOLS: [&str; 3] = ["rcp", "sdc", "racs"];
+const PROTOCOLS: [&str; 4] = ["rcp", "sdc", "racs", "d3"];
 
 /// What switches sum over flows.
-const SUMS: [&str; 4] = ["weights", "class_a", "class_b", "class_c"];
+const SUMS: [&str; 7] = ["weights", "class_a", "class_b", "class_c", "flows", "demand_bps", "allocated_bps"];
 
 /// What the controller of each port tells under `name`.
 fn told(simulation: &Simulation, name: &str) -> Vec<f64> {
@@ -53,7 +53,8 @@ fn churn(protocol: &str, loss: f64, opening: &str, seed: u64, gives_up: u64, eve
             "max_rto": "100ms"},
         "traffic": {
             "long": {"kind": "poisson", "from": "s", "to": "r", "every": every, "stop": "60ms",
-                "sizes": {"kind": "uniform", "min": "100B", "max": "300KB"}},
+                "sizes": {"kind": "uniform", "min": "100B", "max": "300KB"},
+                "deadline": {"kind": "exponential", "mean": "10ms"}},
             "short": {"kind": "poisson", "from": "a*", "to": "b*", "every": every, "stop": "60ms",
                 "sizes": {"kind": "uniform", "min": "100B", "max": "30KB"}},
         },
@@ -68,7 +69,7 @@ proptest! {
     /// exactly, since what stands in them was never claimed by anyone still there.
     #[test]
     fn sums_return_to_zero_whatever_is_lost(
-        protocol in prop::sample::select(vec!["sdc", "racs"]), loss in 0.0..0.1f64, handshake in any::<bool>(),
+        protocol in prop::sample::select(vec!["sdc", "racs", "d3"]), loss in 0.0..0.1f64, handshake in any::<bool>(),
         seed in 1u64..1 << 32, gives_up in 1u64..4, every in prop::sample::select(vec!["2ms", "5ms", "20ms"]),
     ) {
         let opening = if handshake { "handshake" } else { "established" };
@@ -85,7 +86,7 @@ proptest! {
 /// Without soft state the thesis' counters drift: after the same churn something is left in them.
 #[test]
 fn without_expiry_losses_leave_something_behind() {
-    for protocol in ["sdc", "racs"] {
+    for protocol in ["sdc", "racs", "d3"] {
         let mut document = churn(protocol, 0.1, "handshake", 1, 2, "2ms");
         document["port_control"] = json!({"kind": protocol, "expiry": "none"});
         let simulation = run(&document);
@@ -97,14 +98,15 @@ fn without_expiry_losses_leave_something_behind() {
 /// Without loss they are right at every moment with no help from expiry.
 #[test]
 fn without_loss_sums_need_no_expiry() {
-    for protocol in ["sdc", "racs"] {
-        let mut document = churn(protocol, 0.0, "handshake", 1, 2, "2ms");
+    for (protocol, seed) in ["sdc", "racs", "d3"].into_iter().flat_map(|p| (1..20).map(move |seed| (p, seed)))
+    {
+        let mut document = churn(protocol, 0.0, "handshake", seed, 2, "2ms");
         document["queue"]["limit"] = "none".into();
         document["port_control"] = json!({"kind": protocol, "expiry": "none"});
         let simulation = run(&document);
         for name in SUMS {
             let sums = told(&simulation, name);
-            assert!(sums.iter().all(|sum| sum.abs() < 1e-6), "{protocol} {name}: {sums:?}");
+            assert!(sums.iter().all(|sum| sum.abs() < 1e-6), "{protocol} {seed} {name}: {sums:?}");
         }
     }
 }
@@ -142,6 +144,12 @@ fn headers_cost_bytes_on_the_wire() {
     assert_eq!(back, packets * 40 + 8 * requests);
     assert!((1..=2).contains(&alone), "{alone}");
     assert!((2..=4).contains(&requests), "{requests}");
+    // A request alone, since nothing may leave before; then all leaves within a round trip, without another.
+    let [packets, there, back] = bytes("d3");
+    let requests = (there - 40 * (packets - 10) - 10 * 1500) / 50;
+    assert_eq!(there, 40 * (packets - 10) + 10 * 1500 + 50 * requests);
+    assert_eq!(back, packets * 40 + 34 * requests);
+    assert_eq!((packets, requests), (11, 1));
 }
 
 /// A port with a controller takes one event a packet and its ticks; one without takes no more than ever,

@@ -9,7 +9,8 @@ RATES, RTTS, KS = [50, 75, 100], ["1ms", "2ms", "4ms"], [2, 10]
 QUEUE, AVERAGE = "marks on the queue", "marks on tc-red's average"
 SENDERS = {13: "N = 14", 2: "N = 3"}
 FLOOR = 2  # segments: Linux's least window
-WAITING = 0.5  # of them at the receiver: what has CWR is acknowledged at once, the next waits for its second
+WAITING = 0.5
+"""Of them in the mean at the receiver: one is acknowledged at once (CWR), the next waits for its second."""
 
 
 def _points():
@@ -29,17 +30,10 @@ def _points():
 
 SPECS = {
     "spec": (
-        SPEC,
-        {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off",
-         "sweep.points": list(_points())},
-    ),
-    "trace": (
-        SPEC,
-        star(13, "50Mbps", "4ms", "1Gbps")
-        | {"duration": "6s", "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1,
-           "sweep.grid": {"topology.rate": [f"{rate}Mbps" for rate in RATES]}},
-    ),
-}  # fmt: skip
+        SPEC, {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off", "sweep.points":
+        list(_points())}, ), "trace": ( SPEC, star(13, "50Mbps", "4ms", "1Gbps") | {"duration": "6s",
+        "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1, "sweep.grid":
+        {"topology.rate": [f"{rate}Mbps" for rate in RATES]}}, ), }  # fmt: skip
 
 
 def frame_of(runs):

@@ -1,4 +1,5 @@
-"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with too low a threshold."""
+"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round
+trip."""
 
 from shallows.claims import is_above, is_below
 from shallows.stats import paired_difference
@@ -6,10 +7,11 @@ from shallows.stats import paired_difference
 from ..common import estimate, of, red_step, samples, scheme, seen, star, step, table_of
 
 TCP, DCTCP = "TCP, drop-tail", "DCTCP, K = 20"
+LIMIT = {"document": 200, "paper": 466}
 AVERAGE = ", on tc-red's average"
 START = "RTT 100ms, first 12 s"
 RTTS = ["4ms", "20ms", "60ms"]
-LONGER = [*(f"RTT {rtt}" for rtt in RTTS), f"RTT {RTTS[-1]}{AVERAGE}"]
+K20 = {"K": 20.0}
 
 
 def _both(limit):
@@ -74,8 +76,8 @@ def draw(runs, reference):
     return {
         "100 Mb/s, RTT 4 ms": panel("document", [TCP, DCTCP], 4000, 12000, {"K": 20.0, "limit": 200.0}),
         "DCTCP with K = 20, longer round trips":
-            panel("delay", LONGER, 40000, 44000, {"K": 20.0}),
-        "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, {"K": 20.0}),
+            panel("delay", [*map("RTT {}".format, RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, K20),
+        "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, K20),
         "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 3000, {"K": 20.0, "limit": 466.0}),
     }  # fmt: skip
 

@@ -12,12 +12,8 @@ SPECS = {
     "spec": (
         SPEC,
         {"sweep.points": [
-            scheme(title, "dctcp", step(20, 200))
-            | {"transport.echo": echo, "transport.opening": "established"}
-            for title, echo in ((RIGHT, "auto"), (BROKEN, "never"))
-        ]},
-    )
-}  # fmt: skip
+            scheme(title, "dctcp", step(20, 200)) | {"transport.echo": echo, "transport.opening":
+            "established"} for title, echo in ((RIGHT, "auto"), (BROKEN, "never")) ]}, ) }  # fmt: skip
 
 
 def measure(runs):

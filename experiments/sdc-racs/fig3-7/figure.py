@@ -55,7 +55,9 @@ def draw(runs, reference):
         "throughput": curves.Panel(series("utilisation"), "share of the link (%)", lines={"95 %": 95}),
         "queue": curves.Panel(series("queue"), "mean queue (packets)"),
     }
-    return {"long-flows": curves.draw(curves.info(panels, "senders", log_x=True))}
+    drawn = curves.draw(curves.info(panels, "senders", log_x=True))
+    drawn.axes[0].set_ylim(60, 102)
+    return {"long-flows": drawn}
 
 
 def tables(runs):

@@ -20,20 +20,19 @@ SPECS |= {
     for name, (path, settings) in specs("incast", ("sack", "sdc")).items()
 }
 RESPONSE_BYTES = 25_000
-ROUNDS = 50
 
 
 def incast(tables):
     """Loss at the client's port, completion times of the responses, and of the rounds."""
     large = tables["messages"].filter(pl.col("bytes") == RESPONSE_BYTES)
-    rounds = tables["rounds"]["fct_ps"].drop_nulls().cast(pl.Float64) / 1e9
+    rounds = tables["rounds"]["fct_ps"].cast(pl.Float64) / 1e9
     found = bottleneck(tables) | responses({"messages": large}, "incast")
-    return found | {"rounds": len(rounds), "round_ms": rounds.mean()}
+    return found | {"rounds": len(rounds), "unended": rounds.null_count(), "round_ms": rounds.mean()}
 
 
-def srpt_ms(servers):
-    """Mean completion time in ms of n equal responses that start together, one after the other."""
-    ends = disciplines.on_link(np.zeros(servers), np.full(servers, float(RESPONSE_BYTES)), 1e9)["SRPT"]
+def at_link_ms(servers, name):
+    """Mean completion time in ms of n equal responses that start together, at the link alone."""
+    ends = disciplines.on_link(np.zeros(servers), np.full(servers, float(RESPONSE_BYTES)), 1e9)[name]
     return float(ends.mean()) / 1e9
 
 
@@ -41,11 +40,15 @@ def measure(runs):
     frame = runs.frame(incast)
     few, many = min(frame["senders"]), max(frame["senders"])
     grows = difference_in_loss(frame, "sack", many, few)
-    rounds = frame["rounds"].min()
+    rounds = frame["rounds"].unique().to_list()
     at_few = {name: one(frame, "afct", spec=name, senders=few).value for name in ("sack", "dctcp")}
     alike = abs(at_few["dctcp"] / at_few["sack"] - 1)
     return {
-        "all-rounds": Measured(rounds == ROUNDS, n_seeds=len(runs.seeds)),
+        "all-rounds": Measured(
+            len(rounds) == 1 and frame["unended"].sum() == 0,
+            n_seeds=len(runs.seeds),
+            note=f"{rounds[0]} each",
+        ),
         "sack-loss-grows": is_above(grows, 0, "points"),
         "sdc-no-loss": most_lost(frame, "sdc"),
         "sdc-loss-grows": is_above(difference_in_loss(frame, "sdc", many, few), 0, "points"),
@@ -87,15 +90,19 @@ def draw(runs, reference):
     frame = runs.frame(incast)
     ids = [name for name in NAMES if name in frame["spec"].unique()]
 
-    def series(column):
-        return {NAMES[name]: estimates(frame, column, "senders", spec=name) for name in ids}
+    def series(column, names=ids, how=""):
+        return {NAMES[name]: estimates(frame, column, "senders", spec=name + how) for name in names}
 
     times = series("afct")
     servers = sorted(set(frame["senders"]))
-    times["SRPT at the link"] = {n: mean_ci([srpt_ms(n)]) for n in servers}
+    bounds = {f"{d} at the link": {n: at_link_ms(n, d) for n in servers} for d in disciplines.DISCIPLINES}
+    in_bytes = [name for name in ids if f"{name}-bytes" in frame["spec"].unique()]
+    two = [name for name in ids if f"{name}-two" in frame["spec"].unique()]
     panels = {
-        "completion": curves.Panel(times, "mean completion time of a response (ms)", log=True),
-        "loss": curves.Panel(series("loss"), "packets lost (%)"),
+        "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
+        "loss, buffer of 100 packets": curves.Panel(series("loss"), "packets lost (%)"),
+        "loss, buffer of 150 KB": curves.Panel(series("loss", in_bytes, "-bytes"), "packets lost (%)"),
+        "loss, initial window of 2 packets": curves.Panel(series("loss", two, "-two"), "packets lost (%)"),
     }
     return {"incast": curves.draw(curves.info(panels, "servers"))}
 
@@ -109,5 +116,7 @@ def tables(runs):
         row = {"transport": NAMES[base] + words[how], "servers": n}
         for column in ("afct", "p99", "round_ms", "loss", "queue"):
             row[column] = str(one(part, column))
-        rows.append(row | {"SRPT (ms)": round(srpt_ms(n), 3)})
+        rows.append(
+            row | {"SRPT (ms)": round(at_link_ms(n, "SRPT"), 3), "PS (ms)": round(at_link_ms(n, "PS"), 3)}
+        )
     return {"Incast: times in ms, loss in per cent, queue in packets": pl.DataFrame(rows)}

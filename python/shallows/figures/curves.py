@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+DASHES = ("--", "-.", ":")
+
+
 class Panel(NamedTuple):
     """`series[name][x]` with the label of the vertical axis, unit included; `log` for a logarithmic one.
 
-    `lines` are drawn across with their names; `published[name]` are points (x, y), drawn as crosses.
+    `lines` are drawn across with their names; `references[name][x]` are values without an interval, such as a
+    closed form's, drawn in black and then grey dashes; `published[name]` are points (x, y), drawn as crosses.
     """
 
     series: Mapping[str, Mapping[float, Estimate]]
@@ -21,6 +25,7 @@ class Panel(NamedTuple):
     log: bool = False
     lines: Mapping[str, float] = {}
     published: Mapping[str, Sequence[tuple[float, float]]] = {}
+    references: Mapping[str, Mapping[float, float]] = {}
 
 
 class Curves(NamedTuple):
@@ -60,10 +65,14 @@ def draw(info: Curves, columns: int = 2) -> "Figure":
             ax.axhline(level, color=style.QUIET, linewidth=0.6, linestyle="--")
             ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), fontsize=6, ha="right",
                         va="bottom", color=style.INK)  # fmt: skip
+        for k, (name, level) in enumerate(panel.references.items()):
+            dash, colour = DASHES[k % len(DASHES)], style.INK if k < len(DASHES) else style.QUIET
+            xs = sorted(level)
+            ax.plot(xs, [level[x] for x in xs], linestyle=dash, color=colour, linewidth=0.8, label=name)
         for name, crosses in panel.published.items():
             ax.plot(*zip(*crosses, strict=True), "x", color=style.PUBLISHED, label=name)
         if panel.log:
-            ax.set_yscale("log")
+            style.logarithmic(ax, "y")
         else:
             ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
         if info.log_x:

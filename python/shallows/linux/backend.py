@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache as once
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import RunError, ShallowsError, SpecError
@@ -38,8 +40,13 @@ def check(experiment: dict[str, Any]) -> None:
 
 
 def source_hash() -> str:
-    """Hash of all that decides a run's tables: kernel, guest program, tc, and what makes plans and tables."""
-    return digest(ready().hash.encode(), root().about["hash"].encode(), *sorted(HERE.glob("*.py")))
+    """Hash of all that decides a run's tables: kernel, guest, tc, and what writes plans and reads answers."""
+    return digest(ready().hash.encode(), root().about["hash"].encode(), *_own_sources())
+
+
+@once
+def _own_sources() -> tuple[Path, ...]:
+    return tuple(sorted(HERE.glob("*.py")))
 
 
 def run(

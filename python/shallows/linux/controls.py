@@ -68,6 +68,10 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
         found.append(
             Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
         )
+    if name == "dctcp" and transport["ecn"] == "off":
+        found.append(
+            Fault(f"{path}.ecn", "must not be off: Linux's DCTCP negotiates ECN whatever is set", "off")
+        )
     if name == "dctcp" and transport["cc"] != {"kind": "dctcp", **_dctcp_defaults(transport["cc"])}:
         rule = "must have the kernel's values (g 1/16, alpha at first 1), which are its module's parameters"
         found.append(Fault(f"{path}.cc", rule, json.dumps(transport["cc"])))

@@ -106,9 +106,8 @@ def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
 
 def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
     if not settings["shaped"]:
-        raise Refusal(
-            "shaped", "must be true: every port has a token bucket over it, which never asks an empty RED"
-        )
+        rule = "must be true: every port has a token bucket over it, which never asks an empty RED"
+        raise Refusal(("shaped", rule))
     words = ["red", "limit", str(_amount(settings["limit"])[1])]
     for key in ("min", "max"):
         if settings[key] != "none":
@@ -124,7 +123,15 @@ def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
     return Qdisc(" ".join(words))
 
 
+def _require(settings: dict[str, Any], own: dict[str, Any], whose: str) -> None:
+    """Raises Refusal for all of `settings` that the kernel decides itself and decides otherwise."""
+    faults = [(key, f"must be {value!r}: {whose}") for key, value in own.items() if settings[key] != value]
+    if faults:
+        raise Refusal(*faults)
+
+
 def _codel_words(settings: dict[str, Any]) -> list[str]:
+    _require(settings, {"root": "newton"}, "Linux takes one Newton step on 16 bits")
     words = [f"limit {_limit_packets(settings)}"]
     words += [f"{key} {_span_us(settings[key], key)}" for key in ("target", "interval")]
     if settings["ce_threshold"] != "none":
@@ -142,7 +149,19 @@ def _fq_codel(settings: dict[str, Any], _frame: int) -> Qdisc:
     return Qdisc(" ".join(["fq_codel", *_codel_words(settings), *own]))
 
 
+PIE = {
+    "max_burst": "150ms",
+    "mark_ecnth": 0.1,
+    "latency": "timestamps",
+    "active_from": "none",
+    "derandomise": True,
+    "cap_adjustment": True,
+}
+"""What Linux 5.0 and later do, tc having no say in it (sch_pie.c)."""
+
+
 def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
+    _require(settings, PIE, "Linux's PIE is so")
     # tc takes alpha and beta as sixteenths (RFC 8033 in Hz times 16), whole.
     gains = []
     for key in ("alpha", "beta"):
@@ -154,7 +173,7 @@ def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
         f"target {_span_us(settings['target'], 'target')}",
         f"tupdate {_span_us(settings['interval'], 'interval')}",
     ]
-    return Qdisc(" ".join(["pie", f"limit {_limit_packets(settings)}", *spans, *gains, "ecn", "bytemode"]))
+    return Qdisc(" ".join(["pie", f"limit {_limit_packets(settings)}", *spans, *gains, "ecn"]))
 
 
 # Attributes of sch_dualpi2, linux/pkt_sched.h: limit (packets), target and period (us), gains (Hz x 256),

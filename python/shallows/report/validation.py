@@ -96,10 +96,10 @@ def _about(found: Validation, result: Result) -> dict[str, Any]:
     }
     numbers = [(what, [_number(result, backend, what) for backend in found.backends]) for what in SHOWN]
     flows = f"{cell.flows} {'workers' if cell.incast else 'flows'}"
-    path = f"{cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms"
     return {
         "name": cell.name,
-        "settings": f"{cell.cc}, {flows}, {path}; {cell.queue}",
+        "settings": f"{cell.cc}, {flows}, {cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms; "
+        f"{cell.queue}",
         "why": result.group[1],
         "lines": lines,
         "backends": found.backends,

@@ -1,9 +1,9 @@
 """Whether two backends agree on a cell, by rules that were written before any cell was run.
 
 Mean queue: within the largest of 5 % (10 % for Reno and CUBIC), 1 packet, and two standard errors of the
-difference. Throughput: within 1 %. Marks: within the larger of 10 % and 0.5 % of the packets. Mean completion
-of incast rounds: within the larger of 5 % and two standard errors. Cells in which no two runs can be
-expected to agree stand apart, by rule too: windows at the floor, phase-locked flows, few events.
+difference. Throughput: within 1 %. Marks: within the larger of 10 % and 0.5 % of the packets. Mean
+completion of incast rounds: within the larger of 5 % and two standard errors. Cells in which no two runs
+can be expected to agree stand apart, by rule too: windows at the floor, phase-locked flows, few events.
 """
 
 from __future__ import annotations

@@ -284,6 +284,7 @@ algorithms! {
     "rcp" => Rcp(rcp),
     "sdc" => Sdc(sdc),
     "racs" => Racs(racs),
+    "d3" => D3(d3),
     "prague" => Prague(prague),
 }
 

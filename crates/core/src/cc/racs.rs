@@ -84,11 +84,11 @@ impl CongestionControl for Control {
     }
 
     fn on_send(&mut self, packet: &Outgoing, cx: &Cx<'_>) -> Feedback {
-        let Some((turn, age)) = self.requests.turn(packet, cx.now) else { return Feedback::None };
+        let Some((turn, then)) = self.requests.turn(packet, cx.now) else { return Feedback::None };
         // s.4.1.1: w_p = 0 at first, w_c = 0 with the FIN, in between what was claimed before.
         let before = if turn == Turn::Join { 0.0 } else { self.claimed };
         self.claimed = if turn == Turn::Leave { 0.0 } else { self.weight() };
-        let claim = Claim { before, age, now: self.claimed };
+        let claim = Claim { before, then, now: self.claimed, at: cx.now };
         let admits = packet.kind == Kind::Syn;
         Feedback::Racs(Header { claim, admits, rate: f64::INFINITY, rtt: packet.srtt, round: Span::s(100) })
     }
@@ -148,8 +148,8 @@ mod tests {
         let srtt = if kind == Kind::Syn { Span::ZERO } else { RTT };
         match control.on_send(&Outgoing { kind, again: false, remaining, srtt }, &cx) {
             Feedback::Racs(header) => {
-                let Claim { before, age, now } = header.claim;
-                Some((before, now, age.as_ps() / 1_000_000))
+                let Claim { before, then, now, at } = header.claim;
+                Some((before, now, (at - then).as_ps() / 1_000_000))
             }
             _ => None,
         }
@@ -157,7 +157,7 @@ mod tests {
 
     fn echo(control: &mut Control, us: u64, before: f64, now: f64, rate: f64) {
         let rules = rules();
-        let claim = Claim { before, age: RTT, now };
+        let claim = Claim { before, then: Time::ZERO, now, at: Time::ZERO };
         let header = Feedback::Racs(Header { claim, admits: before == 0.0, rate, rtt: RTT, round: RTT });
         control.on_feedback(&header, RTT, &Cx { now: Time::ZERO + Span::us(us), rules: &rules });
     }

@@ -1,5 +1,6 @@
 //! When a sender of an explicit-rate protocol asks: with its SYN, then once a round with whatever leaves,
-//! alone where nothing does, and for the last time with its FIN. RACS asks so, and so would D3.
+//! alone where nothing does, and for the last time with its FIN. RACS asks so, and D3, which is `patient`: who
+//! must say what was given before asks when the answer has come, and not for rounds in which all will have left.
 //!
 //! What is lost: a request or its echo, and the last rate stands for four rounds, after which only headers
 //! leave until a rate comes; so too after a timeout and after everything has been acknowledged. A
@@ -37,6 +38,9 @@ pub struct Requests {
     asked: bool,
     paused: bool,
     withdrawn: bool,
+    patient: bool,
+    /// A patient one has asked and not yet been answered.
+    unanswered: bool,
 }
 
 impl Requests {
@@ -52,13 +56,20 @@ impl Requests {
             asked: false,
             paused: true,
             withdrawn: false,
+            patient: false,
+            unanswered: false,
         }
     }
 
-    /// Whether a packet that leaves takes a request along, and how long ago the last one left.
-    pub fn turn(&mut self, packet: &Outgoing, now: Time) -> Option<(Turn, Span)> {
+    /// The same, one request after the answer to the other; without an answer, after four rounds.
+    pub fn patient(self) -> Self {
+        Requests { patient: true, ..self }
+    }
+
+    /// Whether a packet that leaves takes a request along, and when the last one left.
+    pub fn turn(&mut self, packet: &Outgoing, now: Time) -> Option<(Turn, Time)> {
         let syn = packet.kind == Kind::Syn;
-        self.remaining = if syn { packet.remaining.max(self.remaining) } else { packet.remaining };
+        self.see(packet);
         let turn = match packet.kind {
             _ if self.withdrawn => return None,
             // No size yet: the first request will tell.
@@ -69,28 +80,38 @@ impl Requests {
             _ if now >= self.due_at => Turn::Renew,
             _ => return None,
         };
-        let age = now - self.asked_at;
+        let then = self.asked_at;
         let round = if self.round > Span::ZERO { self.round } else { packet.srtt };
         (self.asked, self.asked_at) = (true, now);
         // Before any round trip is known, the transport's timer watches over the request.
         self.due_at = match round {
-            _ if syn => now,
+            _ if syn && !self.patient => now,
             Span::ZERO => Time::MAX,
+            _ if self.patient => now + round * ROUNDS,
             _ => now + round,
         };
         self.withdrawn = turn == Turn::Leave;
+        // Whose answer has not come by the next request is taken for lost, and waited for no longer.
+        self.unanswered = self.patient && !self.unanswered && !self.withdrawn;
         let silent = round > Span::ZERO && now > self.heard_at + round.max(packet.srtt) * ROUNDS;
         self.paused = (self.paused || silent) && !self.withdrawn;
-        Some((turn, age))
+        Some((turn, then))
+    }
+
+    /// Notes what remains as a packet leaves, with a request or without.
+    pub fn see(&mut self, packet: &Outgoing) {
+        let syn = packet.kind == Kind::Syn;
+        self.remaining = if syn { packet.remaining.max(self.remaining) } else { packet.remaining };
     }
 
     /// An echo has come. `rated` says that it brings a rate at which data may leave.
     pub fn echoed(&mut self, round: Span, rated: bool, now: Time) {
-        if self.due_at == Time::MAX {
+        if self.due_at == Time::MAX || self.patient {
             self.due_at = self.asked_at + round; // the first answer tells how long a round is
         }
         self.round = round;
         self.heard_at = now;
+        self.unanswered = false;
         self.paused &= !rated;
     }
 
@@ -106,9 +127,28 @@ impl Requests {
         self.due_at = now;
     }
 
-    /// Only headers may leave.
+    /// All is under way: nothing to ask for, until there is more to send or a timeout.
+    pub fn rest(&mut self) {
+        if !self.paused() {
+            self.due_at = Time::MAX;
+        }
+    }
+
+    /// No rate has been given: only headers may leave until one is.
+    pub fn hold(&mut self) {
+        self.paused |= !self.withdrawn;
+    }
+
+    /// All will have left within a round at `rate`, what is under way included: no use in asking.
+    pub fn ends_within_a_round(&self, rate: Option<Rate>) -> bool {
+        let Some(rate) = rate.filter(|_| self.patient && !self.paused()) else { return false };
+        // A round to leave, one that is under way, and one by which the answer may be late.
+        rate.transmit(Bytes(self.remaining)) <= self.round * 3
+    }
+
+    /// Only headers may leave. The last data waits for an answer under way, for what the FIN is to take back.
     pub fn paused(&self) -> bool {
-        self.paused
+        self.paused || (self.unanswered && self.remaining <= 2 * u64::from(self.mss))
     }
 
     /// When a request must leave. A packet due within the round at `rate` takes it along; else it travels
@@ -118,7 +158,7 @@ impl Requests {
             return Time::MAX;
         }
         let gap = rate.map_or(Span::ZERO, |rate| rate.transmit(Bytes(self.mss.into())));
-        if self.paused || gap > self.round { self.due_at } else { self.due_at + gap }
+        if self.paused() || gap > self.round { self.due_at } else { self.due_at + gap }
     }
 
     /// Bytes not acknowledged.

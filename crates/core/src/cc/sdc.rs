@@ -182,7 +182,7 @@ impl Control {
         }
         self.withdrawn = class == NO_CLASS;
         self.claimed = (class, now);
-        Some(Membership { from, age: now - then, to: class })
+        Some(Membership { from, then, to: class, at: now })
     }
 }
 

@@ -21,7 +21,7 @@ use ecmp::{Chooser, Ecmp};
 use packet::{Extension, Extensions, Flags, Packet};
 use paths::{END, Paths};
 use port::{Admitted, Port, Service};
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 
 /// What the network keeps of each flow.
 #[derive(Debug, Clone, Copy)]
@@ -306,7 +306,7 @@ impl Net {
     #[inline(never)]
     fn arrive_apart(&mut self, number: u32, packet: &Packet, route: u32) {
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
-            self.tick(number);
+            self.strike(number, AnyPortControl::on_wake);
         }
         self.consult(number, packet, false, AnyPortControl::on_arrive);
         let shared = self.ports[number as usize].share != ALONE;
@@ -351,12 +351,17 @@ impl Net {
 
     /// A controller's clock strikes.
     pub fn tick(&mut self, number: u32) {
+        self.strike(number, AnyPortControl::on_tick);
+    }
+
+    /// The same, or it is wound up.
+    fn strike(&mut self, number: u32, hook: fn(&mut AnyPortControl, &PortView) -> Option<Span>) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         port.settle(now);
         let view = port.view(now);
         let Some(controlled) = &mut port.control else { return };
-        let next = controlled.control.on_tick(&view);
+        let next = hook(&mut controlled.control, &view);
         controlled.ticking = next.is_some();
         if let Some(after) = next {
             self.events.schedule(controlled.source, now + after);

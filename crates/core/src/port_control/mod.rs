@@ -38,9 +38,13 @@ pub trait PortControl: Send {
     fn on_depart(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
     /// Each acknowledgement that comes back along this port's cable, with the echoed header.
     fn on_return(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
-    /// The controller's clock; says when it strikes next. None lets it sleep: it is called again just
-    /// before the next arrival is shown, as it is before the first.
+    /// The controller's clock; says when it strikes next. None lets it sleep.
     fn on_tick(&mut self, _port: &PortView) -> Option<Span> {
+        None
+    }
+    /// A packet has come while the clock slept, the first of all too, and is about to be shown. Says when
+    /// the clock strikes: what is measured until then is measured over a whole interval. None: it sleeps on.
+    fn on_wake(&mut self, _port: &PortView) -> Option<Span> {
         None
     }
     /// What a test or a sampler may read at `now`, such as the rate on offer.
@@ -159,6 +163,7 @@ port_controls! {
     "rcp" => Rcp(rcp),
     "sdc" => Sdc(sdc),
     "racs" => Racs(racs),
+    "d3" => D3(d3),
 }
 
 impl Default for Protocol {
@@ -180,6 +185,9 @@ impl PortControl for AnyPortControl {
     }
     fn on_tick(&mut self, port: &PortView) -> Option<Span> {
         each!(self, control => control.on_tick(port))
+    }
+    fn on_wake(&mut self, port: &PortView) -> Option<Span> {
+        each!(self, control => control.on_wake(port))
     }
     fn observe(&self, now: Time, put: &mut dyn FnMut(&'static str, f64)) {
         each!(self, control => control.observe(now, put));

@@ -6,8 +6,10 @@
 //! Left open by the thesis, and chosen here. W drifts when requests, SYN or FIN are lost or a sender
 //! crashes: claims that are not renewed fade ([`super::soft`]). A link assigned to the last bit never
 //! loses a queue that once stood: what a slot cannot carry beside the queue found, times `drain`, is not
-//! assigned (`drain = 0` is eq. (4.2) alone). A first request without SYN, on a connection that already
-//! stands, is answered from the sum with its own weight in it.
+//! assigned (`drain = 0` is eq. (4.2) alone). "A flow is first admitted in the network and then assigned": the
+//! sum of the last slot alone does not hold it yet where a slot, the average round trip, is longer than the
+//! round trip of who comes, and a burst of n flows would be assigned the link n times. So rates follow from
+//! the larger of that sum and the one that stands: weight that comes counts at once, weight that goes with the slot.
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
@@ -31,7 +33,7 @@ crate::params! {
 /// A rate request (thesis figure 4.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Header {
-    /// w_p and w_c, and how long ago w_p was claimed.
+    /// w_p and w_c, and when they were claimed.
     pub claim: Claim,
     /// It only admits the flow, with the SYN, and is assigned no rate.
     pub admits: bool,
@@ -44,7 +46,8 @@ pub struct Header {
 }
 
 impl super::Header for Header {
-    /// Four bytes each for w_c, w_p, the age of w_p, R, RTT and t_trans; the echo is of R and t_trans.
+    /// Four bytes each for w_c, w_p, R, RTT and t_trans, and two each for the times of w_c and w_p; the echo is of
+    /// R and t_trans.
     fn bytes(&self, back: bool) -> u16 {
         if back { 8 } else { 24 }
     }
@@ -62,7 +65,6 @@ pub struct Control {
     slot: Span,
     /// Sum of round trips told in this slot in s, and how many.
     rtts: (f64, f64),
-    measured: Time,
 }
 
 impl Control {
@@ -77,7 +79,6 @@ impl Control {
             capacity: settings.share * rate.as_bps() as f64,
             slot: settings.initial_slot,
             rtts: (0.0, 0.0),
-            measured: Time::ZERO,
             settings: settings.clone(),
         }
     }
@@ -92,10 +93,9 @@ impl PortControl for Control {
             self.rtts.0 += request.rtt.as_secs_f64();
             self.rtts.1 += 1.0;
         }
-        // s.4.2: one slot sums, the next assigns from the sum.
+        // s.4.2: one slot sums, the next assigns from the sum, and nobody before being in it.
         let weight = request.claim.now;
-        let first = request.claim.before == 0.0;
-        let sum = if first { self.assigned.max(self.weights.total(port.now)) } else { self.assigned };
+        let sum = self.assigned.max(self.weights.total(port.now));
         if weight > 0.0 && !request.admits {
             // Eq. (4.2): R = w C / W; a flow that the sum does not hold yet is not given more than there is.
             request.rate = request.rate.min(weight * self.capacity / sum.max(weight));
@@ -104,7 +104,6 @@ impl PortControl for Control {
     }
 
     fn on_tick(&mut self, port: &PortView) -> Option<Span> {
-        self.measured = port.now;
         let (sum, told) = std::mem::take(&mut self.rtts);
         if told > 0.0 {
             // s.4.1.3, note: t_p = avgRTT.
@@ -117,6 +116,12 @@ impl PortControl for Control {
         self.capacity = (full - self.settings.drain * queue / self.slot.as_secs_f64()).max(0.1 * full);
         let idle = self.assigned == 0.0 && port.backlog.bytes == 0 && told == 0.0;
         (!idle).then_some(self.slot)
+    }
+
+    /// It slept without flows and without a queue.
+    fn on_wake(&mut self, port: &PortView) -> Option<Span> {
+        self.capacity = self.settings.share * port.rate.as_bps() as f64;
+        Some(self.slot)
     }
 
     fn observe(&self, now: Time, put: &mut dyn FnMut(&'static str, f64)) {
@@ -143,7 +148,8 @@ mod tests {
 
     /// Asks, and is answered (rate in Mb/s, slot in us).
     fn ask(control: &mut Control, us: u64, before: f64, now: f64) -> (f64, u64) {
-        let claim = Claim { before, age: Span::us(100), now };
+        let at = Time::ZERO + Span::us(us);
+        let claim = Claim { before, then: Time::ps(at.as_ps().saturating_sub(100_000_000)), now, at };
         let mut header = Feedback::Racs(Header {
             claim,
             admits: false,
@@ -164,15 +170,30 @@ mod tests {
         control.on_tick(&view(100, 0));
         assert_eq!(ask(&mut control, 110, 1.0, 1.0), (250.0, 100));
         assert_eq!(ask(&mut control, 120, 3.0, 3.0), (750.0, 100));
-        // A third is admitted now and counted in the next slot.
+        // A third is admitted, and counts from now on.
         ask(&mut control, 130, 0.0, 4.0);
-        assert_eq!(ask(&mut control, 140, 1.0, 1.0), (250.0, 100));
+        assert_eq!(ask(&mut control, 140, 1.0, 1.0), (125.0, 100));
         control.on_tick(&view(200, 0));
         assert_eq!(ask(&mut control, 210, 1.0, 1.0), (125.0, 100));
-        // One goes.
+        // It goes, and counts until the slot ends.
         ask(&mut control, 220, 4.0, 0.0);
+        assert_eq!(ask(&mut control, 230, 1.0, 1.0), (125.0, 100));
         control.on_tick(&view(300, 0));
         assert_eq!(ask(&mut control, 310, 1.0, 1.0), (250.0, 100));
+    }
+
+    /// 40 flows within a slot that is longer than their round trip: none is told a rate as if it were alone.
+    #[test]
+    fn a_burst_is_not_assigned_the_link_many_times() {
+        let settings = Settings { initial_slot: Span::ms(1), ..Settings::defaults() };
+        let mut control = Control::new(&settings, RATE);
+        assert_eq!(control.on_wake(&view(0, 0)), Some(Span::ms(1)));
+        for _ in 0..40 {
+            ask(&mut control, 0, 0.0, 2.0);
+        }
+        for _ in 0..40 {
+            assert_eq!(ask(&mut control, 300, 2.0, 2.0).0, 25.0);
+        }
     }
 
     #[test]
@@ -180,7 +201,8 @@ mod tests {
         let mut control = Control::new(&Settings::defaults(), RATE);
         ask(&mut control, 0, 0.0, 1.0);
         control.on_tick(&view(100, 0));
-        let claim = Claim { before: 1.0, age: Span::us(100), now: 1.0 };
+        let us = |us| Time::ZERO + Span::us(us);
+        let claim = Claim { before: 1.0, then: us(50), now: 1.0, at: us(150) };
         let mut header = Feedback::Racs(Header {
             claim,
             admits: false,

@@ -83,6 +83,11 @@ impl Control {
         }
     }
 
+    /// T: time to the next update.
+    fn interval(&self) -> Span {
+        Span::ps((self.rtt * 1e12) as u64).min(self.settings.interval).max(Span::ns(1))
+    }
+
     /// Brings the average round trip up to the one told in this interval, which was `period` s long.
     fn average(&mut self, period: f64) {
         let (sum, bits) = std::mem::take(&mut self.rtts);
@@ -118,21 +123,22 @@ impl PortControl for Control {
         let period = (port.now - self.updated).as_secs_f64();
         self.updated = port.now;
         let idle = self.arrived == 0.0 && port.backlog.bytes == 0;
-        if period > 0.0 {
-            let traffic = std::mem::take(&mut self.arrived) / period;
-            self.average(period);
-            // The packet being transmitted is served, not waiting.
-            let queue = 8.0 * (port.backlog.bytes - port.backlog.serving) as f64;
-            // Dukkipati 2005 eq. (2): R <- R (1 + (T / d0) (alpha (C - y) - beta q / d0) / C). A port that
-            // slept was idle, and its rate at the top already: one update of one round trip will do.
-            let spare =
-                self.settings.alpha * (self.capacity - traffic) - self.settings.beta * queue / self.rtt;
-            let step = (period / self.rtt).min(1.0) * spare / self.capacity;
-            let least = LEAST_BITS / self.rtt;
-            self.rate = (self.rate * (1.0 + step)).max(least).min(self.capacity);
-        }
-        let next = Span::ps((self.rtt * 1e12) as u64).min(self.settings.interval).max(Span::ns(1));
-        (!idle || self.rate < self.capacity).then_some(next)
+        let traffic = std::mem::take(&mut self.arrived) / period;
+        self.average(period);
+        // The packet being transmitted is served, not waiting.
+        let queue = 8.0 * (port.backlog.bytes - port.backlog.serving) as f64;
+        // Dukkipati 2005 eq. (2): R <- R (1 + (T / d0) (alpha (C - y) - beta q / d0) / C).
+        let spare = self.settings.alpha * (self.capacity - traffic) - self.settings.beta * queue / self.rtt;
+        let step = (period / self.rtt).min(1.0) * spare / self.capacity;
+        let least = LEAST_BITS / self.rtt;
+        self.rate = (self.rate * (1.0 + step)).max(least).min(self.capacity);
+        (!idle || self.rate < self.capacity).then_some(self.interval())
+    }
+
+    /// It slept with its rate at the top, where an idle port's goes, or has yet to begin.
+    fn on_wake(&mut self, port: &PortView) -> Option<Span> {
+        self.updated = port.now;
+        Some(self.interval())
     }
 
     fn observe(&self, _now: Time, put: &mut dyn FnMut(&'static str, f64)) {

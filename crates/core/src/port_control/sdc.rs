@@ -35,10 +35,12 @@ pub const NO_CLASS: u8 = CLASSES as u8;
 pub struct Membership {
     /// The class claimed before, or [`NO_CLASS`].
     pub from: u8,
-    /// How long ago.
-    pub age: Span,
+    /// When that was.
+    pub then: Time,
     /// The class claimed now, or [`NO_CLASS`] with the FIN.
     pub to: u8,
+    /// When this is.
+    pub at: Time,
 }
 
 /// The header.
@@ -58,7 +60,7 @@ pub struct Header {
 
 impl super::Header for Header {
     /// On the way out the class is in the ToS byte and two bits of load in the ECN field; in full the load
-    /// takes 4 bytes, and a claim 4. The echo is a TCP option: kind, length, and a byte or five.
+    /// takes 4 bytes, and a claim 4: two classes, two times. The echo is a TCP option: kind, length, and a byte or five.
     fn bytes(&self, back: bool) -> u16 {
         let load = if self.quantised { 0 } else { 4 };
         let claim = if self.claim.is_some() { 4 } else { 0 };
@@ -92,7 +94,6 @@ pub struct Control {
     queued: f64,
     /// What waited when last looked at, and when that was.
     waiting: (u64, Time),
-    measured: Time,
 }
 
 impl Control {
@@ -107,7 +108,6 @@ impl Control {
             arrived: 0,
             queued: 0.0,
             waiting: (0, Time::ZERO),
-            measured: Time::ZERO,
             settings: settings.clone(),
         }
     }
@@ -129,7 +129,9 @@ impl Control {
         for (number, class) in (0..NO_CLASS).zip(&mut self.classes) {
             let is = |one: u8| f64::from(u8::from(one == number));
             if is(claim.from) + is(claim.to) > 0.0 {
-                class.claim(&Claim { before: is(claim.from), age: claim.age, now: is(claim.to) }, now);
+                let claim =
+                    Claim { before: is(claim.from), then: claim.then, now: is(claim.to), at: claim.at };
+                class.claim(&claim, now);
             }
         }
     }
@@ -153,16 +155,22 @@ impl PortControl for Control {
 
     fn on_tick(&mut self, port: &PortView) -> Option<Span> {
         self.look(port);
-        let over = (port.now - self.measured).as_secs_f64();
-        self.measured = port.now;
+        let over = self.settings.interval.as_secs_f64();
         let arrived = std::mem::take(&mut self.arrived) as f64;
         let queued = std::mem::take(&mut self.queued);
-        if over > 0.0 {
-            // Eq. (3.4): f = (lambda + q_av) / (C t_p).
-            self.load = 8.0 * (arrived + queued / over) / (port.rate.as_bps() as f64 * over);
-        }
+        // Eq. (3.4): f = (lambda + q_av) / (C t_p).
+        self.load = 8.0 * (arrived + queued / over) / (port.rate.as_bps() as f64 * over);
         let idle = arrived == 0.0 && port.backlog.bytes == 0 && self.highest(port.now) == NO_CLASS;
         (!idle).then_some(self.settings.interval)
+    }
+
+    /// Nothing has been measured; the load is that of an idle port until a whole t_p has passed.
+    fn on_wake(&mut self, port: &PortView) -> Option<Span> {
+        self.load = 0.0;
+        self.arrived = 0;
+        self.queued = 0.0;
+        self.waiting = (0, port.now);
+        Some(self.settings.interval)
     }
 
     fn observe(&self, now: Time, put: &mut dyn FnMut(&'static str, f64)) {
@@ -187,13 +195,15 @@ mod tests {
         PortView { now: Time::ZERO + Span::us(us), rate: RATE, backlog }
     }
 
-    fn header(claim: Option<(u8, u8)>) -> Feedback {
-        let claim = claim.map(|(from, to)| Membership { from, age: Span::us(300), to });
+    fn header(us: u64, claim: Option<(u8, u8)>) -> Feedback {
+        let at = |us| Time::ZERO + Span::us(us);
+        let then = at(us.saturating_sub(300));
+        let claim = claim.map(|(from, to)| Membership { from, then, to, at: at(us) });
         Feedback::Sdc(Header { load: 0.0, quantised: false, interval: Span::ZERO, highest: NO_CLASS, claim })
     }
 
     fn arrive(control: &mut Control, us: u64, queued: u64, claim: Option<(u8, u8)>) -> Header {
-        let mut header = header(claim);
+        let mut header = header(us, claim);
         control.on_arrive(&packet(1500), &mut header, &view(us, queued));
         let Feedback::Sdc(header) = header else { unreachable!() };
         header
@@ -203,7 +213,7 @@ mod tests {
     #[test]
     fn the_load_factor_counts_arrivals_and_the_mean_queue() {
         let mut control = Control::new(&Settings::defaults(), RATE);
-        control.on_tick(&view(0, 0));
+        control.on_wake(&view(0, 0));
         for i in 0..20 {
             arrive(&mut control, 15 * i, 3000, None);
         }
@@ -213,12 +223,31 @@ mod tests {
         assert_eq!(arrive(&mut control, 301, 0, None).load, 0.88);
     }
 
+    /// Two packets back to back after an idle time are 2 of 25, and not a full link: a load is that of a whole
+    /// t_p, which begins with the first of them.
+    #[test]
+    fn a_load_after_idleness_is_that_of_a_whole_interval() {
+        let mut control = Control::new(&Settings::defaults(), RATE);
+        for us in [7, 50_000] {
+            assert_eq!(control.on_wake(&view(us, 0)), Some(Span::us(300)));
+            assert_eq!(arrive(&mut control, us, 0, None).load, 0.0);
+            // The first has left the queue by then.
+            assert_eq!(arrive(&mut control, us + 12, 0, None).load, 0.0);
+            assert_eq!(control.on_tick(&view(us + 300, 0)), Some(Span::us(300)));
+            assert_eq!(arrive(&mut control, us + 301, 0, None).load, 0.08);
+            // 1 of 25, of which nobody hears; then nothing, and it sleeps.
+            assert_eq!(control.on_tick(&view(us + 600, 0)), Some(Span::us(300)));
+            assert_eq!(control.load, 0.04);
+            assert_eq!(control.on_tick(&view(us + 900, 0)), None);
+        }
+    }
+
     #[test]
     fn two_bits_tell_overload_and_little_else() {
         let settings = Settings { quantised: true, ..Settings::defaults() };
         for (packets, told) in [(10, 0.0), (22, 0.8), (25, 1.0), (60, 1.0)] {
             let mut control = Control::new(&settings, RATE);
-            control.on_tick(&view(0, 0));
+            control.on_wake(&view(0, 0));
             for _ in 0..packets {
                 arrive(&mut control, 100, 0, None);
             }
@@ -230,7 +259,7 @@ mod tests {
     #[test]
     fn classes_are_counted_from_syn_through_graduation_to_fin() {
         let mut control = Control::new(&Settings::defaults(), RATE);
-        control.on_tick(&view(0, 0));
+        control.on_wake(&view(0, 0));
         assert_eq!(arrive(&mut control, 0, 0, Some((NO_CLASS, 2))).highest, 2);
         assert_eq!(arrive(&mut control, 0, 0, Some((NO_CLASS, 0))).highest, 0);
         assert_eq!(arrive(&mut control, 300, 0, Some((2, 1))).highest, 0);

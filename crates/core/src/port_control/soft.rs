@@ -3,12 +3,13 @@
 //! A switch that adds what flows claim, and subtracts what they claimed before (RACS: W + w_c - w_p;
 //! SDC: SYN and FIN), drifts: a lost FIN leaves a claim for ever, a repeated SYN makes two. Here the sum
 //! is kept in two parts, by whether a claim was renewed in this window or in the one before. Each claim
-//! says how long ago the last one was made, so that it is taken out of the part where it stands. What has
-//! not been renewed for a whole window goes with its part. So any error, whatever the cause, is gone
+//! says when it was made and when the last one was, so that this is taken out of the part where it stands. What
+//! has not been renewed for a whole window goes with its part. So any error, whatever the cause, is gone
 //! after two windows, and without loss the sum is exact.
 //!
-//! Claims are dated by their senders and counted as they arrive. One that falls near a window's border may
-//! so be looked for in the wrong part; the total is right even then, and the next two windows put it right.
+//! Both times are the sender's. If the switch dated claims by their arrival, a change of delay near a window's
+//! border would have it look for one in the wrong part, and miss it for a window. Clocks need not agree but
+//! for the length of life.
 
 use shallows_units::{Span, Time};
 
@@ -17,10 +18,12 @@ use shallows_units::{Span, Time};
 pub struct Claim {
     /// Claimed before; 0 in the first claim.
     pub before: f64,
-    /// How long ago that was.
-    pub age: Span,
+    /// When that was.
+    pub then: Time,
     /// Claimed now; 0 in the last claim.
     pub now: f64,
+    /// When this is.
+    pub at: Time,
 }
 
 /// A sum of claims.
@@ -41,15 +44,19 @@ impl SoftSum {
         SoftSum { window, began: Time::ZERO, fresh: 0.0, stale: 0.0 }
     }
 
-    /// Takes a claim in; call in order of time.
+    /// Takes a claim in that arrives `now`; call in order of time.
     pub fn claim(&mut self, claim: &Claim, now: Time) {
         self.advance(now);
-        if claim.age <= now - self.began {
-            self.fresh -= claim.before;
-        } else if claim.age <= now - self.began + self.window {
-            self.stale -= claim.before;
+        self.add(-claim.before, claim.then);
+        self.add(claim.now, claim.at);
+    }
+
+    fn add(&mut self, what: f64, made: Time) {
+        if made >= self.began {
+            self.fresh += what;
+        } else if made + self.window >= self.began {
+            self.stale += what;
         }
-        self.fresh += claim.now;
     }
 
     /// The sum of all claims that stand.
@@ -82,16 +89,18 @@ mod tests {
         Time::ZERO + Span::us(us)
     }
 
-    fn claim(before: f64, age_us: u64, now: f64) -> Claim {
-        Claim { before, age: Span::us(age_us), now }
+    /// Made at `us`, `age_us` after the one before.
+    fn claim(us: u64, before: f64, age_us: u64, now: f64) -> Claim {
+        Claim { before, then: at(us.saturating_sub(age_us)), now, at: at(us) }
     }
 
     #[test]
     fn renewed_claims_stand_and_silent_ones_fade_within_two_windows() {
         let mut sum = SoftSum::new(SOME);
-        sum.claim(&claim(0.0, 0, 5.0), at(1000));
+        sum.claim(&claim(1000, 0.0, 0, 5.0), at(1000));
         for round in 1..100 {
-            sum.claim(&claim(if round == 1 { 0.0 } else { 1.0 }, 1000, 1.0), at(1000 * (round + 1)));
+            let us = 1000 * (round + 1);
+            sum.claim(&claim(us, if round == 1 { 0.0 } else { 1.0 }, 1000, 1.0), at(us));
             let expected = if round < 19 { 6.0 } else { 1.0 };
             assert_eq!(sum.total(at(1000 * (round + 1))), expected, "after {round} ms");
         }
@@ -103,21 +112,21 @@ mod tests {
     fn a_claim_twice_made_or_never_withdrawn_is_forgotten() {
         let mut sum = SoftSum::new(SOME);
         for _ in 0..2 {
-            sum.claim(&claim(0.0, 0, 3.0), at(0)); // a repeated SYN
+            sum.claim(&claim(0, 0.0, 0, 3.0), at(0)); // a repeated SYN
         }
         assert_eq!(sum.total(at(0)), 6.0);
         for round in 1..40 {
-            sum.claim(&claim(3.0, 1000, 3.0), at(1000 * round));
+            sum.claim(&claim(1000 * round, 3.0, 1000, 3.0), at(1000 * round));
         }
         assert_eq!(sum.total(at(39_000)), 3.0);
-        sum.claim(&claim(3.0, 1000, 0.0), at(40_000));
+        sum.claim(&claim(40_000, 3.0, 1000, 0.0), at(40_000));
         assert_eq!(sum.total(at(40_000)), 0.0);
     }
 
     #[test]
     fn without_a_window_a_lost_withdrawal_stands_for_ever() {
         let mut sum = SoftSum::new(None);
-        sum.claim(&claim(0.0, 0, 3.0), at(0));
+        sum.claim(&claim(0, 0.0, 0, 3.0), at(0));
         assert_eq!(sum.total(at(1_000_000_000)), 3.0);
     }
 
@@ -139,13 +148,36 @@ mod tests {
                 if gone {
                     last_loss = now;
                 } else {
-                    sum.claim(&Claim { before, age: now - then, now: weight }, now);
+                    sum.claim(&Claim { before, then, now: weight, at: now }, now);
                 }
                 state[next] = (now + Span::us(period), weight, now, weight, period);
                 if now > last_loss + WINDOW * 2 + Span::ms(1) {
                     let expected: f64 = state.iter().map(|flow| flow.3).sum();
                     prop_assert!((sum.total(now) - expected).abs() < 1e-9, "{} of {}", sum.total(now), expected);
                 }
+            }
+        }
+
+        /// Without loss the sum is at every arrival what has arrived, however long each claim was under way.
+        #[test]
+        fn delays_that_change_do_not_move_the_sum(
+            flows in prop::collection::vec((1u64..100, 2050u64..4000), 1..8), delays in prop::collection::vec(0u64..2000, 500),
+        ) {
+            let mut sum = SoftSum::new(SOME);
+            let mut arrivals = vec![];
+            for (flow, (weight, period)) in flows.iter().enumerate() {
+                for round in 0..100 {
+                    let made = period * (round + 1);
+                    let delay = delays[(100 * flow + round as usize) % delays.len()];
+                    arrivals.push((made + delay, flow, claim(made, if round == 0 { 0.0 } else { *weight as f64 }, *period, *weight as f64)));
+                }
+            }
+            arrivals.sort_by_key(|(arrival, flow, _)| (*arrival, *flow));
+            let mut arrived = vec![0.0; flows.len()];
+            for (arrival, flow, claim) in arrivals.iter().take(100) {
+                sum.claim(claim, at(*arrival));
+                arrived[*flow] = claim.now;
+                prop_assert_eq!(sum.total(at(*arrival)), arrived.iter().sum::<f64>());
             }
         }
     }

@@ -87,7 +87,7 @@ pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
     let faults = (share(), share(), share());
     let transport = (
         prop::sample::select(vec!["datacentre", "rfc", "linux", "ns2"]),
-        prop::sample::select(vec!["newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs"]),
+        prop::sample::select(vec!["newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs", "d3"]),
         switches,
         1u64..4,
     );
@@ -133,7 +133,7 @@ impl Case {
             "seed": self.seed,
             "topology": topology,
             "queue": self.queue,
-            "port_control": if ["rcp", "sdc", "racs"].contains(&self.cc) { self.cc } else { "none" },
+            "port_control": if ["rcp", "sdc", "racs", "d3"].contains(&self.cc) { self.cc } else { "none" },
             "port": {"*->*": {
                 "loss": self.loss, "duplicate": self.duplicate, "reorder": self.reorder, "reorder_delay": "50us",
             }},

@@ -7,6 +7,7 @@ mod acks;
 mod bench;
 mod connection;
 mod d2tcp;
+mod d3;
 mod dctcp;
 mod ecn;
 mod explicit;

@@ -102,8 +102,8 @@ EDITS = (
         r"\1 1000",
         "config HZ\n\tint\n\tdefault 1000",
     ),
-    # It is also what a reading of the clock takes: little, as work takes nothing, and enough for a program that
-    # polls the clock to see it move.
+    # It is also what a reading of the clock takes: little, as work takes nothing, and enough for a program
+    # that polls the clock to see it move.
     Edit(
         "clock steps of 1 ns: a full frame lasts 1211 ns at 10 Gb/s, and 256 ns steps would distort it",
         TIMER,

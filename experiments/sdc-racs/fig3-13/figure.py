@@ -1,0 +1,221 @@
+"""Figures 3.13, 4.10 to 4.13: benchmark traffic, by arrival rate, by size, and as a distribution."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+from shallows.claims import Measured, is_above, is_below
+from shallows.figures import curves, style
+from shallows.stats import mean_ci
+from shallows.theory import disciplines
+from shallows.theory.mg1 import mg1_disciplines
+
+from ..common import NAMES, bottleneck, difference, estimates, one, specs
+
+IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "sdc", "racs")
+SPECS = specs("benchmark", IDS)
+PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
+BUSIEST = "500us"
+SIZES = (0, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_001)
+WITHIN_MS = 10
+RATE_BPS = 1e9
+MEAN_BYTES, LEAST_BYTES, MOST_BYTES = 25_000, 5353, 10_000_000
+
+
+def benchmark(tables):
+    """The receiver's port, and completion times in ms of all responses and of those of each size."""
+    mine = _responses(tables)
+    ended = mine.drop_nulls("fct_ms")
+    found = bottleneck(tables) | {
+        "afct": ended["fct_ms"].mean(),
+        "p99": ended["fct_ms"].quantile(0.99, "linear"),
+        # One that has not ended when the run does has not ended within any time.
+        "within": 100 * (ended["fct_ms"] <= WITHIN_MS).sum() / max(len(mine), 1),
+        "unfinished": len(mine) - len(ended),
+    }
+    for low, high in _bins():
+        inside = ended.filter(pl.col("bytes") > low, pl.col("bytes") <= high)["fct_ms"]
+        found[f"afct_{low}"] = inside.mean()
+    return found
+
+
+def _responses(tables):
+    mine = tables["messages"].filter(pl.col("traffic") == "short")
+    return mine.select("bytes", "start_ps", fct_ms=pl.col("fct_ps").cast(pl.Float64) / 1e9)
+
+
+def _bins():
+    return list(itertools.pairwise(SIZES))
+
+
+def _references(runs, every):
+    """Per discipline, one array a seed: completion times in ms of the same responses at the link alone."""
+    found = {name: [] for name in disciplines.DISCIPLINES}
+    for run in runs.where(runs[0].spec, every=every):
+        mine = _responses(run.tables)
+        starts, sizes = mine["start_ps"].to_list(), mine["bytes"].to_list()
+        for name, each in disciplines.on_link(starts, sizes, RATE_BPS, permanent=2).items():
+            found[name].append((np.asarray(sizes), each / 1e9))
+    return found
+
+
+def _formula(every):
+    """M/G/1 means in ms at this arrival rate (nobody else on the link)."""
+    load = PER_SECOND[every] * MEAN_BYTES * 8 * (1500 / 1460) / RATE_BPS
+    means = mg1_disciplines(load, int(RATE_BPS), MEAN_BYTES, 1.2, MOST_BYTES / LEAST_BYTES)
+    return {name: 1500 / 1460 * means[f"{name}_mean_ps"] / 1e9 for name in ("srpt", "ps", "fb")}
+
+
+def _ratio(frame, name, column="afct"):
+    """Per seed, at the busiest over at the quietest."""
+    mine = frame.filter(pl.col("spec") == name).sort("seed")
+    every = sorted(set(mine["every"]), key=lambda each: PER_SECOND[each])
+    quiet, busy = (mine.filter(pl.col("every") == each)[column] for each in (every[0], every[-1]))
+    return mean_ci((busy / quiet).to_list())
+
+
+def measure(runs):
+    frame = runs.frame(benchmark)
+    quiet = min(set(frame["every"]), key=lambda each: PER_SECOND[each])
+    at_quiet = [one(frame, "afct", spec=name, every=quiet).value for name in ("sack", "red", "sdc")]
+    spread = max(at_quiet) / min(at_quiet)
+    measured = {
+        "alike-at-low-load": Measured(spread <= 1.25, n_seeds=len(runs.seeds), note=f"{spread:.2f} at most"),
+        "sdc-flat": _ratio(frame, "sdc"),
+        "racs-flat": _ratio(frame, "racs"),
+        "sack-grows": is_above(_ratio(frame, "sack"), 1.25, "of its least"),
+        "rcp-grows": is_above(_ratio(frame, "rcp"), 1.25, "of its least"),
+        "sdc-before-sack": is_below(difference(frame, "afct", "sdc", "sack", every=BUSIEST), 0, "ms"),
+        "racs-before-rcp": is_below(difference(frame, "afct", "racs", "rcp", every=BUSIEST), 0, "ms"),
+    }
+    by_size = {low: difference(frame.drop_nulls(f"afct_{low}"), f"afct_{low}", "racs", "rcp", every=BUSIEST)
+               for low, _ in _bins() if _paired(frame, low)}  # fmt: skip
+    small = [e for low, e in by_size.items() if low < 1_000_000]
+    better = all(e.ci is not None and e.ci[1] < 0 for e in small)
+    worse = any(e.ci is not None and e.ci[0] >= 0 for e in small)
+    note = ", ".join(f"{low // 1000} KB: {e.value:+.2f}" for low, e in by_size.items()) + " ms"
+    measured["racs-better-below-1mb"] = Measured(
+        True if better else False if worse else None, n_seeds=len(runs.seeds), note=note
+    )
+    if 1_000_000 in by_size:
+        measured["racs-worse-above-1mb"] = is_above(by_size[1_000_000], 0, "ms")
+    for name in ("racs", "rcp"):
+        measured[f"within-{name}"] = one(frame, "within", spec=name, every=BUSIEST)
+    gain = difference(frame, "within", "racs", "rcp", every=BUSIEST)
+    measured["throughput-gain"] = gain
+    return measured
+
+
+def _paired(frame, low):
+    """Whether both transports have responses of a size in every seed."""
+    mine = frame.filter(pl.col("every") == BUSIEST, pl.col("spec").is_in(["racs", "rcp"]))
+    return mine[f"afct_{low}"].null_count() == 0
+
+
+def draw(runs, reference):
+    frame = runs.frame(benchmark)
+    return {"arrival-rate": _by_rate(runs, frame), "sizes": _by_size(runs, frame), "cdf": _cdf(runs)}
+
+
+def _by_rate(runs, frame):
+    rates = sorted(set(frame["every"]), key=lambda each: PER_SECOND[each])
+
+    def series(column):
+        found = {}
+        for name in _ids(frame):
+            by = estimates(frame, column, "every", spec=name)
+            found[NAMES[name]] = {PER_SECOND[each]: by[each] for each in rates}
+        return found
+
+    times = series("afct")
+    link, bounds = {each: _references(runs, each) for each in rates}, {}
+    for name in disciplines.DISCIPLINES:
+        means = {each: mean_ci([float(t.mean()) for _, t in link[each][name]]).value for each in rates}
+        bounds[f"{name} at the link"] = {PER_SECOND[each]: mean for each, mean in means.items()}
+    formula = {each: _formula(each) for each in rates}
+    for name in ("srpt", "ps", "fb"):
+        bounds[f"M/G/1 {name.upper()}"] = {PER_SECOND[each]: formula[each][name] for each in rates}
+    panels = {
+        "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
+        "application throughput": curves.Panel(series("within"), f"ended within {WITHIN_MS} ms (%)"),
+    }
+    drawn = curves.draw(curves.info(panels, "responses a second"))
+    drawn.axes[1].set_ylim(80, 100.5)
+    return drawn
+
+
+def _by_size(runs, frame):
+    busy = frame.filter(pl.col("every") == BUSIEST)
+    link = _references(runs, BUSIEST)
+    middle = {low: (max(low, LEAST_BYTES) * min(high, MOST_BYTES)) ** 0.5 / 1000 for low, high in _bins()}
+    times, bounds = {}, {}
+    for name in _ids(frame):
+        mine = {low: busy.filter(pl.col("spec") == name)[f"afct_{low}"].drop_nulls() for low, _ in _bins()}
+        times[NAMES[name]] = {middle[low]: mean_ci(v.to_list()) for low, v in mine.items() if len(v) > 1}
+    for name, seeds in link.items():
+        points = {}
+        for low, high in _bins():
+            inside = [t[(b > low) & (b <= high)] for b, t in seeds]
+            means = [float(each.mean()) for each in inside if len(each)]
+            if len(means) > 1:
+                points[middle[low]] = mean_ci(means).value
+        bounds[f"{name} at the link"] = points
+    panel = curves.Panel(times, "mean completion time (ms)", log=True, references=bounds)
+    drawn = curves.draw(curves.info({"": panel}, "size of the response (KB)", log_x=True))
+    ax = drawn.axes[0]
+    ticks = [middle[low] for low, _ in _bins()]
+    words = ["to 10", "10 to 30", "30 to 100", "100 to 300", "300 to\n1000", "above\n1000"]
+    ax.set_xticks(ticks, words)
+    drawn.set_size_inches(style.PAGE_INCH * 0.75, 3.4)
+    return drawn
+
+
+@style.styled
+def _cdf(runs):
+    drawn, axes = style.canvas(columns=2, width_inch=style.PAGE_INCH, height_inch=2.8)
+    for k, name in enumerate(_ids(runs.frame(benchmark))):
+        times = [_responses(run.tables)["fct_ms"] for run in runs.where(name, every=BUSIEST)]
+        everyone = sum(map(len, times))
+        ended = np.sort(np.concatenate([each.drop_nulls().to_numpy() for each in times]))
+        share = 100 * np.arange(1, len(ended) + 1) / everyone
+        for ax in axes:
+            ax.plot(ended, share, color=style.colour(k), drawstyle="steps-post", label=NAMES[name])
+    seeds = _references(runs, BUSIEST)["SRPT"]
+    ended = np.sort(np.concatenate([t for _, t in seeds]))
+    for ax in axes:
+        ax.plot(ended, 100 * np.arange(1, len(ended) + 1) / len(ended), color=style.INK, linestyle=":",
+                label="SRPT at the link")  # fmt: skip
+        ax.axvline(WITHIN_MS, color=style.QUIET, linewidth=0.6, linestyle="--")
+        ax.plot([WITHIN_MS] * 2, [98, 84], "x", color=style.PUBLISHED, label="published: RACS, RCP")
+        style.logarithmic(ax, "x")
+        ax.set(xlabel="completion time (ms)")
+    axes[0].set(ylabel="responses ended (%)", ylim=(0, 102), title="all")
+    axes[1].set(ylim=(80, 100.5), title="the slowest fifth")
+    handles, labels = axes[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=5)
+    return drawn
+
+
+def _ids(frame):
+    return [name for name in NAMES if name in set(frame["spec"])]
+
+
+def tables(runs):
+    frame = runs.frame(benchmark)
+    rows = []
+    for name in _ids(frame):
+        for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):
+            row = {"transport": NAMES[name], "responses a second": PER_SECOND[each]}
+            for column in ("afct", "p99", "within", "utilisation", "loss", "queue"):
+                row[column] = str(one(frame, column, spec=name, every=each))
+            rows.append(row)
+    formula = []
+    for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):
+        link = _references(runs, each)
+        cells = {f"{n} at the link": str(mean_ci([float(t.mean()) for _, t in s])) for n, s in link.items()}
+        cells |= {f"M/G/1 {n.upper()}": round(ms, 3) for n, ms in _formula(each).items()}
+        formula.append({"responses a second": PER_SECOND[each]} | cells)
+    return {
+        "Benchmark traffic: times in ms, rest in per cent and packets": pl.DataFrame(rows),
+        "Mean completion times at the link alone, in ms": pl.DataFrame(formula),
+    }
