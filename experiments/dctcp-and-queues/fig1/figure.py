@@ -36,7 +36,7 @@ SPECS = {
     "paper": (
         "spec.toml",
         star(2, "1Gbps", "250us", "10Gbps")
-        | {"duration": "1500ms", "warmup": "500ms", "probe.queue_trace": "100us", "sweep.points": _both(466)},
+        | {"duration": "3s", "warmup": "500ms", "probe.queue_trace": "100us", "sweep.points": _both(466)},
     ),
 }  # fmt: skip
 
@@ -78,7 +78,7 @@ def draw(runs, reference):
         "DCTCP with K = 20, longer round trips":
             panel("delay", [*map("RTT {}".format, RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, K20),
         "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, K20),
-        "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 1500, {"K": 20.0, "limit": 466.0}),
+        "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 3000, {"K": 20.0, "limit": 466.0}),
     }  # fmt: skip
 
 

@@ -25,8 +25,8 @@ class Result(NamedTuple):
 
 
 RESULTS = {
-    "result-1": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 40, 80, 40, "4ms"),
-    "result-2": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 10, 80, 10, "4ms"),
+    "result-1": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 40, 80, 40, "2ms"),
+    "result-2": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 10, 80, 10, "2ms"),
     "result-3": Result(2, 500, ("10ms", "20ms"), 70, 80, 120, 80, "10ms"),
 }
 
