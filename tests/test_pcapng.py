@@ -72,8 +72,9 @@ def read(path):
         assert length == 14 + total
         pseudo = ip[12:20] + struct.pack(">HH", 6, total - 20)
         assert ones_sum(pseudo + tcp) == 0xFFFF  # the payload is zeros
-        seq, ack, offset, flags = struct.unpack_from(">IIBB", tcp, 4)
-        assert len(tcp) == 4 * (offset >> 4)
+        seq, ack, bits = struct.unpack_from(">IIH", tcp, 4)
+        assert len(tcp) == 4 * (bits >> 12)
+        flags = bits & 0xFFF
         yield {
             "time_ns": (high << 32) + low, "src": hosts[ip[12:16]], "dst": hosts[ip[16:20]],
             "ports": struct.unpack_from(">HH", tcp), "seq": seq, "ack": ack, "flags": flags, "ecn": ip[1] & 3,
@@ -146,6 +147,40 @@ def test_a_link_shows_the_marks_that_its_port_set(run, tmp_path):
     queue = run.tables["queues"].filter(pl.col("port") == "switch->r0")
     assert sum(p["ecn"] == 3 for p in packets) == queue["marks"].item() > 0
     assert len(packets) == queue["packets_out"].item()
+
+
+def test_accurate_ecn_counts_marks_in_three_bits(tmp_path):
+    """RFC 9768: all three bits ask for it, the handshake tells codepoints, then comes 5 + marks modulo 8."""
+    run = shallows.simulate(
+        SMALL
+        | {
+            "duration": "20ms",
+            "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "2pkt"},
+            "transport": {"cc": "prague"},
+            "traffic": {"load": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": f"{BYTES}B"}},
+            "topology": {"kind": "star", "senders": 1, "rate": "100Mbps", "sender_rate": "1Gbps"},
+            "probe": {"packets": ["*->r0", "r0->*"]},
+        },
+        store=tmp_path,
+    )
+    pcapng.write(run, "r0", tmp_path / "r0.pcapng")
+    packets = list(read(tmp_path / "r0.pcapng"))
+
+    def ace(packet):
+        return packet["flags"] >> 6 & 7
+
+    forth = [p for p in packets if p["dst"] == "r0"]
+    assert ace(forth[0]) == 0b111 and forth[0]["flags"] & 2
+    (answer,) = (p for p in packets if p["src"] == "r0" and p["flags"] & 2)
+    assert ace(answer) == 0b010
+    assert {ace(p) for p in forth if p["payload"]} == {5}
+    marks = 0
+    for packet in packets:
+        if packet["dst"] == "r0":
+            marks += packet["ecn"] == 3
+        elif not packet["flags"] & 2:
+            assert ace(packet) == (5 + marks) % 8
+    assert marks > 8
 
 
 def test_recording_changes_nothing(tmp_path):

@@ -88,7 +88,7 @@ class DctcpCc(Part):
     """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)."""
 
     whole_segments: bool = False
-    """Whether a marked window shrinks by whole segments only, and by less than one not at all. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
+    """Whether a marked window shrinks by whole segments only, and by less than one not at all; so always where `arithmetic` is Linux's. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
 
     on_loss: Literal["halve", "alpha"] = 'halve'
     """What a loss does to the window. Default: RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha."""
@@ -666,6 +666,9 @@ class TcRedQueue(Part):
     adaptative: bool = False
     """Whether the probability adapts every 500 ms to keep the average half-way between min and max. Default: tc-red(8); Floyd, Gummadi and Shenker 2001."""
 
+    shaped: bool = False
+    """Whether a shaper (TBF, HTB) stands over it, which never asks an empty RED for a packet: then its idle time never begins, and the average stands still. Default: sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time."""
+
 
 class DoubleThresholdQueue(Part):
     """Double threshold ECN marking. Marking starts when the queue rises past one threshold and stops when it falls below another, higher or lower."""
@@ -1149,6 +1152,9 @@ class Transport(Part):
     growth: Literal["bytes", "acks"] = 'bytes'
     """What lets the window grow. Default: RFC 3465."""
 
+    arithmetic: Literal["exact", "linux"] = 'exact'
+    """How windows are counted and rounded. Default: RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments."""
+
     slow_start_limit: float = 2.0
     """Most segments that one acknowledgement adds in slow start. Range [1, ]. Default: RFC 3465 s.2.3: L = 2."""
 
@@ -1206,6 +1212,9 @@ class Transport(Part):
     quick_acks: int = 0
     """Segments at the start that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
 
+    burst: int = 1
+    """Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload. Range [1, 64]. Default: Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments."""
+
     nagle: bool = False
     """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
 
@@ -1218,8 +1227,14 @@ class Transport(Part):
     echo: Literal["auto", "until-cwr", "per-packet", "accecn", "never"] = 'auto'
     """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
 
-    ect_on_control: bool = False
-    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes."""
+    ecn_acks: Literal["change", "linux"] = 'change'
+    """What ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""
+
+    ecn_fallback: bool = False
+    """Whether a SYN that is sent again no longer asks for ECN. Default: RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback."""
+
+    ect_on_control: Literal["never", "needed", "always"] = 'never'
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague."""
 
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""

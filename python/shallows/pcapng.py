@@ -1,14 +1,16 @@
 """Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4 and TCP headers, nanosecond times.
 
 Sources: the PCAP Next Generation format (draft-ietf-opsawg-pcapng), RFC 791, RFC 9293 s.3.1, RFC 7323 (window
-scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN). Written by hand since the libraries that write pcapng are
-either unmaintained or bring a packet generator under the GPL; the format's four blocks are below.
+scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written by hand since the libraries
+that write pcapng are either unmaintained or bring a packet generator under the GPL; the format's four blocks
+are below.
 
 What a packet has in the simulation is written as it is: sequence and acknowledgement numbers (from an initial
-number of 0, modulo 2^32), SYN, FIN, ECE, CWR, the ECN codepoint, SACK blocks, timestamps where the transport
-has them. Addresses stand for names, which the file resolves. The payload is not captured, as with a short
-snapshot length, and counts as zeros in checksums. The window is the largest there is: the simulated one is
-not carried in packets. Lengths follow from these headers; the simulation counts the transport's `header`.
+number of 0, modulo 2^32), SYN, FIN, ECE and CWR or AccECN counter, ECN codepoint, SACK blocks, timestamps
+where the transport has them. Addresses stand for names, which the file resolves. The payload is not captured,
+as with a short snapshot length, and counts as zeros in checksums. The window is the largest there is: the
+simulated one is not carried in packets. Lengths follow from these headers; the simulation counts the
+transport's `header`.
 """
 
 from __future__ import annotations
@@ -107,10 +109,8 @@ def _frame(
     (source, source_port), (target, target_port) = ends
     seq, ack = _numbers(row)
     options = _options(row, transport)
-    offset = (5 + len(options) // 4) << 4
-    tcp = struct.pack(
-        ">HHIIBBHHH", source_port, target_port, seq, ack, offset, row["tcp_flags"], 0xFFFF, 0, 0
-    )
+    bits = (5 + len(options) // 4) << 12 | row["tcp_flags"]  # RFC 9768 s.3.2: AE is the ninth flag
+    tcp = struct.pack(">HHIIHHHH", source_port, target_port, seq, ack, bits, 0xFFFF, 0, 0)
     tcp += options
     pseudo = struct.pack(">IIBBH", source, target, 0, 6, len(tcp) + row["payload"])
     tcp = tcp[:16] + struct.pack(">H", _checksum(pseudo + tcp)) + tcp[18:]

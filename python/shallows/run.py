@@ -71,6 +71,15 @@ class Running:
         self._lock = threading.Lock()
         self._simulations: dict[Simulation, int | None] = {}
         self._cancelled = False
+        self._machines: dict[int, float] = {}
+
+    def tell(self, share: float | None) -> None:
+        """What share of its run the machine of this thread has done; None when it is gone."""
+        with self._lock:
+            if share is None:
+                self._machines.pop(threading.get_ident(), None)
+            else:
+                self._machines[threading.get_ident()] = share
 
     def add(self, simulation: Simulation, calls_python: bool = False) -> None:
         """Watches a simulation that is about to run in this thread. Raises Cancelled if all are to stop."""
@@ -101,7 +110,7 @@ class Running:
     def progress(self) -> float:
         """Sum of the shares done of the simulations that run now."""
         with self._lock:
-            return sum(simulation.progress() for simulation in self._simulations)
+            return sum(each.progress() for each in self._simulations) + sum(self._machines.values())
 
 
 def _raise_in(thread: int) -> None:
@@ -161,7 +170,10 @@ def _run_on_linux(about: dict[str, Any], store: Store, running: Running) -> Stor
     # Its arrivals are the simulator's, and so is the shape of its tables.
     simulation, _ = _simulated(about["experiment"], running)
     like = {name: to_frame(columns) for name, columns in simulation.tables().items()}
-    tables, more = linux.run(about["experiment"], like, lambda: running.cancelled)
+    try:
+        tables, more = linux.run(about["experiment"], like, lambda: running.cancelled, running.tell)
+    finally:
+        running.tell(None)
     return store.save(about | more | _finished(), tables)
 
 

@@ -17,7 +17,7 @@ fn document(rate: &str, ecn: &str, scheduler: &str) -> Value {
             "classic": {"kind": "bulk", "from": "s0", "to": "r0"},
             // Retransmissions too are ECN-capable, or they would load the classic queue.
             "cbr": {"kind": "bulk", "from": "s1", "to": "r0",
-                "transport": {"cc": {"kind": "cbr", "rate": rate}, "ecn": ecn, "ect_on_control": true}},
+                "transport": {"cc": {"kind": "cbr", "rate": rate}, "ecn": ecn, "ect_on_control": "always"}},
         },
     })
 }

@@ -5,12 +5,14 @@ import math
 import polars as pl
 from shallows.claims import Measured
 from shallows.stats import mean_ci
+from shallows.theory.acks import marked_windows
 from shallows.theory.steady_state import cubic_rate, dctcp_rate, reno_rate
 
 from ..common import BATCHES, PORT, batch_mbps
 
 MSS_BITS = 1448 * 8
 WINDOWS = (10, 20, 40, 80)
+ENDS = ("window", "window_low", "window_high")
 MARK, EVERY = f'port."{PORT}".mark', f'port."{PORT}".mark_every'
 
 
@@ -30,7 +32,11 @@ CUBIC_P = [0.2 * (1.054 / w) ** (4 / 3) for w in (40, 80)]
 CUBIC = {"transport.cc": "cubic"}
 LONG = {"topology.delay": "50ms"}
 WHOLE = {"transport.cc": {"kind": "dctcp", "whole_segments": True}, "transport.ecn": "auto"}
-BYTES = {"transport.cc": {"kind": "dctcp", "whole_segments": False}, "transport.ecn": "auto"}
+BYTES = {
+    "transport.cc": {"kind": "dctcp", "whole_segments": False},
+    "transport.ecn": "auto",
+    "transport.arithmetic": "exact",
+}
 DELAYED = {"transport.ack_every": 2}
 STEP = WHOLE | {
     "topology.rate": "40Mbps",
@@ -38,6 +44,16 @@ STEP = WHOLE | {
     "queue": {"kind": "threshold", "limit": "1000pkt", "mark_at": "20pkt"},
     "sweep": {"grid": {"topology.delay": ["2ms", "4ms", "8ms"]}},
 }
+COUNTED = {
+    "transport.profile": "datacentre",
+    "transport.min_rto": "2s",
+    "transport.initial_ssthresh": "20pkt",
+}
+ALONE = {"transport.cc": {"kind": "cubic", "friendly": False, "fast_convergence": False}}
+PRAGUE = {"transport.cc": {"kind": "prague", "rtt_virt": "own"}, "transport.ecn": "auto"}
+# The limits of their forms, which small windows stay some packets below.
+PRAGUE_P = [2.73 / (w + 3) for w in WINDOWS]
+DCTCP_COUNTED_P = [2.24 / (w + 4) for w in WINDOWS]
 SPECS = {
     "reno": periodic(RENO_P, {}),
     "reno-chance": by_chance(RENO_P, {}),
@@ -48,7 +64,27 @@ SPECS = {
     "dctcp-delayed": by_chance(DCTCP_P, WHOLE | DELAYED),
     "dctcp-bytes": by_chance(DCTCP_P, BYTES),
     "step": ("spec.toml", STEP),
+    "counted-reno": periodic(RENO_P, COUNTED),
+    "counted-reno-chance": by_chance(RENO_P, COUNTED),
+    "counted-reno-delayed": by_chance(RENO_P, COUNTED | DELAYED | {"transport.ack_delay": "1ms"}),
+    "counted-cubic": periodic(RENO_P, COUNTED | CUBIC),
+    "counted-cubic-chance": by_chance(RENO_P, COUNTED | CUBIC),
+    "counted-cubic-long": periodic(CUBIC_P, COUNTED | ALONE | LONG | {"duration": "1600s", "warmup": "500s"}),
+    "counted-dctcp": by_chance(DCTCP_COUNTED_P, COUNTED | {"transport.cc": "dctcp", "transport.ecn": "auto"}),
+    "counted-prague": by_chance(PRAGUE_P, COUNTED | PRAGUE),
 }
+FORMS = {
+    "counted-reno": "reno_periodic",
+    "counted-reno-chance": "reno_independent",
+    "counted-reno-delayed": "reno_independent",
+    "counted-cubic": "cubic_periodic",
+    "counted-cubic-chance": "cubic_independent",
+    "counted-cubic-long": "cubic_long_periodic",
+    "counted-dctcp": "dctcp_independent",
+    "counted-prague": "prague_independent",
+}
+"""Of the senders by the RFCs, which form of `marked-windows` follows their marks and their growth."""
+
 NAMES = {
     "reno": "Reno, periodic marks",
     "reno-chance": "Reno, marks by chance",
@@ -58,6 +94,14 @@ NAMES = {
     "dctcp": "DCTCP, whole segments",
     "dctcp-delayed": "the same, delayed ACKs",
     "dctcp-bytes": "DCTCP, window in bytes",
+    "counted-reno": "Reno by the RFCs, periodic",
+    "counted-reno-chance": "Reno by the RFCs, by chance",
+    "counted-reno-delayed": "Reno by the RFCs, delayed ACKs",
+    "counted-cubic": "Cubic by the RFCs, periodic, 20 ms",
+    "counted-cubic-chance": "Cubic by the RFCs, by chance, 20 ms",
+    "counted-cubic-long": "Cubic's own region, 200 ms",
+    "counted-dctcp": "DCTCP by RFC 8257",
+    "counted-prague": "Prague",
 }
 
 
@@ -77,13 +121,15 @@ def found(tables):
 
 def rtt_ms(spec):
     """Base round trip of an experiment without a queue."""
-    return 200.0 if spec == "cubic-long" else 20.0
+    return 200.0 if spec.endswith("cubic-long") else 20.0
 
 
 def told(spec, p):
     """Windows by the slides' formula, and by the one derived for this sender (None: there is none)."""
     rtt_s = rtt_ms(spec) / 1000
     rtt_ps = int(rtt_s * 1e12)
+    if spec in FORMS:
+        return math.nan, marked_windows(p, rtt_ps, rtt_ps)[f"{FORMS[spec]}_packets"]
     if spec.startswith("reno"):
         return 1.22 / math.sqrt(p), reno_rate(p)[
             "periodic_packets" if spec == "reno" else "independent_packets"
@@ -99,7 +145,7 @@ def windows(runs, spec):
     for row in runs.frame(found).filter(pl.col("spec") == spec).iter_rows(named=True):
         factor = 1e6 * rtt_ms(spec) / 1000 / MSS_BITS
         slides, derived = told(spec, row["p"])
-        ends = {f"window{end}": row[f"mbps{end}"] * factor for end in ("", "_low", "_high")}
+        ends = {end: row[end.replace("window", "mbps")] * factor for end in ENDS}
         over = {
             "over_slides": ends["window"] / slides,
             "over_derived": ends["window"] / derived if derived else None,
@@ -140,6 +186,7 @@ def measure(runs):
         "dctcp-bytes-derived": _range(bytes_["over_derived"]),
         "on-off": _range(step["cwnd_packets"] * step["p"] ** 2),
         "equal-rates": _range(by["reno-chance"]["window"].sort() / whole["window"].sort()),
+        **{spec: _range(by[spec]["over_derived"]) for spec in FORMS},
         "no-timeouts": Measured(int(sum(frame["timeouts"].sum() for frame in by.values())), n_seeds=BATCHES),
     }
 
@@ -167,7 +214,33 @@ def draw(runs, reference):
             theory = {"slides, 200 ms": (last["p"], last["slides"])}
         theory |= {"derived for the last": (last["p"], last["derived"])}
         panels[title] = relation.panel(series, ("p", "packets a round trip"), theory, log="xy")
-    return {"window against the share of marks": relation.draw(panels, line="o", sharey=True)}
+    return {
+        "window against the share of marks": relation.draw(panels, line="o", sharey=True),
+        "senders by the RFCs over the form of their own rules": relation.draw(
+            counted(runs), line="o-", sharey=True
+        ),
+    }
+
+
+def counted(runs):
+    """Panels of windows over their forms, with what agreement asks for."""
+    from shallows.figures import relation
+    from shallows.stats import Estimate
+
+    panels = {}
+    for title in ("Reno", "Cubic", "DCTCP and Prague"):
+        series = {}
+        for spec in FORMS:
+            if any(name in spec for name in title.lower().split(" and ")):
+                series[NAMES[spec]] = [
+                    (r["derived"], Estimate(*(r[key] / r["derived"] for key in ENDS), BATCHES))
+                    for r in windows(runs, spec).sort("derived").iter_rows(named=True)
+                ]
+        bounds = {"within 10 %": ([8, 80, 80, 8, 8], [0.9, 0.9, 1.1, 1.1, 0.9])}
+        panels[title] = relation.panel(
+            series, ("window by the form in packets", "measured over the form"), bounds, log="x"
+        )
+    return panels
 
 
 def tables(runs):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache as once
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.errors import ShallowsError, SpecError
-from shallows.linux import kernel, machine, scenario
-from shallows.linux.cache import digest
+from shallows.errors import RunError, ShallowsError, SpecError
+from shallows.linux import kernel, machine, readback, scenario
+from shallows.linux.cache import HERE, digest
 from shallows.linux.root import root
 from shallows.linux.tables import tables
 
@@ -38,12 +40,20 @@ def check(experiment: dict[str, Any]) -> None:
 
 
 def source_hash() -> str:
-    """Hash of all that decides a run's tables: kernel, guest program, tc."""
-    return digest(ready().hash.encode(), root().about["hash"].encode())
+    """Hash of all that decides a run's tables: kernel, guest program, tc, and what writes the plan and reads the answers."""
+    return digest(ready().hash.encode(), root().about["hash"].encode(), *_own_sources())
+
+
+@once
+def _own_sources() -> tuple[Path, ...]:
+    return tuple(sorted(HERE.glob("*.py")))
 
 
 def run(
-    experiment: dict[str, Any], simulated: dict[str, pl.DataFrame], cancelled: Callable[[], bool]
+    experiment: dict[str, Any],
+    simulated: dict[str, pl.DataFrame],
+    cancelled: Callable[[], bool],
+    progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """Tables of a resolved experiment on Linux, and what the manifest says of the machine.
 
@@ -56,9 +66,13 @@ def run(
     network = json.loads(_core.plan(json.dumps(experiment)))
     made = scenario.scenario(experiment, network, simulated["flows"], simulated["messages"])
     used = ready()
-    with machine.boot(used, root(), made.plan, experiment["seed"], cancelled) as answer:
-        found = tables(answer.directory, made, experiment, simulated)
+    seed, memory = experiment["seed"], made.memory_mb
+    with machine.boot(used, root(), made.plan, seed, cancelled, progress, memory) as answer:
         log = (answer.directory / "commands.log").read_text(errors="replace")
+        qdiscs = readback.disciplines(log)
+        if wrong := readback.differences(made.asked, qdiscs):
+            raise RunError("the kernel has other settings than asked:\n" + "\n".join(wrong))
+        found = tables(answer.directory, made, experiment, simulated)
     effective = [
         line for line in log.splitlines() if line.lstrip().startswith(("qdisc", "Sent", "marked", "backlog"))
     ]
@@ -67,6 +81,8 @@ def run(
         "tc": root().about["tc"],
         "sample_ps": made.sample_ps,
         "effective": effective,
+        "qdiscs": qdiscs,
+        "sysctls": scenario.sysctls(experiment),
         "plan": made.plan,
     }
     queues = found["queues"]

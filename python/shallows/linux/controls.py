@@ -25,7 +25,12 @@ HONOURED = {
 }
 """Settings that a sysctl, a route or a socket passes on to the kernel. The others are the kernel's own."""
 
-__all__ = ["CONTROLS", "HONOURED", "faults"]
+__all__ = ["CONTROLS", "HONOURED", "faults", "kernel_name"]
+
+
+def kernel_name(transport: dict[str, Any]) -> str:
+    """The kernel's name of a load's congestion control."""
+    return CONTROLS[transport["cc"]["kind"]]
 
 
 @cache

@@ -110,7 +110,7 @@ def build(package: str | None, tree: Path | None, tell: Tell, progress: Progress
         compiler = subprocess.run(
             ["gcc", "--version"], capture_output=True, text=True, check=True
         ).stdout.split("\n")[0]
-        recipe = (HERE / "gpl" / "edits.py", FRAGMENT, compiler.encode())
+        recipe = (edits.recipe(), "\n".join(_wanted()).encode(), compiler.encode())
         if tree is None:
             archive = source.fetch(package or source.DEFAULT, tell)
             name, origin = cache.digest(archive, *recipe), f"Debian's {package or source.DEFAULT}"
@@ -202,8 +202,14 @@ def _configure(sources: Path, objects: Path) -> list[str]:
         if ran.returncode:
             raise ShallowsError(f"the kernel was not configured: {(ran.stderr or ran.stdout).strip()[-600:]}")
     taken = (objects / ".config").read_text().splitlines()
-    wanted = [line for line in FRAGMENT.read_text().splitlines() if line.endswith("=y")]
+    wanted = [line for line in _wanted() if line.endswith("=y")]
     return [line[:-2] for line in wanted if line not in taken and line[:-2] not in REFUSED_ON_PURPOSE]
+
+
+def _wanted() -> list[str]:
+    """What the fragment sets and unsets, without its comments."""
+    lines = FRAGMENT.read_text().splitlines()
+    return [line for line in lines if line.startswith(("CONFIG_", "# CONFIG_"))]
 
 
 def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -14,12 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shallows.errors import Cancelled, RunError
+from shallows.linux import cache
 from shallows.linux.kernel import Kernel
 from shallows.linux.root import Root
 
-MEMORY_MB = 512
-SILENCE_S = 600.0
-"""Wall time after which a machine that has told nothing is held to hang."""
+SILENCE_S = 300.0
+"""Wall time after which a machine that has told nothing hangs: it tells each thousandth of its run."""
+
+LOGS = 20
+"""Console logs of failed machines that are kept."""
 
 __all__ = ["Answer", "boot"]
 
@@ -36,7 +42,14 @@ class Answer:
 
 @contextmanager
 def boot(
-    kernel: Kernel, root: Root, plan: str, seed: int, cancelled: Callable[[], bool] = lambda: False
+    kernel: Kernel,
+    root: Root,
+    plan: str,
+    seed: int,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], None] = lambda share: None,
+    memory_mb: int = 512,
+    silence_s: float = SILENCE_S,
 ) -> Iterator[Answer]:
     """Runs a plan to its end; the results are there within the block.
 
@@ -45,16 +58,22 @@ def boot(
     with _directory() as directory:
         (directory / "plan").write_text(plan)
         began = time.monotonic()
-        cpu = _run(_command(kernel, root, seed), directory, cancelled)
-        console = (directory / "console.log").read_text(errors="replace")
-        if (directory / "failed").exists():
-            raise RunError(_refusal(directory))
-        if "guest: end" not in console:
-            raise RunError(f"the Linux machine stopped before its end; its console:\n{console[-2000:]}")
-        yield Answer(directory, console, time.monotonic() - began, cpu)
+        console = directory / "console.log"
+        try:
+            cpu = _run(_command(kernel, root, seed, memory_mb), directory, cancelled, progress, silence_s)
+            said = console.read_text(errors="replace")
+            if (directory / "failed").exists():
+                raise RunError(_refusal(directory))
+            if "guest: end" not in said:
+                raise RunError(_cause(said))
+        except Cancelled:
+            raise
+        except RunError as error:
+            raise RunError(f"{error}\nits console is kept in {_keep(console)}") from None
+        yield Answer(directory, said, time.monotonic() - began, cpu)
 
 
-def _command(kernel: Kernel, root: Root, seed: int) -> list[str]:
+def _command(kernel: Kernel, root: Root, seed: int, memory_mb: int) -> list[str]:
     """The kernel mixes its command line into its entropy: nothing that differs between runs may be on it."""
     words = [
         "root=/dev/root",
@@ -62,7 +81,7 @@ def _command(kernel: Kernel, root: Root, seed: int) -> list[str]:
         f"rootflags={root.path}",
         "ro",
         "init=/sbin/init",
-        f"mem={MEMORY_MB}M",
+        f"mem={memory_mb}M",
         "con=null",
         "con0=null,fd:1",
         "quiet",
@@ -73,11 +92,17 @@ def _command(kernel: Kernel, root: Root, seed: int) -> list[str]:
         "umid=shallows",
     ]
     if not kernel.weakness:  # seccomp is faster than ptrace, and newer
-        words.append("seccomp=on")
+        words.append("seccomp=auto")
     return [str(kernel.path), *words]
 
 
-def _run(command: list[str], directory: Path, cancelled: Callable[[], bool]) -> float:
+def _run(
+    command: list[str],
+    directory: Path,
+    cancelled: Callable[[], bool],
+    progress: Callable[[float], None],
+    silence_s: float,
+) -> float:
     environment = {
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps what glibc registers
         "TMPDIR": str(directory / "memory"),
@@ -93,12 +118,23 @@ def _run(command: list[str], directory: Path, cancelled: Callable[[], bool]) -> 
             stdout=console,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_stay_on_one_core,  # the child does nothing else
+            preexec_fn=_prepare,  # the child does nothing else
         )
         try:
-            return _watch(process, directory / "console.log", cancelled)
+            return _watch(process, directory / "console.log", cancelled, progress, silence_s)
         finally:
             _kill(process)
+
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _prepare() -> None:
+    """In the child, before the kernel starts."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # who is killed takes the machine along
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
+    _stay_on_one_core()
 
 
 def _stay_on_one_core() -> None:
@@ -107,7 +143,13 @@ def _stay_on_one_core() -> None:
     os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
 
 
-def _watch(process: subprocess.Popen[bytes], console: Path, cancelled: Callable[[], bool]) -> float:
+def _watch(
+    process: subprocess.Popen[bytes],
+    console: Path,
+    cancelled: Callable[[], bool],
+    progress: Callable[[float], None],
+    silence_s: float,
+) -> float:
     size, heard = 0, time.monotonic()
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -118,12 +160,41 @@ def _watch(process: subprocess.Popen[bytes], console: Path, cancelled: Callable[
             raise Cancelled("stopped on request")
         if console.stat().st_size != size:
             size, heard = console.stat().st_size, time.monotonic()
-        if time.monotonic() - heard > SILENCE_S:
-            text = console.read_text(errors="replace")[-2000:]
-            raise RunError(
-                f"the Linux machine said nothing for {SILENCE_S:.0f} s and was stopped; its console:\n{text}"
-            )
+            progress(_share(console))
+        if time.monotonic() - heard > silence_s:
+            raise RunError(f"the Linux machine hangs: it said nothing for {silence_s:.0f} s and was stopped")
         time.sleep(0.02)
+
+
+def _share(console: Path) -> float:
+    """Of the run, by the guest's last word about it."""
+    with console.open("rb") as file:
+        file.seek(max(console.stat().st_size - 200, 0))
+        told = re.findall(rb"guest: at (\d+) of 1000\r?\n", file.read())
+    return int(told[-1]) / 1000 if told else 0.0
+
+
+def _cause(said: str) -> str:
+    """Of an end before the end, from the console."""
+    last = said.strip().splitlines()[-8:]
+    if "Out of memory" in said or "out of memory" in said:
+        why = "ran out of memory"
+    elif found := re.search(r"Kernel panic - not syncing: (.*)", said):
+        why = f"panicked: {found[1].strip()}"
+    else:
+        why = "stopped before its end"
+    return "\n".join([f"the Linux machine {why}", *last])
+
+
+def _keep(console: Path) -> Path:
+    """Puts a console log where it stays, and removes the oldest."""
+    logs = cache.cache() / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    kept = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**9}.log"
+    shutil.copyfile(console, kept)
+    for old in sorted(logs.glob("*.log"))[:-LOGS]:
+        old.unlink(missing_ok=True)
+    return kept
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -143,14 +214,41 @@ def _refusal(directory: Path) -> str:
     return "\n".join([f"the Linux machine stopped: {why}", *said])
 
 
+PREFIX = "shallows-linux-"
+
+
 @contextmanager
 def _directory() -> Iterator[Path]:
-    """A directory for the machine's files, its memory among them, hence in memory where that is possible."""
-    shared = Path("/dev/shm")
-    place = shared if shared.is_dir() and os.access(shared, os.W_OK) else None
-    directory = Path(tempfile.mkdtemp(prefix="shallows-linux-", dir=place))
+    """A directory for the machine's files, its memory among them, from which programs may run."""
+    place = next((place for place in _places() if _fits(place)), None)
+    if place is None:
+        raise RunError("there is no directory for temporary files from which programs may run")
+    _clear(place)
+    directory = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
     try:
         (directory / "memory").mkdir()
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _places() -> list[Path]:
+    return [
+        Path("/dev/shm"),
+        Path(tempfile.gettempdir()),
+        Path("/var/tmp"),
+    ]  # in memory where that is possible
+
+
+def _fits(place: Path) -> bool:
+    return (
+        place.is_dir() and os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_NOEXEC
+    )
+
+
+def _clear(place: Path) -> None:
+    """Removes what processes left that were killed."""
+    for left in place.glob(f"{PREFIX}*"):
+        owner = left.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and left.stat().st_uid == os.getuid():
+            shutil.rmtree(left, ignore_errors=True)

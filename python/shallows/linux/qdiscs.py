@@ -17,26 +17,28 @@ __all__ = ["KINDS", "Qdisc", "Refusal", "qdisc"]
 
 
 class Refusal(Exception):
-    """Linux cannot do this: `key` of the discipline, and the rule."""
+    """Linux cannot do this: each a key of the discipline, and the rule."""
 
-    def __init__(self, key: str, rule: str):
-        super().__init__(rule)
-        self.key, self.rule = key, rule
+    def __init__(self, *faults: tuple[str, str]):
+        super().__init__("; ".join(f"{key} {rule}" for key, rule in faults))
+        self.faults = faults
 
 
 @dataclass(frozen=True)
 class Qdisc:
-    """Words of `tc qdisc add ... KIND OPTIONS`; or RED as a step, which the guest sets over netlink."""
+    """Words of `tc qdisc add ... KIND OPTIONS`, or what the guest sets over netlink."""
 
     words: str = ""
     step: tuple[int, int, int] | None = None  # limit in bytes, threshold in bytes, flags
+    kind: str = ""
+    attributes: tuple[tuple[int, int, int], ...] = ()  # number, bits, value
 
 
 def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:
     """The qdisc of a discipline's resolved settings, for packets of `frame_bytes`. Raises Refusal."""
     kind = settings["kind"]
     if kind not in KINDS:
-        raise Refusal("kind", f"is not a discipline of the Linux backend, which has {', '.join(KINDS)}")
+        raise Refusal(("kind", f"is not a discipline of the Linux backend, which has {', '.join(KINDS)}"))
     return KINDS[kind](settings, frame_bytes)
 
 
@@ -54,7 +56,7 @@ def _span_us(text: str, key: str) -> str:
 
     span = _core.parse_quantity("span", text)
     if span % 1_000_000:
-        raise Refusal(key, "must be a whole number of microseconds, which is what tc takes")
+        raise Refusal((key, "must be a whole number of microseconds, which is what tc takes"))
     return f"{span // 1_000_000}us"
 
 
@@ -63,7 +65,7 @@ def _limit_packets(settings: dict[str, Any]) -> int:
         return UNLIMITED_BYTES // 2000
     unit, limit = _amount(settings["limit"])
     if unit != "packets":
-        raise Refusal("limit", f"must be in packets, as Linux's {settings['kind']} counts them")
+        raise Refusal(("limit", f"must be in packets, as Linux's {settings['kind']} counts them"))
     return max(limit - int(settings.get("count_in_service", False)), 1)
 
 
@@ -79,7 +81,7 @@ def _drop_tail(settings: dict[str, Any], frame: int) -> Qdisc:
     if settings["limit"] != "none" and _amount(settings["limit"])[0] == "packets":
         return Qdisc(f"pfifo limit {_limit_packets(settings)}")
     if settings["measure"] == "before" and settings["limit"] != "none":
-        raise Refusal("measure", 'must be "after": Linux\'s bfifo counts the arriving packet')
+        raise Refusal(("measure", 'must be "after": Linux\'s bfifo counts the arriving packet'))
     return Qdisc(f"bfifo limit {_limit_bytes(settings, frame)}")
 
 
@@ -89,20 +91,24 @@ _RED_ECN, _RED_NODROP = 1, 8
 
 def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
     if settings["first_exempt"]:
-        raise Refusal("first_exempt", "must be false: Linux's RED marks the first packet too")
+        raise Refusal(("first_exempt", "must be false: Linux's RED marks the first packet too"))
     if settings["measure"] != "before":
-        raise Refusal("measure", 'must be "before": Linux\'s RED looks at what the packet finds')
+        raise Refusal(("measure", 'must be "before": Linux\'s RED looks at what the packet finds'))
     unit, mark_at = _amount(settings["mark_at"])
     in_service = int(settings["count_in_service"])
     # Marked is what finds more than K; RED marks at its threshold and above.
     least = (mark_at + 1 - in_service) * frame if unit == "packets" else mark_at + 1 - in_service * frame
     if least <= 0:
-        raise Refusal("mark_at", "must be above the packet in service, which Linux's RED does not see")
+        raise Refusal(("mark_at", "must be above the packet in service, which Linux's RED does not see"))
     flags = _RED_ECN | (_RED_NODROP if settings["not_ect"] == "pass" else 0)
     return Qdisc(step=(_limit_bytes(settings, frame), least, flags))
 
 
 def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
+    if not settings["shaped"]:
+        raise Refusal(
+            "shaped", "must be true: every port has a token bucket over it, which never asks an empty RED"
+        )
     words = ["red", "limit", str(_amount(settings["limit"])[1])]
     for key in ("min", "max"):
         if settings[key] != "none":
@@ -142,13 +148,88 @@ def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
     for key in ("alpha", "beta"):
         sixteenths = settings[key] * 16
         if sixteenths != int(sixteenths):
-            raise Refusal(key, "must be a multiple of 1/16, which is what tc takes")
+            raise Refusal((key, "must be a multiple of 1/16, which is what tc takes"))
         gains.append(f"{key} {int(sixteenths)}")
     spans = [
         f"target {_span_us(settings['target'], 'target')}",
         f"tupdate {_span_us(settings['interval'], 'interval')}",
     ]
     return Qdisc(" ".join(["pie", f"limit {_limit_packets(settings)}", *spans, *gains, "ecn", "bytemode"]))
+
+
+# Attributes of sch_dualpi2, linux/pkt_sched.h: limit (packets), target and period (us), gains (Hz x 256),
+# step (packets or us), least length for the step, coupling, what to do in overload and when, the classic
+# queue's per cent, what is low latency.
+_LIMIT, _TARGET, _TUPDATE, _ALPHA, _BETA, _STEP_PACKETS, _STEP_US = 1, 3, 4, 5, 6, 7, 8
+_LEAST_LENGTH, _COUPLING, _OVERLOAD, _EARLY, _CLASSIC_PERCENT, _ECN_MASK = 9, 10, 11, 12, 13, 14
+
+
+def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
+    faults = []
+
+    def must(key: str, holds: bool, rule: str) -> None:
+        if not holds:
+            faults.append((key, rule))
+
+    def microseconds(key: str) -> int:
+        try:
+            return int(_span_us(settings[key], key).removesuffix("us"))
+        except Refusal as refusal:
+            faults.extend(refusal.faults)
+            return 0
+
+    def scaled(key: str) -> int:
+        value = round(settings[key] * 256)
+        must(
+            key,
+            abs(value - settings[key] * 256) <= 0.01 * value,
+            "must be a multiple of 1/256 within 1 %, as the kernel takes it",
+        )
+        return value
+
+    percent = settings["classic_weight"] * 100
+    idle_bytes = 2 * (
+        frame + 14
+    )  # Linux must_drop: of frames with their Ethernet header, in bytes without it
+    must("ramp", settings["ramp"] in ("0s", "0ps"), "must be 0s: Linux's DualPI2 has a step")
+    must(
+        "min_length",
+        settings["min_length"] == 0,
+        "must be 0: Linux looks at the length as the packet arrives, not as it leaves",
+    )
+    must(
+        "min_backlog",
+        _amount(settings["min_backlog"])[1] == idle_bytes,
+        f'must be "{idle_bytes}B", as in Linux',
+    )
+    must("scheduler", settings["scheduler"] == "wrr", 'must be "wrr", which Linux has')
+    must("k", settings["k"] == int(settings["k"]), "must be whole, as the kernel takes it")
+    must(
+        "classic_weight", abs(percent - round(percent)) < 1e-9, "must be a whole per cent; Linux's own is 0.1"
+    )
+    must(
+        "limit",
+        settings["limit"] == "none" or _amount(settings["limit"])[0] == "packets",
+        "must be in packets",
+    )
+    packets = settings["threshold_packets"]
+    step = (_STEP_US, 32, microseconds("threshold")) if packets == "none" else (_STEP_PACKETS, 32, packets)
+    found = [
+        (_TARGET, 32, microseconds("target")),
+        (_TUPDATE, 32, microseconds("interval")),
+        (_ALPHA, 32, scaled("alpha")),
+        (_BETA, 32, scaled("beta")),
+        step,
+        (_LEAST_LENGTH, 32, 0),
+        (_COUPLING, 8, int(settings["k"])),
+        (_OVERLOAD, 8, int(settings["overload"] == "drop")),
+        (_EARLY, 8, 0),
+        (_CLASSIC_PERCENT, 8, round(percent)),
+        (_ECN_MASK, 8, 1 if settings["classify"] == "ect1" else 3),
+    ]
+    if faults:
+        raise Refusal(*faults)
+    return Qdisc(kind="dualpi2", attributes=((_LIMIT, 32, _limit_packets(settings)), *found))
 
 
 KINDS: dict[str, Callable[[dict[str, Any], int], Qdisc]] = {
@@ -158,5 +239,6 @@ KINDS: dict[str, Callable[[dict[str, Any], int], Qdisc]] = {
     "codel": _codel,
     "fq-codel": _fq_codel,
     "pie": _pie,
+    "dualpi2": _dualpi2,
 }
 """By the simulator's name."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import Fault, SpecError
-from shallows.linux import controls
+from shallows.linux import controls, loads
 from shallows.linux.qdiscs import Refusal, qdisc
 
 if TYPE_CHECKING:
@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 TOPOLOGIES = ("star", "dumbbell", "parking-lot", "tree", "graph")
 LOADS = ("bulk", "messages", "poisson", "incast", "table")
 MOST_HOSTS = 500
+MOST_MEMORY_MB = 8192
 ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
+
+LATENESS_NS = 400
+"""Of a port's timer at most, since packets wait for the guest's program where it reads the clock. A port's bucket
+holds so much more than a frame, or its rate would be less; an idle port may send so much early."""
 
 SYSCTLS = {
     "tcp_ecn": "1",
@@ -33,9 +38,11 @@ SYSCTLS = {
     "tcp_slow_start_after_idle": "1",
     "tcp_wmem": "4096 4194304 33554432",
     "tcp_rmem": "4096 4194304 33554432",
+    "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
 }
-"""Of every node. Buffers are large, so that no window of the host is what limits a flow."""
+"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been sent
+yet would only take memory."""
 
 __all__ = ["Scenario", "check", "scenario"]
 
@@ -50,6 +57,8 @@ class Scenario:
     hosts: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     sample_ps: int = 0
+    memory_mb: int = 512
+    asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
 
 
 def check(experiment: Mapping[str, Any]) -> list[Fault]:
@@ -105,7 +114,7 @@ def _queue_faults(path: str, settings: dict[str, Any]) -> list[Fault]:
     try:
         qdisc(settings, 1500)
     except Refusal as refusal:
-        return [Fault(f"{path}.{refusal.key}", str(refusal), json.dumps(settings.get(refusal.key)))]
+        return [Fault(f"{path}.{key}", rule, json.dumps(settings.get(key))) for key, rule in refusal.faults]
     return []
 
 
@@ -118,6 +127,17 @@ def scenario(
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
     return _Writer(experiment, network).write(flows, messages)
+
+
+def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """net.ipv4 of every node: written by the guest, which reads each back."""
+    transport = next(iter(experiment["traffic"].values()))["transport"]
+    own = {
+        "tcp_ecn": {"auto": "1", "on": "1", "off": "0"}[transport["ecn"]],
+        "tcp_sack": str(int(transport["sack"])),
+        "tcp_timestamps": str(int(transport["timestamps"])),
+    }
+    return SYSCTLS | own
 
 
 class _Writer:
@@ -136,6 +156,7 @@ class _Writer:
         self.frame = self._bytes("mss") + self._bytes("header") + 12 * self.transport["timestamps"]
         self.reverse = self._cables()
         self.files: dict[str, list[str]] = {}
+        self.asked: list[tuple[str, str]] = []
         self.lines: list[str] = []
 
     def _bytes(self, key: str) -> int:
@@ -165,11 +186,16 @@ class _Writer:
                 made.rates_bps.append(port["rate_bps"])
                 self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x}")
         self._times(made)
-        self._traffic(flows, messages)
+        self.lines += [f"host {node} {_address(number)}" for number, node in enumerate(self.hosts)]
+        self.lines += loads.lines(self.experiment, self.host_number, flows, messages)
         self.lines.append("go")
         for node in range(len(self.nodes)):
             self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
+        for node in range(len(self.nodes)):
+            self.lines.append(f"run /bin/tc -j -n n{node} qdisc show")
         made.plan = "\n".join(self.lines) + "\n"
+        made.asked = self.asked
+        made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
         return made
 
     def _batch(self, program: str, node: int | None, line: str) -> None:
@@ -222,13 +248,7 @@ class _Writer:
                     f"{_address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
                 )
                 self._batch("ip", node, f"route add {to}{own}{rules}")
-        ecn = {"auto": "1", "on": "1", "off": "0"}[self.transport["ecn"]]
-        own_values = {
-            "tcp_ecn": ecn,
-            "tcp_sack": str(int(self.transport["sack"])),
-            "tcp_timestamps": str(int(self.transport["timestamps"])),
-        }
-        for name, value in (SYSCTLS | own_values).items():
+        for name, value in sysctls(self.experiment).items():
             self.lines_after(f"sysctl {node} {name} {value}")
 
     def lines_after(self, line: str) -> None:
@@ -260,22 +280,27 @@ class _Writer:
     def _port(self, number: int) -> Iterable[str]:
         port, node = self.ports[number], self.ports[number]["from"]
         table = f"stab overhead -{ETHERNET_BYTES} mtu 2048"
-        burst = self.frame + 10  # a frame, and what tc's rounding may take off
+        burst = self.frame + max(port["rate_bps"] * LATENESS_NS // 8_000_000_000, 10)
         shaper = f"tbf rate {port['rate_bps']}bit burst {burst} limit 2000000000"
         self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {table} {shaper}")
+        self.asked.append((f"p{number}", shaper))
         under = qdisc(port["queue"], self.frame)
+        place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
         if under.words:
             self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")
+            self.asked.append((f"p{number}", under.words))
+        elif under.step:
+            yield f"step {place} {' '.join(str(number) for number in under.step)}"
         else:
-            limit, threshold, flags = under.step
-            yield f"step {node} p{number} {0x10001:x} {0x10 << 16:x} {limit} {threshold} {flags}"
+            words = [":".join(str(number) for number in each) for each in under.attributes]
+            yield f"attributes {place} {under.kind} {' '.join(words)}"
         # The wire, at its far end.
         far, device = port["to"], f"p{self.reverse[number]}"
         self._batch("tc", far, f"qdisc add dev {device} handle ffff: ingress")
         redirect = f"action mirred egress redirect dev i{number}"
         self._batch("tc", far, f"filter add dev {device} parent ffff: protocol all matchall {redirect}")
-        wire = f"netem delay {port['delay_ps'] / 1e6:.6f}us rate {port['rate_bps']}bit limit 1000000"
-        self._batch("tc", far, f"qdisc add dev i{number} root handle 1: {table} {wire}")
+        speed = f"{port['delay_ps'] // 1000} {port['rate_bps'] // 8} -{ETHERNET_BYTES}"
+        yield f"wire {far} i{number} {speed}"
 
     def _times(self, made: Scenario) -> None:
         quantity, probe = self.quantity, self.experiment["probe"]
@@ -292,75 +317,17 @@ class _Writer:
             raise SpecError(
                 [Fault("probe.flow_trace", "must be an interval on Linux, whose flows are sampled", trace)]
             )
+        # Means of flows are of samples too.
+        traced = max(duration // 1000, 100_000_000) if trace == "off" else quantity("span", trace)
         self.lines += [
             f"seed {self.experiment['seed']}",
             f"duration {duration // 1000}",
             f"warmup {quantity('span', self.experiment['warmup']) // 1000}",
             f"sample {made.sample_ps // 1000}",
-            f"trace {0 if trace == 'off' else quantity('span', trace) // 1000}",
+            f"trace {traced // 1000}",
+            f"traced {int(trace != 'off')}",
             f"nodelay {int(not self.transport['nagle'])}",
         ]
-
-    def _traffic(self, flows: pl.DataFrame, messages: pl.DataFrame) -> None:
-        for number, node in enumerate(self.hosts):
-            self.lines.append(f"host {node} {_address(number)}")
-        loads = self.experiment["traffic"]
-        names = sorted({controls.CONTROLS[load["transport"]["cc"]["kind"]] for load in loads.values()})
-        self.lines += [f"control {name}" for name in names]
-        control = {
-            name: names.index(controls.CONTROLS[load["transport"]["cc"]["kind"]])
-            for name, load in loads.items()
-        }
-        number = {name: i for i, name in enumerate(loads)}
-        open_loops = {name for name, load in loads.items() if load["kind"] != "incast"}
-        place: dict[int, int] = {}
-        for flow in flows.iter_rows(named=True):
-            load = flow["traffic"]
-            if load in open_loops:
-                place[flow["id"]] = len(place)
-                ends = f"{self.host_number[flow['src']]} {self.host_number[flow['dst']]}"
-                self.lines.append(f"open {number[load]} {ends} {control[load]} {flow['start_ps'] // 1000}")
-                if flow["bytes"] is None:
-                    self.lines.append(f"send {place[flow['id']]} {flow['start_ps'] // 1000} -1")
-        for message in messages.iter_rows(named=True):
-            if message["flow"] in place:
-                self.lines.append(
-                    f"send {place[message['flow']]} {message['start_ps'] // 1000} {message['bytes']}"
-                )
-        for name, load in loads.items():
-            if load["kind"] == "incast":
-                self._rounds(number[name], load, control[name])
-
-    def _rounds(self, number: int, load: Mapping[str, Any], control: int) -> None:
-        workers = self._hosts_of(load["from"])
-        count = len(workers) if load["workers"] == "none" else load["workers"]
-        quantity = self.quantity
-        each = (
-            quantity("bytes", load["response"])
-            if load["response"] != "none"
-            else max(quantity("bytes", load["total"]) // count, 1)
-        )
-        request = quantity("bytes", load["request"])
-        rounds = 0 if load["rounds"] == "none" else load["rounds"]
-        spans = " ".join(str(quantity("span", load[key]) // 1000) for key in ("start", "gap", "jitter"))
-        fresh = int(load["connection"] == "fresh")
-        to = self._hosts_of(load["to"])[0]
-        self.lines.append(f"rounds {number} {to} {control} {each} {request} {rounds} {spans} {fresh}")
-        self.lines += [f"worker {workers[i % len(workers)]}" for i in range(count)]
-
-    def _hosts_of(self, names: str | list[str]) -> list[int]:
-        from fnmatch import fnmatchcase
-
-        found: list[int] = []
-        for pattern in [names] if isinstance(names, str) else names:
-            low, dots, high = pattern.partition("..")
-            if dots:
-                stem = low.rstrip("0123456789")
-                chosen = [f"{stem}{i}" for i in range(int(low[len(stem) :]), int(high[len(stem) :]) + 1)]
-            else:
-                chosen = [name for name in self.host_number if fnmatchcase(name, pattern)]
-            found += [self.host_number[name] for name in chosen if self.host_number[name] not in found]
-        return found
 
 
 def _address(host: int) -> str:

@@ -72,6 +72,7 @@ def _flows(
     from_ = pl.max_horizontal(pl.col("opened_ns") * 1000, warmup)
     to = pl.min_horizontal(end.fill_null(duration), duration)
     delivered = pl.col("received") - pl.col("received_before")
+    samples = pl.when(pl.col("samples") > 0).then("samples")
     return raw.with_row_index("id").select(
         "id",
         pl.col("load").map_elements(lambda i: loads[i], pl.String).alias("traffic"),
@@ -85,16 +86,24 @@ def _flows(
         (end - pl.col("opened_ns") * 1000).alias("fct_ps"),
         pl.when(to > from_).then(delivered * 8e12 / (to - from_)).otherwise(0.0).alias("goodput_bps"),
         delivered.alias("delivered_bytes"),
-        pl.col("segments_sent").alias("packets_sent"),
-        "retransmissions",
-        pl.when(pl.col("timeouts") >= 0).then("timeouts").alias("timeouts"),
-        pl.col("delivered_ce").alias("marks"),
+        _since_warmup("segments").alias("packets_sent"),
+        *(_since_warmup(name) for name in ("retransmissions", "timeouts", "marks")),
+        (pl.col("srtt_sum_us") * 1e6 / samples).alias("srtt_mean_ps"),
+        (pl.col("cwnd_sum") * pl.col("mss") / samples).alias("cwnd_mean_bytes"),
         (pl.col("cwnd") * pl.col("mss")).cast(pl.Float64).alias("cwnd_bytes"),
         pl.when(pl.col("ssthresh") != UNKNOWN_SSTHRESH)
         .then(pl.col("ssthresh") * pl.col("mss"))
         .alias("ssthresh_bytes"),
         pl.when(pl.col("load").is_in(_dctcp(made, experiment))).then(pl.col("alpha") / 1024).alias("alpha"),
     )
+
+
+def _since_warmup(name: str) -> pl.Expr:
+    """Null where this kernel does not count it."""
+    import polars as pl
+
+    counted = pl.col(name) - pl.max_horizontal(pl.col(f"{name}_before"), 0)
+    return pl.when(pl.col(name) >= 0).then(counted).alias(name)
 
 
 def _dctcp(made: Scenario, experiment: Mapping[str, Any]) -> list[int]:
@@ -163,7 +172,9 @@ def _queues(
         pl.col("held").alias("packets_held"),
         difference("bytes").alias("bytes_out"),
         pl.col("held_bytes").alias("bytes_held"),
-        difference("drops").alias("drops_aqm"),
+        difference("full").alias("drops_full"),
+        (difference("drops") - difference("full")).alias("drops_aqm"),
+        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "wire", "buffer")),
         difference("marks").alias("marks"),
         (difference("bytes") * 8e12 / over / pl.Series("rate", made.rates_bps)).alias("utilisation"),
         pl.lit(1).alias("is_switch"),

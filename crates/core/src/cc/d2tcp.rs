@@ -99,7 +99,7 @@ impl CongestionControl for Control {
         if self.acked >= self.head.end {
             self.head = self.last;
         }
-        self.marks.on_ack(ack);
+        self.marks.on_ack(ack, cx.rules.arithmetic);
         self.window.grow(ack, cx);
     }
 

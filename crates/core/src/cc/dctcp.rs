@@ -5,6 +5,7 @@
 //! to losses" (5.2, 2019), which asked `dctcp_ssthresh` for loss and marks alike.
 //! Left out: Linux's `dctcp_clamp_alpha_on_loss` (off by default: alpha is 1 after a timeout).
 
+use super::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 
 crate::choices! {
@@ -26,7 +27,8 @@ crate::params! {
         initial_alpha: f64 = 1.0, "[0, 1]", "RFC 8257 s.4.2; ns-2 inputs use 0";
         /// Share of alpha by which a marked window shrinks.
         reduction: f64 = 0.5, "(0, 1]", "RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)";
-        /// Whether a marked window shrinks by whole segments only, and by less than one not at all.
+        /// Whether a marked window shrinks by whole segments only, and by less than one not at all; so
+        /// always where `arithmetic` is Linux's.
         whole_segments: bool = false, "", "the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments";
         /// What a loss does to the window.
         on_loss: OnLoss = "halve", "", "RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha";
@@ -44,6 +46,9 @@ pub struct MarkEstimate {
     marked: u64,
 }
 
+/// Linux DCTCP_MAX_ALPHA.
+const WHOLE: f64 = 1024.0;
+
 impl MarkEstimate {
     /// With the weight `g` and the first estimate `alpha`.
     pub fn new(g: f64, alpha: f64) -> Self {
@@ -52,15 +57,28 @@ impl MarkEstimate {
 
     /// RFC 8257 s.3.3 steps 1-8; call on every acknowledgement of new data, before any reduction.
     #[inline]
-    pub fn on_ack(&mut self, ack: &Ack) {
+    pub fn on_ack(&mut self, ack: &Ack, arithmetic: Arithmetic) {
         self.acked += ack.acked;
         self.marked += ack.marked;
         if ack.round_ended && self.acked > 0 {
             let share = self.marked as f64 / self.acked as f64;
-            // RFC 8257 s.3.3 step 6: alpha = alpha x (1 - g) + g x M.
-            self.alpha = self.alpha * (1.0 - self.g) + self.g * share;
+            self.alpha = match arithmetic {
+                // RFC 8257 s.3.3 step 6: alpha = alpha x (1 - g) + g x M.
+                Arithmetic::Exact => self.alpha * (1.0 - self.g) + self.g * share,
+                Arithmetic::Linux => self.in_whole_numbers(),
+            };
             (self.acked, self.marked) = (0, 0);
         }
+    }
+
+    /// Linux `dctcp_update_alpha`: the same in 1/1024, every product rounded down; what would fall by less
+    /// than one falls to 0 (`min_not_zero`), so that an alpha below g^-1 / 1024 is forgotten at once.
+    fn in_whole_numbers(&self) -> f64 {
+        let alpha = libm::floor(self.alpha * WHOLE);
+        let falls = libm::floor(alpha * self.g);
+        let rises = libm::floor(self.marked as f64 * (WHOLE * self.g) / self.acked as f64);
+        let left = if falls == 0.0 { 0.0 } else { alpha - falls };
+        (left + rises).min(WHOLE) / WHOLE
     }
 
     /// The estimate, between 0 and 1.
@@ -97,7 +115,7 @@ impl Control {
     /// Linux 3.18 `dctcp_ssthresh` counts in segments and rounds the reduction down, so that a window of
     /// less than 2 / alpha segments is not reduced at all.
     fn shrink_by_segments(&mut self, cx: &Cx<'_>) {
-        let (mss, cwnd) = (cx.rules.mss as f64, self.window.cwnd);
+        let (mss, cwnd) = (cx.rules.mss as f64, cx.rules.round(self.window.cwnd));
         let segments = libm::floor(cwnd * self.reduction * self.marks.alpha() / mss);
         self.window.shrink(cwnd - segments * mss, cx);
     }
@@ -105,7 +123,14 @@ impl Control {
 
 /// DCTCP's reactions, shared with its descendants; `cut` is the share by which a marked window shrinks.
 pub fn react(window: &mut Window, why: Congestion, cut: f64, on_loss: OnLoss, flight: u64, cx: &Cx<'_>) {
-    let by_marks = window.cwnd * (1.0 - cut);
+    let by_marks = match cx.rules.arithmetic {
+        Arithmetic::Exact => window.cwnd * (1.0 - cut),
+        // Linux dctcp_ssthresh: cwnd - (cwnd x alpha >> 11), in segments.
+        Arithmetic::Linux => {
+            let cwnd = cx.rules.round(window.cwnd);
+            cwnd - cx.rules.round(cwnd * cut)
+        }
+    };
     match (why, on_loss) {
         // RFC 8257 s.3.3 step 9: cwnd = cwnd x (1 - alpha / 2).
         (Congestion::Ecn, _) => window.shrink(by_marks, cx),
@@ -126,7 +151,7 @@ pub fn react(window: &mut Window, why: Congestion, cut: f64, on_loss: OnLoss, fl
 impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
-        self.marks.on_ack(ack);
+        self.marks.on_ack(ack, cx.rules.arithmetic);
         self.window.grow(ack, cx);
     }
 

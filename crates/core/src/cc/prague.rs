@@ -10,6 +10,7 @@
 //! here); the heuristic `RTT_CONTROL_SCALABLE`; undoing spurious reductions.
 
 use super::dctcp::MarkEstimate;
+use super::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::{Rate, Span, Time};
 
@@ -127,7 +128,7 @@ impl CongestionControl for Control {
         self.marked |= ack.marked > 0; // draft s.2.4.1: no alpha before there is proof of an AQM
         if self.marked {
             let round_ended = ack.round_ended && self.round_passed(self.alpha_at, cx.now);
-            self.marks.on_ack(&Ack { round_ended, ..*ack });
+            self.marks.on_ack(&Ack { round_ended, ..*ack }, Arithmetic::Exact);
             if round_ended {
                 self.alpha_at = cx.now;
             }

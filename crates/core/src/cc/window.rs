@@ -15,6 +15,17 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// How windows are counted and rounded.
+    pub enum Arithmetic {
+        /// In bytes and fractions of them.
+        Exact = "exact",
+        /// In whole segments, as Linux: reductions are rounded to them, Reno's is of the window and not of the
+        /// flight, alpha is a whole number of 1/1024, and a round ends with the acknowledgement of its last byte.
+        Linux = "linux",
+    }
+}
+
 /// Segment size, growth rule and bounds: the same for all flows of a transport.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowRules {
@@ -26,6 +37,8 @@ pub struct WindowRules {
     pub initial_ssthresh: f64,
     /// What lets the window grow.
     pub growth: Growth,
+    /// How windows are counted and rounded.
+    pub arithmetic: Arithmetic,
     /// Most that one acknowledgement may add in slow start, in segments (RFC 3465 s.2.3 `L`).
     pub slow_start_limit: f64,
     /// Least window after a reduction by ECN, in bytes.
@@ -56,6 +69,23 @@ impl WindowRules {
         match self.growth {
             Growth::Bytes => ack.acked as f64,
             Growth::Acks => self.mss as f64,
+        }
+    }
+
+    /// A window as it is counted: in whole segments where Linux counts it.
+    #[inline]
+    pub fn round(&self, window: f64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Exact => window,
+            Arithmetic::Linux => libm::floor(window / self.mss as f64) * self.mss as f64,
+        }
+    }
+
+    /// Half of what is in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
+    fn half(&self, cwnd: f64, flight: u64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Exact => flight as f64 / 2.0,
+            Arithmetic::Linux => self.round(self.round(cwnd) / 2.0),
         }
     }
 }
@@ -104,7 +134,7 @@ impl Window {
 
     /// RFC 5681 eq. (4): half of what was in flight.
     pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
-        self.ssthresh = (flight as f64 / 2.0).max(cx.rules.ssthresh_floor);
+        self.ssthresh = cx.rules.half(self.cwnd, flight).max(cx.rules.ssthresh_floor);
         self.cwnd = self.ssthresh;
         self.credit = 0.0;
     }
@@ -153,6 +183,7 @@ pub(crate) mod tests {
             initial_window: 10_000.0,
             initial_ssthresh: f64::INFINITY,
             growth: Growth::Bytes,
+            arithmetic: Arithmetic::Exact,
             slow_start_limit: 2.0,
             cwnd_floor: 1000.0,
             ssthresh_floor: 2000.0,

@@ -99,7 +99,7 @@ impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
         self.sent = ack.sent;
-        self.marks.on_ack(ack);
+        self.marks.on_ack(ack, cx.rules.arithmetic);
         self.window.grow(ack, cx);
     }
 

@@ -4,16 +4,39 @@ use super::Simulation;
 use crate::net::packet::Flags;
 use crate::probe::traces::PacketRow;
 use crate::probe::{TableBuilder, TableData};
+use crate::transport::config::Config;
+use crate::transport::settings::EchoMode;
 
 /// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, ACK, ECE, CWR by their places in the header.
-fn tcp_flags(row: &PacketRow) -> u32 {
+fn tcp_flags(row: &PacketRow, config: &Config) -> u32 {
     let flags = row.packet.flags;
     // All but a connection's first packet acknowledge.
     let first = flags.any(Flags::SYN) && !flags.any(Flags::REVERSE);
-    [(Flags::FIN, 1), (Flags::SYN, 2), (Flags::ECE, 0x40), (Flags::CWR, 0x80)]
+    let plain = [(Flags::FIN, 1), (Flags::SYN, 2), (Flags::ECE, 0x40), (Flags::CWR, 0x80)]
         .into_iter()
         .filter(|(bit, _)| flags.any(*bit))
-        .fold(if first { 0 } else { 0x10 }, |all, (_, place)| all | place)
+        .fold(if first { 0 } else { 0x10 }, |all, (_, place)| all | place);
+    if config.ecn && config.echo == EchoMode::Counted {
+        plain & 0x3f | u32::from(ace(row, config)) << 6
+    } else {
+        plain
+    }
+}
+
+/// AccECN's three bits, AE, CWR and ECE, for a counter that the simulation begins at 0.
+fn ace(row: &PacketRow, config: &Config) -> u8 {
+    let flags = row.packet.flags;
+    let ends_handshake = flags.any(Flags::ACK) && !flags.any(Flags::REVERSE) && row.packet.seq == 0;
+    match (flags.any(Flags::SYN), flags.any(Flags::REVERSE)) {
+        (true, false) => 0b111, // RFC 9768 s.3.1.1: asks for AccECN
+        // RFC 9768 s.3.1.1 and, on a pure acknowledgement, s.3.2.2.1: with which codepoint the other's SYN came.
+        _ if flags.any(Flags::SYN) || ends_handshake => match config.ect_on_control {
+            true if config.ect.any(Flags::ECT1) => 0b011,
+            true => 0b100,
+            false => 0b010,
+        },
+        _ => (5 + flags.ace()) % 8, // s.3.2.1: the counter of CE packets begins at 5
+    }
 }
 
 /// RFC 3168 s.5: the codepoint in the IP header.
@@ -32,9 +55,9 @@ impl Simulation {
         let (names, rows) = (&self.names, &self.net().tapped);
         let opened = self.hosts().all_opened.as_deref().unwrap_or_default();
         let of = |row: &PacketRow| opened[row.flow as usize];
-        let header = |row: &PacketRow| {
+        let config = |row: &PacketRow| {
             let config = self.hosts().loads[of(row).0 as usize].config;
-            self.hosts().configs[config as usize].header
+            &self.hosts().configs[config as usize]
         };
         let block = |i: usize| move |r: &PacketRow| r.extension.and_then(|e| e.sacked().get(i).copied());
         let (first, beyond) = (
@@ -52,9 +75,9 @@ impl Simulation {
             .u32("reverse", |r| r.packet.flags.any(Flags::REVERSE).into())
             .u32("pure_ack", |r| r.packet.flags.any(Flags::ACK).into())
             .u64("seq", |r| r.packet.seq)
-            .u32("payload", |r| r.packet.size.saturating_sub(header(r)).into())
+            .u32("payload", |r| r.packet.size.saturating_sub(config(r).header).into())
             .u32("size", |r| r.packet.size.into())
-            .u32("tcp_flags", tcp_flags)
+            .u32("tcp_flags", |r| tcp_flags(r, config(r)))
             .u32("ecn", codepoint)
             .u64("stamp_ps", |r| r.packet.stamp.as_ps())
             .u32("lost", |r| r.lost.into())

@@ -5,8 +5,7 @@
 //! `red_adaptative_algo` of red.h; `red_enqueue` of sch_red.c). The queue is measured in bytes and
 //! without the packet being transmitted, which Linux has handed to the device already.
 //!
-//! Left out: a child queue other than the byte FIFO; qevents; parents such as HTB that never ask an
-//! empty RED for a packet, so that its idle time does not begin; setups by tc before 3.3, which sent no
+//! Left out: a child queue other than the byte FIFO; qevents; setups by tc before 3.3, which sent no
 //! max_P.
 
 mod tc;
@@ -45,6 +44,9 @@ crate::params! {
         nodrop: bool = false, "", "tc-red(8)";
         /// Whether the probability adapts every 500 ms to keep the average half-way between min and max.
         adaptative: bool = false, "", "tc-red(8); Floyd, Gummadi and Shenker 2001";
+        /// Whether a shaper (TBF, HTB) stands over it, which never asks an empty RED for a packet: then its idle
+        /// time never begins, and the average stands still.
+        shaped: bool = false, "", "sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time";
     }
 }
 
@@ -84,6 +86,7 @@ struct Red {
     ecn: bool,
     hard_drop: bool,
     no_drop: bool,
+    shaped: bool,
     // struct red_parms
     w_log: u32,
     scell_log: u32,
@@ -122,6 +125,7 @@ impl Discipline {
             ecn: settings.ecn,
             hard_drop: settings.harddrop,
             no_drop: settings.nodrop,
+            shaped: settings.shaped,
             w_log,
             scell_log,
             stab,
@@ -215,7 +219,7 @@ impl Red {
     fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
         let waiting = backlog.bytes - backlog.serving;
         // Linux red_dequeue: idle since the device asked in vain, which it does after a drop too.
-        let idle_since = (backlog.packets == 0).then(|| backlog.free_at.max(self.last));
+        let idle_since = (backlog.packets == 0 && !self.shaped).then(|| backlog.free_at.max(self.last));
         self.adapt_until(now, idle_since);
         self.average = match idle_since {
             Some(since) => self.after_idle(now.saturating_sub(since)),

@@ -7,6 +7,7 @@ use super::config::Config;
 use super::recovery::Phase;
 use super::sender::{Sender, State};
 use super::settings::{EceGrowth, EchoMode, RttBy};
+use crate::cc::window::Arithmetic;
 use crate::cc::{Ack, Congestion, CongestionControl, Cx};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, Packet};
@@ -40,13 +41,14 @@ impl Sender {
                 EchoMode::Counted => self.hear_counter(packet, newly_sacked, config),
                 _ => packet.flags.any(Flags::ECE),
             };
+        let mut delivered = newly_sacked;
         if packet.seq > self.una {
-            self.on_new_ack(packet, ece, flight, newly_sacked, config, net);
+            delivered = self.on_new_ack(packet, ece, flight, newly_sacked, config, net);
         } else if packet.seq == self.una && self.next > self.una && !packet.flags.any(Flags::PROBE) {
             self.on_duplicate_ack(newly_sacked, config, net);
         }
         if ece {
-            self.on_ece(flight, config);
+            self.on_ece(flight, delivered, config);
         }
         self.ece_before = ece;
         self.pump(config, net);
@@ -74,6 +76,7 @@ impl Sender {
         marks > 0
     }
 
+    /// Returns the bytes that it tells to have arrived.
     #[inline]
     fn on_new_ack(
         &mut self,
@@ -83,7 +86,7 @@ impl Sender {
         newly_sacked: u64,
         config: &Config,
         net: &mut Net,
-    ) {
+    ) -> u64 {
         let now = net.now;
         let settings = &config.settings;
         let known = if self.repair.board.is_empty() { 0 } else { self.repair.board.advance(packet.seq) };
@@ -110,7 +113,9 @@ impl Sender {
             Time::MAX // s.5.2
         };
 
-        let round_ended = self.una > self.round_end;
+        // RFC 8257 s.3.3 step 4: beyond WindowEnd; Linux dctcp_update_alpha: at it.
+        let at_end = config.rules.arithmetic == Arithmetic::Linux && self.una == self.round_end;
+        let round_ended = self.una > self.round_end || at_end;
         if round_ended {
             self.round_end = self.next;
         }
@@ -143,6 +148,7 @@ impl Sender {
         if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
             self.recovery_ack(acked, delivered, config, net);
         }
+        delivered
     }
 
     #[inline]
@@ -154,7 +160,11 @@ impl Sender {
     #[inline]
     fn may_grow(&self, ece: bool, flight: u64, config: &Config) -> bool {
         let settings = &config.settings;
-        let by_phase = matches!(self.phase, Phase::Open | Phase::AfterTimeout);
+        // The acknowledgement that ends a reduction finds it ended (Linux tcp_fastretrans_alert, D).
+        let by_phase = matches!(self.phase, Phase::Open | Phase::AfterTimeout)
+            || (self.phase == Phase::Reducing
+                && self.una > self.reduced_until
+                && config.rules.arithmetic == Arithmetic::Linux);
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
@@ -171,18 +181,19 @@ impl Sender {
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
-    fn on_ece(&mut self, flight: u64, config: &Config) {
+    fn on_ece(&mut self, flight: u64, delivered: u64, config: &Config) {
         if self.una <= self.reduced_until || !matches!(self.phase, Phase::Open) {
             return;
         }
         let now = self.counted_at;
         self.counts.ecn_reductions += 1;
+        let before = self.cwnd;
         self.cc.on_congestion(Congestion::Ecn, flight, &Cx { now, rules: &config.rules });
         self.ask_cwnd();
         self.reduced_until = self.next;
         self.tell_cwr = config.echo != EchoMode::Counted; // RFC 9768 s.3.2.2: CWR is a bit of the counter
         if config.settings.prr_on_ecn {
-            self.begin_spread_reduction(flight);
+            self.begin_spread_reduction(before, flight, delivered, config);
         }
     }
 
@@ -210,6 +221,6 @@ impl Sender {
 
     /// Flags of an acknowledgement without data.
     fn pure_ack(&self, config: &Config) -> Flags {
-        Flags::ACK.with_if(config.ect, self.ecn && config.settings.ect_on_control)
+        Flags::ACK.with_if(config.ect, self.ecn && config.ect_on_control)
     }
 }

@@ -1,7 +1,7 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::profiles::Transport;
-use super::settings::{Codepoint, EchoMode, EcnMode, TransportSettings};
+use super::settings::{Codepoint, ControlEct, EchoMode, EcnMode, TransportSettings};
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::net::packet::Flags;
 use shallows_units::Size;
@@ -21,6 +21,8 @@ pub struct Config {
     pub receive_window: u64,
     /// Data packets are ECN-capable.
     pub ecn: bool,
+    /// SYN, pure acknowledgements and retransmissions are ECN-capable too.
+    pub ect_on_control: bool,
     /// The codepoint of ECN-capable packets.
     pub ect: Flags,
     /// How the receiver reports marks.
@@ -52,6 +54,7 @@ impl Config {
                 initial_window,
                 initial_ssthresh: bytes(s.initial_ssthresh),
                 growth: s.growth,
+                arithmetic: s.arithmetic,
                 slow_start_limit: s.slow_start_limit,
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
@@ -64,6 +67,11 @@ impl Config {
                 EcnMode::On => true,
                 EcnMode::Off => false,
                 EcnMode::Auto => wanted != EcnUse::Off,
+            },
+            ect_on_control: match s.ect_on_control {
+                ControlEct::Never => false,
+                ControlEct::Needed => wanted != EcnUse::Off,
+                ControlEct::Always => true,
             },
             ect: match s.ect {
                 Codepoint::Ect1 => Flags::ECT1,

@@ -34,7 +34,8 @@ pub const PROFILES: &[Profile] = &[
             json!({
                 "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
                 "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
-                "ece_growth": "round", "nagle": false, "ect_on_control": true, "clock_grain": "1us",
+                "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
+                "arithmetic": "linux", "ecn_acks": "linux", "ecn_fallback": true,
             })
         },
     },

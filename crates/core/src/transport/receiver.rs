@@ -8,7 +8,7 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::settings::EchoMode;
+use super::settings::{EchoMode, EcnAcks};
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
@@ -140,6 +140,9 @@ impl Receiver {
                     if self.pending > 0 {
                         self.acknowledge(config, net);
                     }
+                    if config.settings.ecn_acks == EcnAcks::Linux {
+                        self.quick = self.quick.max(1); // dctcp_ece_ack_update: ICSK_ACK_NOW
+                    }
                     self.ce = marked;
                 }
             }
@@ -147,6 +150,9 @@ impl Receiver {
                 // RFC 3168 s.6.1.3: CWR ends the echo of earlier marks, not of this packet's.
                 if packet.flags.any(Flags::CWR) {
                     self.ce = false;
+                }
+                if marked && !self.ce && config.settings.ecn_acks == EcnAcks::Linux {
+                    self.quick = self.quick.max(2); // tcp_data_ecn_check
                 }
                 self.ce |= marked;
             }
@@ -161,6 +167,10 @@ impl Receiver {
                 self.ce = marked;
             }
             EchoMode::Auto | EchoMode::Never => {}
+        }
+        // tcp_ecn_accept_cwr: the sender's window may be a single segment.
+        if packet.flags.any(Flags::CWR) && config.settings.ecn_acks == EcnAcks::Linux {
+            self.quick = self.quick.max(1);
         }
     }
 
@@ -280,7 +290,7 @@ impl Receiver {
                 None => extension = net.extensions.put(Extension { feedback, ..Extension::default() }),
             }
         }
-        let ect = self.ecn && config.settings.ect_on_control;
+        let ect = self.ecn && config.ect_on_control;
         net.send(&Packet {
             at: Time::ZERO,
             seq,

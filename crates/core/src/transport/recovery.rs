@@ -6,6 +6,7 @@ use super::config::Config;
 use super::scoreboard::{Next, Scoreboard};
 use super::sender::Sender;
 use super::settings::Pipe;
+use crate::cc::window::Arithmetic;
 use crate::cc::{Congestion, CongestionControl, Cx};
 use crate::net::Net;
 use shallows_units::Time;
@@ -143,6 +144,7 @@ impl Sender {
         // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
         let reduced = self.una < self.reduced_until;
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
+        let before = self.cwnd;
         self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
         self.ask_cwnd();
         self.phase = Phase::Recovery;
@@ -153,7 +155,11 @@ impl Sender {
         repair.board.rescue = 0;
         repair.partial_rto_at = None;
         // RFC 6937 s.3: RecoverFS = snd.nxt - snd.una.
-        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, self.high - self.una);
+        let reduced_from = match config.rules.arithmetic {
+            Arithmetic::Exact => self.high - self.una,
+            Arithmetic::Linux => before, // tcp_init_cwnd_reduction: prior_cwnd
+        };
+        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, reduced_from);
         // RFC 5681 s.3.2 step 3: the segments that the duplicates tell of have left.
         repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
         // Step 4.3: the first segment goes at once, whatever the window.
@@ -211,12 +217,20 @@ impl Sender {
 
     // ---- RFC 6937 ----
 
-    /// Begins to spread a reduction for ECN; the congestion control has set the target already.
-    pub(super) fn begin_spread_reduction(&mut self, flight: u64) {
+    /// Begins to spread a reduction for ECN; the congestion control has set the target already. `cwnd` and
+    /// `flight` are those before the acknowledgement, which tells of `delivered` bytes.
+    pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, flight: u64, delivered: u64, config: &Config) {
         self.phase = Phase::Reducing;
         let repair = &mut self.repair;
-        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, flight.max(1));
-        repair.prr_window = flight;
+        (repair.prr_delivered, repair.prr_out) = (0, 0);
+        match config.rules.arithmetic {
+            Arithmetic::Exact => (repair.prr_flight, repair.prr_window) = (flight.max(1), flight),
+            // tcp_init_cwnd_reduction: prior_cwnd; tcp_cong_control: this acknowledgement counts already.
+            Arithmetic::Linux => {
+                repair.prr_flight = cwnd;
+                self.reduce_in_proportion(delivered, self.repair_flight(config), config);
+            }
+        }
     }
 
     /// RFC 6937 s.3: what may be sent on an acknowledgement of `delivered` bytes, with `pipe` in flight.
@@ -224,6 +238,9 @@ impl Sender {
         let target = self.cwnd;
         let repair = &mut self.repair;
         repair.prr_delivered += delivered;
+        if config.rules.arithmetic == Arithmetic::Linux {
+            return self.reduce_by_segments(delivered, pipe, config.rules.mss);
+        }
         let send = if pipe > target {
             let due = u128::from(repair.prr_delivered) * u128::from(target);
             (due.div_ceil(u128::from(repair.prr_flight)) as u64).saturating_sub(repair.prr_out)
@@ -233,6 +250,25 @@ impl Sender {
             (target - pipe).min(limit)
         };
         repair.prr_window = pipe + send;
+    }
+
+    /// Linux `tcp_cwnd_reduction`: the same, counted in segments.
+    fn reduce_by_segments(&mut self, delivered: u64, pipe: u64, mss: u64) {
+        if delivered == 0 {
+            return;
+        }
+        let segments = |bytes: u64| bytes / mss;
+        let (target, pipe) = (segments(self.cwnd), segments(pipe));
+        let repair = &mut self.repair;
+        let (sent, arrived) = (segments(repair.prr_out), segments(repair.prr_delivered));
+        let send = if pipe > target {
+            (target * arrived).div_ceil(segments(repair.prr_flight).max(1)).saturating_sub(sent)
+        } else {
+            let limit = arrived.saturating_sub(sent).max(segments(delivered)) + 1;
+            (target - pipe).min(limit)
+        };
+        // The first segment goes at once.
+        repair.prr_window = (pipe + send.max(u64::from(sent == 0))) * mss;
     }
 
     /// Sends in recovery by SACK: RFC 6675 s.5 step C.

@@ -164,9 +164,10 @@ impl Sender {
 
     pub(super) fn send_syn(&mut self, config: &Config, net: &mut Net) {
         // RFC 3168 s.6.1.1: an ECN-setup SYN has both ECE and CWR.
-        let ecn = config.ecn;
+        // RFC 3168 s.6.1.1.1: an answer that does not come may be due to ECN.
+        let ecn = config.ecn && !(config.settings.ecn_fallback && self.rtt.timeouts > 0);
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
-        let ect = ecn && config.settings.ect_on_control;
+        let ect = ecn && config.ect_on_control;
         self.emit_raw(0, 0, flags.with_if(config.ect, ect), config, net);
         self.rto_at = net.now + self.rtt.rto(&config.settings);
     }

@@ -12,6 +12,9 @@ use crate::net::Net;
 use crate::net::packet::{Flags, NONE, Packet};
 use shallows_units::Time;
 
+/// Linux `tcp_tso_win_divisor`.
+const TSO_WIN_DIVISOR: u64 = 3;
+
 impl Sender {
     /// Bytes in flight as the window counts them (RFC 6675 `pipe` during recovery by SACK).
     #[inline]
@@ -29,7 +32,15 @@ impl Sender {
             return;
         }
         self.waits_for_pace = false;
-        if config.explicit { self.pump_explicit(config, net) } else { self.pump_data(config, net) }
+        if config.explicit {
+            self.pump_explicit(config, net)
+        } else {
+            self.pump_data(config, net)
+        }
+        // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
+        if self.waits_for_pace && self.flight(config) == 0 {
+            self.rto_at = Time::MAX;
+        }
     }
 
     /// Sends what the window, the application and pacing allow.
@@ -46,6 +57,7 @@ impl Sender {
         let mut flight = self.flight(config);
         let window = self.window(config);
         self.window_limited = false;
+        let mut together = 0;
         while self.next < limit {
             let (seq, gap_end) = self.next_gap();
             let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
@@ -53,6 +65,13 @@ impl Sender {
             if seq >= limit {
                 self.next = limit;
                 break;
+            }
+            if config.settings.burst > 1 && together == 0 {
+                together = self.gather(flight, window, limit, config);
+                if together == 0 {
+                    self.window_limited = true;
+                    break;
+                }
             }
             let beyond_receiver = seq + payload - self.una > config.receive_window;
             if flight > 0 && (flight + payload > window || beyond_receiver) {
@@ -73,6 +92,23 @@ impl Sender {
             self.next = seq + payload + u64::from(fin);
             self.high = self.high.max(self.next);
             flight += payload + u64::from(fin);
+            together = together.saturating_sub(1);
+        }
+    }
+
+    /// Segments to send together now, 0 to wait for more room: Linux `tcp_tso_should_defer`. A whole burst
+    /// goes, or a third of the window, or what is left; an idle sender waits for nothing.
+    fn gather(&self, flight: u64, window: u64, limit: u64, config: &Config) -> u64 {
+        let (mss, most) = (config.rules.mss, config.settings.burst);
+        let room = window.saturating_sub(flight) / mss;
+        let left = (limit - self.next).div_ceil(mss);
+        let wanted = most.min(window / mss / TSO_WIN_DIVISOR).min(left).max(1);
+        if flight == 0 {
+            most.min(room.max(1))
+        } else if room >= wanted {
+            most.min(room)
+        } else {
+            0
         }
     }
 
@@ -100,7 +136,7 @@ impl Sender {
     pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
         let now = net.now;
         let again = seq < self.high;
-        let ect = self.ecn && (!again || config.settings.ect_on_control);
+        let ect = self.ecn && (!again || config.ect_on_control);
         let mut flags = Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect);
         if again {
             flags = flags.with(Flags::RETRANSMITTED);

@@ -1,6 +1,6 @@
 //! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
 
-use crate::cc::window::Growth;
+use crate::cc::window::{Arithmetic, Growth};
 use crate::params::Faults;
 use crate::port_control::MOST_BYTES;
 use shallows_units::{Bytes, Size, Span};
@@ -68,6 +68,29 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// What ECN makes a receiver acknowledge at once.
+    pub enum EcnAcks {
+        /// What came before a change of CE (RFC 8257 s.3.2 figure 1).
+        Change = "change",
+        /// That, the segment that brings the change, one with CWR, and two from the first mark of RFC 3168's on
+        /// (Linux).
+        Linux = "linux",
+    }
+}
+
+crate::choices! {
+    /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
+    pub enum ControlEct {
+        /// Never.
+        Never = "never",
+        /// Where the congestion control cannot do without ECN.
+        Needed = "needed",
+        /// Always.
+        Always = "always",
+    }
+}
+
+crate::choices! {
     /// How recovery by SACK counts what is in flight.
     pub enum Pipe {
         /// Lost segments are not in flight (RFC 6675 `SetPipe`).
@@ -114,6 +137,8 @@ crate::params! {
         ssthresh_floor: Size = "2pkt", "[1pkt, ]", "RFC 5681 eq. (4)";
         /// What lets the window grow.
         growth: Growth = "bytes", "", "RFC 3465";
+        /// How windows are counted and rounded.
+        arithmetic: Arithmetic = "exact", "", "RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments";
         /// Most segments that one acknowledgement adds in slow start.
         slow_start_limit: f64 = 2.0, "[1, ]", "RFC 3465 s.2.3: L = 2";
         /// Whether only a window that limits the sender may grow.
@@ -152,6 +177,8 @@ crate::params! {
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
         /// Segments at the start that are acknowledged one by one.
         quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16";
+        /// Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload.
+        burst: u64 = 1, "[1, 64]", "Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments";
         /// Whether a short segment waits while data is outstanding.
         nagle: bool = false, "", "RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do";
         /// Whether data packets are ECN-capable.
@@ -160,8 +187,12 @@ crate::params! {
         ect: Codepoint = "auto", "", "ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)";
         /// How the receiver reports marks.
         echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else";
+        /// What ECN makes the receiver acknowledge at once.
+        ecn_acks: EcnAcks = "change", "", "RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check";
+        /// Whether a SYN that is sent again no longer asks for ECN.
+        ecn_fallback: bool = false, "", "RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback";
         /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
-        ect_on_control: bool = false, "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux DCTCP and Prague: yes";
+        ect_on_control: ControlEct = "never", "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague";
         /// Which acknowledgements with ECN-Echo stop growth.
         ece_growth: EceGrowth = "each", "", "RFC 3168 s.6.1.2";
     }

@@ -68,3 +68,21 @@ fn nagle_holds_the_short_tail_back() {
     // A lone short segment, or a tail behind nothing outstanding, does not wait.
     assert_eq!(send(500, json!({"nagle": true}), &[]).fct()[0], LINE.one_way(540));
 }
+
+/// DCTCP's receiver with every second segment acknowledged, each third marked. What came before a change of
+/// CE is acknowledged at once; by RFC 8257 s.3.2 (last paragraph) and Linux, so is the packet that changed
+/// it, apart: 1 2 | 3 | 4 | 5, 6 | 7 | 8, 9 | ... Exact.
+#[test]
+fn a_change_of_ce_is_acknowledged_at_once() {
+    let times = |change: &str| {
+        let transport =
+            json!({"cc": "dctcp", "ack_every": 2, "ecn_acks": change, "initial_window": "128pkt"});
+        let document = pair(transport, json!({"bytes": format!("{}B", 12 * MSS)}));
+        let document = with(document, json!({"port": {"s0->switch": {"mark_every": 3}}}));
+        watch(document, &[DELAYED]).times(DELAYED)
+    };
+    let arrivals = |list: &[u64]| list.iter().map(|n| LINE.burst(*n)).collect::<Vec<_>>();
+    // Marked are 3, 6, 9 and 12; the changes are at these and at the packet behind each.
+    assert_eq!(times("change")[..7], arrivals(&[2, 4, 5, 7, 8, 10, 11])[..]);
+    assert_eq!(times("linux"), arrivals(&[2, 3, 4, 6, 6, 7, 9, 9, 10, 12, 12]));
+}

@@ -23,8 +23,8 @@ fn ecn_is_used_when_both_ends_are_able() {
         (json!({"ecn": "on", "echo": "per-packet"}), [10, 0]),
         (json!({"cc": "dctcp"}), [10, 0]),
         (json!({"cc": "dctcp", "ecn": "off"}), [0, 0]),
-        (json!({"cc": "dctcp", "ect_on_control": true}), [12, 11]),
-        (json!({"ecn": "on", "ect_on_control": true}), [12, 11]),
+        (json!({"cc": "dctcp", "ect_on_control": "always"}), [12, 11]),
+        (json!({"ecn": "on", "ect_on_control": "always"}), [12, 11]),
     ];
     for (transport, expected) in cases {
         let done = through_marking_switches(transport.clone());
@@ -39,7 +39,8 @@ fn ecn_is_used_when_both_ends_are_able() {
 #[test]
 fn retransmissions_are_not_ecn_capable() {
     let marks = |control: bool| {
-        let transport = json!({"ecn": "on", "ect_on_control": control, "sack": false});
+        let transport =
+            json!({"ecn": "on", "ect_on_control": if control { "always" } else { "never" }, "sack": false});
         let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
         let document = pair(transport, json!({"bytes": format!("{}B", 10 * MSS)}));
         let fault = json!({"queue": mark_all, "port": {"switch->r0": {"drop_packets": [1]}}});
@@ -131,7 +132,7 @@ fn a_dual_queue_sorts_by_the_codepoint() {
     };
     for (transport, by_ect1, by_any) in [
         (json!({"cc": "prague"}), (true, false), (true, false)),
-        (json!({"cc": "prague", "ect_on_control": true}), (true, true), (true, true)),
+        (json!({"cc": "prague", "ect_on_control": "always"}), (true, true), (true, true)),
         (json!({"cc": "prague", "ect": "ect0"}), (false, false), (true, false)),
         (json!({"cc": "dctcp"}), (false, false), (true, false)),
         (json!({"cc": "dctcp", "ect": "ect1"}), (true, false), (true, false)),

@@ -176,3 +176,20 @@ fn late_duplicates_after_a_timeout_stall_nothing() {
         assert_eq!(done.fct().len(), 1, "{sack}");
     }
 }
+
+/// RFC 6298 s.5.6 restarts the timer when the oldest segment is sent again. Where pacing lets a packet out every
+/// 10 ms and the timeout is 1 ms and doubles, the segment leaves at 0, 10, 20, 30, 40, 56, 88 ms, and each expiry, at
+/// 1, 12, 24, 38, 56, 88 ms, is one of what has left.
+#[test]
+fn a_paced_retransmission_is_timed_from_when_it_leaves() {
+    let done = run(json!({
+        "duration": "100ms",
+        "topology": {"kind": "star", "senders": 1, "rate": "1Gbps", "delay": "1us"},
+        "queue": "drop-tail",
+        "port": {"s0->switch": {"loss": 1.0}},
+        "transport": {"cc": {"kind": "cbr", "rate": "1200Kbps"}, "opening": "established", "initial_rto": "1ms",
+            "min_rto": "1ms", "max_rto": "1s", "clock_grain": "1us", "mss": "1460B"},
+        "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": "1460B"}},
+    }));
+    assert_eq!([done.flow("timeouts"), done.flow("retransmissions")], [6.0, 6.0]);
+}

@@ -102,12 +102,14 @@ EDITS = (
         r"\1 1000",
         "config HZ\n\tint\n\tdefault 1000",
     ),
+    # It is also what a reading of the clock takes. While a program reads it, packets wait that its calls
+    # have handed to ksoftirqd: 20 ns a reading made every 14th frame 220 ns late, 1.2 % of 10 Gb/s.
     Edit(
         "clock steps of 1 ns: a full frame lasts 1211 ns at 10 Gb/s, and 256 ns steps would distort it",
         TIMER,
         r"^#define TIMER_MULTIPLIER\s+256$",
-        "#define TIMER_MULTIPLIER 1\n/* Virtual time of a clock reading. */\n#define CLOCK_READ_NS 20",
-        "CLOCK_READ_NS",
+        "#define TIMER_MULTIPLIER 1",
+        "#define TIMER_MULTIPLIER 1\n",
     ),
     Edit(
         "timers of 1 ns and more",
@@ -115,13 +117,6 @@ EDITS = (
         r"^#define TIMER_MIN_DELTA\s+500$",
         "#define TIMER_MIN_DELTA 1",
         "#define TIMER_MIN_DELTA 1\n",
-    ),
-    Edit(
-        "a reading of the clock still takes time, or a program that polls it would never see it move",
-        "arch/um/kernel/time.c",
-        r"time_travel_update_time_rel\(TIMER_MULTIPLIER\)",
-        "time_travel_update_time_rel(CLOCK_READ_NS)",
-        "CLOCK_READ_NS",
     ),
     Edit(
         "entropy from a seed",
@@ -169,6 +164,12 @@ OLD_REGISTERS_EDITS = (
         "<string.h>",
     ),
 )
+
+
+def recipe() -> bytes:
+    """All that is changed, without the reasons: part of a kernel's name."""
+    every = EDITS + OLD_REGISTERS_EDITS
+    return "\0".join(text for edit in every for text in (edit.file, edit.old, edit.new)).encode()
 
 
 def edit_tree(tree: Path) -> list[str]:

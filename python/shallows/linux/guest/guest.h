@@ -20,8 +20,17 @@ FILE *output(const char *name);
 nanoseconds now(void);
 void enter(int node); /* the node's network namespace, for sockets made from here on */
 
-/* qdisc.c */
+/* commands.c */
+void run_program(char *line);
+void set_sysctl(char *line);
+void write_file(char *words, FILE *plan);
+
+/* configure.c */
 void add_step(char *words);
+void add_wire(char *words);
+void add_attributes(char *words);
+
+/* qdisc.c */
 void add_queue(char *words);
 void sample_queues(nanoseconds at);
 void count_queues(void);
@@ -36,12 +45,16 @@ void traffic_start(void);
 nanoseconds traffic_due(void);
 void traffic_wake(nanoseconds at);
 void traffic_ready(void *what, uint32_t events);
-void traffic_sample(nanoseconds at);
-void traffic_warm(void);
-void traffic_write(void);
 int send_message(int connection, int64_t bytes, int round);
 void watch(int socket, void *what, uint32_t events, int again);
 int open_connection(int load, int from, int to, int control, nanoseconds at);
+
+/* flows.c */
+void flows_start(void);
+void flows_warm(void);
+void flows_sample(nanoseconds at, int write);
+void flows_write(void);
+long timeouts_of_load(int load);
 
 /* rounds.c: closed loops */
 void add_rounds(char *words);
@@ -50,7 +63,6 @@ nanoseconds rounds_due(void);
 void rounds_wake(nanoseconds at);
 void rounds_delivered(int tag, nanoseconds at, int connection);
 void rounds_write(void);
-long timeouts_of_load(int load);
 
 extern nanoseconds began, length, warmup;
 extern uint64_t seed;

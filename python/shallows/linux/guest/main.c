@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ int no_delay;
 const char *const results = "/run/out";
 
 static nanoseconds sample_every, trace_every;
-static int loop, timer;
+static int loop, timer, traced;
 
 static _Noreturn void stop(void)
 {
@@ -95,82 +94,6 @@ void enter(int node)
 	entered = node;
 }
 
-/* Runs a program; what it prints goes to the log, and it must succeed. */
-static void run(char *line)
-{
-	char *argv[64], *save = NULL;
-	int count = 0, status, log;
-	static char *environment[] = { "PATH=/bin", NULL };
-	pid_t child;
-
-	for (char *word = strtok_r(line, " ", &save); word && count < 63; word = strtok_r(NULL, " ", &save))
-		argv[count++] = word;
-	argv[count] = NULL;
-	if (!count)
-		fail("an empty command in the plan");
-	child = fork();
-	if (child < 0)
-		fail("fork");
-	if (!child) {
-		log = open("/run/out/commands.log", O_WRONLY | O_CREAT | O_APPEND, 0644);
-		if (log < 0)
-			_exit(126);
-		dprintf(log, "$");
-		for (int i = 0; i < count; i++)
-			dprintf(log, " %s", argv[i]);
-		dprintf(log, "\n");
-		dup2(log, 1);
-		dup2(log, 2);
-		execve(argv[0], argv, environment);
-		_exit(127);
-	}
-	if (waitpid(child, &status, 0) != child || status)
-		fail("command failed with status %d: %s %s", WEXITSTATUS(status), argv[0], count > 1 ? argv[count - 1] : "");
-}
-
-/* Writes a sysctl of a node and reads it back. */
-static void set_sysctl(char *line)
-{
-	char path[200], back[200] = "", *save = NULL, *node = strtok_r(line, " ", &save);
-	char *name = strtok_r(NULL, " ", &save), *value = save;
-	int fd, n;
-
-	enter(atoi(node));
-	snprintf(path, sizeof path, "/proc/sys/net/ipv4/%s", name);
-	fd = open(path, O_RDWR);
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		fail("sysctl net.ipv4.%s refuses %s", name, value);
-	lseek(fd, 0, SEEK_SET);
-	n = read(fd, back, sizeof back - 1);
-	close(fd);
-	back[n > 0 ? n - 1 : 0] = 0;
-	for (char *c = back; *c; c++)
-		if (*c == '\t')
-			*c = ' ';
-	if (strcmp(back, value))
-		fail("sysctl net.ipv4.%s is %s after %s was written", name, back, value);
-}
-
-/* file NAME LINES, and then the lines: goes to /run. */
-static void write_file(char *words, FILE *plan)
-{
-	char name[64], path[80], *line = NULL;
-	size_t room = 0;
-	FILE *file;
-	int lines;
-
-	if (sscanf(words, "%63s %d", name, &lines) != 2)
-		fail("file: %s", words);
-	snprintf(path, sizeof path, "/run/%s", name);
-	file = fopen(path, "w");
-	if (!file)
-		fail("%s", path);
-	while (lines-- && getline(&line, &room, plan) > 0)
-		fputs(line, file);
-	fclose(file);
-	free(line);
-}
-
 static int64_t number(char *words)
 {
 	return strtoll(words, NULL, 10);
@@ -181,10 +104,12 @@ static void obey(char *line, FILE *plan)
 	char *words = strchr(line, ' ');
 
 	words = words ? (*words = 0, words + 1) : line + strlen(line);
-	if (!strcmp(line, "run")) run(words);
+	if (!strcmp(line, "run")) run_program(words);
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
 	else if (!strcmp(line, "step")) add_step(words);
+	else if (!strcmp(line, "wire")) add_wire(words);
+	else if (!strcmp(line, "attributes")) add_attributes(words);
 	else if (!strcmp(line, "queue")) add_queue(words);
 	else if (!strcmp(line, "host")) add_host(words);
 	else if (!strcmp(line, "control")) add_control(words);
@@ -197,6 +122,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "warmup")) warmup = number(words);
 	else if (!strcmp(line, "sample")) sample_every = number(words);
 	else if (!strcmp(line, "trace")) trace_every = number(words);
+	else if (!strcmp(line, "traced")) traced = number(words);
 	else if (!strcmp(line, "nodelay")) no_delay = number(words);
 	else fail("the plan has an unknown word: %s", line);
 }
@@ -228,12 +154,18 @@ static void work(void)
 {
 	nanoseconds sample_at = sample_every ? 0 : NEVER, trace_at = trace_every ? 0 : NEVER, warm_at = warmup;
 	struct epoll_event ready[64];
+	nanoseconds told = 0;
 
 	for (;;) {
 		nanoseconds at = now() - began, next = length;
 
+		if (at >= told + length / 1000) { /* who watches knows that time goes on */
+			told = at;
+			printf("guest: at %d of 1000\n", (int)(at * 1000.0 / length));
+		}
+
 		if (warm_at <= at) {
-			traffic_warm();
+			flows_warm();
 			count_queues();
 			warm_at = NEVER;
 		}
@@ -242,7 +174,7 @@ static void work(void)
 			sample_at += sample_every;
 		}
 		if (trace_at <= at) {
-			traffic_sample(at);
+			flows_sample(at, traced);
 			trace_at += trace_every;
 		}
 		if (at >= length)
@@ -300,12 +232,13 @@ int main(void)
 		fail("there is no plan");
 	read_plan(plan);
 	printf("guest: network ready\n");
+	flows_start();
 	traffic_start();
 	began = (now() / 1000000 + 10) * 1000000; /* a round instant soon */
 	work();
 	printf("guest: traffic done\n");
 	count_queues();
-	traffic_write();
+	flows_write();
 	rounds_write();
 	write_queues();
 	read_plan(plan);

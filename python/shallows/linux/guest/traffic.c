@@ -1,54 +1,18 @@
 /* Connections and the messages on them. A connection carries data one way, from where it was opened. */
 #define _GNU_SOURCE
 #include "guest.h"
+#include "traffic.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/inet_diag.h>
-#include <linux/tcp.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#ifndef SOL_TCP
-#define SOL_TCP 6
-#endif
-#ifndef TCP_CC_INFO
-#define TCP_CC_INFO 26
-#endif
-
 /* Source ports count from here, destination ports are a control's number beyond LISTENERS. */
 enum { FIRST_PORT = 10000, LAST_PORT = 65000, LISTENERS = 5000, WAKE_BYTES = 65536 };
-
-enum what { LISTENER, SENDER, RECEIVER };
-
-struct end {
-	enum what what; /* first, so that an event tells what it is of */
-	int connection, socket;
-};
-
-struct message {
-	int64_t end, bytes; /* place in the stream of the byte after its last */
-	nanoseconds at;
-	int tag;
-};
-
-struct connection {
-	struct end sender, receiver;
-	int load, from, to, control, port;
-	nanoseconds opened, ended;
-	int64_t to_write, written, read, read_at_warmup, forever, planned;
-	struct message *messages; /* in order; the first `delivered` are done */
-	size_t count, delivered;
-	int established;
-	struct tcp_info last; /* of the sender; stays after it is closed, as do the next three */
-	int timeouts; /* -1 where the kernel does not count them */
-	int64_t last_received;
-	uint32_t alpha;
-};
 
 struct planned {
 	nanoseconds at;
@@ -56,24 +20,15 @@ struct planned {
 	int64_t bytes; /* 0 opens; -1 is without end */
 };
 
-struct done {
-	int connection, tag;
-	int64_t bytes;
-	nanoseconds from, to;
-};
-
 static struct { int node; struct in_addr address; int *by_port; size_t ports; } *hosts;
 static size_t host_count;
-static char (*controls)[16];
+char (*controls)[16];
 static size_t control_count;
 /* Pointers to them are in the kernel's hands, so they must not move. */
-static struct connection **connections;
-static size_t connection_count;
+struct connection **connections;
+size_t connection_count;
 static struct planned *plan;
 static size_t plan_count, plan_next;
-static struct done *dones;
-static size_t done_count;
-static FILE *trace;
 
 void add_host(char *words) /* NODE ADDRESS */
 {
@@ -112,7 +67,7 @@ static struct connection *new_connection(int load, int from, int to, int control
 	made->to = to;
 	made->control = control;
 	made->opened = at;
-	made->ended = made->read_at_warmup = -1;
+	made->ended = -1;
 	made->sender = (struct end){ SENDER, number, -1 };
 	made->receiver = (struct end){ RECEIVER, number, -1 };
 	ROOM(connections, connection_count);
@@ -179,8 +134,6 @@ void traffic_start(void)
 			watch(fd, listener, EPOLLIN, 0);
 		}
 	}
-	trace = output("trace.csv");
-	fprintf(trace, "time_ns,flow,cwnd,ssthresh,srtt_us,alpha,delivered,flight\n");
 }
 
 /* Opens the socket; the handshake runs by itself. */
@@ -216,32 +169,6 @@ int open_connection(int load, int from, int to, int control, nanoseconds at)
 
 	connect_now(made);
 	return made->sender.connection;
-}
-
-/* tcpi_total_rto, which older headers do not have: 16 bits, 12 bytes behind tcpi_snd_wnd. */
-enum { TOTAL_RTO = offsetof(struct tcp_info, tcpi_snd_wnd) + 12 };
-
-static void snapshot(struct connection *c)
-{
-	union { struct tcp_info known; char all[512]; } told = { 0 };
-	struct tcp_info info = { 0 };
-	struct tcp_dctcp_info dctcp = { 0 };
-	socklen_t size = sizeof told;
-	uint16_t timeouts;
-
-	if (c->sender.socket >= 0 && !getsockopt(c->sender.socket, SOL_TCP, TCP_INFO, &told, &size)) {
-		c->last = told.known;
-		memcpy(&timeouts, told.all + TOTAL_RTO, sizeof timeouts);
-		c->timeouts = size >= TOTAL_RTO + sizeof timeouts ? timeouts : -1;
-	}
-	size = sizeof dctcp;
-	if (c->sender.socket >= 0 && !strcmp(controls[c->control], "dctcp") &&
-	    !getsockopt(c->sender.socket, SOL_TCP, TCP_CC_INFO, &dctcp, &size))
-		c->alpha = dctcp.dctcp_alpha;
-	size = sizeof info;
-	memset(&info, 0, sizeof info);
-	if (c->receiver.socket >= 0 && !getsockopt(c->receiver.socket, SOL_TCP, TCP_INFO, &info, &size))
-		c->last_received = info.tcpi_bytes_received;
 }
 
 static void close_both(struct connection *c)
@@ -353,8 +280,7 @@ static void take(struct connection *c)
 	while (c->delivered < c->count && c->messages[c->delivered].end <= c->read) {
 		struct message m = c->messages[c->delivered++];
 
-		ROOM(dones, done_count);
-		dones[done_count++] = (struct done){ c->sender.connection, m.tag, m.bytes, m.at, at };
+		record_message(c->sender.connection, m.bytes, m.at, at);
 		if (m.tag >= 0)
 			rounds_delivered(m.tag, at, c->sender.connection);
 	}
@@ -391,69 +317,4 @@ void traffic_ready(void *what, uint32_t events)
 		c->established = 1;
 		push(c);
 	}
-}
-
-void traffic_warm(void)
-{
-	for (size_t i = 0; i < connection_count; i++) {
-		snapshot(connections[i]);
-		connections[i]->read_at_warmup = connections[i]->last_received;
-	}
-}
-
-void traffic_sample(nanoseconds at)
-{
-	for (size_t i = 0; i < connection_count; i++) {
-		struct connection *c = connections[i];
-
-		if (c->sender.socket < 0 || !c->established)
-			continue;
-		snapshot(c);
-		fprintf(trace, "%lld,%zu,%u,%u,%u,%u,%lld,%u\n", (long long)at, i, c->last.tcpi_snd_cwnd,
-			c->last.tcpi_snd_ssthresh, c->last.tcpi_rtt, c->alpha, (long long)c->last_received,
-			c->last.tcpi_unacked);
-	}
-}
-
-long timeouts_of_load(int load)
-{
-	long sum = 0;
-
-	for (size_t i = 0; i < connection_count; i++)
-		if (connections[i]->load == load) {
-			snapshot(connections[i]);
-			sum += connections[i]->timeouts;
-		}
-	return sum;
-}
-
-void traffic_write(void)
-{
-	FILE *file = output("flows.csv");
-
-	fprintf(file, "load,from,to,control,opened_ns,ended_ns,received_before,received,cwnd,ssthresh,mss,srtt_us,alpha,"
-		      "segments_sent,retransmissions,timeouts,delivered_ce,forever\n");
-	for (size_t i = 0; i < connection_count; i++) {
-		struct connection *c = connections[i];
-
-		snapshot(c);
-		fprintf(file, "%d,%d,%d,%d,%lld,%lld,%lld,%lld,%u,%u,%u,%u,%u,%u,%u,%d,%u,%d\n", c->load, c->from, c->to,
-			c->control, (long long)c->opened, (long long)c->ended,
-			(long long)(c->read_at_warmup < 0 ? 0 : c->read_at_warmup), (long long)c->last_received,
-			c->last.tcpi_snd_cwnd, c->last.tcpi_snd_ssthresh, c->last.tcpi_snd_mss, c->last.tcpi_rtt, c->alpha,
-			c->last.tcpi_data_segs_out, c->last.tcpi_total_retrans, c->timeouts,
-			c->last.tcpi_delivered_ce, (int)c->forever);
-	}
-	fclose(file);
-	fclose(trace);
-	file = output("messages.csv");
-	fprintf(file, "flow,bytes,start_ns,end_ns\n");
-	for (size_t i = 0; i < done_count; i++)
-		fprintf(file, "%d,%lld,%lld,%lld\n", dones[i].connection, (long long)dones[i].bytes,
-			(long long)dones[i].from, (long long)dones[i].to);
-	for (size_t i = 0; i < connection_count; i++)
-		for (size_t j = connections[i]->delivered; j < connections[i]->count; j++)
-			fprintf(file, "%zu,%lld,%lld,-1\n", i, (long long)connections[i]->messages[j].bytes,
-				(long long)connections[i]->messages[j].at);
-	fclose(file);
 }

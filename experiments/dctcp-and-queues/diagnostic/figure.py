@@ -1,0 +1,113 @@
+"""Queue variability against bandwidth: what grows between 50 and 100 Mb/s, and why the queue has a floor."""
+
+from shallows.claims import is_above
+from shallows.stats import mean_ci, paired_difference
+
+from ..common import SPEC, bdp, red_step, samples, scheme, seen, star, step, table_of
+
+RATES, RTTS, KS = [50, 75, 100], ["1ms", "2ms", "4ms"], [2, 10]
+QUEUE, AVERAGE = "marks on the queue", "marks on tc-red's average"
+SENDERS = {13: "N = 14", 2: "N = 3"}
+FLOOR = 2  # segments: Linux's least window
+
+
+def _points():
+    for senders, name in SENDERS.items():
+        for rtt in RTTS:
+            for k in KS:
+                for rate in RATES:
+                    network = star(senders, f"{rate}Mbps", rtt, "1Gbps")
+                    for marking, queue in (
+                        (QUEUE, step(k, 600)),
+                        (AVERAGE, red_step(k, 100, f"{rate}Mbps")),
+                    ):
+                        yield scheme(f"{marking}|{name}|{rtt}|{k}|{rate}", "dctcp", queue) | network
+
+
+SPECS = {
+    "spec": (
+        SPEC,
+        {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off", "sweep.points": list(_points())},
+    ),
+    "trace": (
+        SPEC,
+        star(13, "50Mbps", "4ms", "1Gbps")
+        | {"duration": "6s", "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1,
+           "sweep.grid": {"topology.rate": [f"{rate}Mbps" for rate in RATES]}},
+    ),
+}  # fmt: skip
+
+
+def frame_of(runs):
+    """The runs with what their title says in columns."""
+    import polars as pl
+
+    parts = pl.col("title").str.split("|").list
+    return (
+        runs.where("spec")
+        .frame(seen)
+        .with_columns(
+            marking=parts.get(0), hosts=parts.get(1), rtt=parts.get(2), k=parts.get(3).cast(pl.Int64),
+            mbps=parts.get(4).cast(pl.Int64),
+        )
+    )  # fmt: skip
+
+
+def measure(runs):
+    frame = frame_of(runs)
+    found = {}
+    for rtt in RTTS:
+        for k in KS:
+            slow, fast = (_sd(frame, rtt, k, rate) for rate in (50, 100))
+            found[f"grows-{rtt}-k{k}"] = is_above(
+                paired_difference(fast, 1.5 * slow), unit="packets above 1.5 times"
+            )
+        least = samples(frame, "mean", marking=QUEUE, hosts="N = 14", rtt=rtt, k=2, mbps=50)
+        found[f"floor-{rtt}"] = mean_ci(least)
+        held = bdp(50e6, 1e3 * float(rtt.removesuffix("ms")))
+        found[f"floor-law-{rtt}"] = mean_ci(least - max(13 * FLOOR - held - 1, 0))
+        few = samples(frame, "sd", marking=QUEUE, hosts="N = 3", rtt=rtt, k=10, mbps=100)
+        found[f"fewer-hosts-{rtt}"] = is_above(
+            paired_difference(_sd(frame, rtt, 10, 100), few), unit="packets"
+        )
+    return found
+
+
+def _sd(frame, rtt, k, rate):
+    return samples(frame, "sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
+
+
+def draw(runs, reference):
+    from shallows.figures import curves, queue_time
+
+    from ..common import curve
+
+    frame = frame_of(runs)
+    panels = {
+        f"{hosts}, K = {k}": curves.Panel(
+            curve(frame, "sd", "mbps", "rtt", marking=QUEUE, hosts=hosts, k=k), "standard deviation (packets)"
+        )
+        for hosts in SENDERS.values()
+        for k in KS
+    }
+    averaged = {
+        f"{hosts}, K = {k}": curves.Panel(
+            curve(frame, "sd", "mbps", "rtt", marking=AVERAGE, hosts=hosts, k=k),
+            "standard deviation (packets)",
+        )
+        for hosts in SENDERS.values()
+        for k in KS
+    }
+    traces = {run.params["rate"]: run.tables for run in runs.where("trace")}
+    return {
+        "variability against bandwidth, marks on the queue": curves.draw(curves.info(panels, "bandwidth (Mb/s)")),
+        "variability against bandwidth, marks on tc-red's average":
+            curves.draw(curves.info(averaged, "bandwidth (Mb/s)")),
+        "N = 14, K = 2, RTT 4 ms, over time":
+            queue_time.draw(queue_time.info(traces, "switch->r0", 5000, 6000, {"K": 2.0})),
+    }  # fmt: skip
+
+
+def tables(runs):
+    names = ["mean", "sd", "swing", "throughput", "marks", "empty"]
+    return {"By network and K": table_of(frame_of(runs), names, ["marking", "hosts", "rtt", "k", "mbps"])}

@@ -1,0 +1,89 @@
+"""The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round trip."""
+
+from shallows.claims import is_above, is_below
+from shallows.stats import paired_difference
+
+from ..common import estimate, of, red_step, samples, scheme, seen, star, step, table_of
+
+TCP, DCTCP = "TCP, drop-tail", "DCTCP, K = 20"
+LIMIT = {"document": 200, "paper": 466}
+AVERAGE = ", on tc-red's average"
+START = "RTT 100ms, first 12 s"
+RTTS = ["4ms", "20ms", "60ms"]
+
+
+def _both(limit):
+    tail = {"kind": "drop-tail", "limit": f"{limit}pkt"}
+    return [scheme(TCP, "newreno", tail), scheme(DCTCP, "dctcp", step(20, limit))]
+
+
+SPECS = {
+    "document": ("spec.toml", {"sweep.points": _both(200)}),
+    "delay": (
+        "spec.toml",
+        {"duration": "60s", "warmup": "30s", "seeds": 3, "sweep.points": [
+            scheme(f"RTT {rtt}{marking}", "dctcp", queue) | star(2, "100Mbps", rtt, "1Gbps")
+            for marking, queue in (("", step(20, 200)), (AVERAGE, red_step(20, 100, "100Mbps", 200)))
+            for rtt in RTTS
+        ]},
+    ),
+    "start": (
+        "spec.toml",
+        star(2, "100Mbps", "100ms", "1Gbps") | {"sweep.points": [scheme(START, "dctcp", step(20, 200))]},
+    ),
+    "paper": (
+        "spec.toml",
+        star(2, "1Gbps", "250us", "10Gbps")
+        | {"duration": "1500ms", "warmup": "500ms", "probe.queue_trace": "100us", "sweep.points": _both(466)},
+    ),
+}  # fmt: skip
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    found = {}
+    for spec, name in (("document", "document"), ("paper", "paper")):
+        mine = of(frame, spec=spec)
+        found[f"{name}-peak"] = estimate(mine, "peak", title=TCP)
+        found[f"{name}-mean"] = estimate(mine, "mean", title=DCTCP)
+        found[f"{name}-tcp-swing"] = is_above(
+            paired_difference(samples(mine, "swing", title=TCP), 4 * samples(mine, "swing", title=DCTCP)),
+            unit="packets above four times DCTCP's swing",
+        )
+    found["throughput"] = estimate(frame, "throughput", spec="document", title=DCTCP)
+    first, last = (f"RTT {rtt}" for rtt in (RTTS[0], RTTS[-1]))
+    pair = [samples(frame, "swing", spec="delay", title=title) for title in (last, first)]
+    found["longer-swings"] = is_above(paired_difference(*pair), unit="packets")
+    for name, spec, title in (("longer", "delay", last), ("start", "start", START)):
+        empty = estimate(frame, "empty", spec=spec, title=title)
+        found[f"{name}-underflows"] = is_above(empty, 0.1, unit="of the time empty")
+        found[f"{name}-throughput"] = estimate(frame, "throughput", spec=spec, title=title)
+    found["line"] = is_below(
+        estimate(frame, "throughput", spec="delay", title="RTT 20ms"), 0.999, unit="of the rate"
+    )
+    return found
+
+
+def draw(runs, reference):
+    from shallows.figures import queue_time
+
+    def panel(spec, titles, from_ms, to_ms, lines):
+        shown = {title: runs.first(spec, title=title).tables for title in titles}
+        return queue_time.draw(queue_time.info(shown, "switch->r0", from_ms, to_ms, lines))
+
+    return {
+        "100 Mb/s, RTT 4 ms": panel("document", [TCP, DCTCP], 4000, 12000, {"K": 20.0, "limit": 200.0}),
+        "DCTCP with K = 20, longer round trips":
+            panel("delay", [*(f"RTT {rtt}" for rtt in RTTS), f"RTT {RTTS[-1]}{AVERAGE}"], 40000, 44000, {"K": 20.0}),
+        "DCTCP with K = 20 after its start": panel("start", [START], 0, 12000, {"K": 20.0}),
+        "1 Gb/s, RTT 250 us": panel("paper", [TCP, DCTCP], 500, 1500, {"K": 20.0, "limit": 466.0}),
+    }  # fmt: skip
+
+
+def tables(runs):
+    names = ["mean", "median", "swing", "sd", "peak", "empty", "throughput", "marks"]
+    return {
+        "Queue in packets, shares of time and of the rate": table_of(
+            runs.frame(seen), names, ["spec", "title"]
+        )
+    }

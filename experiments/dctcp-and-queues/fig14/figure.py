@@ -1,0 +1,106 @@
+"""Throughput against K at 100 Mb/s: marking on the queue, and on tc-red's average of it."""
+
+from shallows.claims import Measured, is_above
+from shallows.stats import mean_ci, paired_difference
+
+from ..common import SPEC, bdp, curve, of, red_step, samples, scheme, seen, star, step, table_of
+
+RATE, LIMIT, BURST = "100Mbps", 600, 100
+KS = {"4ms": [2, 3, 4, 5, 7, 10, 20, 40, 80], "20ms": [2, 5, 10, 15, 20, 24, 30, 40, 80]}
+QUEUE, AVERAGE = "marks on the queue (DCTCP paper)", "marks on tc-red's average, burst 100"
+FULL = 0.99
+
+
+def _spec(rtt):
+    schemes = [scheme(QUEUE, "dctcp", step(k, LIMIT)) | {"title": f"{QUEUE}|{k}"} for k in KS[rtt]]
+    schemes += [scheme(f"{AVERAGE}|{k}", "dctcp", red_step(k, BURST, RATE, LIMIT)) for k in KS[rtt]]
+    schemes += [scheme("TCP|200", "newreno", {"kind": "drop-tail", "limit": "200pkt"})]
+    network = star(2, RATE, rtt, "1Gbps")
+    return (
+        SPEC,
+        network
+        | {
+            "duration": "22s",
+            "warmup": "8s",
+            "seeds": 3,
+            "probe.queue_trace": "off",
+            "sweep.points": schemes,
+        },
+    )
+
+
+SPECS = {rtt: _spec(rtt) for rtt in KS}
+
+
+def line(rtt):
+    """C RTT / 7 in packets."""
+    return bdp(100e6, float(rtt.removesuffix("ms")) * 1e3) / 7
+
+
+def found_by_k(runs):
+    """The frame with the title split into marking and K."""
+    import polars as pl
+
+    parts = pl.col("title").str.split("|")
+    return runs.frame(seen).with_columns(
+        marking=parts.list.first(), k=parts.list.last().cast(pl.Int64), rtt=pl.col("spec")
+    )
+
+
+def least_k(frame, marking, rtt):
+    """Seed by seed the least K from which on the link is full."""
+    found = []
+    mine = of(frame, marking=marking, rtt=rtt)
+    for seed in mine["seed"].unique().sort():
+        rows = mine.filter(mine["seed"] == seed).sort("k")
+        below = [k for k, t in zip(rows["k"], rows["throughput"], strict=True) if t < FULL]
+        above = [k for k in rows["k"] if not below or k > max(below)]
+        found.append(float(min(above)) if above else float("inf"))
+    return found
+
+
+def measure(runs):
+    frame = found_by_k(runs)
+    found = {}
+    for rtt in KS:
+        name = rtt.removesuffix("ms")
+        first = least_k(frame, QUEUE, rtt)
+        found[f"threshold-{name}"] = mean_ci([k / line(rtt) for k in first])
+        most = 1.25 * line(rtt)
+        enough = of(frame, marking=QUEUE, rtt=rtt).filter(frame_k(frame, QUEUE, rtt) >= most)
+        worst = float(enough["throughput"].min())
+        found[f"full-{name}"] = Measured(worst, n_seeds=0, note="the least over seeds and K")
+        low = of(frame, marking=QUEUE, rtt=rtt, k=KS[rtt][0])["throughput"].to_numpy()
+        found[f"lost-{name}"] = mean_ci(low)
+        swing = [samples(frame, "swing", marking=m, rtt=rtt, k=10) for m in (AVERAGE, QUEUE)]
+        if len(swing[0]):
+            found[f"average-swings-{name}"] = is_above(paired_difference(*swing), unit="packets")
+    found["tcp"] = mean_ci(samples(frame, "throughput", marking="TCP", rtt="4ms"))
+    return found
+
+
+def frame_k(frame, marking, rtt):
+    """K of these rows."""
+    return of(frame, marking=marking, rtt=rtt)["k"]
+
+
+def draw(runs, reference):
+    from shallows.figures import curves
+
+    frame = found_by_k(runs)
+    by_k = frame.filter(frame["marking"] != "TCP")
+    panels = {}
+    for rtt in KS:
+        about = f"RTT {rtt}, C RTT / 7 = {line(rtt):.1f}"
+        panels[f"throughput, {about}"] = curves.Panel(
+            curve(by_k, "throughput", "k", "marking", rtt=rtt), "share of the rate", lines={"": FULL}
+        )
+        panels[f"swing, {about}"] = curves.Panel(
+            curve(by_k, "swing", "k", "marking", rtt=rtt), "1st to 99th percentile (packets)"
+        )
+    return {"throughput and swing against K": curves.draw(curves.info(panels, "K (packets)", log_x=True))}
+
+
+def tables(runs):
+    names = ["throughput", "mean", "swing", "empty", "marks", "alpha"]
+    return {"By marking and K": table_of(found_by_k(runs).drop("title"), names, ["rtt", "marking", "k"])}

@@ -1,0 +1,106 @@
+"""How far the queue varies: DCTCP against RED, in the document's three results and readings of its delay."""
+
+from typing import NamedTuple
+
+from shallows.stats import mean_ci
+
+from ..common import SPEC, of, red, red_step, samples, scheme, seen, star, step, table_of
+
+DCTCP, AVERAGED = "DCTCP", "DCTCP on tc-red's average"
+MARKS, DROPS, CUBIC = "RED marks Reno", "RED drops Reno", "RED marks CUBIC"
+SCHEMES = (DCTCP, AVERAGED, MARKS, DROPS, CUBIC)
+
+
+class Result(NamedTuple):
+    """One of the document's results."""
+
+    senders: int
+    mbps: int
+    rtts: tuple
+    k: int
+    least: int
+    most: int
+    burst: int
+    nearest: str
+
+
+RESULTS = {
+    "result-1": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 40, 80, 40, "4ms"),
+    "result-2": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 10, 80, 10, "4ms"),
+    "result-3": Result(2, 500, ("10ms", "20ms"), 70, 80, 120, 80, "10ms"),
+}
+
+
+def _points(result):
+    rate = f"{result.mbps}Mbps"
+    red_queue = (result.least, result.most, result.burst, 0.01, rate)
+    schemes = [
+        (DCTCP, "dctcp", step(result.k, 600), "auto"),
+        (AVERAGED, "dctcp", red_step(result.k, result.burst, rate), "auto"),
+        (MARKS, "newreno", red(*red_queue), "on"),
+        (DROPS, "newreno", red(*red_queue, ecn=False), "off"),
+        (CUBIC, "cubic", red(*red_queue), "on"),
+    ]
+    for rtt in result.rtts:
+        network = star(result.senders, rate, rtt, "1Gbps" if result.mbps < 100 else "5Gbps")
+        for title, cc, queue, ecn in schemes:
+            yield scheme(f"{title}|{rtt}", cc, queue, ecn) | network
+
+
+def _spec(result):
+    spans = (
+        {"duration": "30s", "warmup": "10s"} if result.mbps < 100 else {"duration": "20s", "warmup": "10s"}
+    )
+    return (SPEC, spans | {"seeds": 3, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
+
+
+SPECS = {name: _spec(result) for name, result in RESULTS.items()}
+
+
+def frame_of(runs):
+    """The runs with scheme and round trip in columns."""
+    import polars as pl
+
+    parts = pl.col("title").str.split("|").list
+    return runs.frame(seen).with_columns(scheme=parts.get(0), rtt=parts.get(1))
+
+
+def measure(runs):
+    frame = frame_of(runs)
+    found = {}
+    for name, result in RESULTS.items():
+        for rtt in result.rtts:
+            swings = {title: samples(frame, "swing", spec=name, scheme=title, rtt=rtt) for title in SCHEMES}
+            for title, key in ((MARKS, "marks"), (DROPS, "drops"), (CUBIC, "cubic")):
+                found[f"{name}-{rtt}-{key}"] = mean_ci(swings[title] / swings[DCTCP])
+    nearest = of(frame, spec="result-3", rtt=RESULTS["result-3"].nearest)
+    for title, key in ((DCTCP, "dctcp"), (MARKS, "red"), (CUBIC, "cubic")):
+        found[f"result-3-throughput-{key}"] = mean_ci(samples(nearest, "throughput", scheme=title))
+    found["result-3-edge"] = mean_ci(samples(nearest, "low", scheme=MARKS))
+    return found
+
+
+def draw(runs, reference):
+    from shallows.figures import queue_cdf, queue_time
+
+    drawn = {}
+    for name, result in RESULTS.items():
+        shown = {title: runs.first(name, title=f"{title}|{result.nearest}").tables for title in SCHEMES}
+        about = f"{name.replace('-', ' ')}, RTT {result.nearest}"
+        drawn[f"{about}: queue"] = queue_time.draw(
+            queue_time.info(shown, "switch->r0", 10_000, 20_000, {f"K = {result.k}": float(result.k)})
+        )
+        drawn[f"{about}: distribution"] = queue_cdf.draw(queue_cdf.info(shown, "switch->r0"))
+    return drawn
+
+
+def tables(runs):
+    names = ["mean", "swing", "sd", "low", "high", "throughput", "marks", "empty"]
+    frame = frame_of(runs).with_columns(result=_spec_column())
+    return {"By result, reading and scheme": table_of(frame, names, ["result", "rtt", "scheme"])}
+
+
+def _spec_column():
+    import polars as pl
+
+    return pl.col("spec")

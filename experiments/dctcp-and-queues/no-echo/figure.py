@@ -1,0 +1,50 @@
+"""A negative experiment: marks that no receiver echoes."""
+
+from shallows.claims import is_above, is_below
+from shallows.stats import paired_difference
+
+from ..common import SPEC, estimate, samples, scheme, seen, step, table_of
+
+BACKENDS = {"linux": "a kernel that breaks its own receiver would be needed"}
+RIGHT, BROKEN = "as it should be", "ECN-Echo never set"
+
+SPECS = {
+    "spec": (
+        SPEC,
+        {"sweep.points": [
+            scheme(title, "dctcp", step(20, 200)) | {"transport.echo": echo}
+            for title, echo in ((RIGHT, "auto"), (BROKEN, "never"))
+        ]},
+    )
+}  # fmt: skip
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    pairs = {
+        name: paired_difference(samples(frame, name, title=BROKEN), samples(frame, name, title=RIGHT))
+        for name in ("mean", "drops")
+    }
+    return {
+        "marks-unanswered": is_above(
+            estimate(frame, "marks", title=BROKEN), 0.5, unit="of the packets marked"
+        ),
+        "alpha-zero": is_below(estimate(frame, "alpha", title=BROKEN), 0.01),
+        "queue-at-limit": is_above(pairs["mean"], 100, unit="packets more"),
+        "packets-lost": is_above(pairs["drops"], unit="packets more"),
+        "throughput-hides": estimate(frame, "throughput", title=BROKEN),
+    }
+
+
+def draw(runs, reference):
+    from shallows.figures import queue_time
+
+    shown = {title: runs.first(title=title).tables for title in (RIGHT, BROKEN)}
+    return {
+        "queue over time": queue_time.draw(queue_time.info(shown, "switch->r0", 4000, 12000, {"K": 20.0}))
+    }
+
+
+def tables(runs):
+    names = ["mean", "swing", "peak", "throughput", "marks", "alpha", "drops"]
+    return {"With and without the fault": table_of(runs.frame(seen), names, ["title"])}

@@ -1,0 +1,85 @@
+/* What a plan orders of the machine before the traffic: programs, sysctls, files. */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Runs a program; what it prints goes to the log, and it must succeed. */
+void run_program(char *line)
+{
+	char *argv[64], *save = NULL;
+	int count = 0, status, log;
+	static char *environment[] = { "PATH=/bin", NULL };
+	pid_t child;
+
+	for (char *word = strtok_r(line, " ", &save); word && count < 63; word = strtok_r(NULL, " ", &save))
+		argv[count++] = word;
+	argv[count] = NULL;
+	if (!count)
+		fail("an empty command in the plan");
+	child = fork();
+	if (child < 0)
+		fail("fork");
+	if (!child) {
+		log = open("/run/out/commands.log", O_WRONLY | O_CREAT | O_APPEND, 0644);
+		if (log < 0)
+			_exit(126);
+		dprintf(log, "$");
+		for (int i = 0; i < count; i++)
+			dprintf(log, " %s", argv[i]);
+		dprintf(log, "\n");
+		dup2(log, 1);
+		dup2(log, 2);
+		execve(argv[0], argv, environment);
+		_exit(127);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		fail("command failed with status %d: %s %s", WEXITSTATUS(status), argv[0], count > 1 ? argv[count - 1] : "");
+}
+
+/* Writes a sysctl of a node and reads it back. */
+void set_sysctl(char *line)
+{
+	char path[200], back[200] = "", *save = NULL, *node = strtok_r(line, " ", &save);
+	char *name = strtok_r(NULL, " ", &save), *value = save;
+	int fd, n;
+
+	enter(atoi(node));
+	snprintf(path, sizeof path, "/proc/sys/net/ipv4/%s", name);
+	fd = open(path, O_RDWR);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		fail("sysctl net.ipv4.%s refuses %s", name, value);
+	lseek(fd, 0, SEEK_SET);
+	n = read(fd, back, sizeof back - 1);
+	close(fd);
+	back[n > 0 ? n - 1 : 0] = 0;
+	for (char *c = back; *c; c++)
+		if (*c == '\t')
+			*c = ' ';
+	if (strcmp(back, value))
+		fail("sysctl net.ipv4.%s is %s after %s was written", name, back, value);
+}
+
+/* file NAME LINES, and then the lines: goes to /run. */
+void write_file(char *words, FILE *plan)
+{
+	char name[64], path[80], *line = NULL;
+	size_t room = 0;
+	FILE *file;
+	int lines;
+
+	if (sscanf(words, "%63s %d", name, &lines) != 2)
+		fail("file: %s", words);
+	snprintf(path, sizeof path, "/run/%s", name);
+	file = fopen(path, "w");
+	if (!file)
+		fail("%s", path);
+	while (lines-- && getline(&line, &room, plan) > 0)
+		fputs(line, file);
+	fclose(file);
+	free(line);
+}

@@ -1,0 +1,86 @@
+/* Requests to the kernel about queue disciplines, and its answers. */
+#define _GNU_SOURCE
+#include "netlink.h"
+
+#include "guest.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef NETLINK_EXT_ACK
+#define NETLINK_EXT_ACK 11
+#endif
+
+int connect_netlink(int node)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+	int fd, on = 1;
+
+	enter(node);
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0 || bind(fd, (void *)&address, sizeof address) ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof on))
+		fail("netlink");
+	return fd;
+}
+
+void begin(union request *request, int type, int flags, unsigned device, unsigned parent, unsigned handle)
+{
+	memset(request, 0, sizeof *request);
+	request->head = (struct nlmsghdr){ .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = type,
+					   .nlmsg_flags = NLM_F_REQUEST | flags, .nlmsg_seq = 1 };
+	request->tc = (struct tcmsg){ .tcm_ifindex = device, .tcm_handle = handle, .tcm_parent = parent };
+}
+
+struct rtattr *put(union request *request, int type, const void *data, size_t size)
+{
+	struct rtattr *attribute = (void *)(request->room + NLMSG_ALIGN(request->head.nlmsg_len));
+
+	attribute->rta_type = type;
+	attribute->rta_len = RTA_LENGTH(size);
+	if (size)
+		memcpy(RTA_DATA(attribute), data, size);
+	request->head.nlmsg_len = NLMSG_ALIGN(request->head.nlmsg_len) + RTA_ALIGN(attribute->rta_len);
+	return attribute;
+}
+
+void end(union request *request, struct rtattr *nest)
+{
+	nest->rta_len = request->room + request->head.nlmsg_len - (char *)nest;
+}
+
+int ask(int fd, union request *request, char *why, size_t room)
+{
+	union { struct { struct nlmsghdr head; struct nlmsgerr error; }; char room[4096]; } answer;
+	int size, skip;
+
+	snprintf(why, room, "no reason given");
+	if (send(fd, request, request->head.nlmsg_len, 0) < 0 || (size = recv(fd, &answer, sizeof answer, 0)) < 0)
+		fail("netlink");
+	if (answer.head.nlmsg_type != NLMSG_ERROR || !answer.error.error)
+		return 0;
+	/* The request comes back before the message, unless it is capped. */
+	skip = answer.head.nlmsg_flags & NLM_F_CAPPED ? 0 : answer.error.msg.nlmsg_len - sizeof(struct nlmsghdr);
+	struct rtattr *attribute = (void *)((char *)(&answer.error + 1) + NLMSG_ALIGN(skip));
+	int left = size - ((char *)attribute - answer.room);
+
+	for (; answer.head.nlmsg_flags & NLM_F_ACK_TLVS && RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
+		if ((attribute->rta_type & NLA_TYPE_MASK) == NLMSGERR_ATTR_MSG)
+			snprintf(why, room, "%s", (char *)RTA_DATA(attribute));
+	return -answer.error.error;
+}
+
+int look(int fd, unsigned device, unsigned handle, struct rtattr **first)
+{
+	static char answer[16384];
+	struct nlmsghdr *head = (void *)answer;
+	union request request;
+
+	begin(&request, RTM_GETQDISC, NLM_F_ECHO, device, 0, handle);
+	if (send(fd, &request, request.head.nlmsg_len, 0) < 0 || recv(fd, answer, sizeof answer, 0) < (ssize_t)sizeof *head ||
+	    head->nlmsg_type != RTM_NEWQDISC)
+		fail("netlink: no qdisc %x of device %u", handle, device);
+	*first = (void *)(answer + NLMSG_SPACE(sizeof(struct tcmsg)));
+	return head->nlmsg_len - NLMSG_SPACE(sizeof(struct tcmsg));
+}

@@ -1,0 +1,28 @@
+/* Requests to the kernel about queue disciplines, and its answers. */
+#ifndef NETLINK_H
+#define NETLINK_H
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <stddef.h>
+#include <stdint.h>
+
+union request {
+	struct {
+		struct nlmsghdr head;
+		struct tcmsg tc;
+	};
+	char room[2048];
+};
+
+int connect_netlink(int node);
+/* A message about the discipline `handle` of a device; attributes are added with `put`. */
+void begin(union request *request, int type, int flags, unsigned device, unsigned parent, unsigned handle);
+struct rtattr *put(union request *request, int type, const void *data, size_t size);
+void end(union request *request, struct rtattr *nest);
+/* Sends a change; returns 0, or the error with what the kernel says about it. */
+int ask(int fd, union request *request, char *why, size_t room);
+/* The attributes of a discipline: their number of bytes, with the first in `first`. It stays until the next call. */
+int look(int fd, unsigned device, unsigned handle, struct rtattr **first);
+
+#endif
