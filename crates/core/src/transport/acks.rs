@@ -31,7 +31,7 @@ impl Sender {
         }
         let flight = self.flight(config);
         let newly_sacked = match sack {
-            Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet.seq, packet.stamp, net.now),
+            Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet.seq, net.now),
             _ => 0,
         };
         let ece = self.ecn
@@ -109,6 +109,9 @@ impl Sender {
         };
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, settings);
+            if let Some(rack) = &mut self.rack {
+                rack.on_round_trip(rtt);
+            }
         }
         self.rtt.progress();
         self.rto_at = if self.next > self.una || self.high > self.una {

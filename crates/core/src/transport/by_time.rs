@@ -24,15 +24,15 @@ pub enum Early {
 }
 
 impl Sender {
-    /// SACK blocks of an acknowledgement up to `seq`, the echo of a packet of `stamp`; returns the bytes newly sacked.
-    pub(super) fn hear_sack(&mut self, blocks: &[(u64, u64)], seq: u64, stamp: Time, now: Time) -> u64 {
+    /// SACK blocks of an acknowledgement up to `seq`; returns the bytes newly sacked.
+    pub(super) fn hear_sack(&mut self, blocks: &[(u64, u64)], seq: u64, now: Time) -> u64 {
         let low = self.una.max(seq);
         let board = &mut self.repair.board;
         let Some(rack) = &mut self.rack else { return board.update(blocks, low, self.high) };
         let mut new = 0;
         for (first, beyond) in blocks {
             let (first, beyond) = ((*first).max(low), (*beyond).min(self.high));
-            board.each_gap(first, beyond, |first, beyond| rack.on_sack(first, beyond, now, stamp));
+            board.each_gap(first, beyond, |first, beyond| rack.on_sack(first, beyond, now));
             new += board.update(&[(first, beyond)], low, self.high);
         }
         new

@@ -113,13 +113,14 @@ impl Rack {
         }
     }
 
-    /// `[first, beyond)` has been sacked for the first time; its echo is of a segment sent at `stamp`.
-    pub fn on_sack(&mut self, first: u64, beyond: u64, now: Time, stamp: Time) {
+    /// `[first, beyond)` has been sacked for the first time.
+    pub fn on_sack(&mut self, first: u64, beyond: u64, now: Time) {
         let mut place = self.segments.partition_point(|s| s.seq < first);
         let covered = |s: &Segment| s.seq < beyond && s.end - u64::from(s.fin) <= beyond;
         while let Some(segment) = self.segments.get(place).copied().filter(covered) {
             debug_assert!(!segment.sacked);
-            self.deliver(&segment, now, stamp);
+            // What is echoed is the stamp of what came in order (RFC 7323 s.4.3) and tells nothing of this one.
+            self.deliver(&segment, now, Time::MAX);
             // tcp_sacktag_one: where a probe of what was not lost is in flight, one of the two still is.
             let again = segment.again && !segment.lost;
             self.put(place, Segment { sacked: true, lost: false, again, ..segment });
@@ -127,7 +128,7 @@ impl Rack {
         }
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Everything below `una` is acknowledged, in answer to a packet sent at `stamp`.
     #[inline]
     pub fn on_ack(&mut self, una: u64, now: Time, stamp: Time) {
         while let Some(segment) = self.segments.front().copied().filter(|s| s.end <= una) {

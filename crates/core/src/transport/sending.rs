@@ -53,14 +53,13 @@ impl Sender {
         if self.next == self.una && self.next < limit {
             self.after_idle(config, net);
         }
-        match self.phase {
-            Phase::Recovery | Phase::AfterTimeout if config.rack => {
-                if !self.resend_lost(config, net) {
-                    return;
-                }
+        if config.rack {
+            let repairing = matches!(self.phase, Phase::Recovery | Phase::AfterTimeout);
+            if repairing && !self.resend_lost(config, net) {
+                return;
             }
-            Phase::Recovery if config.settings.sack => return self.pump_recovery(config, net),
-            _ => {}
+        } else if self.phase == Phase::Recovery && config.settings.sack {
+            return self.pump_recovery(config, net);
         }
         let mss = config.rules.mss;
         let mut flight = self.flight(config);
