@@ -6,7 +6,7 @@ from shallows.figures import curves
 
 from ..common import NAMES, bottleneck, difference, estimates, one, specs
 
-IDS = ("sack", "red", "dctcp", "rcp", "sdc", "racs")
+IDS = ("sack", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 SPECS = specs("long", IDS)
 COUNTS = (1, 2, 5, 10, 20, 40)
 RATE_MBPS = 1000
