@@ -56,7 +56,7 @@ def draw(runs, reference):
         "queue": curves.Panel(series("queue"), "mean queue (packets)"),
     }
     drawn = curves.draw(curves.info(panels, "senders", log_x=True))
-    drawn.axes[0].set_ylim(60, 102)
+    drawn.axes[0].set_ylim(45, 102)
     return {"long-flows": drawn}
 
 
