@@ -16,7 +16,7 @@ SHOWN_MS, APART_MS = 50, 1
 
 
 def shares(tables):
-    """Share of the second flow of what both deliver in the next 2 ms, at steps of 0.2 ms from its start on."""
+    """Share of the second flow of what both deliver in the next 2 ms, each 0.2 ms from its start on."""
     trace, flows = tables["flow_trace"], tables["flows"]
     ids = {name: flows.filter(pl.col("traffic") == name)["id"][0] for name in ("first", "second")}
     start_ms = flows.filter(pl.col("traffic") == "second")["start_ps"][0] / 1e9
