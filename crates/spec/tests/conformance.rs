@@ -120,6 +120,7 @@ fn windows(algorithm: &Algorithm, rules: &WindowRules, all: &[Told]) -> Vec<u64>
                 let marked = if ece { acked } else { 0 };
                 let ack = Ack {
                     acked,
+                    delivered: acked,
                     ece,
                     marked,
                     round_ended,

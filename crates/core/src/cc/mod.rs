@@ -17,8 +17,10 @@ pub use window::{Window, WindowRules};
 /// An acknowledgement of new data, as an algorithm sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack {
-    /// Bytes newly acknowledged, cumulatively or by SACK.
+    /// Bytes newly acknowledged by number; of some SACK may have told before.
     pub acked: u64,
+    /// Bytes that it is the first to tell of, by number or by SACK.
+    pub delivered: u64,
     /// It reports a mark: ECN-Echo, or an AccECN counter that has moved.
     pub ece: bool,
     /// Bytes of `acked` that met CE as far as the report tells: all of them beside ECN-Echo.

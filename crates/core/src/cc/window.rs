@@ -69,6 +69,8 @@ impl WindowRules {
     #[inline]
     pub fn counted(&self, ack: &Ack) -> f64 {
         match self.growth {
+            // tcp_cong_control: acked_sacked.
+            Growth::Bytes if self.arithmetic == Arithmetic::Linux => ack.acked.min(ack.delivered) as f64,
             Growth::Bytes => ack.acked as f64,
             Growth::Acks => self.mss as f64,
         }
@@ -199,7 +201,7 @@ pub(crate) mod tests {
     pub(crate) fn ack(acked: u64) -> Ack {
         let srtt = Span::us(100);
         let (ece, round_ended, may_grow) = (false, false, true);
-        Ack { acked, ece, marked: 0, round_ended, may_grow, rtt: None, srtt, flight: 0, sent: 0 }
+        Ack { acked, delivered: acked, ece, marked: 0, round_ended, may_grow, rtt: None, srtt, flight: 0, sent: 0 }
     }
 
     /// The same, with ECN-Echo where `ece`.

@@ -31,7 +31,7 @@ impl Sender {
         }
         let flight = self.flight(config);
         let newly_sacked = match sack {
-            Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet.seq, net.now),
+            Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet, config, net.now),
             _ => 0,
         };
         let ece = self.ecn
@@ -143,6 +143,7 @@ impl Sender {
         };
         let ack = Ack {
             acked,
+            delivered,
             ece,
             marked,
             round_ended,

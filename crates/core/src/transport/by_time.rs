@@ -8,10 +8,12 @@ use super::config::Config;
 use super::rack::{Found, Probe};
 use super::recovery::Phase;
 use super::sender::Sender;
+use super::settings::RttBy;
 use super::timers::expiry;
 use crate::cc::Congestion;
 use crate::cc::window::Arithmetic;
 use crate::net::Net;
+use crate::net::packet::Packet;
 use shallows_units::{Span, Time};
 
 /// What a timer that comes before the retransmission timer is for (RFC 8985 s.5.4).
@@ -24,11 +26,25 @@ pub enum Early {
 }
 
 impl Sender {
-    /// SACK blocks of an acknowledgement up to `seq`; returns the bytes newly sacked.
-    pub(super) fn hear_sack(&mut self, blocks: &[(u64, u64)], seq: u64, now: Time) -> u64 {
-        let low = self.una.max(seq);
+    /// SACK blocks of an acknowledgement; returns the bytes newly sacked.
+    pub(super) fn hear_sack(
+        &mut self,
+        blocks: &[(u64, u64)],
+        packet: &Packet,
+        config: &Config,
+        now: Time,
+    ) -> u64 {
+        let low = self.una.max(packet.seq);
         let board = &mut self.repair.board;
         let Some(rack) = &mut self.rack else { return board.update(blocks, low, self.high) };
+        // RFC 8985 s.6.2 step 3: in the order of numbers, or what a delayed acknowledgement tells of below the first
+        // hole would look overtaken.
+        if packet.seq > self.una {
+            if config.settings.rtt_by == RttBy::Timestamps {
+                rack.on_round_trip(now - packet.stamp);
+            }
+            rack.on_ack(packet.seq, now, packet.stamp);
+        }
         let mut new = 0;
         for (first, beyond) in blocks {
             let (first, beyond) = ((*first).max(low), (*beyond).min(self.high));

@@ -132,6 +132,22 @@ fn reordering_that_was_seen_is_waited_for() {
     assert!(severe.flow("retransmissions") > 10.0 * slight.flow("retransmissions").max(1.0));
 }
 
+/// An acknowledgement that waited for a second segment and then tells of a hole too does not look like reordering: with
+/// acknowledgements of two segments losses are found as soon as with those of one, at the third segment behind the hole.
+#[test]
+fn a_delayed_acknowledgement_is_no_reordering() {
+    for number in 40..60 {
+        let done = lose(&[number], 200, json!({"ack_every": 2, "ack_delay": "400us"}));
+        assert_eq!(repairs(&done), [1.0, 0.0, 1.0], "{number}");
+        let lost = done.times("s0->switch")[number as usize - 1];
+        let trace = done.column("flow_trace", "time_ps");
+        let windows = done.column("flow_trace", "cwnd_bytes");
+        let cut = (1..windows.len()).find(|i| windows[*i] < windows[i - 1]).expect("a reduction");
+        // Less than a quarter of a round trip after a round trip.
+        assert!((trace[cut] as u64 - lost) < LINE.round() * 5 / 4 + LINE.burst(60), "{number}");
+    }
+}
+
 /// The profile `linux`: two round trips and 2 ms from when the eighth of ten was acknowledged, three ticks of 1 ms, and then
 /// the next one. For a single segment its timer waits for a delayed acknowledgement of the minimum RTO instead.
 #[test]

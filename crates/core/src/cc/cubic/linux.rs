@@ -47,7 +47,7 @@ impl Kernel {
         if !ack.may_grow {
             return;
         }
-        let mut acked = ack.acked.div_ceil(mss);
+        let mut acked = (cx.rules.counted(ack) as u64).div_ceil(mss);
         let mut cwnd = window.cwnd as u64 / mss;
         if window.cwnd < window.ssthresh {
             // tcp_slow_start: what is left beyond ssthresh counts there.
