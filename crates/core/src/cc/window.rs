@@ -201,7 +201,18 @@ pub(crate) mod tests {
     pub(crate) fn ack(acked: u64) -> Ack {
         let srtt = Span::us(100);
         let (ece, round_ended, may_grow) = (false, false, true);
-        Ack { acked, delivered: acked, ece, marked: 0, round_ended, may_grow, rtt: None, srtt, flight: 0, sent: 0 }
+        Ack {
+            acked,
+            delivered: acked,
+            ece,
+            marked: 0,
+            round_ended,
+            may_grow,
+            rtt: None,
+            srtt,
+            flight: 0,
+            sent: 0,
+        }
     }
 
     /// The same, with ECN-Echo where `ece`.
