@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import re
 import resource
@@ -110,6 +111,7 @@ def _run(
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
     }
     with (directory / "console.log").open("wb") as console:
+        turn = next(_TURNS)
         process = subprocess.Popen(
             command,
             cwd=directory,
@@ -118,7 +120,7 @@ def _run(
             stdout=console,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_prepare,  # the child does nothing else
+            preexec_fn=lambda: _prepare(turn),  # the child does nothing else
         )
         try:
             return _watch(process, directory / "console.log", cancelled, progress, silence_s)
@@ -128,19 +130,17 @@ def _run(
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_TURNS = itertools.count(os.getpid())
+"""Cores in turn, so that the machines of one process share none while another is free."""
 
 
-def _prepare() -> None:
+def _prepare(turn: int) -> None:
     """In the child, before the kernel starts."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # who is killed takes the machine along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
-    _stay_on_one_core()
-
-
-def _stay_on_one_core() -> None:
-    """Kernel and guest are two processes that hand over at each call: on one core three times faster."""
+    # Kernel and guest are two processes that hand over at each call: on one core three times faster.
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    os.sched_setaffinity(0, {cores[turn % len(cores)]})
 
 
 def _watch(
