@@ -1,12 +1,13 @@
 """The Linux backend: what is refused, what tc is told, the edits; and runs, where a kernel has been built."""
 
 import json
+import shutil
 
 import polars as pl
 import pytest
 from shallows import _core
 from shallows.errors import ShallowsError, SpecError
-from shallows.linux import backend, kernel, qdiscs, scenario, source
+from shallows.linux import backend, kernel, qdiscs, root, scenario, source
 from shallows.linux.gpl import edits
 from shallows.points import one_run
 from shallows.run import simulate_point
@@ -206,3 +207,20 @@ def test_a_run_has_the_tables_of_the_simulator_and_is_repeated_to_the_byte(tmp_p
     assert queue["marks"] > 0
     assert ran[0].tables["rounds"].height == 2
     assert ran[0].tables["messages"].filter(traffic="web")["end_ps"].drop_nulls().len() >= 6
+
+
+@needs_kernel
+def test_where_kernel_and_files_are_changes_nothing(tmp_path, monkeypatch):
+    """The kernel draws from an entropy into which it mixes its command line, so no path may be on that."""
+    cc = {"kind": "kernel", "name": "bbr"}
+    document = STAR | {"transport": {"profile": "linux", "cc": cc}, "duration": "2s"}
+    experiment = one_run(load(document)).experiment
+    here = simulate_point(experiment, Store(tmp_path / "a"), backend="linux")
+    used, files = backend.ready(), backend.root()
+    shutil.copytree(files.path, tmp_path / "elsewhere", symlinks=True)
+    shutil.copy2(used.path, tmp_path / "a kernel")
+    monkeypatch.setattr(backend, "ready", lambda: kernel.Kernel(tmp_path / "a kernel", used.about))
+    monkeypatch.setattr(backend, "root", lambda: root.Root(tmp_path / "elsewhere", files.about))
+    there = simulate_point(experiment, Store(tmp_path / "b"), backend="linux")
+    for name in here.tables:
+        assert here.tables[name].equals(there.tables[name]), name

@@ -200,7 +200,6 @@ def _make(sources: Path, objects: Path, *words: str) -> list[str]:
 
 _REPEATABLE = {
     "KBUILD_BUILD_TIMESTAMP": "2020-01-01",
-    "KBUILD_BUILD_VERSION": "1",
     "KBUILD_BUILD_USER": "shallows",
     "KBUILD_BUILD_HOST": "shallows",
 }
@@ -233,6 +232,8 @@ def _wanted() -> list[str]:
 
 def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> None:
     log = objects.parent / "build.log"
+    # The number of the build is in the kernel, and is counted there: the same sources make the same kernel.
+    (objects / ".version").unlink(missing_ok=True)
     command = _make(sources, objects, f"-j{jobs}", "linux")
     with log.open("w") as file, _group(command) as making:
         for count, line in enumerate(making.stdout, sum(1 for _ in objects.rglob("*.o"))):

@@ -58,10 +58,11 @@ def boot(
     """
     with _directory() as directory:
         (directory / "plan").write_text(plan)
+        (directory / "root").symlink_to(root.path)
         began = time.monotonic()
         console = directory / "console.log"
         try:
-            cpu = _run(_command(kernel, root, seed, memory_mb), directory, cancelled, progress, silence_s)
+            cpu = _run(_command(kernel, seed, memory_mb), directory, cancelled, progress, silence_s)
             said = console.read_text(errors="replace")
             if (directory / "failed").exists():
                 raise RunError(_refusal(directory))
@@ -74,12 +75,14 @@ def boot(
         yield Answer(directory, said, time.monotonic() - began, cpu)
 
 
-def _command(kernel: Kernel, root: Root, seed: int, memory_mb: int) -> list[str]:
-    """The kernel mixes its command line into its entropy: nothing that differs between runs may be on it."""
+def _command(kernel: Kernel, seed: int, memory_mb: int) -> list[str]:
+    """The kernel mixes its command line into its entropy: nothing may be on it that differs between runs or
+    machines, and so no path.
+    """
     words = [
         "root=/dev/root",
         "rootfstype=hostfs",
-        f"rootflags={root.path}",
+        "rootflags=/proc/self/cwd/root",
         "ro",
         "init=/sbin/init",
         f"mem={memory_mb}M",
