@@ -205,6 +205,11 @@ def test_a_run_has_the_tables_of_the_simulator_and_is_repeated_to_the_byte(tmp_p
     assert queue["utilisation"] > 0.98
     assert 10 < queue["mean_packets"] < 25
     assert queue["marks"] > 0
+    # All of the time is in the histogram, and its mean is the queue's.
+    histogram = ran[0].tables["queue_histogram"].filter(port="switch->r0")
+    assert histogram["time_ps"].sum() == pytest.approx(queue["over_ps"], rel=0.01)
+    mean = (histogram["packets"] * histogram["time_ps"]).sum() / histogram["time_ps"].sum()
+    assert mean == pytest.approx(queue["mean_packets"])
     assert ran[0].tables["rounds"].height == 2
     assert ran[0].tables["messages"].filter(traffic="web")["end_ps"].drop_nulls().len() >= 6
 

@@ -192,7 +192,8 @@ def _histogram(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFra
 
     late = samples.filter(pl.col("time_ns") * 1000 >= warmup)
     counted = late.group_by("queue", "packets").len().sort("queue", "packets")
-    return counted.select(_port(made), "packets", (pl.col("len") * made.sample_ps).alias("time_ps"))
+    time = pl.col("len").cast(pl.UInt64) * made.sample_ps  # a count has 32 bits, which a time overflows
+    return counted.select(_port(made), "packets", time.alias("time_ps"))
 
 
 def _trace(samples: pl.DataFrame, made: Scenario, simulated: pl.DataFrame) -> pl.DataFrame:
