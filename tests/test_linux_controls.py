@@ -168,12 +168,12 @@ def test_every_name_fills_the_link(tmp_path):
 @pytest.mark.parametrize("cc", ["bbr", "cdg"])
 def test_what_draws_lots_is_repeated_to_the_byte_and_differs_by_seed(tmp_path, cc):
     short = {"duration": "5s", "warmup": "1s", "probe": {"flow_trace": "10ms"}}
-    one, again, other = (
-        ran(tmp_path / run, cc, seed=seed, **short)[0] for run, seed in (("a", 1), ("b", 1), ("b", 2))
-    )
+    one, again = (ran(tmp_path / run, cc, **short)[0] for run in "ab")
     for table in one:
         assert one[table].equals(again[table]), table
-    assert not one["flow_trace"].equals(other["flow_trace"])
+    # BBR draws one of seven phases, and so may draw the same.
+    others = [ran(tmp_path, cc, seed=seed, **short)[0]["flow_trace"] for seed in (2, 3, 4)]
+    assert not all(other.equals(one["flow_trace"]) for other in others)
 
 
 @needs_kernel
@@ -235,7 +235,8 @@ def test_ecn_is_as_set(tmp_path, ecn):
     for cc in ("bbr", "reno", "dctcp"):
         tables, port = ran(tmp_path, cc, queue=queue, transport=transport, duration="4s", warmup="0s")
         assert (port["marks"] > 0) == (ecn == "on" or cc == "dctcp"), cc
-        assert tables["flows"]["marks"].to_list() == [port["marks"]]
+        told = not kernel.find().weakness  # Linux 6.1 does not tell a receiver's marks
+        assert tables["flows"]["marks"].to_list() == [port["marks"] if told else None]
 
 
 @needs_kernel
