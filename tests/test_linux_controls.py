@@ -108,6 +108,7 @@ def test_where_the_simulator_says_who_sends_what_another_stands_in():
     ("cc", "key"),
     [
         ({"kind": "cubic", "c": 0.5}, "c"),
+        ({"kind": "cubic", "slow_start": "standard"}, "slow_start"),
         ({"kind": "newreno", "ecn_beta": 0.8}, "ecn_beta"),
         ({"kind": "dctcp", "g": 0.1}, "g"),
         ({"kind": "dctcp", "on_loss": "alpha"}, "on_loss"),
@@ -117,6 +118,11 @@ def test_settings_that_its_module_keeps_are_refused(cc, key):
     [fault] = scenario.check(resolve(document(cc)))
     assert fault.path == f"traffic.f0.transport.cc.{key}"
     assert fault.rule.startswith("is the kernel's own, which is ")
+
+
+def test_what_the_kernel_does_may_be_spelt_out():
+    for cc in ({"kind": "cubic", "slow_start": "hystart"}, {"kind": "dctcp", "whole_segments": True}):
+        assert scenario.check(resolve(document(cc))) == []
 
 
 def test_what_a_sender_without_ecn_cannot_be():
@@ -209,7 +215,8 @@ def test_two_bbr_share_with_one_product_of_queue(tmp_path):
     changes = {"traffic": late["traffic"], "queue": late["queue"], "duration": "60s", "warmup": "30s"}
     tables, queue = ran(tmp_path, "bbr", "bbr", **changes)
     shares = tables["flows"]["goodput_bps"].to_list()
-    assert max(shares) < 1.1 * min(shares)
+    # Each takes the greatest rate of ten rounds for its own, and probes by a quarter in one of eight.
+    assert max(shares) < 1.25 * min(shares)
     assert 167 < queue["mean_packets"] < 1.5 * 167
     assert queue["drops_full"] == 0
 

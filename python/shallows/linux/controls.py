@@ -33,8 +33,8 @@ HONOURED = {
 }
 """Settings that a sysctl, a route or a socket passes on to the kernel. The others are the kernel's own."""
 
-EITHER = {"dctcp": {"whole_segments"}}
-"""Settings of a control that count nothing in the kernel's arithmetic, which the profile `linux` has."""
+ALSO = {("dctcp", "whole_segments"): True, ("cubic", "slow_start"): "hystart"}
+"""Settings of a control by which a file may spell out what their defaults are in Linux's arithmetic."""
 
 MOST_BURST = 44
 """Segments of the largest super-packet of IPv4, 64 KB."""
@@ -109,7 +109,7 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
 def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
     """A control's settings that are not the kernel's, whose module keeps its own."""
     own = _own(cc["kind"])["cc"]
-    wrong = [key for key in cc if cc[key] != own[key] and key not in EITHER.get(cc["kind"], ())]
+    wrong = [key for key in cc if cc[key] not in (own[key], ALSO.get((cc["kind"], key), own[key]))]
     return [
         Fault(f"{path}.{key}", f"is the kernel's own, which is {json.dumps(own[key])}", json.dumps(cc[key]))
         for key in wrong
