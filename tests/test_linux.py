@@ -1,7 +1,13 @@
 """The Linux backend: what is refused, what tc is told, the edits; and runs, where a kernel has been built."""
 
+import json
+import shutil
+
+import polars as pl
 import pytest
-from shallows.linux import backend, kernel, qdiscs, scenario
+from shallows import _core
+from shallows.errors import ShallowsError, SpecError
+from shallows.linux import backend, kernel, qdiscs, root, scenario, source
 from shallows.linux.gpl import edits
 from shallows.points import one_run
 from shallows.run import simulate_point
@@ -87,11 +93,92 @@ def tree(tmp_path, timer="#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA 
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"port": {"s0->switch": {"mark": 0.1}}}, "port.s0->switch.mark"),
+        ({"port": {"s0->switch": {"drop_packets": [3]}}}, "port.s0->switch.drop_packets"),
+        ({"probe": {"packets": ["s0->switch"]}}, "probe.packets"),
+        ({"probe": {"port_trace": "1ms"}}, "probe.port_trace"),
+        ({"probe": {"nic_queues": True}}, "probe.nic_queues"),
+        ({"queue": {"kind": "codel", "root": "newton", "max_packet": "9KB"}}, "queue.max_packet"),
+        (
+            {"traffic": {"a": STAR["traffic"]["web"] | {"deadline": {"kind": "fixed", "span": "5ms"}}}},
+            "traffic.a.deadline",
+        ),
+        ({"traffic": {"a": STAR["traffic"]["long"] | {"primer": "5KB"}}}, "traffic.a.primer"),
+    ],
+)
+def test_what_would_be_left_out_silently_is_refused(changes, path):
+    assert [fault.path for fault in scenario.check(resolved(**changes))] == [path]
+
+
+def test_what_this_kernel_was_built_without_is_refused():
+    settings = {"kind": "fq-codel", "root": "newton"}
+    [fault] = scenario.check(resolved(queue=settings), ["CONFIG_NET_SCH_FQ_CODEL"])
+    assert fault.path == "queue.kind"
+    assert scenario.check(resolved(queue=settings), ["CONFIG_NET_SCH_DUALPI2"]) == []
+
+
+def test_several_shortest_paths_are_refused():
+    ends = [("a", "x"), ("x", "u"), ("u", "y"), ("y", "b"), ("x", "v"), ("v", "y")]
+    links = [{"from": one, "to": other} for one, other in ends]
+    graph = {"kind": "graph", "hosts": ["a", "b"], "switches": ["x", "y", "u", "v"]}
+    traffic = {"long": {"kind": "bulk", "from": "a", "to": "b"}}
+
+    def plan(count):
+        experiment = resolved(topology=graph | {"links": links[:count]}, traffic=traffic)
+        network = json.loads(_core.plan(json.dumps(experiment)))
+        return scenario.scenario(experiment, network, pl.DataFrame(), pl.DataFrame()).plan
+
+    graph["switches"].remove("v")
+    assert "netns add n4" in plan(4)
+    graph["switches"].append("v")
+    with pytest.raises(SpecError, match="must have one shortest path on Linux, got a to b"):
+        plan(6)
+
+
 def test_edits_are_made_once(tmp_path):
     assert len(edits.edit_tree(tree(tmp_path))) == 5
     assert edits.edit_tree(tmp_path) == []
     assert "default 1000" in (tmp_path / "arch/um/Kconfig").read_text()
     assert 'uml_seed=<number>\\n"' in (tmp_path / "arch/um/os-Linux/util.c").read_text()
+
+
+def test_a_tree_of_the_users_is_only_read(tmp_path):
+    mine = tree(tmp_path / "mine")
+    built = {
+        ".config": "",
+        "include/generated/a.h": "",
+        "net/a.o": "",
+        ".git/HEAD": "",
+        "net/a.c": "int a;\n",
+    }
+    for name, text in built.items():
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text(text)
+    (mine / "dts").symlink_to("net")
+    before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
+    times = {path: path.stat().st_mtime_ns for path in before}
+    for _ in range(2):
+        linked = source.linked(mine, tmp_path / "linked")
+        assert len(edits.edit_tree(linked)) == 5
+    assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
+    assert {path: path.stat().st_mtime_ns for path in before} == times
+    # make compiles what is newer than its object: edited files are as old as theirs.
+    edited = "arch/um/os-Linux/util.c"
+    assert (linked / edited).stat().st_mtime_ns == (mine / edited).stat().st_mtime_ns
+    assert "uml_seed" in (linked / edited).read_text()
+    # What has been built in the tree is left out, or make would refuse to build elsewhere.
+    found = {path.relative_to(linked).as_posix() for path in linked.rglob("*") if path.is_file()}
+    assert found == {"arch/um/Kconfig", edits.TIMER, edited, "net/a.c", "dts"} - {"dts"}
+    assert (linked / "dts").resolve() == (mine / "net").resolve()
+
+
+def test_what_is_no_tree_is_refused_by_its_own_name(tmp_path):
+    with pytest.raises(ShallowsError, match=f"{tmp_path}/none is no kernel source with User-Mode Linux"):
+        source.linked(tmp_path / "none", tmp_path / "linked")
+    assert not (tmp_path / "linked").exists()
 
 
 def test_a_tree_that_looks_otherwise_is_refused(tmp_path):
@@ -118,5 +205,27 @@ def test_a_run_has_the_tables_of_the_simulator_and_is_repeated_to_the_byte(tmp_p
     assert queue["utilisation"] > 0.98
     assert 10 < queue["mean_packets"] < 25
     assert queue["marks"] > 0
+    # All of the time is in the histogram, and its mean is the queue's.
+    histogram = ran[0].tables["queue_histogram"].filter(port="switch->r0")
+    assert histogram["time_ps"].sum() == pytest.approx(queue["over_ps"], rel=0.01)
+    mean = (histogram["packets"] * histogram["time_ps"]).sum() / histogram["time_ps"].sum()
+    assert mean == pytest.approx(queue["mean_packets"])
     assert ran[0].tables["rounds"].height == 2
     assert ran[0].tables["messages"].filter(traffic="web")["end_ps"].drop_nulls().len() >= 6
+
+
+@needs_kernel
+def test_where_kernel_and_files_are_changes_nothing(tmp_path, monkeypatch):
+    """The kernel draws from an entropy into which it mixes its command line, so no path may be on that."""
+    cc = {"kind": "kernel", "name": "bbr"}
+    document = STAR | {"transport": {"profile": "linux", "cc": cc}, "duration": "2s"}
+    experiment = one_run(load(document)).experiment
+    here = simulate_point(experiment, Store(tmp_path / "a"), backend="linux")
+    used, files = backend.ready(), backend.root()
+    shutil.copytree(files.path, tmp_path / "elsewhere", symlinks=True)
+    shutil.copy2(used.path, tmp_path / "a kernel")
+    monkeypatch.setattr(backend, "ready", lambda: kernel.Kernel(tmp_path / "a kernel", used.about))
+    monkeypatch.setattr(backend, "root", lambda: root.Root(tmp_path / "elsewhere", files.about))
+    there = simulate_point(experiment, Store(tmp_path / "b"), backend="linux")
+    for name in here.tables:
+        assert here.tables[name].equals(there.tables[name]), name

@@ -75,7 +75,7 @@ def test_the_cause_is_told_and_the_console_kept(tmp_path, cause, monkeypatch):
     ):
         pass
     assert kept_log(error).strip()
-    assert left() == set()
+    wait_for(lambda: left() == set())  # it has been killed, which takes a moment
 
 
 def test_what_tc_refuses_is_shown_in_its_own_words():
@@ -85,9 +85,10 @@ def test_what_tc_refuses_is_shown_in_its_own_words():
         machine.boot(backend.ready(), root.root(), plan, 1),
     ):
         pass
-    assert left() == set()
+    wait_for(lambda: left() == set())
 
 
+@pytest.mark.skipif("CONFIG_NET_SCH_DUALPI2" in getattr(kernel.find(), "without", []), reason="it is newer")
 def test_what_the_kernel_refuses_is_shown_in_its_own_words():
     # A step in packets and one in time: refused by sch_dualpi2 itself.
     plan = (
@@ -106,7 +107,7 @@ def test_what_the_kernel_refuses_is_shown_in_its_own_words():
 def test_a_machine_that_is_stopped_leaves_nothing():
     with pytest.raises(Cancelled), machine.boot(backend.ready(), root.root(), "go\n", 1, lambda: True):
         pass
-    assert left() == set()
+    wait_for(lambda: left() == set())
 
 
 LONG = """

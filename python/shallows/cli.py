@@ -226,6 +226,7 @@ def compare(
     allow: Annotated[
         list[str], typer.Option(metavar="KEY", help="What may differ besides transports and queues.")
     ] = [],  # noqa: B006
+    backend: Backend = "simulator",
     out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("reports"),
     store: StorePath = None,
     workers: Workers = None,
@@ -246,8 +247,9 @@ def compare(
         allow=allow,
         seeds=seeds,
     )
+    _check_backend(backend)
     with console.progress("compare", len(what.schemes) * len(what.seeds)) as report:
-        found = run_compare(what, store, workers=workers, progress=report)
+        found = run_compare(what, store, workers=workers, backend=backend, progress=report)
     command = shlex.join(["./shallows", *sys.argv[1:]])
     page = write_comparison(found, "-".join(file.stem for file in files), out, command)
     if as_json:

@@ -107,16 +107,20 @@ def compare(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
+    backend: str = "simulator",
     progress: Callable[[float, int], None] | None = None,
 ) -> Comparison:
     """Runs what is missing and compares every scheme with the first.
 
-    Raises SpecError for metrics that are none, RunError if a run fails, StoreError.
+    Raises SpecError for metrics that are none and for what the backend cannot do, RunError if a run fails,
+    StoreError.
     """
     _check_metrics(what)
     points = [point for scheme in what.schemes for point in scheme.points]
     store = store if isinstance(store, Store) else Store(store)
-    outcomes = run_points(points, store, workers=workers, executor=executor, progress=progress)
+    outcomes = run_points(
+        points, store, workers=workers, executor=executor, backend=backend, progress=progress
+    )
     failed = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)
     if failed:
         raise RunError("runs failed: " + "\n".join(map(str, failed)))

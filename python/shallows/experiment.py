@@ -271,6 +271,15 @@ class PragueCc(Part):
     """Rounds after slow start before it counts. Range [0, 60000]. Default: draft s.2.4.4: 500 rounds; Linux prague_rtt_transition."""
 
 
+class KernelCc(Part):
+    """Any of the Linux kernel's congestion controls by its name, with `--backend linux` alone. The simulator has none of them and refuses this before anything runs."""
+
+    kind: Literal["kernel"] = "kernel"
+
+    name: Literal["bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"] = Field(...)
+    """Its name in the kernel. Default: what the Linux backend's kernel has built in."""
+
+
 class FixedSizes(Part):
     """Every flow of one size."""
 
@@ -1251,7 +1260,7 @@ class Transport(Part):
     ece_growth: Literal["each", "first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "kernel"] | None = None
     """Congestion control."""
 
 

@@ -122,18 +122,39 @@ def _raise_in(thread: int) -> None:
 
 
 def identify(experiment: Document, backend: str = "simulator") -> dict[str, Any]:
-    """What a manifest says of a run before it has run: experiment, hash, seed, version, sources, backend."""
+    """What a manifest says of a run before it has run: experiment, hash, seed, version, sources, backend.
+
+    Raises SpecError with all that the backend cannot do.
+    """
     if backend not in BACKENDS:
         raise SpecError([Fault("--backend", f"must be one of {', '.join(BACKENDS)}", backend)])
+    from shallows import _core
+
     version, source_hash = _versions()
     if backend == "linux":
         from shallows.linux import backend as linux
 
         linux.check(experiment)
         source_hash = f"{source_hash}-{linux.source_hash()}"
+    elif _kinds(experiment) & _others():
+        _core.simulable(json.dumps(experiment))  # it tells them all, by path
     name = run_hash(experiment, backend, version, source_hash)
     about = {"experiment": experiment, "hash": name, "seed": experiment["seed"]}
     return about | {"version": version, "source_hash": source_hash, "backend": backend}
+
+
+def _kinds(experiment: Document) -> set[str]:
+    """Kinds of the loads' congestion controls."""
+    return {load["transport"]["cc"]["kind"] for load in experiment.get("traffic", {}).values()}
+
+
+@cache
+def _others() -> frozenset[str]:
+    """Congestion controls that another backend alone runs, by their declarations."""
+    from shallows.catalogue import schema
+
+    [section] = [each for each in schema()["sections"] if each["path"] == "transport.cc"]
+    return frozenset(each["name"] for each in section["components"] if "backend" in each)
 
 
 @cache
@@ -168,7 +189,7 @@ def _run_on_linux(about: dict[str, Any], store: Store, running: Running) -> Stor
     from shallows.linux import backend as linux
 
     # Its arrivals are the simulator's, and so is the shape of its tables.
-    simulation, _ = _simulated(about["experiment"], running)
+    simulation, _ = _simulated(linux.with_stand_ins(about["experiment"]), running)
     like = {name: to_frame(columns) for name, columns in simulation.tables().items()}
     try:
         tables, more = linux.run(about["experiment"], like, lambda: running.cancelled, running.tell)

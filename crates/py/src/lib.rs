@@ -38,6 +38,15 @@ mod _core {
             .map_err(|faults| crate::simulation::spec_error(py, faults))
     }
 
+    /// Raises `SpecError` with what of a document another backend alone runs.
+    #[pyfunction]
+    fn simulable(py: Python<'_>, document: &str) -> PyResult<()> {
+        let held = || shallows_spec::simulable(&shallows_spec::parse(document)?);
+        py.detach(|| crate::simulation::guarded(held))
+            .map_err(|message| crate::simulation::error(py, "RunError", message))?
+            .map_err(|faults| crate::simulation::spec_error(py, faults))
+    }
+
     /// Every section of an experiment file with its components and their settings, as JSON.
     #[pyfunction]
     fn schema() -> String {

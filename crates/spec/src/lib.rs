@@ -46,6 +46,7 @@ pub fn load(document: &str) -> Result<Simulation, Vec<Fault>> {
 /// The same, where `makers` stand behind the components that the document declares.
 pub fn load_with(document: &str, makers: &mut dyn Makers) -> Result<Simulation, Vec<Fault>> {
     let mut experiment = parse(document)?;
+    simulable(&experiment)?;
     let seed = experiment.run.seed;
     let mut faults = Faults::default();
     for load in &mut experiment.loads {
@@ -62,6 +63,23 @@ pub fn load_with(document: &str, makers: &mut dyn Makers) -> Result<Simulation, 
         return Err(faults.0);
     }
     experiment.build().map_err(|Faults(faults)| faults)
+}
+
+/// Whether the simulator has all that an experiment names, or what of it another backend alone runs.
+pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
+    let mut faults = Faults::default();
+    let own = Algorithm::list().into_iter().filter(|one| one.backend.is_none()).map(|one| one.name);
+    let own: Vec<_> = own.collect();
+    for load in &experiment.loads {
+        let cc = &load.transport.cc;
+        if let Some(backend) = cc.backend() {
+            let rule = format!("is not in the simulator, which has {}", own.join(", "));
+            let path = format!("traffic.{}.transport.cc", load.name);
+            faults.add(&path, rule, &Value::Object(cc.show()));
+            faults.0.last_mut().expect("just added").hint = format!("run with --backend {backend}");
+        }
+    }
+    if faults.0.is_empty() { Ok(()) } else { Err(faults.0) }
 }
 
 /// Brings what stands behind declared components: nothing where it has none of that name.

@@ -35,7 +35,7 @@ pub fn schema() -> String {
 }
 
 fn single<P: Params>(name: &'static str) -> Component {
-    Component { name, doc: P::DOC, params: P::list() }
+    Component { name, doc: P::DOC, params: P::list(), backend: None }
 }
 
 fn section(path: &str, what: &str, components: &[Component]) -> Value {
@@ -44,7 +44,11 @@ fn section(path: &str, what: &str, components: &[Component]) -> Value {
 
 fn component(component: &Component) -> Value {
     let params: Vec<Value> = component.params.iter().map(param).collect();
-    json!({"name": component.name, "doc": tidy(component.doc), "params": params})
+    let mut about = json!({"name": component.name, "doc": tidy(component.doc), "params": params});
+    if let Some(backend) = component.backend {
+        about["backend"] = backend.into();
+    }
+    about
 }
 
 fn param(param: &Param) -> Value {

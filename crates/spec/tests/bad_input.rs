@@ -61,6 +61,21 @@ fn row(changes: &[(&str, Value)]) -> String {
     )
 }
 
+/// What another backend alone runs is a good document that the simulator refuses, each load by its path.
+#[test]
+fn what_another_backend_runs_is_no_fault_of_the_document() {
+    let own = json!({"kind": "bulk", "from": "s0", "to": "r0", "transport": {"cc": "dctcp"}});
+    let kernel = json!({"kind": "kernel", "name": "bbr"});
+    let document = with(&[("transport.cc", kernel), ("traffic.own", own)]).to_string();
+    assert_eq!(told(&document), [""; 0]);
+    let Err(faults) = shallows_spec::load(&document) else { panic!("the simulator runs it") };
+    let [fault] = &faults[..] else { panic!("{faults:?}") };
+    assert_eq!(fault.path, "traffic.long.transport.cc");
+    assert!(fault.rule.contains("newreno, cbr, cubic") && !fault.rule.contains("kernel"), "{}", fault.rule);
+    assert_eq!(fault.value, "{\"kind\":\"kernel\",\"name\":\"bbr\"}");
+    assert_eq!(fault.hint, "run with --backend linux");
+}
+
 /// The table of wrong documents is the snapshot: what was changed in a good one, and what is said.
 #[test]
 fn wrong_documents_are_told_what_is_wrong() {
@@ -71,6 +86,9 @@ fn wrong_documents_are_told_what_is_wrong() {
         &[("queue.markat", json!("65pkt"))],
         &[("transport.cc.kind", json!("dctpc"))],
         &[("transport.cc.gg", json!(0.1))],
+        &[("transport.cc", json!("bbr"))],
+        &[("transport.cc", json!("kernel"))],
+        &[("transport.cc", json!({"kind": "kernel", "name": "vegsa"}))],
         &[("transport.profile", json!("linus"))],
         &[("transport.mss_", json!("1B"))],
         &[("traffic.long.kind", json!("bluk"))],

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from shallows.errors import RunError, ShallowsError, SpecError
 from shallows.linux import kernel, machine, readback, scenario
 from shallows.linux.cache import HERE, digest
+from shallows.linux.controls import with_stand_ins
 from shallows.linux.root import root
 from shallows.linux.tables import tables
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NoKernel", "check", "ready", "run", "source_hash"]
+__all__ = ["NoKernel", "check", "ready", "run", "source_hash", "with_stand_ins"]
 
 
 class NoKernel(ShallowsError):
@@ -33,8 +34,9 @@ def ready() -> kernel.Kernel:
 
 
 def check(experiment: dict[str, Any]) -> None:
-    """Raises SpecError with all that a resolved experiment asks and Linux cannot do."""
-    faults = scenario.check(experiment)
+    """Raises SpecError with all that a resolved experiment asks and this kernel cannot do."""
+    used = kernel.find()
+    faults = scenario.check(experiment, used.without if used else ())
     if faults:
         raise SpecError(faults)
 

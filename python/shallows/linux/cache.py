@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,11 +42,15 @@ def put(new: Path, place: Path) -> None:
 
 
 @contextmanager
-def locked(name: str) -> Iterator[None]:
-    """One process at a time; the lock goes with the process."""
+def locked(name: str, tell: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+    """One process at a time, which is told when it waits for another; the lock goes with the process."""
     import fcntl
 
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f"{name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell(f"waiting for another {name} to end")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield

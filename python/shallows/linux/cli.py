@@ -32,7 +32,7 @@ def build(
     ] = None,
     tree: Annotated[
         Path | None,
-        typer.Option(help="A kernel source tree of your own; it is edited in place.", show_default=False),
+        typer.Option(help="A kernel source tree of your own; it is only read.", show_default=False),
     ] = None,
     kernel: Annotated[
         Path | None, typer.Option(help="A ready binary, made with the same edits.", show_default=False)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from shallows.errors import Fault
 
+KERNEL = "kernel"
+"""The kind whose `name` is the kernel's, which the simulator has not."""
+
 CONTROLS = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
-"""By the simulator's name: the kernel's. Others of the kernel (bbr, vegas ...) have no counterpart there."""
+"""By the simulator's name: the kernel's."""
+
+STAND_IN = "newreno"
+"""In place of the kernel's own where the simulator says who sends what when, which depends on no control."""
 
 HONOURED = {
     "profile",
@@ -26,27 +33,48 @@ HONOURED = {
 }
 """Settings that a sysctl, a route or a socket passes on to the kernel. The others are the kernel's own."""
 
+ALSO = {("dctcp", "whole_segments"): True, ("cubic", "slow_start"): "hystart"}
+"""Settings of a control by which a file may spell out what their defaults are in Linux's arithmetic."""
+
 MOST_BURST = 44
 """Segments of the largest super-packet of IPv4, 64 KB."""
 
-__all__ = ["CONTROLS", "HONOURED", "faults", "kernel_name"]
+__all__ = ["CONTROLS", "HONOURED", "faults", "kernel_name", "shown_name", "with_stand_ins"]
 
 
-def kernel_name(transport: dict[str, Any]) -> str:
+def kernel_name(transport: Mapping[str, Any]) -> str:
     """The kernel's name of a load's congestion control."""
-    return CONTROLS[transport["cc"]["kind"]]
+    cc = transport["cc"]
+    return cc["name"] if cc["kind"] == KERNEL else CONTROLS[cc["kind"]]
+
+
+def shown_name(transport: Mapping[str, Any]) -> str:
+    """What tables call it: the kernel's name where the experiment gives that, else the simulator's."""
+    cc = transport["cc"]
+    return cc["name"] if cc["kind"] == KERNEL else cc["kind"]
+
+
+def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolved experiment with controls that the simulator has in place of the kernel's own."""
+    loads = {
+        name: load | {"transport": load["transport"] | {"cc": {"kind": STAND_IN}}}
+        if load["transport"]["cc"]["kind"] == KERNEL
+        else load
+        for name, load in experiment["traffic"].items()
+    }
+    return {**experiment, "traffic": loads}
 
 
 @cache
-def _linux_profile() -> dict[str, Any]:
-    """What the profile `linux` sets, which is what the kernel does as far as settings can say it."""
+def _own(kind: str) -> dict[str, Any]:
+    """What the profile `linux` and a control's defaults set: the kernel, as far as settings can say."""
     from shallows.spec import resolve
 
     document = {
         "duration": "1s",
         "topology": "star",
         "queue": "drop-tail",
-        "transport": {"profile": "linux", "cc": "newreno"},
+        "transport": {"profile": "linux", "cc": kind},
         "traffic": {"a": {"kind": "bulk", "from": "s0", "to": "r0"}},
     }
     return resolve(document)["traffic"]["a"]["transport"]
@@ -56,10 +84,13 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     """What of a load's resolved transport Linux cannot do, each by its path."""
     path = f"traffic.{load}.transport"
     found = []
-    name = transport["cc"]["kind"]
-    if name not in CONTROLS:
-        found.append(Fault(f"{path}.cc", f"must be one that both have: {', '.join(CONTROLS)}", name))
-    own = _linux_profile()
+    cc = transport["cc"]
+    if cc["kind"] in CONTROLS:
+        found += _cc_faults(f"{path}.cc", cc)
+    elif cc["kind"] != KERNEL:
+        rule = f"must be one that Linux has: {', '.join(CONTROLS)}, or any of the kernel's by its name"
+        found.append(Fault(f"{path}.cc", rule, cc["kind"], 'cc = { kind = "kernel", name = "bbr" }'))
+    own = _own(STAND_IN)
     for key, value in transport.items():
         if key not in HONOURED and value != own.get(key, value):
             rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" says so'
@@ -68,16 +99,18 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
         found.append(
             Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
         )
-    if name == "dctcp" and transport["ecn"] == "off":
+    if "dctcp" in (cc["kind"], cc.get("name")) and transport["ecn"] == "off":
         found.append(
             Fault(f"{path}.ecn", "must not be off: Linux's DCTCP negotiates ECN whatever is set", "off")
         )
-    if name == "dctcp" and transport["cc"] != {"kind": "dctcp", **_dctcp_defaults(transport["cc"])}:
-        rule = "must have the kernel's values (g 1/16, alpha at first 1), which are its module's parameters"
-        found.append(Fault(f"{path}.cc", rule, json.dumps(transport["cc"])))
     return found
 
 
-def _dctcp_defaults(settings: dict[str, Any]) -> dict[str, Any]:
-    known = {"g": 0.0625, "initial_alpha": 1.0, "reduction": 0.5}
-    return {key: known.get(key, value) for key, value in settings.items() if key != "kind"}
+def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
+    """A control's settings that are not the kernel's, whose module keeps its own."""
+    own = _own(cc["kind"])["cc"]
+    wrong = [key for key in cc if cc[key] not in (own[key], ALSO.get((cc["kind"], key), own[key]))]
+    return [
+        Fault(f"{path}.{key}", f"is the kernel's own, which is {json.dumps(own[key])}", json.dumps(cc[key]))
+        for key in wrong
+    ]

@@ -46,6 +46,11 @@ class Kernel:
         return self.about["hash"]
 
     @property
+    def without(self) -> list[str]:
+        """Options of the fragment that this kernel does not have; of a ready binary nothing is known."""
+        return self.about.get("without", [])
+
+    @property
     def weakness(self) -> str:
         """What a user must know of this version, or nothing."""
         if self.about["version"].startswith("6.1."):
@@ -106,43 +111,58 @@ def adopt(binary: Path) -> Kernel:
 def build(package: str | None, tree: Path | None, tell: Tell, progress: Progress, jobs: int) -> Kernel:
     """Builds from a Debian package (default linux-source-7.2) or an own tree, or finds it built."""
     tools.require(tools.BUILD)
-    with cache.locked("build"):
-        compiler = subprocess.run(
-            ["gcc", "--version"], capture_output=True, text=True, check=True
-        ).stdout.split("\n")[0]
+    with cache.locked("build", tell):
+        compiler = tools.run("gcc", "--version").split("\n")[0]
         recipe = (edits.recipe(), "\n".join(_wanted()).encode(), compiler.encode())
-        if tree is None:
-            archive = source.fetch(package or source.DEFAULT, tell)
-            name, origin = cache.digest(archive, *recipe), f"Debian's {package or source.DEFAULT}"
-        else:
-            version = (tree / "Makefile").read_bytes() if (tree / "Makefile").exists() else b""
-            name, origin = (
-                cache.digest(str(tree.resolve()).encode(), version, *recipe),
-                "a tree of the user's",
-            )
+        if tree is not None:
+            return _build_tree(tree, recipe, compiler, tell, progress, jobs)
+        archive = source.fetch(package or source.DEFAULT, tell)
+        name = cache.digest(archive, *recipe)
         found = _kernels() / name / "about.json"
         if found.exists():
             _choose(name)
             return Kernel(found.parent / "linux", json.loads(found.read_text()))
         work = cache.cache() / "build" / name
-        sources = _unpack(archive, work, tell) if tree is None else tree
-        try:
-            for change in edits.edit_tree(sources):
-                tell(change)
-        except edits.UnknownTree as error:
-            raise ShallowsError(f"the kernel sources cannot be edited: {error}") from error
-        objects = work / "objects"
-        objects.mkdir(parents=True, exist_ok=True)
-        missed = _configure(sources, objects)
-        if missed:
-            tell(f"this kernel does not have {', '.join(missed)}")
-        _compile(sources, objects, progress, jobs)
-        subprocess.run(["strip", "-o", str(work / "linux"), str(objects / "linux")], check=True)
-        version = (objects / "include/config/kernel.release").read_text().strip()
-        about = {"hash": name, "version": version, "source": origin, "compiler": compiler, "without": missed}
-        kernel = _keep(work / "linux", about)
+        about = _make_kernel(_unpack(archive, work, tell), work, tell, progress, jobs)
+        origin = f"Debian's {package or source.DEFAULT}"
+        kernel = _keep(work / "linux", {"hash": name, "source": origin, "compiler": compiler} | about)
         shutil.rmtree(work)
         return kernel
+
+
+def _build_tree(
+    tree: Path, recipe: tuple[bytes, ...], compiler: str, tell: Tell, progress: Progress, jobs: int
+) -> Kernel:
+    """From a tree of the user's, by way of links to its files: the tree itself is only read.
+
+    Nothing but `make` knows what has changed in it, so it is asked each time; what it has compiled is kept.
+    The kernel's name is a hash of what came out.
+    """
+    work = cache.cache() / "build" / f"tree-{cache.digest(str(tree.resolve()).encode(), *recipe)}"
+    about = _make_kernel(source.linked(tree, work / "source"), work, tell, progress, jobs)
+    origin = f"the tree {tree.resolve()}"
+    return _keep(
+        work / "linux",
+        {"hash": cache.digest(work / "linux", *recipe), "source": origin, "compiler": compiler} | about,
+    )
+
+
+def _make_kernel(sources: Path, work: Path, tell: Tell, progress: Progress, jobs: int) -> dict[str, Any]:
+    """Edits, configures, compiles; leaves `linux` in `work` and returns what it is."""
+    try:
+        for change in edits.edit_tree(sources):
+            tell(change)
+    except edits.UnknownTree as error:
+        raise ShallowsError(f"the kernel sources cannot be edited: {error}") from error
+    objects = work / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+    missed = _configure(sources, objects)
+    if missed:
+        tell(f"this kernel does not have {', '.join(missed)}")
+    _compile(sources, objects, progress, jobs)
+    tools.run("strip", "-o", work / "linux", objects / "linux")
+    version = (objects / "include/config/kernel.release").read_text().strip()
+    return {"version": version, "without": missed}
 
 
 def _keep(binary: Path, about: dict[str, Any]) -> Kernel:
@@ -169,9 +189,7 @@ def _unpack(archive: Path, work: Path, tell: Tell) -> Path:
         tell("unpacking the sources")
         shutil.rmtree(work / "source", ignore_errors=True)
         (work / "source").mkdir(parents=True)
-        subprocess.run(
-            ["tar", "xf", str(archive), "-C", str(work / "source"), "--strip-components=1"], check=True
-        )
+        tools.run("tar", "xf", archive, "-C", work / "source", "--strip-components=1")
         done.touch()
     return work / "source"
 
@@ -214,6 +232,8 @@ def _wanted() -> list[str]:
 
 def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> None:
     log = objects.parent / "build.log"
+    # The number of the build is in the kernel, and is counted there: the same sources make the same kernel.
+    (objects / ".version").unlink(missing_ok=True)
     command = _make(sources, objects, f"-j{jobs}", "linux")
     with log.open("w") as file, _group(command) as making:
         for count, line in enumerate(making.stdout, sum(1 for _ in objects.rglob("*.o"))):

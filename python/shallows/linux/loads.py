@@ -64,14 +64,16 @@ def _rounds(number: int, load: Mapping[str, Any], control: int, hosts: Mapping[s
 
 
 def _named(names: str | list[str], hosts: Mapping[str, int]) -> list[int]:
-    """Numbers of hosts by name, list, pattern or range."""
-    found: list[int] = []
+    """Numbers of hosts by name, list, pattern or range: each once, in the network's order."""
+    found: set[int] = set()
     for pattern in [names] if isinstance(names, str) else names:
         low, dots, high = pattern.partition("..")
         if dots:
             stem = low.rstrip("0123456789")
-            chosen = [f"{stem}{i}" for i in range(int(low[len(stem) :]), int(high[len(stem) :]) + 1)]
+            first, last = low[len(stem) :], high[len(stem) :]
+            digits = len(first) if len(first) == len(last) else 0
+            chosen = [f"{stem}{i:0{digits}}" for i in range(int(first), int(last) + 1)]
         else:
             chosen = [name for name in hosts if fnmatchcase(name, pattern)]
-        found += [hosts[name] for name in chosen if hosts[name] not in found]
-    return found
+        found |= {hosts[name] for name in chosen}
+    return sorted(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import re
 import resource
@@ -57,10 +58,11 @@ def boot(
     """
     with _directory() as directory:
         (directory / "plan").write_text(plan)
+        (directory / "root").symlink_to(root.path)
         began = time.monotonic()
         console = directory / "console.log"
         try:
-            cpu = _run(_command(kernel, root, seed, memory_mb), directory, cancelled, progress, silence_s)
+            cpu = _run(_command(kernel, seed, memory_mb), directory, cancelled, progress, silence_s)
             said = console.read_text(errors="replace")
             if (directory / "failed").exists():
                 raise RunError(_refusal(directory))
@@ -73,12 +75,14 @@ def boot(
         yield Answer(directory, said, time.monotonic() - began, cpu)
 
 
-def _command(kernel: Kernel, root: Root, seed: int, memory_mb: int) -> list[str]:
-    """The kernel mixes its command line into its entropy: nothing that differs between runs may be on it."""
+def _command(kernel: Kernel, seed: int, memory_mb: int) -> list[str]:
+    """The kernel mixes its command line into its entropy: nothing may be on it that differs between runs or
+    machines, and so no path.
+    """
     words = [
         "root=/dev/root",
         "rootfstype=hostfs",
-        f"rootflags={root.path}",
+        "rootflags=/proc/self/cwd/root",
         "ro",
         "init=/sbin/init",
         f"mem={memory_mb}M",
@@ -110,6 +114,7 @@ def _run(
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
     }
     with (directory / "console.log").open("wb") as console:
+        turn = next(_TURNS)
         process = subprocess.Popen(
             command,
             cwd=directory,
@@ -118,7 +123,7 @@ def _run(
             stdout=console,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_prepare,  # the child does nothing else
+            preexec_fn=lambda: _prepare(turn),  # the child does nothing else
         )
         try:
             return _watch(process, directory / "console.log", cancelled, progress, silence_s)
@@ -128,19 +133,17 @@ def _run(
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_TURNS = itertools.count(os.getpid())
+"""Cores in turn, so that the machines of one process share none while another is free."""
 
 
-def _prepare() -> None:
+def _prepare(turn: int) -> None:
     """In the child, before the kernel starts."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # who is killed takes the machine along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
-    _stay_on_one_core()
-
-
-def _stay_on_one_core() -> None:
-    """Kernel and guest are two processes that hand over at each call: on one core three times faster."""
+    # Kernel and guest are two processes that hand over at each call: on one core three times faster.
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    os.sched_setaffinity(0, {cores[turn % len(cores)]})
 
 
 def _watch(

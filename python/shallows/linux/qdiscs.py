@@ -132,6 +132,7 @@ def _require(settings: dict[str, Any], own: dict[str, Any], whose: str) -> None:
 
 def _codel_words(settings: dict[str, Any]) -> list[str]:
     _require(settings, {"root": "newton"}, "Linux takes one Newton step on 16 bits")
+    _require(settings, {"max_packet": "1500B"}, "Linux takes what the device sends at most")
     words = [f"limit {_limit_packets(settings)}"]
     words += [f"{key} {_span_us(settings[key], key)}" for key in ("target", "interval")]
     if settings["ce_threshold"] != "none":
@@ -151,6 +152,7 @@ def _fq_codel(settings: dict[str, Any], _frame: int) -> Qdisc:
 
 PIE = {
     "max_burst": "150ms",
+    "mean_packet": "1500B",
     "mark_ecnth": 0.1,
     "latency": "timestamps",
     "active_from": "none",

@@ -67,8 +67,7 @@ def _make(place: Path, name: str, programs: dict[str, Path]) -> None:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(library, target)
                     target.chmod(0o755)
-        version = subprocess.run([str(programs["tc"]), "-V"], capture_output=True, text=True).stdout.strip()
-        about = {"hash": name, "tc": version}
+        about = {"hash": name, "tc": tools.run(programs["tc"], "-V").strip()}
         (new / "about.json").write_text(json.dumps(about))
         new.chmod(0o755)  # a run may be another user's
         cache.put(new, place)
@@ -77,5 +76,5 @@ def _make(place: Path, name: str, programs: dict[str, Path]) -> None:
 
 
 def _libraries(program: Path) -> list[Path]:
-    said = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
+    said = tools.run("ldd", program)
     return [Path(os.path.abspath(path)) for path in re.findall(r"(/\S+) \(0x", said)]  # noqa: PTH100 - links stay

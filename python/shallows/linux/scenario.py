@@ -10,10 +10,11 @@ the simulator.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shallows.catalogue import schema
 from shallows.errors import Fault, SpecError
 from shallows.linux import controls, loads
 from shallows.linux.qdiscs import Refusal, qdisc
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 TOPOLOGIES = ("star", "dumbbell", "parking-lot", "tree", "graph")
 LOADS = ("bulk", "messages", "poisson", "incast", "table")
+PORT = ("queue", "rate", "delay", "reorder_delay")
+"""Settings of ports that are done; `reorder_delay` says nothing by itself."""
+PROBE = ("queues", "waits", "queue_trace", "flow_trace", "ports", "classes", "trace_rows")
+"""Probes that are done, or that only leave out what is there."""
 MOST_HOSTS = 500
 MOST_MEMORY_MB = 8192
 ETHERNET_BYTES = 14
@@ -63,36 +68,33 @@ class Scenario:
     asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
 
 
-def check(experiment: Mapping[str, Any]) -> list[Fault]:
-    """What the backend cannot do of a resolved experiment, all of it."""
+def check(experiment: Mapping[str, Any], without: Collection[str] = ()) -> list[Fault]:
+    """All that the backend cannot do of a resolved experiment, with a kernel built `without` some options."""
     found = []
     kind = experiment["topology"]["kind"]
     if kind not in TOPOLOGIES:
         found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
     for place in ("queue", "nic"):
-        found += _queue_faults(place, experiment[place])
+        found += _queue_faults(place, experiment[place], without)
     for name, port in experiment["port"].items():
         if "queue" in port:
-            found += _queue_faults(f"port.{name}.queue", port["queue"])
-        for key in ("loss", "duplicate", "reorder"):
-            if port[key]:
-                found.append(
-                    Fault(
-                        f"port.{name}.{key}",
-                        "is not done on Linux: faults of wires are the simulator's",
-                        str(port[key]),
-                    )
-                )
-        if port["drop_packets"]:
-            found.append(
-                Fault(f"port.{name}.drop_packets", "is not done on Linux", json.dumps(port["drop_packets"]))
-            )
+            found += _queue_faults(f"port.{name}.queue", port["queue"], without)
+        found += _not_done("port", f"port.{name}", port, PORT)
+    found += _not_done("probe", "probe", experiment["probe"], PROBE)
     for section, what in (("switch", "shared buffers"), ("python", "components in Python")):
         if experiment.get(section):
             found.append(Fault(section, f"is not done on Linux: {what} are the simulator's"))
     if experiment.get("port_control", {}).get("kind", "none") != "none":
         found.append(Fault("port_control", "is not done on Linux: its switches speak no such protocol"))
     for name, load in experiment["traffic"].items():
+        rows = load["flows"] if load["kind"] == "table" else [load]
+        late = next((row["deadline"] for row in rows if row.get("deadline", "none") != "none"), None)
+        if late is not None:
+            rule = "is not kept on Linux: what has a deadline is the simulator's"
+            found.append(Fault(f"traffic.{name}.deadline", rule, json.dumps(late)))
+        if load["kind"] == "bulk" and load["bytes"] == "none" and load["primer"] != "0B":
+            rule = "must be 0B on Linux for connections without end"
+            found.append(Fault(f"traffic.{name}.primer", rule, load["primer"]))
         if load["kind"] not in LOADS:
             found.append(
                 Fault(f"traffic.{name}.kind", f"must be one of {', '.join(LOADS)} on Linux", load["kind"])
@@ -112,7 +114,23 @@ def check(experiment: Mapping[str, Any]) -> list[Fault]:
     return found
 
 
-def _queue_faults(path: str, settings: dict[str, Any]) -> list[Fault]:
+def _not_done(section: str, path: str, table: Mapping[str, Any], done: Collection[str]) -> list[Fault]:
+    """All of a table that is other than its default and that Linux does not do."""
+    [declared] = [each for each in schema()["sections"] if each["path"] == section]
+    usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
+    return [
+        Fault(f"{path}.{key}", "is not done on Linux: it is the simulator's", json.dumps(value))
+        for key, value in table.items()
+        if key not in done and value != usual.get(key)
+    ]
+
+
+def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str]) -> list[Fault]:
+    option = "CONFIG_NET_SCH_" + settings["kind"].upper().replace("-", "_")
+    if option in without:
+        return [
+            Fault(f"{path}.kind", "is newer than this kernel, which was built without it", settings["kind"])
+        ]
     try:
         qdisc(settings, 1500)
     except Refusal as refusal:
@@ -158,12 +176,34 @@ class _Writer:
         self.transport = next(iter(experiment["traffic"].values()))["transport"]
         self.frame = self._bytes("mss") + self._bytes("header") + 12 * self.transport["timestamps"]
         self.reverse = self._cables()
+        self._check_paths()
         self.files: dict[str, list[str]] = {}
         self.asked: list[tuple[str, str]] = []
         self.lines: list[str] = []
 
     def _bytes(self, key: str) -> int:
         return self.quantity("bytes", self.transport[key])
+
+    def _check_paths(self) -> None:
+        """Raises SpecError where hosts have several shortest paths, of which each flow would take one."""
+        near: list[set[int]] = [set() for _ in self.nodes]
+        for port in self.ports:
+            near[port["from"]].add(port["to"])
+        for host in self.hosts:
+            distance, ways, edge = {host: 0}, {host: 1}, [host]
+            while edge:
+                found: dict[int, int] = {}
+                for node in edge:
+                    for other in near[node] - distance.keys():
+                        found[other] = found.get(other, 0) + ways[node]
+                distance |= dict.fromkeys(found, 1 + distance[edge[0]])
+                ways |= found
+                # Hosts do not forward.
+                edge = [node for node in found if not self.nodes[node]["host"]]
+            for other in self.hosts:
+                if ways.get(other, 1) > 1:
+                    pair = f"{self.nodes[host]['name']} to {self.nodes[other]['name']}"
+                    raise SpecError([Fault("topology", "must have one shortest path on Linux", pair)])
 
     def _cables(self) -> list[int]:
         by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}

@@ -5,23 +5,25 @@ No address is written here: the mirror is the one that the machine's apt is set 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shallows.errors import ShallowsError
 from shallows.linux import cache, tools
+from shallows.linux.gpl import edits
 
 NEWER_SUITES = ("trixie-backports", "forky", "sid")
 """Of Debian, where sources are looked for that the machine's own suite does not have."""
 
 DEFAULT = "linux-source-7.2"
-FALLBACK = "linux-source-6.1"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
-__all__ = ["DEFAULT", "FALLBACK", "fetch"]
+__all__ = ["DEFAULT", "fetch", "linked"]
 
 
 def fetch(package: str, tell: Callable[[str], None]) -> Path:
@@ -34,7 +36,8 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
     installed = sorted(Path("/usr/src").glob(f"{package}.tar.xz"))
     if installed:
         return installed[0]
-    place.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(place, ignore_errors=True)  # what an interrupted download left
+    place.mkdir(parents=True)
     suites = [None, *NEWER_SUITES]  # the machine's own first
     said = []
     for suite in suites:
@@ -52,13 +55,48 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
         )
     [archive] = place.glob("*.deb")
     unpacked = place / "unpacked"
-    subprocess.run(["dpkg-deb", "-x", str(archive), str(unpacked)], check=True)
-    [source] = unpacked.glob("usr/src/linux-source-*.tar.xz")
+    tools.run("dpkg-deb", "-x", archive, unpacked)
+    source = next(unpacked.glob("usr/src/linux-source-*.tar.xz"), None)
+    if source is None:
+        raise ShallowsError(f"{package} holds no linux-source-*.tar.xz, so it is no kernel source package")
     kept = place / source.name
     source.rename(kept)
     shutil.rmtree(unpacked)
     archive.unlink()
     return kept
+
+
+PRODUCTS = ("*.o", "*.a", "*.ko", ".*.cmd", ".config", ".config.old", ".git")
+"""What a tree in which has been built holds beside its sources, and what would be long to walk."""
+
+PRODUCED = re.compile(r"include/(config|generated)|arch/[^/]+/include/generated")
+"""Directories of such."""
+
+
+def linked(tree: Path, place: Path) -> Path:
+    """A directory of links to a tree's sources, in which files can be replaced and the tree stays as it is.
+
+    Files that will be edited are copies, with their times. Raises ShallowsError if this is no tree.
+    """
+    tree = tree.resolve()
+    if not (tree / "arch/um/Kconfig").is_file():
+        raise ShallowsError(f"{tree} is no kernel source with User-Mode Linux: it has no arch/um/Kconfig")
+    shutil.rmtree(place, ignore_errors=True)
+    for here, directories, files in os.walk(tree):
+        own = Path(here).relative_to(tree)
+        directories[:] = [
+            name for name in directories if name != ".git" and not PRODUCED.fullmatch((own / name).as_posix())
+        ]
+        (place / own).mkdir(parents=True)
+        links = [name for name in directories if Path(here, name).is_symlink()]
+        for name in [*files, *links]:
+            if any(fnmatchcase(name, pattern) for pattern in PRODUCTS):
+                continue
+            if (own / name).as_posix() in edits.FILES:
+                shutil.copy2(Path(here, name), place / own / name)
+            else:
+                (place / own / name).symlink_to(Path(here, name))
+    return place
 
 
 def _apt(arguments: list[str], directory: Path) -> None:

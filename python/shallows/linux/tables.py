@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.linux import controls
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -40,8 +42,8 @@ def tables(
         "rounds": _rounds(read["rounds"], made),
         "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
         "queue_histogram": _histogram(read["samples"], made, warmup),
-        "queue_trace": _trace(read["samples"], made) if experiment["probe"]["queue_trace"] != "off" else None,
-        "flow_trace": _flow_trace(read["trace"], read["flows"]),
+        "queue_trace": _trace(read["samples"], made, simulated["queue_trace"]),
+        "flow_trace": _flow_trace(read["trace"], read["flows"], made, experiment),
     }
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
 
@@ -66,7 +68,7 @@ def _flows(
 
     loads, hosts = pl.Series(made.loads), pl.Series(made.hosts)
     classes = pl.Series([experiment["traffic"][name]["class"] for name in made.loads])
-    controls = pl.Series([experiment["traffic"][name]["transport"]["cc"]["kind"] for name in made.loads])
+    names = pl.Series([controls.shown_name(experiment["traffic"][name]["transport"]) for name in made.loads])
     ended = pl.col("ended_ns") >= 0
     end = pl.when(ended).then(pl.col("ended_ns") * 1000)
     from_ = pl.max_horizontal(pl.col("opened_ns") * 1000, warmup)
@@ -77,10 +79,10 @@ def _flows(
         "id",
         pl.col("load").map_elements(lambda i: loads[i], pl.String).alias("traffic"),
         pl.col("load").map_elements(lambda i: classes[i], pl.String).alias("class"),
-        pl.col("load").map_elements(lambda i: controls[i], pl.String).alias("cc"),
+        pl.col("load").map_elements(lambda i: names[i], pl.String).alias("cc"),
         pl.col("from").map_elements(lambda i: hosts[i], pl.String).alias("src"),
         pl.col("to").map_elements(lambda i: hosts[i], pl.String).alias("dst"),
-        pl.when(pl.col("forever") == 0).then(pl.col("received")).alias("bytes"),
+        pl.when(pl.col("forever") == 0).then(pl.col("written")).alias("bytes"),
         (pl.col("opened_ns") * 1000).alias("start_ps"),
         end.alias("end_ps"),
         (end - pl.col("opened_ns") * 1000).alias("fct_ps"),
@@ -107,8 +109,9 @@ def _since_warmup(name: str) -> pl.Expr:
 
 
 def _dctcp(made: Scenario, experiment: Mapping[str, Any]) -> list[int]:
-    kinds = [experiment["traffic"][name]["transport"]["cc"]["kind"] for name in made.loads]
-    return [number for number, kind in enumerate(kinds) if kind == "dctcp"]
+    """Numbers of the loads whose flows have an alpha."""
+    names = [controls.kernel_name(experiment["traffic"][name]["transport"]) for name in made.loads]
+    return [number for number, name in enumerate(names) if name == "dctcp"]
 
 
 def _messages(raw: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
@@ -135,10 +138,12 @@ def _rounds(raw: pl.DataFrame, made: Scenario) -> pl.DataFrame:
 
     start, end = pl.col("start_ns") * 1000, pl.col("end_ns") * 1000
     name = pl.col("load").map_elements(lambda i: made.loads[i], pl.String).alias("traffic")
-    same = ["round", "responses", "bytes", "timeouts"]
-    return raw.select(
-        name, *same, start.alias("start_ps"), end.alias("end_ps"), (end - start).alias("fct_ps")
-    )
+    same = ["round", "responses", "bytes"]
+    timeouts = (
+        pl.when(pl.col("timeouts") >= 0).then("timeouts").alias("timeouts")
+    )  # where the kernel counts them
+    times = [start.alias("start_ps"), end.alias("end_ps"), (end - start).alias("fct_ps")]
+    return raw.select(name, *same, timeouts, *times)
 
 
 def _queues(
@@ -187,13 +192,16 @@ def _histogram(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFra
 
     late = samples.filter(pl.col("time_ns") * 1000 >= warmup)
     counted = late.group_by("queue", "packets").len().sort("queue", "packets")
-    return counted.select(_port(made), "packets", (pl.col("len") * made.sample_ps).alias("time_ps"))
+    time = pl.col("len").cast(pl.UInt64) * made.sample_ps  # a count has 32 bits, which a time overflows
+    return counted.select(_port(made), "packets", time.alias("time_ps"))
 
 
-def _trace(samples: pl.DataFrame, made: Scenario) -> pl.DataFrame:
+def _trace(samples: pl.DataFrame, made: Scenario, simulated: pl.DataFrame) -> pl.DataFrame:
+    """Of the ports that the probe chose, which the simulator has traced."""
     import polars as pl
 
-    return samples.select((pl.col("time_ns") * 1000).alias("time_ps"), _port(made), "packets", "bytes")
+    found = samples.select((pl.col("time_ns") * 1000).alias("time_ps"), _port(made), "packets", "bytes")
+    return found.filter(pl.col("port").is_in(simulated["port"].unique().to_list()))
 
 
 def _port(made: Scenario) -> pl.Expr:
@@ -202,11 +210,18 @@ def _port(made: Scenario) -> pl.Expr:
     return pl.col("queue").map_elements(lambda i: made.ports[i], pl.String).alias("port")
 
 
-def _flow_trace(raw: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+def _flow_trace(
+    raw: pl.DataFrame, flows: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]
+) -> pl.DataFrame:
     import polars as pl
 
-    mss = flows.with_row_index("flow").select(pl.col("flow").cast(pl.Int64), "mss")
-    joined = raw.join(mss, on="flow", how="left")
+    wanted = experiment["probe"]["classes"]
+    wanted = [wanted] if isinstance(wanted, str) else wanted
+    classes = [experiment["traffic"][name]["class"] for name in made.loads]
+    traced = [number for number, name in enumerate(classes) if "*" in wanted or name in wanted]
+    dctcp = _dctcp(made, experiment)
+    own = flows.with_row_index("flow").select(pl.col("flow").cast(pl.Int64), "mss", "load")
+    joined = raw.join(own, on="flow", how="left").filter(pl.col("load").is_in(traced))
     return joined.select(
         (pl.col("time_ns") * 1000).alias("time_ps"),
         "flow",
@@ -215,7 +230,7 @@ def _flow_trace(raw: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.col("ssthresh") * pl.col("mss"))
         .alias("ssthresh_bytes"),
         (pl.col("srtt_us") * 1_000_000).alias("srtt_ps"),
-        (pl.col("alpha") / 1024).alias("alpha"),
+        pl.when(pl.col("load").is_in(dctcp)).then(pl.col("alpha") / 1024).alias("alpha"),
         pl.col("delivered").alias("delivered_bytes"),
         (pl.col("flight") * pl.col("mss")).alias("flight_bytes"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 from shallows.errors import ShallowsError
@@ -27,7 +28,18 @@ GUEST = {"gcc": "gcc", "ip": "iproute2", "tc": "iproute2", "ldd": "libc-bin"}
 
 STATIC_LIBRARY = "libc6-dev"
 
-__all__ = ["BUILD", "FETCH", "GUEST", "find", "require"]
+__all__ = ["BUILD", "FETCH", "GUEST", "find", "require", "run"]
+
+
+def run(*command: str | Path) -> str:
+    """What a program prints. Raises ShallowsError with what it says if it fails."""
+    words = [str(word) for word in command]
+    ran = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    if ran.returncode:
+        raise ShallowsError(
+            f"{words[0]} failed: {(ran.stderr or ran.stdout).strip()[-600:] or ran.returncode}"
+        )
+    return ran.stdout
 
 
 def find(program: str) -> str | None:

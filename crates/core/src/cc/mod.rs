@@ -191,14 +191,15 @@ pub enum EcnUse {
     Counted,
 }
 
-/// The list of algorithms: `"name" => Variant(file)` adds one.
+/// The list of algorithms: `"name" => Variant(file)` adds one; `on "linux"` behind it says that only that backend
+/// runs it.
 macro_rules! algorithms {
-    ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
+    ( $( $word:literal => $variant:ident($file:ident) $(on $backend:literal)? ),* $(,)? ) => {
         $( pub mod $file; )*
 
         $crate::components! {
             /// A congestion control with its settings.
-            pub enum Algorithm, "congestion control", open Cc(dyn MakeControl) { $( $word => $variant($file::Settings) ),* }
+            pub enum Algorithm, "congestion control", open Cc(dyn MakeControl) { $( $word => $variant($file::Settings) $(on $backend)? ),* }
         }
 
         /// Every congestion control, and any other behind a pointer.
@@ -211,6 +212,7 @@ macro_rules! algorithms {
 
         impl Algorithm {
             /// The control of one flow.
+            #[allow(unreachable_code)] // what another backend alone runs has none
             pub fn start(&self, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> AnyCc {
                 match self {
                     $( Algorithm::$variant(s) => AnyCc::$variant($file::Control::start(s, flow, cx)), )*
@@ -288,6 +290,7 @@ algorithms! {
     "racs" => Racs(racs),
     "d3" => D3(d3),
     "prague" => Prague(prague),
+    "kernel" => Kernel(kernel) on "linux",
 }
 
 impl CongestionControl for AnyCc {

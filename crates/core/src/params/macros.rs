@@ -81,13 +81,14 @@ macro_rules! choices {
 /// Declares the list of components of one kind: an enum over their settings, read by `kind`.
 ///
 /// A bare word may stand for a component with all its defaults: `cc = "dctcp"`. `open Section(type)`
-/// adds the components that documents declare, `type` standing behind them.
+/// adds the components that documents declare, `type` standing behind them. `on "backend"` behind one says that
+/// this backend alone runs it.
 #[macro_export]
 macro_rules! components {
     (
         $(#[$meta:meta])*
         pub enum $name:ident, $what:literal $(, open $section:ident($made:ty))?
-        { $( $word:literal => $variant:ident($params:ty) ),* $(,)? }
+        { $( $word:literal => $variant:ident($params:ty) $(on $backend:literal)? ),* $(,)? }
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +106,17 @@ macro_rules! components {
                     name: $word,
                     doc: <$params as $crate::params::Params>::DOC,
                     params: <$params as $crate::params::Params>::list(),
+                    backend: [$( Some($backend), )? None][0],
                 } ),* ]
+            }
+
+            /// The backend that alone runs it, if it is one alone.
+            pub fn backend(&self) -> Option<&'static str> {
+                match self {
+                    $( $name::$variant(_) => [$( Some($backend), )? None][0], )*
+                    #[allow(unreachable_patterns)] // where a list is not open
+                    _ => None,
+                }
             }
 
             /// The name in the file.
@@ -138,6 +149,9 @@ macro_rules! components {
                         Some($name::$variant(<$params as $crate::params::Params>::read(table))), )*
                     Some(serde_json::Value::String(s)) => {
                         table.faults.unknown(&path, $what, s, &known);
+                        if let Some(meant) = $crate::params::by_name(&Self::list(), s) {
+                            table.faults.0.last_mut().expect("just added").hint = meant;
+                        }
                         None
                     }
                     other => {

@@ -97,6 +97,15 @@ pub struct Component {
     pub doc: &'static str,
     /// Its settings.
     pub params: Vec<Param>,
+    /// The backend that alone runs it, if it is one alone.
+    pub backend: Option<&'static str>,
+}
+
+/// A hint where `word` is no component but what the setting `name` of one may be.
+pub fn by_name(components: &[Component], word: &str) -> Option<String> {
+    let has = |param: &Param| matches!(&param.kind, Kind::Choice(words) if param.name == "name" && words.contains(&word));
+    let found = components.iter().find(|component| component.params.iter().any(has))?;
+    Some(format!("did you mean {{ kind = \"{}\", name = \"{word}\" }}?", found.name))
 }
 
 /// A set of declared settings.

@@ -145,6 +145,9 @@ impl Transport {
             }
             params
         };
-        PROFILES.iter().map(|p| Component { name: p.name, doc: p.doc, params: changed(p) }).collect()
+        PROFILES
+            .iter()
+            .map(|p| Component { name: p.name, doc: p.doc, params: changed(p), backend: None })
+            .collect()
     }
 }

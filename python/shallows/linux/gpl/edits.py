@@ -7,6 +7,7 @@ Run as a program: `edits.py TREE`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -43,7 +44,10 @@ class Edit:
         )
         if count != 1:
             raise UnknownTree(f"{path}: expected one place to edit ({self.why}) and found {count}")
+        times = path.stat()
         path.write_text(changed)
+        # As old as before, so that a tree that is edited anew is not compiled anew.
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         return True
 
 
@@ -164,6 +168,10 @@ OLD_REGISTERS_EDITS = (
         "<string.h>",
     ),
 )
+
+
+FILES = frozenset(edit.file for edit in EDITS + OLD_REGISTERS_EDITS)
+"""All that may be edited."""
 
 
 def recipe() -> bytes:

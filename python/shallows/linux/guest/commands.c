@@ -80,6 +80,7 @@ void write_file(char *words, FILE *plan)
 		fail("%s", path);
 	while (lines-- && getline(&line, &room, plan) > 0)
 		fputs(line, file);
-	fclose(file);
+	if (ferror(file) || fclose(file)) /* in memory */
+		fail("%s", path);
 	free(line);
 }

@@ -96,6 +96,8 @@ long timeouts_of_load(int load)
 	for (size_t i = 0; i < connection_count; i++)
 		if (connections[i]->load == load) {
 			snapshot(connections[i]);
+			if (connections[i]->counts.timeouts < 0)
+				return -1;
 			sum += connections[i]->counts.timeouts;
 		}
 	return sum;
@@ -113,7 +115,7 @@ static void write_flows(void)
 
 	fprintf(file, "load,from,to,control,opened_ns,ended_ns,received_before,segments_before,retransmissions_before,"
 		      "timeouts_before,marks_before,received,segments,retransmissions,timeouts,marks,cwnd,ssthresh,mss,alpha,"
-		      "samples,srtt_sum_us,cwnd_sum,forever\n");
+		      "samples,srtt_sum_us,cwnd_sum,forever,written\n");
 	for (size_t i = 0; i < connection_count; i++) {
 		struct connection *c = connections[i];
 
@@ -122,11 +124,11 @@ static void write_flows(void)
 			(long long)c->ended);
 		write_counts(file, &c->at_warmup);
 		write_counts(file, &c->counts);
-		fprintf(file, "%u,%u,%u,%u,%llu,%llu,%llu,%d\n", c->last.tcpi_snd_cwnd, c->last.tcpi_snd_ssthresh,
+		fprintf(file, "%u,%u,%u,%u,%llu,%llu,%llu,%d,%lld\n", c->last.tcpi_snd_cwnd, c->last.tcpi_snd_ssthresh,
 			c->last.tcpi_snd_mss, c->alpha, (unsigned long long)c->samples, (unsigned long long)c->srtt_sum,
-			(unsigned long long)c->cwnd_sum, (int)c->forever);
+			(unsigned long long)c->cwnd_sum, (int)c->forever, (long long)c->to_write);
 	}
-	fclose(file);
+	done(file);
 }
 
 static void write_messages(void)
@@ -141,12 +143,12 @@ static void write_messages(void)
 		for (size_t j = connections[i]->delivered; j < connections[i]->count; j++)
 			fprintf(file, "%zu,%lld,%lld,-1\n", i, (long long)connections[i]->messages[j].bytes,
 				(long long)connections[i]->messages[j].at);
-	fclose(file);
+	done(file);
 }
 
 void flows_write(void)
 {
-	fclose(trace);
+	done(trace);
 	write_flows();
 	write_messages();
 }

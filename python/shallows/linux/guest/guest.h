@@ -15,7 +15,9 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* Room for one more element: grows `array` of `count` elements as needed. */
 #define ROOM(array, count) ((array) = grow((array), sizeof *(array), (count)))
 void *grow(void *array, size_t size, size_t count);
+/* A file of results, which `done` closes: what could not be written ends the run. */
 FILE *output(const char *name);
+void done(FILE *file);
 
 nanoseconds now(void);
 void enter(int node); /* the node's network namespace, for sockets made from here on */
@@ -54,7 +56,7 @@ void flows_start(void);
 void flows_warm(void);
 void flows_sample(nanoseconds at, int write);
 void flows_write(void);
-long timeouts_of_load(int load);
+long timeouts_of_load(int load); /* -1 where the kernel does not count them */
 
 /* rounds.c: closed loops */
 void add_rounds(char *words);

@@ -45,7 +45,7 @@ void fail(const char *format, ...)
 	vsnprintf(text, sizeof text, format, words);
 	va_end(words);
 	printf("guest: %s (%s)\n", text, strerror(error));
-	if ((file = output("failed"))) {
+	if ((file = fopen("/run/out/failed", "w"))) {
 		fprintf(file, "%s\n", text);
 		fclose(file);
 	}
@@ -65,9 +65,20 @@ void *grow(void *array, size_t size, size_t count)
 FILE *output(const char *name)
 {
 	char path[200];
+	FILE *file;
 
 	snprintf(path, sizeof path, "%s/%s", results, name);
-	return fopen(path, "w");
+	file = fopen(path, "w");
+	if (!file)
+		fail("%s cannot be written: %s", name, strerror(errno));
+	return file;
+}
+
+void done(FILE *file)
+{
+	/* Synchronised, since the host has room or not only when pages are written back. */
+	if (ferror(file) || fflush(file) || fsync(fileno(file)) || fclose(file))
+		fail("results cannot be written: %s", strerror(errno));
 }
 
 nanoseconds now(void)
@@ -219,10 +230,9 @@ int main(void)
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* 50 us otherwise */
 	setrlimit(RLIMIT_NOFILE, &files);
 	/* Pages; the machine is small, and its memory must not be what limits TCP. */
-	if ((memory = fopen("/proc/sys/net/ipv4/tcp_mem", "w"))) {
-		fputs("200000 400000 800000\n", memory);
-		fclose(memory);
-	}
+	memory = fopen("/proc/sys/net/ipv4/tcp_mem", "w");
+	if (!memory || fputs("200000 400000 800000\n", memory) < 0 || fclose(memory))
+		fail("tcp_mem: %s", strerror(errno));
 	loop = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	watch(timer, NULL, EPOLLIN, 0);

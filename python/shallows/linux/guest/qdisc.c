@@ -156,11 +156,11 @@ void write_queues(void)
 			b->full, b->marks, e->packets, (unsigned long long)e->bytes, e->drops, e->full, e->marks, e->length,
 			e->backlog);
 	}
-	fclose(file);
+	done(file);
 	file = output("samples.csv");
 	fprintf(file, "time_ns,queue,packets,bytes\n");
 	for (size_t i = 0; i < sample_count; i++)
 		fprintf(file, "%lld,%u,%u,%u\n", (long long)samples[i].at, samples[i].queue, samples[i].packets,
 			samples[i].bytes);
-	fclose(file);
+	done(file);
 }

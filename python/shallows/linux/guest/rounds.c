@@ -135,8 +135,10 @@ void rounds_delivered(int tag, nanoseconds at, int connection)
 	}
 	if (--load->outstanding)
 		return;
+	long timeouts = timeouts_of_load(load->number);
+
 	ROOM(rounds, round_count);
-	rounds[round_count++] = (struct round){ load->number, load->done, timeouts_of_load(load->number) - load->timeouts_before,
+	rounds[round_count++] = (struct round){ load->number, load->done, timeouts < 0 ? -1 : timeouts - load->timeouts_before,
 						load->started, at };
 	load->done++;
 	if (!load->rounds || load->done < load->rounds)
@@ -157,5 +159,5 @@ void rounds_write(void)
 			load->response * (long long)load->workers, (long long)rounds[i].from, (long long)rounds[i].to,
 			rounds[i].timeouts);
 	}
-	fclose(file);
+	done(file);
 }

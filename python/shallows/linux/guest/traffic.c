@@ -16,7 +16,7 @@ enum { FIRST_PORT = 10000, LAST_PORT = 65000, LISTENERS = 5000, WAKE_BYTES = 655
 
 struct planned {
 	nanoseconds at;
-	int connection;
+	int connection, place; /* in the plan, which says in which order a connection's messages are written */
 	int64_t bytes; /* 0 opens; -1 is without end */
 };
 
@@ -52,7 +52,8 @@ void add_control(char *words) /* NAME */
 static void add_planned(nanoseconds at, int connection, int64_t bytes)
 {
 	ROOM(plan, plan_count);
-	plan[plan_count++] = (struct planned){ at, connection, bytes };
+	plan[plan_count] = (struct planned){ at, connection, plan_count, bytes };
+	plan_count++;
 }
 
 static struct connection *new_connection(int load, int from, int to, int control, nanoseconds at)
@@ -101,7 +102,7 @@ static int sooner(const void *a, const void *b)
 {
 	const struct planned *x = a, *y = b;
 	int64_t order = x->at != y->at ? x->at - y->at : x->connection != y->connection ? x->connection - y->connection
-						       : (y->bytes == 0) - (x->bytes == 0);
+						       : x->place - y->place;
 
 	return (order > 0) - (order < 0);
 }
@@ -154,8 +155,8 @@ static void connect_now(struct connection *c)
 	if (c->sender.socket < 0)
 		fail("socket of connection %d", c->sender.connection);
 	set_control(c->sender.socket, c->control);
-	if (no_delay)
-		setsockopt(c->sender.socket, SOL_TCP, TCP_NODELAY, &on, sizeof on);
+	if (no_delay && setsockopt(c->sender.socket, SOL_TCP, TCP_NODELAY, &on, sizeof on))
+		fail("TCP_NODELAY");
 	if (bind(c->sender.socket, (void *)&from, sizeof from))
 		fail("binding connection %d", c->sender.connection);
 	if (connect(c->sender.socket, (void *)&to, sizeof to) && errno != EINPROGRESS)
