@@ -315,7 +315,8 @@ def validate(
         str | None, typer.Option(metavar="PATTERN", help="Only cells whose name matches: 'dctcp-10G-*'.")
     ] = None,
     backend: Annotated[
-        list[str], typer.Option(help="Only this beside the simulator: linux, ns3; default: both, ns3 if installed.")
+        list[str],
+        typer.Option(help="Only this beside the simulator: linux, ns3; default: both, ns3 if installed."),
     ] = [],  # noqa: B006
     matrix: Annotated[
         Path | None, typer.Option(help="A matrix of your own instead of data/validation/matrix.toml.")

@@ -97,7 +97,9 @@ def _about(found: Validation, result: Result) -> dict[str, Any]:
         "name": cell.name,
         "settings": f"{cell.cc}, {flows}, {cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms; "
         f"{cell.queue}",
-        "why": "; ".join(filter(None, [result.group[1], *result.absent.values()][: 1 if cell.not_run else None])),
+        "why": "; ".join(
+            filter(None, [result.group[1], *result.absent.values()][: 1 if cell.not_run else None])
+        ),
         "lines": lines,
         "backends": found.backends,
         "numbers": [(what, values) for what, values in numbers if any(values)],

@@ -129,7 +129,9 @@ def cost(cell: Cell, backend: str) -> float:
 
 def total_cost(matrix: Matrix, backends: Sequence[str]) -> float:
     """About how many seconds all runs take."""
-    return sum(cost(cell, backend) * len(points(cell, backend)) for cell in matrix.cells for backend in backends)
+    return sum(
+        cost(cell, backend) * len(points(cell, backend)) for cell in matrix.cells for backend in backends
+    )
 
 
 Key = tuple[str, str, int]

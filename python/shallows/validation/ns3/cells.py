@@ -115,7 +115,9 @@ def _queue(settings: Mapping[str, Any]) -> tuple[dict[str, str | int | float], i
     # Marked is what finds more than K in the port, so K and more besides the packet in service.
     least = int(settings["mark_at"].removesuffix("pkt")) - 1
     if least < 2:
-        raise Refusal("ns-3's RED marks nothing while fewer than two packets are in its queue (RedQueueDisc::DoEnqueue)")
+        raise Refusal(
+            "ns-3's RED marks nothing while fewer than two packets are in its queue (RedQueueDisc::DoEnqueue)"
+        )
     return {"disc": "red", "limit": f"{limit - 2}p", "red-min": least, "red-max": least, "red-ecn": 1}, held
 
 

@@ -47,7 +47,9 @@ def program() -> Program:
     if version is None:
         raise ShallowsError(f"ns-3 is not installed; on Debian: sudo {INSTALL}")
     compiler = subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
-    name = cache.digest(*sorted(SOURCES.glob("*.[ch]*")), compiler, " ".join(FLAGS).encode(), version.encode())
+    name = cache.digest(
+        *sorted(SOURCES.glob("*.[ch]*")), compiler, " ".join(FLAGS).encode(), version.encode()
+    )
     places = cache.cache().parent / "ns3"
     place = places / name
     if not (place / "star").exists():
@@ -55,7 +57,14 @@ def program() -> Program:
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=places))
         try:
             # Named one by one: Debian's .pc files want libraries that its package does not depend on.
-            command = ["g++", *FLAGS, str(SOURCES / "star.cc"), "-o", str(new / "star"), *(f"-lns3-{x}" for x in LIBRARIES)]
+            command = [
+                "g++",
+                *FLAGS,
+                str(SOURCES / "star.cc"),
+                "-o",
+                str(new / "star"),
+                *(f"-lns3-{x}" for x in LIBRARIES),
+            ]
             ran = subprocess.run(command, capture_output=True, text=True)
             if ran.returncode:
                 raise ShallowsError(f"the program for ns-3 {version} was not compiled:\n{ran.stderr[-1500:]}")

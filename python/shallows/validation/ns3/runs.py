@@ -1,4 +1,4 @@
-"""Runs of the program, each stored as a run of the backend `ns3`, with the simulator's tables in shape."""
+"""Runs of the program, each stored as a run of the backend `ns3`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from shallows.linux.cache import digest
 from shallows.run import Running
 from shallows.store import Store, StoredRun, run_hash
 from shallows.sweep import Job, Outcome, Work
-from shallows.validation.measure import PORT
-from shallows.validation.ns3 import cells
+from shallows.validation.ns3 import cells, tables
 from shallows.validation.ns3.program import Program, program
 
 if TYPE_CHECKING:
-    from shallows.metrics import Tables
     from shallows.points import Point
 
 __all__ = ["Runs"]
@@ -46,7 +44,7 @@ class Runs:
         incast = load["kind"] == "incast"
         starts = [0] * load["workers"] if incast else [ps // 1000 for ps in flows["start_ps"]]
         arguments = cells.arguments(point.experiment, starts)
-        sources = f"{self._program.hash}-{digest(Path(__file__))}"
+        sources = f"{self._program.hash}-{digest(Path(tables.__file__))}"
         name = run_hash(arguments, "ns3", self._program.version, sources)
         self._wanted[name] = _Wanted(point, arguments, simulated)
         return name
@@ -64,11 +62,7 @@ class Runs:
         return Outcome(point, name, "done", self._save(name, wanted, answer, work.store))
 
     def _save(self, name: str, wanted: _Wanted, answer: dict[str, Any], store: Store) -> StoredRun:
-        import polars as pl
-
-        rows = _rows(answer, wanted)
-        like = wanted.like.tables
-        tables = {table: pl.DataFrame(rows.get(table, []), schema=like[table].schema) for table in like}
+        found = tables.tables(answer, wanted.arguments, wanted.point.experiment, wanted.like.tables)
         about = {
             "experiment": wanted.point.experiment,
             "hash": name,
@@ -80,7 +74,7 @@ class Runs:
             "counts": {"events": answer["events"]},
             "ns3": wanted.arguments,
         }
-        return store.save(about, tables)
+        return store.save(about, found)
 
 
 def _answer(program: Program, arguments: dict[str, Any], running: Running) -> dict[str, Any]:
@@ -103,51 +97,7 @@ def _answer(program: Program, arguments: dict[str, Any], running: Running) -> di
             raise RunError(f"ns-3 ended with {process.returncode}: {err.read()[-1500:]}\n{' '.join(command)}")
         answer = json.load(out)
     if answer["port"]["drops_device"]:
-        raise RunError("packets were dropped by the device and not by the disc, whose limits are then not the port's")
+        raise RunError(
+            "packets were dropped by the device and not by the disc, whose limits are then not the port's"
+        )
     return answer
-
-
-def _rows(answer: dict[str, Any], wanted: _Wanted) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the tables that ns-3 can fill; queues without the packet in service, as on Linux."""
-    port, arguments = answer["port"], wanted.arguments
-    waiting, over_ps = port.pop("waiting_ps"), answer["end_ps"] - arguments["warmup-ns"] * 1000
-    total = sum(waiting)
-    mean = sum(n * time for n, time in enumerate(waiting)) / total
-    load, about = next(iter(wanted.point.experiment["traffic"].items()))
-    same = {"traffic": load, "class": about["class"], "cc": arguments["cc"], "dst": "r0"}
-    queue = {
-        "port": PORT,
-        "rate_bps": arguments["rate"],
-        "over_ps": over_ps,
-        "mean_packets": mean,
-        "max_packets": len(waiting) - 1,
-        **{f"p{q}_packets": _percentile(waiting, total * q // 100) for q in (5, 50, 95, 99)},
-        "utilisation": port["bytes_out"] * 8e12 / over_ps / arguments["rate"],
-        "is_switch": 1,
-        **{key: port[key] for key in ("packets_out", "bytes_out", "marks", "drops_full", "drops_aqm")},
-    }
-    flows = [
-        flow | same | {"id": i, "src": f"s{i}", "goodput_bps": _goodput(flow, answer["end_ps"], arguments)}
-        for i, flow in enumerate(answer["flows"])
-    ]
-    rounds = [
-        {"traffic": load, "round": i, "responses": len(flows), "start_ps": start}
-        | ({"end_ps": end, "fct_ps": end - start} if end else {})
-        for i, (start, end) in enumerate(answer["rounds"])
-    ]
-    histogram = [{"port": PORT, "packets": n, "time_ps": time} for n, time in enumerate(waiting) if time]
-    return {"queues": [queue], "flows": flows, "rounds": rounds, "queue_histogram": histogram}
-
-
-def _percentile(waiting: list[int], time: int) -> int:
-    """The length below or at which the queue was for that much of its time."""
-    for length, spent in enumerate(waiting):
-        time -= spent
-        if time <= 0:
-            return length
-    return len(waiting) - 1
-
-
-def _goodput(flow: dict[str, Any], end_ps: int, arguments: dict[str, Any]) -> float:
-    begin = max(flow["start_ps"], arguments["warmup-ns"] * 1000)
-    return flow["delivered_bytes"] * 8e12 / (end_ps - begin) if end_ps > begin else 0.0
