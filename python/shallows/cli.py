@@ -6,6 +6,7 @@ Exit status: 0 done; 1 a run failed, was interrupted, or a claim's verdict is no
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -326,7 +327,10 @@ def validate(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """The simulator against Linux and ns-3, cell by cell of a listed matrix: one page. Stopped, it goes on."""
+    """The simulator against Linux and ns-3 (Debian's libns3-dev), cell by cell of a listed matrix: one page.
+
+    Stopped, it goes on.
+    """
     from dataclasses import replace
 
     from shallows.report.validation import write_validation
@@ -337,7 +341,7 @@ def validate(
     backends, notes = runs.choose(backend)
     chosen = cells_of.read(matrix).chosen(cells)
     total = runs.total_cost(chosen, backends)
-    with console.progress("validate", max(round(total), 1)) as report:
+    with console.progress("validate", math.ceil(total) or 1) as report:
         found = replace(runs.validate(chosen, Store(store), backends, workers, report), notes=notes)
     page = write_validation(found, out, shlex.join(["./shallows", *sys.argv[1:]]))
     if as_json:

@@ -15,8 +15,8 @@ __all__ = ["PORT", "numbers"]
 def numbers(tables: Tables, backend: str) -> dict[str, float | None]:
     """Throughput, queue, marks, drops, alpha, shares, completion of a run.
 
-    Queues are counted without the packet that is being sent, as Linux counts them, and our program for ns-3: from the simulator's
-    mean its share of time is taken, and from its percentiles the one packet.
+    Queues are counted without the packet that is being sent, as Linux and our program for ns-3 count: from
+    the simulator's mean its share of time is taken, and from its percentiles the one packet.
     """
     import polars as pl
 

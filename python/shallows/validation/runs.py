@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from shallows.errors import Fault, SpecError
+from shallows.errors import Fault, ShallowsError, SpecError
 from shallows.points import Point
 from shallows.run import Running, identify
 from shallows.spec import did_you_mean
@@ -90,11 +90,12 @@ class Validation:
 
 
 def choose(wanted: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """The simulator and the backends that are wanted, else all that there are; and what is said of those that are not.
+    """The simulator and the backends that are wanted, else all there are; and what is said of the others.
 
-    Raises SpecError; ShallowsError if ns-3 is wanted and not installed.
+    They stand in this order, whatever was written: ns-3's flows start when the simulator's did. Raises
+    SpecError; ShallowsError if ns-3 is wanted and not installed.
     """
-    from shallows.validation.ns3 import program
+    from shallows.validation.ns3.program import program
 
     faults = [
         Fault("--backend", f"must be one of {', '.join(BACKENDS)}", name, did_you_mean(name, BACKENDS))
@@ -103,15 +104,14 @@ def choose(wanted: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     ]
     if faults:
         raise SpecError(faults)
-    if "ns3" in wanted:
-        program.program()
-    notes: tuple[str, ...] = ()
-    if not wanted and program.installed() is None:
-        notes = (f"ns-3: not installed ({program.INSTALL})",)
-    absent = {"ns3"} if notes else set()
-    # In this order, whatever was written: ns-3's flows start when the simulator's did.
-    chosen = [b for b in BACKENDS if b == "simulator" or b in wanted or not (wanted or b in absent)]
-    return chosen, notes
+    try:
+        if not wanted or "ns3" in wanted:
+            program()
+    except ShallowsError as error:
+        if wanted:
+            raise
+        return [backend for backend in BACKENDS if backend != "ns3"], (str(error),)
+    return [b for b in BACKENDS if b == "simulator" or b in wanted or not wanted], ()
 
 
 def points(cell: Cell, backend: str) -> tuple[Point, ...]:
@@ -145,7 +145,7 @@ def validate(
     workers: int | None = None,
     progress: Callable[[float, int], None] | None = None,
 ) -> Validation:
-    """Runs what is missing on each backend, the simulator first, and gathers all. Stopped, it goes on where it was.
+    """Runs what is missing on each backend and gathers all. Stopped, it goes on where it was.
 
     `progress(done, failed)` counts seconds of expected work. Raises SpecError where a backend cannot do a
     cell, before anything runs; StoreError.

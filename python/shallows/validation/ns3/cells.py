@@ -13,7 +13,7 @@ from shallows.validation.matrix import PACKET_BYTES, Cell
 
 BUDGET_S = 60.0
 COST_S = (26e-6, 0.3)
-"""Seconds a packet of the bottleneck and seconds a run: 3 hops with half an acknowledgement, at 0.12 million hops a second."""
+"""Seconds a packet of the bottleneck (3 hops, with half an acknowledgement) and seconds a run."""
 
 __all__ = ["BUDGET_S", "Refusal", "arguments", "cost", "not_run", "seeds"]
 
@@ -44,8 +44,8 @@ def not_run(cell: Cell) -> str:
         return str(why)
     if not seeds(cell):
         return (
-            f"too long for ns-3: {cell.packets / 1e6:.1f} million packets a run, about {cost(cell):.0f} s each, "
-            f"of {BUDGET_S:.0f} s a cell"
+            f"too long for ns-3: {cell.packets / 1e6:.1f} million packets a run, about {cost(cell):.0f} s "
+            f"of the {BUDGET_S:.0f} s that a cell has"
         )
     return ""
 
@@ -96,8 +96,8 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
 def _queue(settings: Mapping[str, Any]) -> tuple[dict[str, str | int | float], int]:
     """Arguments of the disc, and the bytes that the port may hold.
 
-    A limit of the simulator counts the packet in service; ns-3's disc leaves out that one and the one that the
-    device holds besides.
+    A limit of the simulator counts the packet in service; ns-3's disc leaves out that one, and the one that
+    the device holds besides.
     """
     kind = settings["kind"]
     if kind == "tc-red":

@@ -45,7 +45,7 @@ def program() -> Program:
     """The program, compiled if it is not in the cache. Raises ShallowsError."""
     version = installed()
     if version is None:
-        raise ShallowsError(f"ns-3 is not installed; on Debian: sudo {INSTALL}")
+        raise ShallowsError(f"ns-3: not installed ({INSTALL})")
     compiler = subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
     name = cache.digest(
         *sorted(SOURCES.glob("*.[ch]*")), compiler, " ".join(FLAGS).encode(), version.encode()
@@ -67,7 +67,9 @@ def program() -> Program:
             ]
             ran = subprocess.run(command, capture_output=True, text=True)
             if ran.returncode:
-                raise ShallowsError(f"the program for ns-3 {version} was not compiled:\n{ran.stderr[-1500:]}")
+                raise ShallowsError(
+                    f"ns-3: its program was not compiled with {version}:\n{ran.stderr[-1500:]}"
+                )
             (new / "about.json").write_text(json.dumps({"ns3": version, "compiler": compiler.decode()}))
             new.chmod(0o755)
             cache.put(new, place)

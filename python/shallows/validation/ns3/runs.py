@@ -6,6 +6,7 @@ import json
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class Runs:
         self._wanted: dict[str, _Wanted] = {}
 
     def want(self, point: Point, simulated: StoredRun) -> str:
-        """Adds a run whose flows start when the simulator's did; returns its hash, over all that decides it."""
+        """Adds a run whose flows start when the simulator's did; its hash is over all that decides it."""
         load = next(iter(point.experiment["traffic"].values()))
         flows = simulated.tables["flows"].filter(dst="r0").sort("id")
         incast = load["kind"] == "incast"
@@ -71,6 +72,7 @@ class Runs:
             "source_hash": self._program.hash,
             "backend": "ns3",
             "cpu_s": answer["cpu_s"],
+            "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "counts": {"events": answer["events"]},
             "ns3": wanted.arguments,
         }
