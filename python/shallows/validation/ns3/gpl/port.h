@@ -13,8 +13,9 @@ struct Port
     Ptr<QueueDisc> disc;
     Ptr<PointToPointNetDevice> device;
     std::vector<uint64_t> timePs;
+    uint32_t waiting = 0; // in the disc and in the device, without the one that it sends
     uint64_t since = 0, packets = 0, bytes = 0;
-    uint64_t marksBefore = 0, dropsBefore = 0, earlyBefore = 0;
+    uint64_t marksBefore = 0, dropsBefore = 0, earlyBefore = 0; // when statistics began
     bool warm = false;
 
     void Attach()
@@ -23,8 +24,6 @@ struct Port
         device->GetQueue()->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Port::Changed, this));
         device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Port::Left, this));
     }
-
-    uint32_t waiting = 0;
 
     void Changed(uint32_t, uint32_t) { Count(); }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A cell of ./shallows validate on ns-3: senders with fast links, one bottleneck, one receiver. One JSON on standard output.
+// A cell of ./shallows validate on ns-3: senders with fast links, one bottleneck, one receiver. One JSON document
+// on standard output.
 //
 // Where ns-3 is set otherwise than by its defaults:
 // - PPP adds 2 bytes to each packet, so that links are faster by 1502/1500: a full packet takes the time that 1500 bytes
 //   take on the other backends.
-// - The bottleneck's device holds one packet besides the one it sends; all others wait in the queue disc. Waiting is what
-//   both hold, so that the caller gives thresholds and limits of the disc that are one packet lower.
+// - The bottleneck's device holds one packet besides the one it sends; all others wait in the queue disc. Both are
+//   counted as waiting. Thresholds and limits given are the disc's own, that one packet lower.
 // - Senders' devices hold all that is sent, without a queue disc, as the simulator's NICs do.
 // - Time counts picoseconds: a packet takes 1200.0 ns at 10 Gb/s, 120.0 ns at 100 Gb/s.
 #include "flow.h"
