@@ -114,10 +114,9 @@ def test_the_answer_as_tables():
     flow = {"start_ps": 0, "delivered_bytes": 125, "alpha": None}
     answer = {
         "port": port | {"drops_full": 1, "drops_aqm": 2}, "flows": [flow], "rounds": [[5, 9], [10, 0]],
-        "end_ps": 2 * 10**9,
     }  # fmt: skip
     point = WHOLE["incast-reno-1G-100us-20"].points[0]
-    about = {"rate": 10**9, "warmup-ns": 10**6, "cc": "newreno"}
+    about = {"rate": 10**9, "warmup-ns": 10**6, "duration-ns": 2 * 10**6, "cc": "newreno"}
     rows = tables._rows(answer, about, point.experiment)
     (queue,) = rows["queues"]
     assert queue["mean_packets"] == 2.4 and queue["max_packets"] == 3

@@ -57,7 +57,9 @@ def draw(found: Validation) -> dict[str, bytes]:
         }
         points = {what: cells for what, cells in points.items() if cells}
         if points:
-            drawn[f"simulator against {backend}"] = style.image(agreement(info(points, backend)))
+            drawn[f"simulator against {NAMES[backend]}"] = style.image(
+                agreement(info(points, NAMES[backend]))
+            )
     return drawn
 
 
@@ -69,7 +71,7 @@ def render(found: Validation, images: Mapping[str, bytes], command: str) -> str:
         if chosen:
             tables.append({"name": name, "title": title, "cells": [_about(found, r) for r in chosen]})
     return place.template("validation.html.j2").render(
-        title=f"Validation: simulator and {' and '.join(NAMES[b] for b in found.others)}",
+        title="Validation: " + ", ".join(NAMES[backend] for backend in found.backends),
         counts={backend: found.counts(backend) for backend in found.others},
         tables=tables,
         others=found.others,

@@ -32,7 +32,7 @@ def _rows(
     answer: dict[str, Any], arguments: Mapping[str, Any], experiment: Mapping[str, Any]
 ) -> dict[str, list[dict[str, Any]]]:
     port = answer["port"]
-    waiting, over_ps = port["waiting_ps"], answer["end_ps"] - arguments["warmup-ns"] * 1000
+    waiting, over_ps = port["waiting_ps"], (arguments["duration-ns"] - arguments["warmup-ns"]) * 1000
     total = sum(waiting)
     mean = sum(n * time for n, time in enumerate(waiting)) / total
     load, about = next(iter(experiment["traffic"].items()))
@@ -49,7 +49,7 @@ def _rows(
         **{key: port[key] for key in ("packets_out", "bytes_out", "marks", "drops_full", "drops_aqm")},
     }
     flows = [
-        flow | same | {"id": i, "src": f"s{i}", "goodput_bps": _goodput(flow, answer["end_ps"], arguments)}
+        flow | same | {"id": i, "src": f"s{i}", "goodput_bps": _goodput(flow, arguments)}
         for i, flow in enumerate(answer["flows"])
     ]
     rounds = [
@@ -70,6 +70,6 @@ def _percentile(waiting: list[int], time: int) -> int:
     return len(waiting) - 1
 
 
-def _goodput(flow: dict[str, Any], end_ps: int, arguments: Mapping[str, Any]) -> float:
+def _goodput(flow: dict[str, Any], arguments: Mapping[str, Any]) -> float:
     begin = max(flow["start_ps"], arguments["warmup-ns"] * 1000)
-    return flow["delivered_bytes"] * 8e12 / (end_ps - begin) if end_ps > begin else 0.0
+    return flow["delivered_bytes"] * 8e12 / (arguments["duration-ns"] * 1000 - begin)

@@ -132,8 +132,6 @@ struct Star
         rounds.back().second = Clock();
         if (rounds.size() < arguments.rounds)
             Simulator::Schedule(NanoSeconds(arguments.gapNs), &Star::Round, this);
-        else
-            Simulator::Stop();
     }
 
     void Asked(uint32_t flow, uint32_t bytes)
@@ -166,7 +164,7 @@ struct Star
         out << "],\"rounds\":[";
         for (size_t i = 0; i < rounds.size(); i++)
             out << (i ? "," : "") << "[" << rounds[i].first << "," << rounds[i].second << "]";
-        out << "],\"end_ps\":" << Clock() << ",\"events\":" << Simulator::GetEventCount()
+        out << "],\"events\":" << Simulator::GetEventCount()
             << ",\"cpu_s\":" << double(std::clock()) / CLOCKS_PER_SEC << "}\n";
     }
 };
