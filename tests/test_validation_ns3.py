@@ -63,9 +63,25 @@ def test_a_budget_decides_what_runs():
 def test_what_ns3_cannot_do_is_said():
     assert "fewer than two packets" in cells.not_run(WHOLE["dctcp-100M-4ms-2-k2"])
     assert cells.not_run(WHOLE["reno-10G-100ms-1-b20000"]) == "50 epochs of 52000 round trips are 80 hours"
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "said"),
+    [
+        (("traffic", "load", "transport"), {"mss": "1460B"}, "mss = 1448B only"),
+        (("traffic", "load", "transport"), {"cc": {"kind": "prague"}}, "no prague"),
+        (("queue",), {"kind": "codel"}, "no codel"),
+        (("queue",), {"mark_at": "30KB"}, "limits in packets only, not 30KB"),
+        (("queue",), {"measure": "after"}, "measure = before only"),
+    ],
+)
+def test_other_settings_are_refused_by_name(where, change, said):
     other = copy.deepcopy(WHOLE["dctcp-100M-4ms-2-k20"].points[0].experiment)
-    other["traffic"]["load"]["transport"]["mss"] = "1460B"
-    with pytest.raises(cells.Refusal, match="mss = 1448B only"):
+    table = other
+    for key in where:
+        table = table[key]
+    table |= change
+    with pytest.raises(cells.Refusal, match=said):
         cells.arguments(other, [0, 0])
 
 
