@@ -21,7 +21,7 @@ class NewrenoCc(Part):
     ecn_beta: float = 0.5
     """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 3168 s.6.1.2: as a loss; RFC 8511 s.3.1 suggests 0.8."""
 
-    slow_start: Literal["standard", "hystart++"] = 'standard'
+    slow_start: Literal["auto", "standard", "hystart", "hystart++"] = 'standard'
     """How the first slow start ends. Default: RFC 5681 s.3.1; hystart++: RFC 9406."""
 
     min_rtt_thresh: str = '4ms'
@@ -63,8 +63,8 @@ class CubicCc(Part):
     friendly: bool = True
     """Whether the window is at least what Reno would have (Reno-friendly region). Default: RFC 9438 s.4.3."""
 
-    slow_start: Literal["standard", "hystart++"] = 'standard'
-    """How the first slow start ends. Default: RFC 5681 s.3.1; RFC 9438 s.4.10 suggests hystart++."""
+    slow_start: Literal["auto", "standard", "hystart", "hystart++"] = 'auto'
+    """How the first slow start ends. Default: RFC 5681 s.3.1, and as Linux where counted so; RFC 9438 s.4.10 suggests hystart++."""
 
     min_rtt_thresh: str = '4ms'
     """HyStart++: least growth of a round trip that ends slow start. Range (0s, ]. Default: RFC 9406 s.4.3; less than any growth in a shallow buffer tells."""
@@ -1167,8 +1167,14 @@ class Transport(Part):
     sack: bool = True
     """Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675). Default: RFC 2018."""
 
+    loss_detection: Literal["rfc6675", "rack"] = 'rfc6675'
+    """How losses are found with SACK. Without it by duplicate acknowledgements alone (RFC 6582). Default: RFC 6675; Linux's is RFC 8985."""
+
+    tail_loss_probe: bool = False
+    """Whether a lost tail is probed for after two round trips; with SACK. Default: RFC 8985 s.7; Linux's default."""
+
     pipe: Literal["rfc6675", "sack1"] = 'rfc6675'
-    """How recovery by SACK counts what is in flight. Default: RFC 6675 s.4."""
+    """How recovery by RFC 6675 counts what is in flight. Default: RFC 6675 s.4."""
 
     dup_acks: int = 3
     """Duplicate acknowledgements that tell of a loss. Range [1, 10000]. Default: RFC 5681 s.3.2."""
@@ -1199,6 +1205,12 @@ class Transport(Part):
 
     clock_grain: str = '0s'
     """Grain G of the sender's clock: RTT samples are rounded to it, timeouts allow for it. Default: exact; RFC 6298 s.4 wants 100 ms or less."""
+
+    timer_grain: str = '0s'
+    """Ticks with which timers expire, the longer ones in coarser steps; 0 for exact ones. Default: exact; Linux: kernel/time/timer.c at HZ = 1000."""
+
+    timer_slack: str = '0s'
+    """What loss probes and the reordering timer wait beyond their time. Default: RFC 8985 s.6.2, 7.2: none; Linux TCP_TIMEOUT_MIN_US: 2 ms."""
 
     rtt_by: Literal["timestamps", "karn"] = 'timestamps'
     """How the round-trip time is measured. Default: RFC 7323 s.4."""

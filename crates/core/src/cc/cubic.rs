@@ -42,7 +42,7 @@ crate::params! {
         /// Whether the window is at least what Reno would have (Reno-friendly region).
         friendly: bool = true, "", "RFC 9438 s.4.3";
         /// How the first slow start ends.
-        slow_start: SlowStart = "standard", "", "RFC 5681 s.3.1; RFC 9438 s.4.10 suggests hystart++";
+        slow_start: SlowStart = "auto", "", "RFC 5681 s.3.1, and as Linux where counted so; RFC 9438 s.4.10 suggests hystart++";
         /// HyStart++: least growth of a round trip that ends slow start.
         min_rtt_thresh: Span = "4ms", "(0s, ]", "RFC 9406 s.4.3; less than any growth in a shallow buffer tells";
         /// HyStart++: most growth that it waits for; between the two an eighth of the round trip.
@@ -87,9 +87,14 @@ impl Control {
     /// At the start of a flow.
     pub fn start(settings: &Settings, _flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
         let Settings { standard, beta, ecn_beta, c, fast_convergence, friendly, .. } = *settings;
+        let counts_as_linux = cx.rules.arithmetic == Arithmetic::Linux;
+        let slow_start = match settings.slow_start {
+            SlowStart::Auto if counts_as_linux => SlowStart::Hystart,
+            chosen => chosen,
+        };
         Control {
             window: Window::new(cx.rules),
-            first: FirstSlowStart::new(settings.slow_start, settings.min_rtt_thresh, settings.max_rtt_thresh),
+            first: FirstSlowStart::new(slow_start, settings.min_rtt_thresh, settings.max_rtt_thresh),
             w_max: 0.0,
             cwnd_prior: 0.0,
             w_est: 0.0,
@@ -102,7 +107,7 @@ impl Control {
             standard,
             fast_convergence,
             friendly,
-            kernel: (cx.rules.arithmetic == Arithmetic::Linux).then(Box::default),
+            kernel: counts_as_linux.then(Box::default),
         }
     }
 
@@ -186,7 +191,9 @@ impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
         if let Some(kernel) = &mut self.kernel {
-            kernel.on_ack(&mut self.window, ack, cx);
+            if !self.first.grow_or_hear(&mut self.window, ack, cx) {
+                kernel.on_ack(&mut self.window, ack, cx);
+            }
         } else if !ack.may_grow {
             // RFC 9438 s.4.2, 5.8: time in which the window may not grow is not part of t.
             if self.epoch != Time::MAX {
@@ -202,6 +209,9 @@ impl CongestionControl for Control {
 
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
         if let Some(kernel) = self.kernel.as_mut().filter(|_| why != Congestion::LossAfterEcn) {
+            if why == Congestion::Timeout {
+                self.first.begin_again();
+            }
             return kernel.reduce(&mut self.window, self.fast_convergence, why == Congestion::Timeout, cx);
         }
         match why {

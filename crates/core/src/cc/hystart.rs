@@ -1,18 +1,27 @@
-//! HyStart++: a first slow start that ends when round trips grow, not when the queue overflows.
+//! A first slow start that ends when round trips grow, not when the queue overflows: HyStart++. HyStart as in Linux is
+//! in `hystart/linux.rs`.
 //!
 //! Source: RFC 9406 s.4. A round trip that is longer than the last one's by a threshold ends slow start;
 //! five rounds of conservative slow start (a quarter of the growth) follow, in which a round trip below
 //! that of the exit shows that it was a false alarm. Round-trip times are kept in ns, in 32 bits.
 //! Left out: the use beyond the first slow start, which s.4.3 advises against.
 
+mod linux;
+
+use super::window::Arithmetic;
 use super::{Ack, Cx, Window};
+use linux::Train;
 use shallows_units::Span;
 
 crate::choices! {
     /// How the first slow start ends.
     pub enum SlowStart {
+        /// By HyStart where CUBIC counts as Linux does (`arithmetic`), else as standard.
+        Auto = "auto",
         /// By congestion, or at the slow-start threshold (RFC 5681 s.3.1).
         Standard = "standard",
+        /// When acknowledgements come for half a round trip without a gap, or round trips grow (Ha and Rhee 2008; Linux).
+        Hystart = "hystart",
         /// When round trips grow (RFC 9406); an acknowledgement may then add 8 segments (L, s.4.3).
         HystartPlusPlus = "hystart++",
     }
@@ -42,27 +51,65 @@ enum Phase {
 
 /// The first slow start of one flow; its state stands apart, since few flows have any.
 #[derive(Debug, Clone)]
-pub struct FirstSlowStart(Option<Box<HyStart>>);
+pub struct FirstSlowStart(Option<Box<Detector>>);
+
+#[derive(Debug, Clone)]
+enum Detector {
+    PlusPlus(HyStart),
+    Linux(Train),
+}
 
 impl FirstSlowStart {
     /// At the start of a flow, with `MIN_RTT_THRESH` and `MAX_RTT_THRESH`.
     pub fn new(how: SlowStart, min_rtt_thresh: Span, max_rtt_thresh: Span) -> Self {
-        let by_delay = how == SlowStart::HystartPlusPlus;
-        FirstSlowStart(by_delay.then(|| Box::new(HyStart::new(min_rtt_thresh, max_rtt_thresh))))
+        let detector = match how {
+            SlowStart::Auto | SlowStart::Standard => return FirstSlowStart(None),
+            SlowStart::Hystart => Detector::Linux(Train::default()),
+            SlowStart::HystartPlusPlus => Detector::PlusPlus(HyStart::new(min_rtt_thresh, max_rtt_thresh)),
+        };
+        FirstSlowStart(Some(Box::new(detector)))
     }
 
     /// Grows `window` on an acknowledgement.
     #[inline]
     pub fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) {
-        match &mut self.0 {
-            Some(hystart) => hystart.grow(window, ack, cx),
-            None => window.grow(ack, cx),
+        match self.0.as_deref_mut() {
+            Some(Detector::PlusPlus(hystart)) => return hystart.grow(window, ack, cx),
+            Some(Detector::Linux(train)) => train.hear(window, ack, cx),
+            None => {}
+        }
+        window.grow(ack, cx);
+    }
+
+    /// The same for an algorithm whose windows grow in Linux's arithmetic: whether the window has grown.
+    pub fn grow_or_hear(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) -> bool {
+        debug_assert!(cx.rules.arithmetic == Arithmetic::Linux);
+        match self.0.as_deref_mut() {
+            Some(Detector::PlusPlus(hystart))
+                if hystart.phase != Phase::Over && window.cwnd < window.ssthresh =>
+            {
+                hystart.grow(window, ack, cx);
+                true
+            }
+            Some(Detector::Linux(train)) => {
+                train.hear(window, ack, cx);
+                false
+            }
+            _ => false,
         }
     }
 
     /// Congestion has ended it.
     pub fn stop(&mut self) {
         self.0 = None;
+    }
+
+    /// Slow start begins again after a timeout: RFC 9406 s.4.3 is for the first alone, Linux's `bictcp_reset` begins anew.
+    pub fn begin_again(&mut self) {
+        match self.0.as_deref_mut() {
+            Some(Detector::Linux(train)) => train.begin_again(),
+            _ => self.stop(),
+        }
     }
 }
 

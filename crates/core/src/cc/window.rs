@@ -41,6 +41,8 @@ pub struct WindowRules {
     pub arithmetic: Arithmetic,
     /// Most that one acknowledgement may add in slow start, in segments (RFC 3465 s.2.3 `L`).
     pub slow_start_limit: f64,
+    /// Segments that leave together.
+    pub burst: u64,
     /// Least window after a reduction by ECN, in bytes.
     pub cwnd_floor: f64,
     /// Least slow-start threshold, in bytes.
@@ -185,6 +187,7 @@ pub(crate) mod tests {
             growth: Growth::Bytes,
             arithmetic: Arithmetic::Exact,
             slow_start_limit: 2.0,
+            burst: 1,
             cwnd_floor: 1000.0,
             ssthresh_floor: 2000.0,
             cwnd_max: f64::INFINITY,

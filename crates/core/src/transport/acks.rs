@@ -31,9 +31,7 @@ impl Sender {
         }
         let flight = self.flight(config);
         let newly_sacked = match sack {
-            Some(held) if held.blocks > 0 => {
-                self.repair.board.update(held.sacked(), self.una.max(packet.seq), self.high)
-            }
+            Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet.seq, net.now),
             _ => 0,
         };
         let ece = self.ecn
@@ -44,8 +42,14 @@ impl Sender {
         let mut delivered = newly_sacked;
         if packet.seq > self.una {
             delivered = self.on_new_ack(packet, ece, flight, newly_sacked, config, net);
-        } else if packet.seq == self.una && self.next > self.una && !packet.flags.any(Flags::PROBE) {
-            self.on_duplicate_ack(newly_sacked, config, net);
+        } else if packet.seq == self.una && !packet.flags.any(Flags::PROBE) {
+            if config.rack {
+                let found = self.losses_by_time(false, packet.stamp, config, net.now);
+                self.repair.clean = false;
+                self.act_by_time(false, newly_sacked, found, config, net.now);
+            } else if self.next > self.una {
+                self.on_duplicate_ack(newly_sacked, config, net);
+            }
         }
         if ece {
             self.on_ece(flight, delivered, config);
@@ -105,10 +109,13 @@ impl Sender {
         };
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, settings);
+            if let Some(rack) = &mut self.rack {
+                rack.on_round_trip(rtt);
+            }
         }
         self.rtt.progress();
         self.rto_at = if self.next > self.una || self.high > self.una {
-            now + self.rtt.rto(settings) // RFC 6298 s.5.3
+            self.rto_from(now, config) // RFC 6298 s.5.3
         } else {
             Time::MAX // s.5.2
         };
@@ -119,6 +126,8 @@ impl Sender {
         if round_ended {
             self.round_end = self.next;
         }
+        let found = self.losses_by_time(true, packet.stamp, config, now);
+        self.repair.clean = found.bytes == 0;
         let srtt = self.rtt.srtt();
         self.counts.acks += 1;
         self.counts.srtt_sum += u128::from(srtt.as_ps());
@@ -137,7 +146,7 @@ impl Sender {
             ece,
             marked,
             round_ended,
-            may_grow: self.may_grow(ece, flight, config),
+            may_grow: self.may_grow(ece, flight, config) && !(config.rack && self.must_recover(found)),
             rtt,
             srtt,
             flight,
@@ -145,10 +154,20 @@ impl Sender {
         };
         self.cc.on_ack(&ack, &Cx { now, rules: &config.rules });
         self.ask_cwnd();
-        if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
+        if config.rack {
+            self.act_by_time(true, delivered, found, config, now);
+        } else if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
             self.recovery_ack(acked, delivered, config, net);
         }
         delivered
+    }
+
+    /// The congestion control reduces its window. RFC 3168 s.6.1.2: the receiver is told, whatever the reason.
+    pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
+        self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
+        self.ask_cwnd();
+        // RFC 9768 s.3.2.2: CWR is a bit of the counter.
+        self.tell_cwr = self.ecn && config.echo != EchoMode::Counted;
     }
 
     #[inline]
@@ -188,10 +207,8 @@ impl Sender {
         let now = self.counted_at;
         self.counts.ecn_reductions += 1;
         let before = self.cwnd;
-        self.cc.on_congestion(Congestion::Ecn, flight, &Cx { now, rules: &config.rules });
-        self.ask_cwnd();
+        self.congested(Congestion::Ecn, flight, config, now);
         self.reduced_until = self.next;
-        self.tell_cwr = config.echo != EchoMode::Counted; // RFC 9768 s.3.2.2: CWR is a bit of the counter
         if config.settings.prr_on_ecn {
             self.begin_spread_reduction(before, flight, delivered, config);
         }
@@ -205,6 +222,9 @@ impl Sender {
                 self.state = State::Established;
                 self.ecn = config.ecn && packet.flags.any(Flags::ECE);
                 self.rtt.sample(net.now - packet.stamp, &config.settings);
+                if let Some(rack) = &mut self.rack {
+                    rack.on_round_trip(net.now - packet.stamp);
+                }
                 self.rtt.progress();
                 self.rto_at = Time::MAX;
                 if self.limit() == 0 {

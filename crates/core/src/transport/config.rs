@@ -1,10 +1,11 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::profiles::Transport;
-use super::settings::{Codepoint, ControlEct, EchoMode, EcnMode, TransportSettings};
+use super::settings::{Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, TransportSettings};
+use crate::cc::window::Arithmetic;
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::net::packet::Flags;
-use shallows_units::Size;
+use shallows_units::{Size, Span};
 
 /// The settings in the form the transport works with.
 #[derive(Debug, Clone)]
@@ -31,6 +32,12 @@ pub struct Config {
     pub explicit: bool,
     /// Bytes of headers that count against the pacing rate: a rate that switches give is the wire's.
     pub paced_header: u64,
+    /// Losses are found by time (RFC 8985), which needs SACK.
+    pub rack: bool,
+    /// And a lost tail is probed for.
+    pub probes: bool,
+    /// What a probe allows for a single segment's acknowledgement (RFC 8985 `TLP.max_ack_delay`).
+    pub single_ack_delay: Span,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
     pub counts_marks: bool,
 }
@@ -56,6 +63,7 @@ impl Config {
                 growth: s.growth,
                 arithmetic: s.arithmetic,
                 slow_start_limit: s.slow_start_limit,
+                burst: s.burst,
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
                 cwnd_max: bytes(s.cwnd_max),
@@ -81,6 +89,13 @@ impl Config {
             explicit: transport.cc.protocol().is_some(),
             paced_header: if transport.cc.paces_wire() { s.header_bytes() } else { 0 },
             echo,
+            rack: s.sack && s.loss_detection == LossDetection::Rack,
+            probes: s.sack && s.loss_detection == LossDetection::Rack && s.tail_loss_probe,
+            single_ack_delay: match s.arithmetic {
+                Arithmetic::Linux => s.min_rto, // tcp_schedule_loss_probe: tcp_rto_min_us
+                Arithmetic::Exact if s.ack_every > 1 => s.ack_delay,
+                Arithmetic::Exact => Span::ZERO,
+            },
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             cc: transport.cc.clone(),
             settings: s.clone(),

@@ -99,7 +99,7 @@ impl Sender {
             self.emit_raw(self.next, 0, Flags::PROBE, config, net);
             // Headers that nobody answers end a connection as data does.
             if self.rto_at == Time::MAX {
-                self.rto_at = net.now + self.rtt.rto(&config.settings);
+                self.rto_at = self.rto_from(net.now, config);
             }
         }
         self.ask_at = if waiting { self.cc.request_at() } else { Time::MAX };

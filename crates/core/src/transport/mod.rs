@@ -1,9 +1,11 @@
 //! TCP: sender, receiver, recovery, timers. Congestion controls are apart, in `cc`.
 
 pub mod acks;
+pub mod by_time;
 pub mod config;
 pub mod explicit;
 pub mod profiles;
+pub mod rack;
 pub mod ranges;
 pub mod receiver;
 pub mod recovery;

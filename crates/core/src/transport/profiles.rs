@@ -29,12 +29,13 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "linux",
-        doc: "Linux's constants and habits, as far as settings reach: timestamps, quick acknowledgements, proportional rate reduction, minimum RTO 200 ms.",
+        doc: "Linux's constants and habits, as far as settings reach: timestamps, quick acknowledgements, proportional rate reduction, RACK and loss probes, minimum RTO 200 ms.",
         settings: || {
             json!({
                 "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
                 "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
                 "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
+                "loss_detection": "rack", "tail_loss_probe": true, "timer_grain": "1ms", "timer_slack": "2ms",
                 "arithmetic": "linux", "ecn_acks": "linux", "ecn_fallback": true,
             })
         },

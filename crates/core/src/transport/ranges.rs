@@ -71,6 +71,21 @@ impl Ranges {
         self.0.get(self.0.partition_point(|r| r.0 <= point)).map(|r| r.0)
     }
 
+    /// Calls `f` with each part of `[first, beyond)` that is not covered.
+    pub fn each_gap(&self, first: u64, beyond: u64, mut f: impl FnMut(u64, u64)) {
+        let mut at = first;
+        let from = self.0.partition_point(|r| r.1 <= first);
+        for (start, end) in self.0[from..].iter().copied().take_while(|r| r.0 < beyond) {
+            if at < start {
+                f(at, start);
+            }
+            at = at.max(end);
+        }
+        if at < beyond {
+            f(at, beyond);
+        }
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.0.clear();
@@ -100,6 +115,9 @@ mod tests {
                 prop_assert_eq!(ranges.bytes() as usize, set.len());
                 prop_assert!(ranges.iter().zip(ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
             }
+            let mut gaps = 0;
+            ranges.each_gap(5, 60, |a, b| gaps += (a..b).filter(|byte| !set.contains(byte)).count());
+            prop_assert_eq!(gaps, 55 - set.range(5..60).count());
             for point in 0..80 {
                 prop_assert_eq!(ranges.holding(point).is_some(), set.contains(&point));
             }

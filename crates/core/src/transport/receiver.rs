@@ -9,6 +9,7 @@
 use super::config::Config;
 use super::ranges::Ranges;
 use super::settings::{EchoMode, EcnAcks};
+use super::timers::expiry;
 use crate::net::Net;
 use crate::net::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
@@ -123,7 +124,7 @@ impl Receiver {
             } else if self.pending >= config.settings.ack_every {
                 self.acknowledge(config, net);
             } else if self.ack_at == Time::MAX {
-                self.ack_at = net.now + config.settings.ack_delay;
+                self.ack_at = expiry(net.now, config.settings.ack_delay, config.settings.timer_grain);
             }
         } else {
             self.on_disorder(packet, payload, config, net);

@@ -6,8 +6,8 @@ use super::config::Config;
 use super::scoreboard::{Next, Scoreboard};
 use super::sender::Sender;
 use super::settings::Pipe;
+use crate::cc::Congestion;
 use crate::cc::window::Arithmetic;
-use crate::cc::{Congestion, CongestionControl, Cx};
 use crate::net::Net;
 use shallows_units::Time;
 
@@ -32,7 +32,7 @@ pub struct Repair {
     /// Duplicate acknowledgements in a row.
     pub dup_acks: u64,
     /// Recovery ends when this is acknowledged (RFC 6675 `RecoveryPoint`).
-    point: u64,
+    pub(super) point: u64,
     /// No fast retransmit before this is acknowledged (RFC 6582 s.3.2 step 2, after recoveries and timeouts).
     guard: u64,
     /// Bytes by which recovery without SACK inflates the window (RFC 6582).
@@ -43,10 +43,23 @@ pub struct Repair {
     prr_delivered: u64,
     pub(super) prr_out: u64,
     prr_flight: u64,
+    /// The acknowledgement moved on and told of no loss.
+    pub(super) clean: bool,
     /// Bytes in flight plus what may be sent now, under proportional rate reduction.
     prr_window: u64,
     /// RFC 6675 `pipe`, brought up at each acknowledgement and sending.
     pipe: u64,
+}
+
+impl Repair {
+    /// Proportional rate reduction begins, from a window of `cwnd` and so much outstanding.
+    pub(super) fn begin_prr(&mut self, config: &Config, cwnd: u64, outstanding: u64) {
+        let from = match config.rules.arithmetic {
+            Arithmetic::Exact => outstanding, // RFC 6937 s.3: RecoverFS = snd.nxt - snd.una
+            Arithmetic::Linux => cwnd,        // tcp_init_cwnd_reduction: prior_cwnd
+        };
+        (self.prr_delivered, self.prr_out, self.prr_flight) = (0, 0, from);
+    }
 }
 
 impl Sender {
@@ -59,6 +72,7 @@ impl Sender {
         }
         match self.phase {
             Phase::Reducing => self.repair.prr_window,
+            Phase::Recovery if config.rack && config.settings.prr => self.repair.prr_window,
             Phase::Recovery => cwnd + self.repair.inflation,
             // RFC 3042: two segments beyond the window; with SACK the pipe has shrunk instead.
             Phase::Open if config.settings.limited_transmit && !config.settings.sack => {
@@ -71,6 +85,9 @@ impl Sender {
     /// Bytes in flight outside of the plain case.
     pub(super) fn repair_flight(&self, config: &Config) -> u64 {
         let outstanding = self.next - self.una;
+        if let Some(rack) = &self.rack {
+            return rack.flight(outstanding);
+        }
         match self.phase {
             Phase::Recovery if config.settings.sack => self.repair.pipe,
             // RFC 3042 s.2 with SACK: what has left the network makes room for new segments.
@@ -110,6 +127,7 @@ impl Sender {
             return;
         }
         self.repair.dup_acks += 1;
+        self.repair.clean = false;
         match self.phase {
             Phase::Recovery if sack => self.update_pipe(newly_sacked, config),
             Phase::Recovery => self.repair.inflation += config.rules.mss, // RFC 6582 s.3.2 step 2 (RFC 5681 s.3.2 step 4)
@@ -145,8 +163,7 @@ impl Sender {
         let reduced = self.una < self.reduced_until;
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
         let before = self.cwnd;
-        self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
-        self.ask_cwnd();
+        self.congested(why, flight, config, now);
         self.phase = Phase::Recovery;
         self.reduced_until = self.high;
         let repair = &mut self.repair;
@@ -154,12 +171,7 @@ impl Sender {
         repair.board.high_rxt = self.una;
         repair.board.rescue = 0;
         repair.partial_rto_at = None;
-        // RFC 6937 s.3: RecoverFS = snd.nxt - snd.una.
-        let reduced_from = match config.rules.arithmetic {
-            Arithmetic::Exact => self.high - self.una,
-            Arithmetic::Linux => before, // tcp_init_cwnd_reduction: prior_cwnd
-        };
-        (repair.prr_delivered, repair.prr_out, repair.prr_flight) = (0, 0, reduced_from);
+        repair.begin_prr(config, before, self.high - self.una);
         // RFC 5681 s.3.2 step 3: the segments that the duplicates tell of have left.
         repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
         // Step 4.3: the first segment goes at once, whatever the window.
@@ -179,10 +191,10 @@ impl Sender {
         let beyond = seq + payload + u64::from(fin);
         self.repair.board.high_rxt = self.repair.board.high_rxt.max(beyond);
         self.repair.prr_out += payload;
-        self.rto_at = net.now + self.rtt.rto(&config.settings);
+        self.rto_at = self.rto_from(net.now, config);
     }
 
-    fn end_recovery(&mut self, config: &Config, now: Time) {
+    pub(super) fn end_recovery(&mut self, config: &Config, now: Time) {
         self.phase = Phase::Open;
         self.repair.dup_acks = 0;
         self.repair.board.high_rxt = 0;
@@ -234,7 +246,7 @@ impl Sender {
     }
 
     /// RFC 6937 s.3: what may be sent on an acknowledgement of `delivered` bytes, with `pipe` in flight.
-    fn reduce_in_proportion(&mut self, delivered: u64, pipe: u64, config: &Config) {
+    pub(super) fn reduce_in_proportion(&mut self, delivered: u64, pipe: u64, config: &Config) {
         let target = self.cwnd;
         let repair = &mut self.repair;
         repair.prr_delivered += delivered;
@@ -264,7 +276,7 @@ impl Sender {
         let send = if pipe > target {
             (target * arrived).div_ceil(segments(repair.prr_flight).max(1)).saturating_sub(sent)
         } else {
-            let limit = arrived.saturating_sub(sent).max(segments(delivered)) + 1;
+            let limit = arrived.saturating_sub(sent).max(segments(delivered)) + u64::from(repair.clean);
             (target - pipe).min(limit)
         };
         // The first segment goes at once.
@@ -314,21 +326,23 @@ impl Sender {
         // RFC 5681 s.3.1: a segment lost again does not lower ssthresh again.
         if first {
             let flight = (self.high - self.una).min(self.cwnd);
-            self.cc.on_congestion(Congestion::Timeout, flight, &Cx { now, rules: &config.rules });
-            self.ask_cwnd();
+            self.congested(Congestion::Timeout, flight, config, now);
         }
         self.phase = Phase::AfterTimeout;
-        self.next = self.una;
+        if !config.rack {
+            self.next = self.una;
+        }
         self.reduced_until = self.high;
         let repair = &mut self.repair;
         repair.point = self.high;
         repair.guard = self.high + u64::from(!config.settings.sack);
         repair.inflation = 0;
         repair.board.high_rxt = 0;
-        if !first {
+        if !first && !config.rack {
             repair.board.clear(); // RFC 2018 s.8: the receiver may have reneged
         }
-        self.rto_at = now + self.rtt.rto(&config.settings);
+        self.rto_at = self.rto_from(now, config);
+        self.resend_after_timeout(config, net);
         self.pump(config, net);
     }
 }

@@ -3,6 +3,7 @@
 //! Left out: s.5.7 (3 s at the start of data after a lost SYN), since a SYN's round trip is always known here.
 
 use super::settings::TransportSettings;
+use crate::cc::window::Arithmetic;
 use shallows_units::Span;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
@@ -68,7 +69,11 @@ impl RttEstimator {
         } else {
             // RFC 6298 s.2.3: SRTT + max(G, 4 RTTVAR), s.2.4: at least the minimum.
             let spread = (4 * self.rttvar).max(settings.clock_grain.as_ps());
-            self.srtt.saturating_add(spread).max(settings.min_rto.as_ps())
+            let least = settings.min_rto.as_ps();
+            match settings.arithmetic {
+                Arithmetic::Exact => self.srtt.saturating_add(spread).max(least),
+                Arithmetic::Linux => self.srtt.saturating_add(spread.max(least)), // tcp_rtt_estimator: mdev_max
+            }
         };
         Span::ps(base.saturating_mul(self.backoff.max(1)).min(settings.max_rto.as_ps()))
     }
@@ -114,6 +119,23 @@ mod tests {
         assert_eq!(rtt.rto(&settings), Span::s(60)); // an acknowledgement is not yet a measurement
         rtt.sample(Span::ms(100), &settings);
         assert_eq!(rtt.rto(&settings), Span::us(250_000)); // 100 + 4 x 37.5
+    }
+
+    /// Linux: the minimum bounds the spread and not the sum.
+    #[test]
+    fn in_linuxs_arithmetic_the_minimum_is_added_to_the_round_trip() {
+        let settings = TransportSettings {
+            min_rto: Span::ms(200),
+            arithmetic: Arithmetic::Linux,
+            ..TransportSettings::defaults()
+        };
+        let mut rtt = RttEstimator::default();
+        rtt.sample(Span::ms(100), &settings);
+        assert_eq!(rtt.rto(&settings), Span::ms(300)); // 4 x 50 is as much
+        for _ in 0..100 {
+            rtt.sample(Span::ms(100), &settings);
+        }
+        assert_eq!(rtt.rto(&settings), Span::ms(300));
     }
 
     #[test]

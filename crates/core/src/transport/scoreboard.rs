@@ -36,6 +36,11 @@ impl Scoreboard {
         self.bytes
     }
 
+    /// Calls `f` with each part of `[first, beyond)` that is not sacked.
+    pub fn each_gap(&self, first: u64, beyond: u64, f: impl FnMut(u64, u64)) {
+        self.sacked.each_gap(first, beyond, f);
+    }
+
     /// Takes the SACK blocks of an acknowledgement of `una`; returns the bytes newly sacked.
     pub fn update(&mut self, blocks: &[(u64, u64)], una: u64, high: u64) -> u64 {
         let mut new = 0;

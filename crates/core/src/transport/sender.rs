@@ -1,11 +1,13 @@
 //! The sending end of a connection: its state, its opening and its application.
 //!
-//! Source: RFC 9293. It hears in `acks.rs`, sends in `sending.rs`, recovers in `recovery.rs` and keeps
-//! its timer in `timers.rs`.
+//! Source: RFC 9293. It hears in `acks.rs`, sends in `sending.rs`, recovers in `recovery.rs` or `by_time.rs` and
+//! keeps its timer in `timers.rs`.
 //! Left out: data in both directions of one connection; urgent data; path MTU discovery; undoing
-//! spurious reductions (RFC 3522, RFC 5682); RACK and tail loss probes (RFC 8985).
+//! spurious reductions (RFC 3522, RFC 5682).
 
+use super::by_time::Early;
 use super::config::Config;
+use super::rack::Rack;
 use super::recovery::{Phase, Repair};
 use super::rtt::RttEstimator;
 use super::settings::Opening;
@@ -89,6 +91,11 @@ pub struct Sender {
     pub rtt: RttEstimator,
     /// When the retransmission timer expires.
     pub rto_at: Time,
+    /// When a timer expires that comes before it, and what for.
+    pub(super) early_at: Time,
+    pub(super) early: Early,
+    /// A loss probe is to be scheduled once all is sent that may be sent.
+    pub(super) wants_probe: bool,
     /// AccECN: the receiver's counter as last heard, and bytes of marked segments not yet told.
     pub(super) ace: (u8, u64),
     /// Data waits for pacing alone.
@@ -107,6 +114,8 @@ pub struct Sender {
     pub(super) timed: (u64, Time),
     /// Recovery.
     pub repair: Repair,
+    /// Segments in flight by time, where losses are found so.
+    pub(super) rack: Option<Box<Rack>>,
     /// Statistics.
     pub counts: SenderCounts,
     /// When `cwnd_time` was last brought up.
@@ -137,6 +146,9 @@ impl Sender {
             cc,
             rtt: RttEstimator::default(),
             rto_at: Time::MAX,
+            early_at: Time::MAX,
+            early: Early::Probe,
+            wants_probe: false,
             ace: (0, 0),
             waits_for_pace: false,
             pace_at: Time::ZERO,
@@ -146,6 +158,7 @@ impl Sender {
             last_sent: now,
             timed: (0, Time::ZERO),
             repair: Repair::default(),
+            rack: config.rack.then(Box::default),
             counts: SenderCounts::default(),
             counted_at: now,
         }
@@ -169,7 +182,7 @@ impl Sender {
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
         let ect = ecn && config.ect_on_control;
         self.emit_raw(0, 0, flags.with_if(config.ect, ect), config, net);
-        self.rto_at = net.now + self.rtt.rto(&config.settings);
+        self.rto_at = self.rto_from(net.now, config);
     }
 
     /// The application writes `bytes` more.

@@ -37,6 +37,9 @@ impl Sender {
         } else {
             self.pump_data(config, net)
         }
+        if self.wants_probe {
+            self.schedule_probe(config, net.now);
+        }
         // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
         if self.waits_for_pace && self.flight(config) == 0 {
             self.rto_at = Time::MAX;
@@ -50,7 +53,12 @@ impl Sender {
         if self.next == self.una && self.next < limit {
             self.after_idle(config, net);
         }
-        if self.phase == Phase::Recovery && config.settings.sack {
+        if config.rack {
+            let repairing = matches!(self.phase, Phase::Recovery | Phase::AfterTimeout);
+            if repairing && !self.resend_lost(config, net) {
+                return;
+            }
+        } else if self.phase == Phase::Recovery && config.settings.sack {
             return self.pump_recovery(config, net);
         }
         let mss = config.rules.mss;
@@ -85,15 +93,27 @@ impl Sender {
             if self.held_by_pace(net.now) {
                 break;
             }
-            self.emit(seq, payload, fin, config, net);
-            if self.phase == Phase::Reducing {
-                self.repair.prr_out += payload; // RFC 6937 s.3
-            }
-            self.next = seq + payload + u64::from(fin);
-            self.high = self.high.max(self.next);
+            self.send_new(seq, payload, config, net);
             flight += payload + u64::from(fin);
             together = together.saturating_sub(1);
         }
+    }
+
+    /// Sends what comes next of the stream, `payload` bytes from `seq` on.
+    #[inline]
+    pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
+        let fin = self.closing && seq + payload == self.written;
+        self.emit(seq, payload, fin, config, net);
+        if self.phase == Phase::Reducing || (config.rack && self.phase == Phase::Recovery) {
+            self.repair.prr_out += payload; // RFC 6937 s.3
+        }
+        let end = seq + payload + u64::from(fin);
+        if let Some(rack) = &mut self.rack {
+            rack.on_send(seq, end, fin, net.now);
+            self.wants_probe = config.probes;
+        }
+        self.next = end;
+        self.high = self.high.max(end);
     }
 
     /// Segments to send together now, 0 to wait for more room: Linux `tcp_tso_should_defer`. A whole burst
@@ -152,7 +172,7 @@ impl Sender {
         self.last_sent = now;
         self.pace(payload + config.paced_header, now);
         if self.rto_at == Time::MAX {
-            self.rto_at = now + self.rtt.rto(&config.settings); // RFC 6298 s.5.1
+            self.rto_at = self.rto_from(now, config); // RFC 6298 s.5.1
         }
         self.emit_raw(seq, payload, flags, config, net);
     }

@@ -91,6 +91,16 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// How losses are found with SACK.
+    pub enum LossDetection {
+        /// By what is sacked above (RFC 6675).
+        Rfc6675 = "rfc6675",
+        /// By the times of sending (RFC 8985).
+        Rack = "rack",
+    }
+}
+
+crate::choices! {
     /// How recovery by SACK counts what is in flight.
     pub enum Pipe {
         /// Lost segments are not in flight (RFC 6675 `SetPipe`).
@@ -147,7 +157,11 @@ crate::params! {
         idle_restart: bool = true, "", "RFC 5681 s.4.1";
         /// Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675).
         sack: bool = true, "", "RFC 2018";
-        /// How recovery by SACK counts what is in flight.
+        /// How losses are found with SACK. Without it by duplicate acknowledgements alone (RFC 6582).
+        loss_detection: LossDetection = "rfc6675", "", "RFC 6675; Linux's is RFC 8985";
+        /// Whether a lost tail is probed for after two round trips; with SACK.
+        tail_loss_probe: bool = false, "", "RFC 8985 s.7; Linux's default";
+        /// How recovery by RFC 6675 counts what is in flight.
         pipe: Pipe = "rfc6675", "", "RFC 6675 s.4";
         /// Duplicate acknowledgements that tell of a loss.
         dup_acks: u64 = 3, "[1, 10000]", "RFC 5681 s.3.2";
@@ -169,6 +183,10 @@ crate::params! {
         max_timeouts: u64 = 15, "[1, 60]", "RFC 9293 s.3.8.3: at least 100 s; Linux tcp_retries2";
         /// Grain G of the sender's clock: RTT samples are rounded to it, timeouts allow for it.
         clock_grain: Span = "0s", "", "exact; RFC 6298 s.4 wants 100 ms or less";
+        /// Ticks with which timers expire, the longer ones in coarser steps; 0 for exact ones.
+        timer_grain: Span = "0s", "", "exact; Linux: kernel/time/timer.c at HZ = 1000";
+        /// What loss probes and the reordering timer wait beyond their time.
+        timer_slack: Span = "0s", "", "RFC 8985 s.6.2, 7.2: none; Linux TCP_TIMEOUT_MIN_US: 2 ms";
         /// How the round-trip time is measured.
         rtt_by: RttBy = "timestamps", "", "RFC 7323 s.4";
         /// Segments that one acknowledgement covers at most.
@@ -220,6 +238,16 @@ impl TransportSettings {
                 format!("must be below min_rto ({}), or each lone segment times out", self.min_rto),
                 self.ack_delay.to_string(),
             );
+        }
+        if self.tail_loss_probe && self.loss_detection != LossDetection::Rack {
+            fault(
+                "tail_loss_probe",
+                "needs loss_detection = \"rack\" (RFC 8985 s.4)".into(),
+                self.tail_loss_probe.to_string(),
+            );
+        }
+        if self.pipe != Pipe::Rfc6675 && self.loss_detection == LossDetection::Rack {
+            fault("pipe", "must be rfc6675 with loss_detection = \"rack\"".into(), "sack1".into());
         }
         let below_one = |size: Size| self.bytes(size) < self.mss.as_u64();
         let windows = [

@@ -1,21 +1,47 @@
-//! The sending end's timer: one event that serves the retransmission timeout (RFC 6298 s.5) and pacing.
+//! The sending end's timer: one event that serves the retransmission timeout (RFC 6298 s.5), what comes before it
+//! (RFC 8985 s.8) and pacing.
 
 use super::config::Config;
 use super::sender::{Sender, State};
 use crate::cc::CongestionControl;
 use crate::net::Net;
-use shallows_units::{Bytes, Time};
+use shallows_units::{Bytes, Span, Time};
+
+/// Linux kernel/time/timer.c: timers of fewer ticks than this are kept to the tick (`LVL_START(1)`).
+const FINE_TICKS: u64 = 63;
+/// The next levels of its wheel are so many bits coarser each (`LVL_CLK_SHIFT`), and reach so much further.
+const LEVEL_BITS: u32 = 3;
+
+/// When a timer set at `now` for `span` expires. With ticks of `grain` it is as in Linux: with a tick, never early
+/// (`calc_index`), and in steps of 8 ticks from 63 ticks on, of 64 from 504 on, and so on.
+#[inline]
+pub fn expiry(now: Time, span: Span, grain: Span) -> Time {
+    if grain == Span::ZERO {
+        return now + span;
+    }
+    let grain = grain.as_ps();
+    let ticks = span.as_ps().div_ceil(grain);
+    let (mut level, mut reach) = (0, FINE_TICKS);
+    while ticks >= reach && level < 8 * LEVEL_BITS {
+        (level, reach) = (level + LEVEL_BITS, reach << LEVEL_BITS);
+    }
+    let tick = (((now.as_ps() / grain + ticks) >> level) + 1) << level;
+    Time::ps(tick.saturating_mul(grain))
+}
 
 impl Sender {
     /// When this sender wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        let soon = self.rto_at.min(self.ask_at);
+        let soon = self.rto_at.min(self.early_at).min(self.ask_at);
         if self.waits_for_pace { soon.min(self.pace_at) } else { soon }
     }
 
     /// A timer event has come.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if net.now >= self.early_at {
+            return self.on_early_timer(config, net);
+        }
         if net.now < self.rto_at {
             return self.pump(config, net);
         }
@@ -36,7 +62,14 @@ impl Sender {
     /// request, and not a packet that pacing held back.
     fn give_up(&mut self) {
         self.state = State::Failed;
-        (self.rto_at, self.ask_at, self.waits_for_pace) = (Time::MAX, Time::MAX, false);
+        (self.rto_at, self.early_at, self.ask_at) = (Time::MAX, Time::MAX, Time::MAX);
+        self.waits_for_pace = false;
+    }
+
+    /// When a retransmission timer set at `now` expires.
+    #[inline]
+    pub(super) fn rto_from(&self, now: Time, config: &Config) -> Time {
+        expiry(now, self.rtt.rto(&config.settings), config.settings.timer_grain)
     }
 
     /// Whether pacing keeps the next packet back; then the timer lets it out. A sender that only pacing
@@ -55,5 +88,23 @@ impl Sender {
         if let Some(rate) = self.cc.pacing_rate() {
             self.pace_at = self.pace_at.max(now) + rate.transmit(Bytes(size));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand from timer.c: 40 ticks from tick 3 on are over in the tick after the 43rd; 201 end with the next eighth
+    /// tick after the 204th, 208; 1000 with the next 64th after the 1003rd, 1024.
+    #[test]
+    fn ticks_of_a_wheel_are_never_early_and_coarser_the_longer() {
+        let set = Time::ZERO + Span::us(3400);
+        let at = |span: Span| expiry(set, span, Span::ms(1)).as_ps() / 1_000_000_000;
+        assert_eq!(
+            [at(Span::us(200)), at(Span::ms(40)), at(Span::ms(201)), at(Span::s(1))],
+            [5, 44, 208, 1024]
+        );
+        assert_eq!(expiry(set, Span::us(5), Span::ZERO), set + Span::us(5));
     }
 }

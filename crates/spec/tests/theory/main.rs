@@ -16,6 +16,7 @@ mod fast_retransmit;
 mod linux;
 mod pacing;
 mod queueing;
+mod rack;
 mod rates;
 mod rcp;
 mod recovery;

@@ -3,7 +3,7 @@
 //! Source: Linux 7.2 tcp_cubic.c (`bictcp_update`, `cubictcp_recalc_ssthresh`, `cubictcp_state`) and tcp_cong.c
 //! (`tcp_cong_avoid_ai`, `tcp_slow_start`). What of it shows where round trips are short: the increment is worked out
 //! again only when the window has moved or 31 ms have passed, so that a reduced window stands still for that long.
-//! Left out: its HyStart, which ends the first slow start earlier; the table behind its cube root (0.2 %).
+//! Left out: the table behind its cube root (0.2 %).
 
 use crate::cc::{Ack, Cx, Window};
 use shallows_units::Time;

@@ -1,0 +1,347 @@
+//! What of every segment in flight is known, and which of them are lost, by the times at which they were sent (RACK).
+//!
+//! Source: RFC 8985 s.5, 6. A segment is lost when one that was sent later has been delivered and a reordering window has
+//! passed. Each segment that has been sent counts as sacked, lost or sent again as Linux counts them (`sacked_out`,
+//! `lost_out`, `retrans_out`), in bytes.
+//! Left out: D-SACK, and so the growth of the reordering window beyond a quarter of the least round trip (s.6.2 step
+//! 4); a least round trip that is forgotten after minutes.
+
+use shallows_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// A segment that has been sent and is not yet acknowledged by number.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    seq: u64,
+    /// One beyond its last number, which may be a FIN's.
+    end: u64,
+    /// It ends with a FIN, which SACK does not tell of.
+    fin: bool,
+    /// When it was sent last.
+    sent: Time,
+    sacked: bool,
+    lost: bool,
+    /// A retransmission of it is in flight.
+    again: bool,
+    /// It has ever been sent again.
+    resent: bool,
+}
+
+impl Segment {
+    fn bytes(&self) -> u64 {
+        self.end - self.seq
+    }
+}
+
+/// A loss probe that no acknowledgement has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// RFC 8985 `TLP.end_seq`.
+    pub end: u64,
+    /// RFC 8985 `TLP.is_retrans`.
+    pub again: bool,
+}
+
+/// State of one sender.
+#[derive(Debug, Clone, Default)]
+pub struct Rack {
+    /// By number, without holes, from the oldest not acknowledged to the newest sent.
+    segments: VecDeque<Segment>,
+    /// Retransmissions in flight in the order of their sending, and such as are no longer: when, and of what.
+    resent: VecDeque<(Time, u64)>,
+    /// Segments below this number are delivered, lost or sent again: of them `resent` tells.
+    checked: u64,
+    /// The newest transmission that was delivered, `RACK.xmit_ts`, and its `RACK.end_seq`.
+    newest: (Time, u64),
+    /// `RACK.rtt`.
+    rtt: Span,
+    /// `RACK.min_RTT`, zero before there is one.
+    least_rtt: Span,
+    /// `RACK.fack`.
+    fack: u64,
+    /// `RACK.reordering_seen`.
+    reordered: bool,
+    /// Something was delivered since losses were looked for.
+    advanced: bool,
+    /// Bytes and segments sacked.
+    sacked: (u64, u64),
+    /// Bytes lost, whether sent again or not.
+    lost: u64,
+    /// Of them, bytes that wait to be sent again.
+    waiting: u64,
+    /// Bytes in flight twice: a probe of what is not lost.
+    twice: u64,
+    /// No segment below this number waits to be sent again.
+    unsent: u64,
+    /// The loss probe in flight.
+    pub probe: Option<Probe>,
+    /// A round trip was measured since the last probe (RFC 8985 s.7.3).
+    pub measured: bool,
+}
+
+/// What a look for losses found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Bytes newly lost, lost retransmissions included.
+    pub bytes: u64,
+    /// Of them, retransmissions.
+    pub again: u64,
+    /// How long until all that was sent before the newest delivered is lost, if it is not.
+    pub wait: Option<Span>,
+}
+
+/// RFC 8985 `RACK_sent_after`.
+fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
+    a > b
+}
+
+impl Rack {
+    /// New data was sent.
+    #[inline]
+    pub fn on_send(&mut self, seq: u64, end: u64, fin: bool, now: Time) {
+        debug_assert!(self.segments.back().is_none_or(|s| s.end == seq));
+        let (sacked, lost, again, resent) = (false, false, false, false);
+        self.segments.push_back(Segment { seq, end, fin, sent: now, sacked, lost, again, resent });
+    }
+
+    /// A segment is sent again, as lost or as a probe.
+    pub fn on_resend(&mut self, seq: u64, now: Time) {
+        if let Some(place) = self.find(seq) {
+            let segment = Segment { sent: now, again: true, resent: true, ..self.segments[place] };
+            self.put(place, segment);
+            self.resent.push_back((now, seq));
+        }
+    }
+
+    /// `[first, beyond)` has been sacked for the first time.
+    pub fn on_sack(&mut self, first: u64, beyond: u64, now: Time) {
+        let mut place = self.segments.partition_point(|s| s.seq < first);
+        let covered = |s: &Segment| s.seq < beyond && s.end - u64::from(s.fin) <= beyond;
+        while let Some(segment) = self.segments.get(place).copied().filter(covered) {
+            debug_assert!(!segment.sacked);
+            // What is echoed is the stamp of what came in order (RFC 7323 s.4.3) and tells nothing of this one.
+            self.deliver(&segment, now, Time::MAX);
+            // tcp_sacktag_one: where a probe of what was not lost is in flight, one of the two still is.
+            let again = segment.again && !segment.lost;
+            self.put(place, Segment { sacked: true, lost: false, again, ..segment });
+            place += 1;
+        }
+    }
+
+    /// Everything below `una` is acknowledged, in answer to a packet sent at `stamp`.
+    #[inline]
+    pub fn on_ack(&mut self, una: u64, now: Time, stamp: Time) {
+        while let Some(segment) = self.segments.front().copied().filter(|s| s.end <= una) {
+            if !segment.sacked {
+                self.deliver(&segment, now, stamp);
+            }
+            self.uncount(&segment);
+            self.segments.pop_front();
+        }
+        if self.segments.is_empty() {
+            self.resent.clear();
+        }
+    }
+
+    /// RFC 8985 s.6.2 steps 1 to 3.
+    #[inline]
+    fn deliver(&mut self, segment: &Segment, now: Time, stamp: Time) {
+        let took = now - segment.sent;
+        if segment.resent {
+            if stamp < segment.sent || took < self.least_rtt {
+                return; // it may have been the original
+            }
+        } else {
+            self.on_round_trip(took);
+            self.reordered |= segment.end < self.fack;
+        }
+        self.fack = self.fack.max(segment.end);
+        (self.advanced, self.rtt) = (true, took);
+        self.newest = self.newest.max((segment.sent, segment.end));
+    }
+
+    /// A round trip took so long.
+    pub fn on_round_trip(&mut self, took: Span) {
+        self.measured = true;
+        self.least_rtt = if self.least_rtt == Span::ZERO { took } else { self.least_rtt.min(took) };
+    }
+
+    fn put(&mut self, place: usize, segment: Segment) {
+        let old = std::mem::replace(&mut self.segments[place], segment);
+        self.uncount(&old);
+        let bytes = segment.bytes();
+        if segment.sacked {
+            self.sacked = (self.sacked.0 + bytes, self.sacked.1 + 1);
+        }
+        match (segment.lost, segment.again) {
+            (true, again) => {
+                self.lost += bytes;
+                self.waiting += if again { 0 } else { bytes };
+            }
+            (false, true) => self.twice += bytes,
+            (false, false) => {}
+        }
+    }
+
+    #[inline]
+    fn uncount(&mut self, segment: &Segment) {
+        let bytes = segment.bytes();
+        if segment.sacked {
+            self.sacked = (self.sacked.0 - bytes, self.sacked.1 - 1);
+        }
+        match (segment.lost, segment.again) {
+            (true, again) => {
+                self.lost -= bytes;
+                self.waiting -= if again { 0 } else { bytes };
+            }
+            (false, true) => self.twice -= bytes,
+            (false, false) => {}
+        }
+    }
+
+    fn find(&self, seq: u64) -> Option<usize> {
+        let place = self.segments.partition_point(|s| s.seq < seq);
+        self.segments.get(place).filter(|s| s.seq == seq).map(|_| place)
+    }
+
+    /// RFC 8985 s.6.2 step 4, without D-SACK.
+    pub fn window(&self, at_once: bool, srtt: Span) -> Span {
+        if at_once && !self.reordered { Span::ZERO } else { Span::ps(self.least_rtt.as_ps() / 4).min(srtt) }
+    }
+
+    /// RFC 8985 s.6.2 step 5, where something was delivered since the last time or a timer `expired`.
+    pub fn look_for_losses(&mut self, window: Span, expired: bool, now: Time) -> Found {
+        let mut found = Found::default();
+        if std::mem::take(&mut self.advanced) || expired {
+            self.check_originals(window, now, &mut found);
+            self.check_resent(window, now, &mut found);
+        }
+        found
+    }
+
+    fn check_originals(&mut self, window: Span, now: Time, found: &mut Found) {
+        let mut place = self.segments.partition_point(|s| s.seq < self.checked);
+        let mut all_known = true;
+        while let Some(segment) = self.segments.get(place).copied() {
+            if !(segment.sacked || segment.lost || segment.resent) {
+                if !sent_after(self.newest, (segment.sent, segment.end)) {
+                    break;
+                }
+                match self.left(&segment, window, now) {
+                    Some(wait) => {
+                        found.wait = found.wait.max(Some(wait));
+                        all_known = false;
+                    }
+                    None => self.mark_lost(place, found),
+                }
+            }
+            if all_known {
+                self.checked = segment.end;
+            }
+            place += 1;
+        }
+    }
+
+    fn check_resent(&mut self, window: Span, now: Time, found: &mut Found) {
+        let newest = self.newest;
+        let mut place = 0;
+        while let Some((sent, seq)) = self.resent.get(place).copied() {
+            let at = self.find(seq).filter(|at| self.segments[*at].again && self.segments[*at].sent == sent);
+            let Some(at) = at else {
+                self.resent.remove(place);
+                continue;
+            };
+            let segment = self.segments[at];
+            if segment.sacked {
+                place += 1;
+                continue;
+            }
+            if !sent_after(newest, (sent, segment.end)) {
+                break;
+            }
+            match self.left(&segment, window, now) {
+                Some(wait) => {
+                    found.wait = found.wait.max(Some(wait));
+                    place += 1;
+                }
+                None => {
+                    self.mark_lost(at, found);
+                    self.resent.remove(place);
+                }
+            }
+        }
+    }
+
+    /// How long until the segment is lost; none if it is.
+    fn left(&self, segment: &Segment, window: Span, now: Time) -> Option<Span> {
+        let lost_at = segment.sent + self.rtt + window;
+        (lost_at > now).then(|| lost_at - now)
+    }
+
+    /// tcp_mark_skb_lost.
+    fn mark_lost(&mut self, place: usize, found: &mut Found) {
+        let segment = self.segments[place];
+        found.bytes += segment.bytes();
+        found.again += if segment.again { segment.bytes() } else { 0 };
+        self.put(place, Segment { lost: true, again: false, ..segment });
+        self.unsent = self.unsent.min(segment.seq);
+    }
+
+    /// The retransmission timer expired (RFC 8985 s.6.3): the oldest is lost, and what was sent a round trip ago.
+    pub fn on_timeout(&mut self, now: Time) {
+        let mut found = Found::default();
+        for place in 0..self.segments.len() {
+            let segment = self.segments[place];
+            if !segment.sacked && (place == 0 || self.left(&segment, Span::ZERO, now).is_none()) {
+                self.mark_lost(place, &mut found);
+            }
+        }
+        self.probe = None;
+    }
+
+    /// The lowest segment that is lost and not sent again.
+    pub fn next_lost(&mut self) -> Option<(u64, u64)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let from = self.segments.partition_point(|s| s.seq < self.unsent);
+        let next = self.segments.range(from..).find(|s| s.lost && !s.again)?;
+        self.unsent = next.seq;
+        Some((next.seq, next.end))
+    }
+
+    /// The segment that was sent last of all by number.
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.segments.back().map(|s| (s.seq, s.end))
+    }
+
+    /// When the oldest segment was sent last.
+    pub fn oldest_sent(&self) -> Option<Time> {
+        self.segments.front().map(|s| s.sent)
+    }
+
+    /// Whether a single segment is outstanding.
+    pub fn is_single(&self) -> bool {
+        self.segments.len() == 1
+    }
+
+    /// Whether anything is lost, sent again or not.
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Of `outstanding` bytes those in the network (Linux `tcp_packets_in_flight`).
+    pub fn flight(&self, outstanding: u64) -> u64 {
+        outstanding + self.twice - self.sacked.0 - self.waiting
+    }
+
+    /// Bytes sacked.
+    pub fn sacked(&self) -> u64 {
+        self.sacked.0
+    }
+
+    /// Segments sacked.
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked.1
+    }
+}

@@ -1,0 +1,149 @@
+//! Losses found by time and probes for a lost tail: RFC 8985. Times are exact.
+
+use crate::bench::{FULL, HEADER, LINE, MS, MSS, Run, pair, watch, with};
+use serde_json::{Value, json};
+
+/// An acknowledgement with one SACK block.
+const WITH_BLOCK: u64 = HEADER + 12;
+
+/// `segments` sent with losses found by time, the packets with numbers in `lost` lost.
+fn lose(lost: &[u64], segments: u64, transport: Value) -> Run {
+    let document = pair(json!({"loss_detection": "rack"}), json!({"bytes": format!("{}B", segments * MSS)}));
+    let fault =
+        json!({"duration": "5s", "port": {"s0->switch": {"drop_packets": lost}}, "transport": transport});
+    watch(with(document, fault), &["s0->switch"])
+}
+
+/// What the first connection did: retransmissions, timeouts, fast recoveries.
+fn repairs(run: &Run) -> [f64; 3] {
+    ["retransmissions", "timeouts", "fast_recoveries"].map(|column| run.flow(column))
+}
+
+/// SRTT in ps after the acknowledgements of `n` segments sent together (RFC 6298 s.2.3): each waits for those before it.
+fn srtt(n: u64) -> u64 {
+    let sample = |k: u64| LINE.round() + k * LINE.transmission(FULL);
+    (1..n).fold(sample(0), |srtt, k| srtt - srtt / 8 + sample(k) / 8)
+}
+
+/// s.7.2, 7.3: the last of ten segments is lost. Two round trips after the ninth's acknowledgement it is sent again, and
+/// that repairs all; without probes the timer has to, here of 200 ms.
+#[test]
+fn a_lost_tail_is_probed_for_after_two_round_trips() {
+    let done = lose(&[10], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
+    let last_heard = LINE.burst(9) + LINE.one_way(HEADER);
+    let probe = last_heard + 2 * srtt(9);
+    assert_eq!(done.times("s0->switch")[10..], [probe]);
+    assert_eq!(done.fct(), [probe + LINE.one_way(FULL)]);
+    assert_eq!(repairs(&done), [1.0, 0.0, 0.0]);
+    let without = lose(&[10], 10, json!({"min_rto": "200ms"}));
+    assert_eq!(repairs(&without), [1.0, 1.0, 0.0]);
+    assert!(without.fct()[0] > 200 * MS);
+}
+
+/// s.7.4.1: of ten segments the last three are lost. The probe is the last; that it has come tells that those before it
+/// are lost, which were sent earlier. The window is then two segments, of which the probe is counted as one: it, or the
+/// packet that it was for, may still be under way (Linux `tcp_sacktag_one`).
+#[test]
+fn a_probe_tells_of_what_was_lost_before_it() {
+    let done = lose(&[8, 9, 10], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
+    let probe = LINE.burst(7) + LINE.one_way(HEADER) + 2 * srtt(7);
+    let told = probe + LINE.one_way(FULL) + LINE.one_way(WITH_BLOCK);
+    let next = told + LINE.one_way(FULL) + LINE.one_way(WITH_BLOCK);
+    assert_eq!(done.times("s0->switch")[10..], [probe, told, next]);
+    assert_eq!(repairs(&done), [3.0, 0.0, 1.0]);
+}
+
+/// s.7.3, condition 2 and s.7.2: a probe is not sent before a round trip was measured, nor a second one for a tail lost
+/// again: then the timer has its turn.
+#[test]
+fn a_tail_is_probed_for_once() {
+    let done = lose(&[10, 11], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
+    assert_eq!(repairs(&done), [2.0, 1.0, 0.0]);
+    let blind = lose(&[1], 1, json!({"tail_loss_probe": true}));
+    assert_eq!(repairs(&blind), [1.0, 1.0, 0.0]);
+}
+
+/// s.7.4.2: the probe repaired a loss that nothing else told of, and the first acknowledgement beyond it halves the window.
+#[test]
+fn what_a_probe_repairs_counts_as_congestion() {
+    let two = |lost: &[u64]| {
+        let load =
+            json!({"kind": "messages", "bytes": format!("{}B", 10 * MSS), "interval": "20ms", "count": 2});
+        let document = pair(json!({"loss_detection": "rack", "tail_loss_probe": true}), load);
+        let fault =
+            json!({"port": {"s0->switch": {"drop_packets": lost}}, "transport": {"min_rto": "200ms"}});
+        watch(with(document, fault), &["s0->switch"])
+    };
+    assert!(two(&[]).flow("ssthresh_bytes").is_nan() || two(&[]).flow("ssthresh_bytes").is_infinite());
+    let done = two(&[10]);
+    assert_eq!(repairs(&done), [1.0, 0.0, 0.0]);
+    assert!(done.flow("ssthresh_bytes") <= 10.0 * MSS as f64);
+}
+
+/// s.9.1, example 1: of three segments the first and the third are lost. The second's SACK tells of the first at once, and
+/// the acknowledgement of what was sent for that tells of the third.
+#[test]
+fn the_first_and_third_of_three_are_recovered_in_two_round_trips() {
+    let done = lose(&[1, 3], 3, json!({}));
+    let first = LINE.burst(2) + LINE.one_way(WITH_BLOCK);
+    let third = first + LINE.round();
+    assert_eq!(done.times("s0->switch")[3..], [first, third]);
+    assert_eq!(done.fct(), [third + LINE.one_way(FULL)]);
+    assert_eq!(repairs(&done), [2.0, 0.0, 1.0]);
+}
+
+/// s.9.1, example 2: a retransmission is lost. What was sent after it comes, and it is sent a third time; RFC 6675 has to
+/// wait for the timer.
+#[test]
+fn a_lost_retransmission_is_sent_again() {
+    let done = lose(&[1, 11], 60, json!({}));
+    assert_eq!(repairs(&done)[..2], [2.0, 0.0]);
+    // There two new segments go first, for the first two duplicates.
+    let by_sack = lose(&[1, 13], 60, json!({"loss_detection": "rfc6675"}));
+    assert_eq!(by_sack.flow("timeouts"), 1.0);
+}
+
+/// Wherever losses strike a long flow, what was lost is sent again once and nothing else is: nothing overtakes here. No
+/// timer expires.
+#[test]
+fn each_loss_is_repaired_by_one_retransmission() {
+    for prr in [true, false] {
+        for first in (1..240).step_by(7) {
+            let lost: Vec<u64> = (0..6).map(|i| first + i * (first % 11 + 1)).collect();
+            let done = lose(&lost, 400, json!({"prr": prr, "tail_loss_probe": true}));
+            assert_eq!(done.port("s0->switch", "drops_wire"), 6.0);
+            assert_eq!(repairs(&done)[..2], [6.0, 0.0], "{first} {prr}");
+        }
+    }
+}
+
+/// s.6.2 step 4: once packets have overtaken each other, a quarter of the least round trip passes before what is missing
+/// counts as lost.
+#[test]
+fn reordering_that_was_seen_is_waited_for() {
+    let reordered = |extra: &str| {
+        let wire = json!({"port": {"switch->r0": {"reorder": 0.2, "reorder_delay": extra}}, "seed": 3});
+        watch(with(pair(json!({"loss_detection": "rack"}), json!({"bytes": "3MB"})), wire), &["s0->switch"])
+    };
+    // A packet takes 1.2 us; the round trip 102 us, a quarter of it 25 us.
+    let slight = reordered("10us");
+    let severe = reordered("60us");
+    assert!(slight.flow("retransmissions") <= 12.0, "{}", slight.flow("retransmissions"));
+    assert!(severe.flow("retransmissions") > 10.0 * slight.flow("retransmissions").max(1.0));
+}
+
+/// The profile `linux`: two round trips and 2 ms from when the eighth of ten was acknowledged, three ticks of 1 ms, and then
+/// the next one. For a single segment its timer waits for a delayed acknowledgement of the minimum RTO instead.
+#[test]
+fn linux_probes_with_a_tick() {
+    let load = json!({"bytes": format!("{}B", 10 * 1448)});
+    let document = with(pair(json!({"profile": "linux"}), load), json!({"duration": "5s"}));
+    let lossy = |lost: &[u64]| {
+        let fault = json!({"port": {"s0->switch": {"drop_packets": lost}}});
+        watch(with(document.clone(), fault), &["s0->switch"])
+    };
+    let done = lossy(&[9, 10]);
+    assert_eq!(done.times("s0->switch")[10], 4 * MS);
+    assert_eq!(repairs(&done), [2.0, 0.0, 1.0]);
+    assert_eq!(lossy(&[10]).times("s0->switch")[10], 208 * MS);
+}
