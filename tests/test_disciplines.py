@@ -74,13 +74,19 @@ def test_what_is_no_load_is_refused():
     assert len(ps([], [])) == 0
 
 
-LAWS = {"exponential": mg1.Exponential(1.0), "pareto": mg1.BoundedPareto(1.5, 1.0, 1000.0)}
+LAWS = {
+    "exponential": mg1.Exponential(1.0),
+    "pareto": mg1.BoundedPareto(1.5, 1.0, 1000.0),
+    "uniform": mg1.Uniform(0.2, 5.0),
+}
 
 
 def draws(law, n, rng):
     u = rng.random(n)
     if isinstance(law, mg1.Exponential):
         return -law.mean * np.log1p(-u)
+    if isinstance(law, mg1.Uniform):
+        return law.low + (law.high - law.low) * u
     kept = 1 - (law.low / law.high) ** law.shape
     return law.low * (1 - u * kept) ** (-1 / law.shape)
 
@@ -88,22 +94,22 @@ def draws(law, n, rng):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_means_over_many_jobs_are_those_of_mg1(law, load):
-    """Ten runs each: the formula lies within four standard errors of their mean."""
+    """Ten runs each, of all jobs and of the smaller ones: within four standard errors of their mean."""
     chosen, found = LAWS[law], {name: [] for name in DISCIPLINES}
-    mean = float(chosen.moment(1, np.array(chosen.span()[1])))
+    mean = mg1.mean_size(chosen)
     for seed in range(10):
         rng = np.random.default_rng(seed)
         arrivals = np.cumsum(rng.exponential(mean / load, 8000))
         sizes = draws(chosen, 8000, rng)
+        small = sizes[1000:] < mean
         for name, discipline in DISCIPLINES.items():
-            found[name].append((discipline(arrivals, sizes) - arrivals)[1000:].mean())
-    x = mg1.grid(chosen)
-    times = {"PS": mg1.ps_time(x, load), "SRPT": mg1.srpt_time(x, load, chosen)}
-    times["FB"] = mg1.fb_time(x, load, chosen)
+            times = (discipline(arrivals, sizes) - arrivals)[1000:]
+            found[name].append((times.mean(), times[small].mean()))
+    wanted = [mg1.mean_times(chosen, load), mg1.mean_times(chosen, load, high=mean)]
     for name, values in found.items():
-        wanted = mg1.mean_time(times[name], x, chosen)
-        error = np.std(values, ddof=1) / np.sqrt(10)
-        assert abs(np.mean(values) - wanted) < 4 * error, name
+        for each, of in zip(zip(*values, strict=True), wanted, strict=True):
+            error = np.std(each, ddof=1) / np.sqrt(10)
+            assert abs(np.mean(each) - of[name]) < 4 * error, name
 
 
 def test_known_means_of_mm1():
@@ -121,7 +127,9 @@ def test_permanent_jobs_multiply_the_time_under_ps():
         rng = np.random.default_rng(seed)
         arrivals, sizes = np.cumsum(rng.exponential(2.0, 8000)), rng.exponential(1.0, 8000)
         found.append((ps(arrivals, sizes, permanent=2) - arrivals)[1000:].mean())
-    assert abs(np.mean(found) - 3 * 1 / (1 - 0.5)) < 4 * np.std(found, ddof=1) / np.sqrt(10)
+    law = mg1.mean_times(mg1.Exponential(1.0), 0.5, permanent=2)["PS"]
+    assert law == pytest.approx(3 * 1 / (1 - 0.5), rel=1e-4)
+    assert abs(np.mean(found) - law) < 4 * np.std(found, ddof=1) / np.sqrt(10)
 
 
 def test_of_one_size_and_without_load():

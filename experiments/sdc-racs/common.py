@@ -3,6 +3,7 @@
 import polars as pl
 from shallows import metrics
 from shallows.stats import Estimate, mean_ci, paired_difference
+from shallows.theory import disciplines, mg1
 
 PORT = "switch->r0"
 MARK = {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"}
@@ -95,6 +96,32 @@ def responses(tables, traffic="short"):
         "within": 100 * (ended <= 10).sum() / max(len(mine), 1),
         "unfinished": len(mine) - len(ended),
     }
+
+
+LINK_BPS = 1e9
+BYTE_MS = 8e3 * (1500 / 1460) / LINK_BPS
+LAWS = {"mix": mg1.Uniform(2_000, 50_000), "benchmark": mg1.BoundedPareto(1.2, 5_353, 10_000_000)}
+"""Sizes of the responses in bytes, which come as Poisson processes beside two long flows."""
+
+
+def at_link(messages, permanent=2):
+    """Completion times in ms under SRPT, PS and FB of these arrivals at the bottleneck alone, exactly."""
+    starts, sizes = messages["start_ps"].to_list(), messages["bytes"].to_list()
+    times = disciplines.on_link(starts, sizes, LINK_BPS, permanent=permanent)
+    return {name: each / 1e9 for name, each in times.items()}
+
+
+def mg1_ms(scenario, per_second, low=0.0, high=float("inf")):
+    """M/G/1 means in ms of responses between these sizes in bytes; PS shares with the two long flows."""
+    law = LAWS[scenario]
+    load = per_second * mg1.mean_size(law) * BYTE_MS / 1e3
+    times = mg1.mean_times(law, load, permanent=2, low=low, high=high)
+    return {name: time * BYTE_MS for name, time in times.items()}
+
+
+def mg1_rows(scenario, per_second):
+    """The same as rows of a figure."""
+    return {f"M/G/1 {name}": Estimate(ms, None, None, 0) for name, ms in mg1_ms(scenario, per_second).items()}
 
 
 def estimates(frame, column, by, **which):

@@ -7,19 +7,16 @@ import polars as pl
 from shallows.claims import Measured, is_above, is_below
 from shallows.figures import curves, style
 from shallows.stats import mean_ci
-from shallows.theory import disciplines
-from shallows.theory.mg1 import mg1_disciplines
 
-from ..common import NAMES, bottleneck, difference, estimates, one, specs
+from ..common import NAMES, at_link, bottleneck, difference, estimates, mg1_ms, one, specs
 
-IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "sdc", "racs")
+IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
 SPECS = specs("benchmark", IDS)
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
 BUSIEST = "500us"
 SIZES = (0, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_001)
 WITHIN_MS = 10
-RATE_BPS = 1e9
-MEAN_BYTES, LEAST_BYTES, MOST_BYTES = 25_000, 5353, 10_000_000
+LEAST_BYTES, MOST_BYTES = 5353, 10_000_000
 
 
 def benchmark(tables):
@@ -50,20 +47,12 @@ def _bins():
 
 def _references(runs, every):
     """Per discipline, one array a seed: completion times in ms of the same responses at the link alone."""
-    found = {name: [] for name in disciplines.DISCIPLINES}
+    found = {}
     for run in runs.where(runs[0].spec, every=every):
         mine = _responses(run.tables)
-        starts, sizes = mine["start_ps"].to_list(), mine["bytes"].to_list()
-        for name, each in disciplines.on_link(starts, sizes, RATE_BPS, permanent=2).items():
-            found[name].append((np.asarray(sizes), each / 1e9))
+        for name, each in at_link(mine).items():
+            found.setdefault(name, []).append((mine["bytes"].to_numpy(), each))
     return found
-
-
-def _formula(every):
-    """M/G/1 means in ms at this arrival rate (nobody else on the link)."""
-    load = PER_SECOND[every] * MEAN_BYTES * 8 * (1500 / 1460) / RATE_BPS
-    means = mg1_disciplines(load, int(RATE_BPS), MEAN_BYTES, 1.2, MOST_BYTES / LEAST_BYTES)
-    return {name: 1500 / 1460 * means[f"{name}_mean_ps"] / 1e9 for name in ("srpt", "ps", "fb")}
 
 
 def _ratio(frame, name, column="afct"):
@@ -128,13 +117,13 @@ def _by_rate(runs, frame):
         return found
 
     times = series("afct")
-    link, bounds = {each: _references(runs, each) for each in rates}, {}
-    for name in disciplines.DISCIPLINES:
-        means = {each: mean_ci([float(t.mean()) for _, t in link[each][name]]).value for each in rates}
-        bounds[f"{name} at the link"] = {PER_SECOND[each]: mean for each, mean in means.items()}
-    formula = {each: _formula(each) for each in rates}
-    for name in ("srpt", "ps", "fb"):
-        bounds[f"M/G/1 {name.upper()}"] = {PER_SECOND[each]: formula[each][name] for each in rates}
+    bounds = {}
+    for each in rates:
+        for name, seeds in _references(runs, each).items():
+            mean = mean_ci([float(t.mean()) for _, t in seeds]).value
+            bounds.setdefault(f"{name} at the link", {})[PER_SECOND[each]] = mean
+        for name, ms in mg1_ms("benchmark", PER_SECOND[each]).items():
+            bounds.setdefault(f"M/G/1 {name}", {})[PER_SECOND[each]] = ms
     panels = {
         "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
         "application throughput": curves.Panel(series("within"), f"ended within {WITHIN_MS} ms (%)"),
@@ -160,6 +149,9 @@ def _by_size(runs, frame):
             if len(means) > 1:
                 points[middle[low]] = mean_ci(means).value
         bounds[f"{name} at the link"] = points
+    for low, high in _bins():
+        for name, ms in mg1_ms("benchmark", PER_SECOND[BUSIEST], low, high).items():
+            bounds.setdefault(f"M/G/1 {name}", {})[middle[low]] = ms
     panel = curves.Panel(times, "mean completion time (ms)", log=True, references=bounds)
     drawn = curves.draw(curves.info({"": panel}, "size of the response (KB)", log_x=True))
     ax = drawn.axes[0]
@@ -213,7 +205,7 @@ def tables(runs):
     for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):
         link = _references(runs, each)
         cells = {f"{n} at the link": str(mean_ci([float(t.mean()) for _, t in s])) for n, s in link.items()}
-        cells |= {f"M/G/1 {n.upper()}": round(ms, 3) for n, ms in _formula(each).items()}
+        cells |= {f"M/G/1 {n}": round(ms, 3) for n, ms in mg1_ms("benchmark", PER_SECOND[each]).items()}
         formula.append({"responses a second": PER_SECOND[each]} | cells)
     return {
         "Benchmark traffic: times in ms, rest in per cent and packets": pl.DataFrame(rows),

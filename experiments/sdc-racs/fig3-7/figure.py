@@ -6,7 +6,7 @@ from shallows.figures import curves
 
 from ..common import NAMES, bottleneck, difference, estimates, one, specs
 
-IDS = ("sack", "red", "dctcp", "rcp", "sdc", "racs")
+IDS = ("sack", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 SPECS = specs("long", IDS)
 COUNTS = (1, 2, 5, 10, 20, 40)
 RATE_MBPS = 1000
@@ -56,7 +56,7 @@ def draw(runs, reference):
         "queue": curves.Panel(series("queue"), "mean queue (packets)"),
     }
     drawn = curves.draw(curves.info(panels, "senders", log_x=True))
-    drawn.axes[0].set_ylim(60, 102)
+    drawn.axes[0].set_ylim(45, 102)
     return {"long-flows": drawn}
 
 

@@ -9,7 +9,7 @@ from shallows.theory import disciplines
 
 from ..common import NAMES, bottleneck, difference, estimates, one, responses, specs
 
-IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "sdc", "racs")
+IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
 IN_BYTES = {"queue": {"kind": "drop-tail", "limit": "150KB"}}  # as many bytes as 100 full packets
 SPECS = specs("incast", IDS) | {
     f"{name}-bytes": (path, settings | IN_BYTES)

@@ -1,15 +1,20 @@
 """Multi-hop: simulated rates beside those that follow from each protocol's rule, and the published ones."""
 
+import math
+from pathlib import Path
+
 import polars as pl
 from shallows.claims import Measured
 from shallows.figures import style
-from shallows.stats import mean_ci
+from shallows.stats import Estimate, mean_ci
 
 from ..common import NAMES, TRANSPORTS
-from .rates import FLOWS, PLACEMENTS, PUBLISHED, aimd, all_placements, by_weight, max_min, path, shared_switch
+from .rates import FLOWS, PLACEMENTS, PUBLISHED, all_placements, by_weight, max_min, path, shared_switch
 
 IDS = ("sdc", "racs", "rcp")
-RULES = {"sdc": aimd, "racs": by_weight, "rcp": max_min}
+RULES = {"racs": by_weight, "rcp": max_min}
+DRAWS = Path(__file__).with_name("sdc_rule.csv")
+WITHIN = 0.03
 
 
 def _hosts(racks):
@@ -29,16 +34,53 @@ def _settings(racks):
     return ends
 
 
+SEEDS = {"sdc": 60, "racs": 20, "rcp": 20}
+"""One run of SDC hangs by several per cent on when flows begin (`sdc_rule`)."""
+
 SPECS = {
-    f"{name}-{k}": ("../scenarios/multi-hop.toml", TRANSPORTS[name] | _settings(racks))
+    f"{name}-{k}": (
+        "../scenarios/multi-hop.toml",
+        TRANSPORTS[name] | _settings(racks) | {"seeds": SEEDS[name]},
+    )
     for name in IDS
     for k, racks in enumerate(PLACEMENTS.values())
 }
 
 
-def expected(name, racks):
-    """Rates in Mb/s on the wire by the protocol's own rule."""
-    return RULES[name]({flow: path(flow, racks) for flow in FLOWS})
+def expected(name, placement):
+    """Rates in Mb/s on the wire by the protocol's own rule; SDC's with an interval, being means of draws."""
+    if name == "sdc":
+        drawn = pl.read_csv(DRAWS).filter(pl.col("placement") == placement)
+        return {flow: mean_ci(drawn[flow].to_list()) for flow in FLOWS}
+    rates = RULES[name]({flow: path(flow, PLACEMENTS[placement]) for flow in FLOWS})
+    return {flow: Estimate(rate, rate, rate, 0) for flow, rate in rates.items()}
+
+
+def _off(got, want):
+    """By how much of the rule's rate simulation is off, with the interval of both (independent) means."""
+    off = got.value / want.value - 1
+    if got.ci is None:
+        return Estimate(off, None, None, got.n)
+    half = math.hypot(got.high - got.value, want.high - want.value) / want.value
+    return Estimate(off, off - half, off + half, got.n)
+
+
+def _agreement(runs, name):
+    """True if every flow's whole interval is within 3 % of the rule, false if one lies wholly outside."""
+    found = {}
+    for k, placement in enumerate(PLACEMENTS):
+        got, want = simulated(runs, name, k), expected(name, placement)
+        for flow in FLOWS:
+            found[f"flow {flow[0]}->{flow[1]} at {placement}"] = _off(got[flow], want[flow])
+    worst = max(found, key=lambda where: abs(found[where].value))
+    intervals = [e.ci for e in found.values()]
+    agrees = None
+    if None not in intervals:
+        outside = any(low > WITHIN or high < -WITHIN for low, high in intervals)
+        inside = all(low >= -WITHIN and high <= WITHIN for low, high in intervals)
+        agrees = False if outside else True if inside else None
+    note = "at most {:.1f} % [{:.1f}, {:.1f}], {}".format(*(100 * (x or 0) for x in found[worst][:3]), worst)
+    return Measured(agrees, n_seeds=found[worst].n, note=note)
 
 
 def _rates(tables):
@@ -59,18 +101,7 @@ def simulated(runs, name, k):
 def measure(runs):
     measured = {}
     for name in IDS:
-        worst = max(
-            (
-                (abs(got[flow].value / want[flow] - 1), placement, flow)
-                for k, (placement, racks) in enumerate(PLACEMENTS.items())
-                for got, want in [(simulated(runs, name, k), expected(name, racks))]
-                for flow in FLOWS
-            ),
-        )
-        note = f"flow {worst[2][0]}->{worst[2][1]} at {worst[1]}"
-        measured[f"{name}-rule"] = Measured(
-            worst[0] <= 0.03, n_seeds=len(runs.seeds), note=f"{100 * worst[0]:.1f} %, {note}"
-        )
+        measured[f"{name}-rule"] = _agreement(runs, name)
     for name, published in PUBLISHED.items():
         rates = simulated(runs, name, 0)
         for flow, _ in zip(FLOWS, published, strict=True):
@@ -96,12 +127,12 @@ def draw(runs, reference):
     drawn, axes = style.canvas(
         columns=len(PLACEMENTS), width_inch=style.PAGE_INCH, height_inch=2.4, sharey=True
     )
-    for k, (ax, (placement, racks)) in enumerate(zip(axes, PLACEMENTS.items(), strict=True)):
+    for k, (ax, placement) in enumerate(zip(axes, PLACEMENTS, strict=True)):
         for i, name in enumerate(IDS):
-            got, want = simulated(runs, name, k), expected(name, racks)
+            got, want = simulated(runs, name, k), expected(name, placement)
             at = [j + 0.22 * (i - 1) for j in range(len(FLOWS))]
             ax.bar(at, [got[flow].value for flow in FLOWS], 0.2, color=style.colour(i), label=NAMES[name])
-            ax.plot(at, [want[flow] for flow in FLOWS], "_", color=style.INK, markersize=6,
+            ax.plot(at, [want[flow].value for flow in FLOWS], "_", color=style.INK, markersize=6,
                     label="by its rule" if i == 0 else None)  # fmt: skip
         ax.plot(range(len(FLOWS)), PUBLISHED["racs"], "x", color=style.PUBLISHED, label="published (RACS)")
         ax.set_xticks(range(len(FLOWS)), [f"{flow[0]}→{flow[1]}" for flow in FLOWS])
@@ -121,8 +152,8 @@ def tables(runs):
             {"racks A | B": placement, "transport": "max-min"} | {flow: f"{fair[flow]:.0f}" for flow in FLOWS}
         )
         for name in IDS:
-            got, want = simulated(runs, name, k), expected(name, racks)
-            cells = {flow: f"{got[flow]} (rule {want[flow]:.0f})" for flow in FLOWS}
+            got, want = simulated(runs, name, k), expected(name, placement)
+            cells = {flow: f"{got[flow]} (rule {want[flow].value:.0f})" for flow in FLOWS}
             rows.append({"racks A | B": placement, "transport": NAMES[name]} | cells)
     for name, rates in PUBLISHED.items():
         cells = {flow: str(rate) for flow, rate in zip(FLOWS, rates, strict=True)}

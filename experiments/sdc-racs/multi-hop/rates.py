@@ -28,6 +28,11 @@ def path(flow, racks):
     return [f"{source}->S", *inner, f"S->{sink}"]
 
 
+def ways(racks):
+    """Each flow's links, and those of its acknowledgements."""
+    return [(path(flow, racks), path(flow[::-1], racks)) for flow in FLOWS]
+
+
 def max_min(paths, capacity=1000.0):
     """Max-min fair rates in Mb/s (Bertsekas and Gallager, Data Networks, section 6.5.2)."""
     rates, open_flows = {}, set(paths)
@@ -49,36 +54,6 @@ def by_weight(paths, capacity=1000.0):
         link: sum(link in links for links in paths.values()) for links in paths.values() for link in links
     }
     return {flow: min(capacity / users[link] for link in links) for flow, links in paths.items()}
-
-
-def aimd(paths, capacity=1000.0, alpha=0.9, beta=0.887, hop_us=75.0, packet_bits=12_000, rounds=40_000):
-    """SDC's rule in slots of 300 us: alpha a round trip more, beta of the window on an overloaded path.
-
-    One class of long flows, which uses class A's parameters. A flow answers at most every second round trip.
-    Means over the second half, in Mb/s; windows are not below a packet.
-    """
-    slot = 300.0
-    trip = {flow: 2 * hop_us * len(links) for flow, links in paths.items()}
-    window = dict.fromkeys(paths, 10.0)
-    quiet, sums = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
-    for step in range(rounds):
-        rate = {flow: window[flow] * packet_bits / trip[flow] for flow in paths}  # bits a us: Mb/s
-        load = {}
-        for flow, links in paths.items():
-            for link in links:
-                load[link] = load.get(link, 0.0) + rate[flow]
-        for flow, links in paths.items():
-            quiet[flow] -= slot
-            if max(load[link] for link in links) >= capacity:
-                if quiet[flow] <= 0:
-                    window[flow] = max(beta * window[flow], 1.0)
-                    quiet[flow] = 2 * trip[flow]
-            else:
-                window[flow] += alpha * slot / trip[flow]
-        if step >= rounds // 2:
-            for flow in paths:
-                sums[flow] += rate[flow]
-    return {flow: total / (rounds - rounds // 2) for flow, total in sums.items()}
 
 
 def all_placements():

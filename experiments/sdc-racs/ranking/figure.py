@@ -6,9 +6,8 @@ from shallows import metrics
 from shallows.claims import Measured, is_below
 from shallows.figures import forest, style
 from shallows.stats import mean_ci
-from shallows.theory import disciplines
 
-from ..common import NAMES, bottleneck, difference, one, responses, specs
+from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses, specs
 
 IDS = tuple(NAMES)
 MIX = specs("mix", IDS)
@@ -30,6 +29,8 @@ SCORES = {
 
 REFERENCES = ("mix", "benchmark", "incast")
 RESPONSE_BYTES = 25_000
+PER_SECOND = {"mix": 500, "benchmark": 2000}
+"""Where arrivals are Poisson, so that M/G/1 applies."""
 
 
 def _answers(tables):
@@ -81,15 +82,10 @@ def mean_ranks(runs):
 
 def _link(runs, scenario):
     """Means in ms under SRPT, PS and FB of the same responses at the link; in incast nobody else is there."""
-    found = {name: [] for name in disciplines.DISCIPLINES}
-    permanent = 0 if scenario == "incast" else 2
+    found = {}
     for run in runs.where(f"{IDS[0]}-{scenario}"):
-        mine = _answers(run.tables)
-        times = disciplines.on_link(
-            mine["start_ps"].to_list(), mine["bytes"].to_list(), 1e9, permanent=permanent
-        )
-        for name, each in times.items():
-            found[name].append(float(each.mean()) / 1e9)
+        for name, each in at_link(_answers(run.tables), 0 if scenario == "incast" else 2).items():
+            found.setdefault(f"{name} at the link", []).append(float(each.mean()))
     return {name: mean_ci(values) for name, values in found.items()}
 
 
@@ -109,7 +105,7 @@ def measure(runs):
     for better, worse in (("d2tcp", "dctcp"), ("d3", "rcp"), ("d3", "d2tcp"), ("racs", "d3")):
         more = difference(_frame(runs, "deadlines"), "met", worse, better)
         measured[f"deadlines-{better}-before-{worse}"] = is_below(more, 0, "points")
-    bound = _link(runs, "benchmark")["SRPT"]
+    bound = _link(runs, "benchmark")["SRPT at the link"]
     times = _estimates(runs, "benchmark")
     slack = {name: e.value - bound.value for name, e in times.items()}
     first = min(slack, key=lambda name: slack[name])
@@ -128,7 +124,9 @@ def draw(runs, reference):
         found = _estimates(runs, column)
         rows = {NAMES[name]: found[name] for name in order}
         if scenario in REFERENCES:
-            rows |= {f"{name} at the link": e for name, e in _link(runs, scenario).items()}
+            rows |= _link(runs, scenario)
+        if scenario in PER_SECOND:
+            rows |= mg1_rows(scenario, PER_SECOND[scenario])
         log = scenario in REFERENCES
         drawn[column] = forest.draw(forest.info({"": rows}, label, None), log=log)
     return drawn

@@ -3,9 +3,10 @@
 import polars as pl
 from shallows.claims import Measured, is_below
 from shallows.figures import style
-from shallows.stats import Estimate, paired_change, paired_difference
+from shallows.figures.curves import DASHES
+from shallows.stats import Estimate, mean_ci, paired_change, paired_difference
 
-from ..common import NAMES, TRANSPORTS, bottleneck, difference, one, responses
+from ..common import NAMES, TRANSPORTS, at_link, bottleneck, difference, mg1_ms, one, responses
 
 BASE = "default"
 
@@ -167,6 +168,22 @@ def _panel(runs, name):
     return drawn
 
 
+def _at_link(runs):
+    """Mean times in ms by mean gap, of the same arrivals at the link alone and of M/G/1."""
+    found = {}
+    for value in ("1", DEFAULTS["every"], "10", "50"):
+        key = ("sack", BASE, "") if value == DEFAULTS["every"] else ("sack", "every", value)
+        same = {}
+        for run in runs.where(_key(*key)):
+            for name, each in at_link(run.tables["messages"].filter(pl.col("traffic") == "short")).items():
+                same.setdefault(f"{name} at the link", []).append(float(each.mean()))
+        lines = {name: mean_ci(each).value for name, each in same.items()}
+        lines |= {f"M/G/1 {name}": ms for name, ms in mg1_ms("mix", 1e3 / float(value)).items()}
+        for name, ms in lines.items():
+            found.setdefault(name, {})[float(value)] = ms
+    return found
+
+
 @style.styled
 def _arrivals(runs):
     """Completion time and use of the link by the one setting of the traffic that the thesis leaves out."""
@@ -187,6 +204,10 @@ def _arrivals(runs):
             if name in PUBLISHED:
                 level = PUBLISHED[name][0 if column == "afct" else 1]
                 ax.axhline(level, color=style.colour(k), linewidth=0.6, linestyle=":")
+        for k, (name, points) in enumerate(_at_link(runs).items() if column == "afct" else ()):
+            colour = style.INK if k < len(DASHES) else style.QUIET
+            ax.plot(list(points), list(points.values()), DASHES[k % len(DASHES)], color=colour, linewidth=0.8,
+                    label=name)  # fmt: skip
         ax.set_xscale("log")
         ax.set_xticks([1, 2, 10, 50], ["1", "2", "10", "50"])
         ax.minorticks_off()

@@ -4,12 +4,12 @@ import polars as pl
 from shallows.claims import is_below
 from shallows.figures import forest
 from shallows.stats import mean_ci
-from shallows.theory import disciplines
 
-from ..common import NAMES, bottleneck, difference, one, responses, specs
+from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses, specs
 
-IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "sdc", "racs")
+IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
 SPECS = specs("mix", IDS)
+PER_SECOND = 500
 
 
 def mix(tables):
@@ -18,14 +18,12 @@ def mix(tables):
 
 
 def references(runs):
-    """Mean completion times in ms under SRPT, PS and FB of the responses of the first transport's runs."""
-    found = {name: [] for name in disciplines.DISCIPLINES}
+    """Mean times in ms under SRPT, PS and FB: of the first transport's responses, and of M/G/1."""
+    found = {}
     for run in runs.where(runs[0].spec):
-        mine = run.tables["messages"].filter(pl.col("traffic") == "short")
-        times = disciplines.on_link(mine["start_ps"].to_list(), mine["bytes"].to_list(), 1e9, permanent=2)
-        for name, each in times.items():
-            found[name].append(float(each.mean()) / 1e9)
-    return {name: mean_ci(values) for name, values in found.items()}
+        for name, each in at_link(run.tables["messages"].filter(pl.col("traffic") == "short")).items():
+            found.setdefault(f"{name} at the link", []).append(float(each.mean()))
+    return {name: mean_ci(values) for name, values in found.items()} | mg1_rows("mix", PER_SECOND)
 
 
 def measure(runs):
@@ -60,7 +58,7 @@ def tables(runs):
         for column in ("afct", "p99", "utilisation", "loss", "queue"):
             row[column] = str(one(frame, column, spec=name))
         rows.append(row)
-    lines = [{"transport": f"{name} at the link", "afct": str(e)} for name, e in references(runs).items()]
+    lines = [{"transport": name, "afct": str(e)} for name, e in references(runs).items()]
     columns = list(rows[0])
     rows += [{column: line.get(column, "-") for column in columns} for line in lines]
     return {"Short flows beside two long ones: times in ms, rest in per cent and packets": pl.DataFrame(rows)}

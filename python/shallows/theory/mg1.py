@@ -73,12 +73,33 @@ class BoundedPareto(NamedTuple):
         return self.low, self.high
 
 
-def ps_time(x: np.ndarray, load: float) -> np.ndarray:
-    """Mean time under processor sharing of a job of size x: x / (1 - rho).
+class Uniform(NamedTuple):
+    """Sizes alike likely between `low` and `high`."""
 
-    Kleinrock, Queueing Systems vol. 2 (1976), section 4.4; for any law of sizes.
+    low: float
+    high: float
+
+    def survival(self, x: np.ndarray) -> np.ndarray:
+        """P(size > x)."""
+        return np.clip((self.high - x) / (self.high - self.low), 0.0, 1.0)
+
+    def moment(self, k: int, x: np.ndarray) -> np.ndarray:
+        """Integral from 0 to x of t^k dF(t)."""
+        x = np.clip(x, self.low, self.high)
+        return (x ** (k + 1) - self.low ** (k + 1)) / ((k + 1) * (self.high - self.low))
+
+    def span(self) -> tuple[float, float]:
+        """Least and (practically) greatest size."""
+        return self.low, self.high
+
+
+def ps_time(x: np.ndarray, load: float, permanent: int = 0) -> np.ndarray:
+    """Mean time under processor sharing of a job of size x, beside k jobs without end: (k + 1) x / (1 - rho).
+
+    Kleinrock, Queueing Systems vol. 2 (1976), section 4.4; van den Berg and Boxma, Queueing Systems 9 (1991);
+    for any law of sizes.
     """
-    return x / (1 - load)
+    return (permanent + 1) * x / (1 - load)
 
 
 def srpt_time(x: np.ndarray, load: float, law: SizeLaw) -> np.ndarray:
@@ -86,7 +107,7 @@ def srpt_time(x: np.ndarray, load: float, law: SizeLaw) -> np.ndarray:
 
     E[T(x)] = lambda (int_0^x t^2 dF + x^2 (1 - F(x))) / (2 (1 - rho(x))^2) + int_0^x dt / (1 - rho(t)).
     """
-    rate = load / _mean(law)
+    rate = load / mean_size(law)
     rho = rate * law.moment(1, x)
     wait = rate * (law.moment(2, x) + x * x * law.survival(x)) / (2 * (1 - rho) ** 2)
     grid = np.concatenate([[0.0], np.geomspace(law.span()[0] * 1e-3, law.span()[1], GRID)])
@@ -100,7 +121,7 @@ def fb_time(x: np.ndarray, load: float, law: SizeLaw) -> np.ndarray:
 
     With sizes cut at x: E[T(x)] = lambda E[S_x^2] / (2 (1 - rho_x)^2) + x / (1 - rho_x).
     """
-    rate = load / _mean(law)
+    rate = load / mean_size(law)
     rho = rate * (law.moment(1, x) + x * law.survival(x))
     squares = law.moment(2, x) + x * x * law.survival(x)
     return rate * squares / (2 * (1 - rho) ** 2) + x / (1 - rho)
@@ -112,18 +133,26 @@ def mean_time(times: np.ndarray, x: np.ndarray, law: SizeLaw) -> float:
     return float(np.sum((times[1:] + times[:-1]) / 2 * weights) / weights.sum())
 
 
-def grid(law: SizeLaw) -> np.ndarray:
-    """Sizes over which a mean is integrated."""
-    return np.geomspace(*law.span(), GRID)
+def grid(law: SizeLaw, low: float = 0.0, high: float = np.inf) -> np.ndarray:
+    """Sizes over which a mean is integrated, of jobs between `low` and `high`."""
+    least, most = law.span()
+    return np.geomspace(max(low, least), min(high, most), GRID)
 
 
-def _mean(law: SizeLaw) -> float:
+def mean_size(law: SizeLaw) -> float:
+    """Mean of all sizes."""
     return float(law.moment(1, np.array(law.span()[1])))
 
 
-def _means(load: float, law: SizeLaw) -> dict[str, float]:
-    x = grid(law)
-    times = {"ps": ps_time(x, load), "srpt": srpt_time(x, load, law), "fb": fb_time(x, load, law)}
+def mean_times(
+    law: SizeLaw, load: float, permanent: int = 0, low: float = 0.0, high: float = np.inf
+) -> dict[str, float]:
+    """Mean times under SRPT, PS and FB of jobs between `low` and `high`, beside `permanent` jobs without end.
+
+    SRPT and FB leave those without end what the others do not need.
+    """
+    x = grid(law, low, high)
+    times = {"SRPT": srpt_time(x, load, law), "PS": ps_time(x, load, permanent), "FB": fb_time(x, load, law)}
     return {name: mean_time(time, x, law) for name, time in times.items()}
 
 
@@ -136,7 +165,7 @@ def _law(mean_bytes: float, shape: float, span: float, rate_bps: float) -> SizeL
     if not span > 1:
         raise ValueError("span must be > 1")
     unit = BoundedPareto(shape, 1.0, span)
-    low = mean / _mean(unit)
+    low = mean / mean_size(unit)
     return BoundedPareto(shape, low, low * span)
 
 
@@ -157,7 +186,8 @@ def mg1_disciplines(
     Operations Research 14(4) 1966 (SRPT)
     """
     _check(load)
-    means = _means(load, _law(mean_bytes, shape, span, rate_bps))
+    means = mean_times(_law(mean_bytes, shape, span, rate_bps), load)
+    means = {name: means[name.upper()] for name in ("ps", "srpt", "fb")}
     alone = mean_bytes * 8e12 / rate_bps
     times = {f"{name}_mean_ps": value for name, value in means.items()}
     return {"alone_mean_ps": alone} | times | {f"{n}_slowdown": v / alone for n, v in means.items()}

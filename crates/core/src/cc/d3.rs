@@ -4,13 +4,17 @@
 //! Networks" (SIGCOMM), s.4.1 and s.5.1. The switch's half is `port_control/d3.rs`.
 //! The SYN asks; data follows at the least rate that any port of the path gave, and once a round trip a packet takes the next
 //! request along, with what each port gave before. Who is given the base rate sends headers alone.
+//! The paper was not at hand. All of that agrees with the implementation in the Aequitas simulator (SymbioticLab/Aequitas,
+//! `ext/d3_flow.cpp`), and so does that no deadline, or one that has passed, asks for nothing. Not confirmed: what s.5.1 takes off
+//! the remaining size and time (that one takes off nothing).
 //!
 //! Left open by the paper: what is lost, crashes or falls idle; see [`super::requests`]. A request that is still
 //! unanswered when the flow ends would leave its ports with an allocation that the FIN cannot take back, so none
 //! is made for the last rounds, and the last data waits for an answer. A lost one leaves it, until its claim fades. Once a deadline has
 //! passed, a flow asks as one without. Of several messages under way on a connection all must arrive by the
 //! deadline of the last.
-//! Left out: giving up flows that cannot meet their deadline ("quenching"), so that all transports do the same work.
+//! Left out: giving up flows that cannot meet their deadline (s.6.1.3, "quenching": a demand beyond the sender's link, or a
+//! deadline that has passed), so that all transports do the same work.
 
 use super::requests::{Requests, Turn};
 use super::{

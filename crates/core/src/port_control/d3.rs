@@ -1,15 +1,18 @@
 //! D3 at a switch: rates for deadlines first, first come first served, and what is left in equal shares.
 //!
 //! Source: Wilson, Ballani, Karagiannis, Rowstron 2011, "Better Never than Late: Meeting Deadlines in Datacenter
-//! Networks" (SIGCOMM), s.4.3 and its listing of a router's work on a request; Hong, Caesar, Godfrey 2012
+//! Networks" (SIGCOMM), s.4.3 and its Snippet 1, a router's work on a request; Hong, Caesar, Godfrey 2012
 //! (PDQ, SIGCOMM) s.5.2.1 for gains and for what the fair share must not be.
+//! The papers were not at hand. Snippet 1, its order, "greater than" in it, the fair share cut at zero and the base rate
+//! as its floor agree with the implementation in the Aequitas simulator (SymbioticLab/Aequitas, `ext/d3_queue.cpp`), which follows it
+//! line by line. Not confirmed: s.4.3's rule for the capacity, which that one leaves out, its gains, and the size of the header.
 //! Three sums over flows: N, the demand D, the allocation A. Each request brings what its flow asked for and what
 //! this switch gave it before, so that no state per flow is needed.
 //!
 //! Left open by the paper, and chosen here. Sums drift when requests, SYN or FIN are lost or a sender
 //! crashes: claims that are not renewed fade ([`super::soft`]). The fair share is never negative (PDQ's authors: a
 //! flow would return what it holds). A demand beyond the link, which the paper has its sender give up
-//! ("quenching"), counts as none. The capacity assigned never exceeds the link: the paper lets it, to fill
+//! (s.6.1.3, "quenching"), counts as none. The capacity assigned never exceeds the link: the paper lets it, to fill
 //! what flows held back elsewhere leave.
 
 use super::soft::{Claim, SoftSum};
@@ -118,7 +121,7 @@ impl Control {
         if demand > self.full { 0.0 } else { demand }
     }
 
-    /// Wilson 2011, the listing, in its order.
+    /// Wilson 2011, Snippet 1, in its order.
     fn allocate(&mut self, request: &Header, before: f64, now: Time) -> f64 {
         let Claim { then, at, .. } = request.demand;
         let claim = |before: f64, now: f64| Claim { before, then, now, at };
@@ -267,7 +270,7 @@ mod tests {
         assert_eq!(sums(&control, 310), [2.0, 0.0, 1e6]);
     }
 
-    /// The listing's arithmetic with demands of 600 and 300 Mb/s beside a flow without: what is not demanded is
+    /// Snippet 1's arithmetic with demands of 600 and 300 Mb/s beside a flow without: what is not demanded is
     /// divided by three.
     #[test]
     fn demands_are_met_and_the_rest_is_shared() {

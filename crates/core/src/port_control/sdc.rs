@@ -6,6 +6,8 @@
 //! lost or a sender falls silent: they drift. Here each flow renews its claim to a class once a round
 //! trip, and what is not renewed fades ([`super::soft`]); a change of class is told by the next packet.
 //! `expiry = "none"` is the thesis' counter, drift and all.
+//! Nor does it say how q_av is taken: here of what each packet finds waiting, until the next comes, which a switch can know whatever
+//! its discipline. Where packets of two flows come in pairs it is less than the mean over time.
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
@@ -90,7 +92,7 @@ pub struct Control {
     load: f64,
     /// Bytes that arrived in this one.
     arrived: u64,
-    /// Integral of the waiting bytes over this one, in byte s.
+    /// Integral over this one of the bytes that waited when last looked at, in byte s.
     queued: f64,
     /// What waited when last looked at, and when that was.
     waiting: (u64, Time),

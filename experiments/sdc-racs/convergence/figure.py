@@ -1,0 +1,83 @@
+"""How long a second long flow takes to its fair share of a link that a first one has."""
+
+import numpy as np
+import polars as pl
+from shallows.claims import is_below
+from shallows.figures import curves, forest
+from shallows.stats import mean_ci
+
+from ..common import NAMES, difference, one, specs
+
+IDS = ("sack", "cubic", "red", "dctcp", "rcp", "d3", "sdc", "racs")
+SPECS = specs("converge", IDS)
+WINDOW_MS, STEP_MS, KEPT_MS = 2, 0.2, 8
+FAIR = 0.95
+SHOWN_MS, APART_MS = 50, 1
+
+
+def shares(tables):
+    """Share of the second flow of what both deliver in the next 2 ms, each 0.2 ms from its start on."""
+    trace, flows = tables["flow_trace"], tables["flows"]
+    ids = {name: flows.filter(pl.col("traffic") == name)["id"][0] for name in ("first", "second")}
+    start_ms = flows.filter(pl.col("traffic") == "second")["start_ps"][0] / 1e9
+    delivered = {}
+    for name, number in ids.items():
+        mine = trace.filter(pl.col("flow") == number).sort("time_ps")
+        delivered[name] = (mine["time_ps"].to_numpy() / 1e9, mine["delivered_bytes"].to_numpy().astype(float))
+    end_ms = delivered["first"][0][-1]
+    after = np.arange(0.0, end_ms - start_ms - WINDOW_MS, STEP_MS)
+    gained = {}
+    for name, (at, total) in delivered.items():
+        now = np.interp(start_ms + after, at, total, left=0.0)
+        then = np.interp(start_ms + after + WINDOW_MS, at, total, left=0.0)
+        gained[name] = then - now
+    return gained["second"] / np.maximum(gained["first"] + gained["second"], 1.0)
+
+
+def convergence(tables):
+    """Time in ms until Jain's index over 2 ms is 0.95 for 10 ms on end; to the run's end if it never is."""
+    share = shares(tables)
+    jain = 1 / (2 * (share**2 + (1 - share) ** 2))
+    least = np.lib.stride_tricks.sliding_window_view(jain, round(KEPT_MS / STEP_MS) + 1).min(axis=1)
+    met = np.flatnonzero(least >= FAIR)
+    return {"ms": STEP_MS * float(met[0] if len(met) else len(least)), "met": float(len(met) > 0)}
+
+
+def measure(runs):
+    frame = runs.frame(convergence)
+    return {
+        f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
+        for other in ("sdc", "dctcp", "sack", "cubic", "red")
+    }
+
+
+def draw(runs, reference):
+    frame = runs.frame(convergence)
+    times = {NAMES[name]: one(frame, "ms", spec=name) for name in NAMES if name in IDS}
+    label = "time until Jain's index over 2 ms stays 0.95 (ms)"
+    series = {}
+    for name in (name for name in NAMES if name in IDS):
+        seeds = [100 * shares(run.tables) for run in runs.where(name)]
+        series[NAMES[name]] = {
+            at: mean_ci([each[round(at / STEP_MS)] for each in seeds])._replace(low=None)
+            for at in range(0, SHOWN_MS, APART_MS)
+        }
+    panel = curves.Panel(series, "share of the second flow (%)", lines={"fair": 50})
+    return {
+        "convergence": forest.draw(forest.info({"": times}, label, None), log=True),
+        "share": curves.draw(curves.info({"": panel}, "time since it began (ms)")),
+    }
+
+
+def tables(runs):
+    frame = runs.frame(convergence)
+    rows = [
+        {
+            "transport": NAMES[name],
+            "time (ms)": str(one(frame, "ms", spec=name)),
+            "runs that came to it (%)": round(100 * one(frame, "met", spec=name).value),
+        }
+        for name in NAMES
+        if name in IDS
+    ]
+    return {"A second long flow: time until both have about the same": pl.DataFrame(rows)}
