@@ -65,8 +65,8 @@ def shallows(*args: object, cwd: Path, **env: str) -> subprocess.CompletedProces
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """What a kernel would have let run is said, not only counted."""
-    needed = "run ./shallows linux build"
-    skipped = [each for each in terminalreporter.stats.get("skipped", []) if needed in str(each.longrepr)]
-    if skipped:
-        terminalreporter.line(f"SKIPPED: {needed} ({len(skipped)} tests)")
+    """What a kernel or ns-3 would have let run is said, not only counted."""
+    for needed in ("run ./shallows linux build", "apt install libns3-dev"):
+        skipped = [each for each in terminalreporter.stats.get("skipped", []) if needed in str(each.longrepr)]
+        if skipped:
+            terminalreporter.line(f"SKIPPED: {needed} ({len(skipped)} tests)")

@@ -6,6 +6,7 @@ Exit status: 0 done; 1 a run failed, was interrupted, or a claim's verdict is no
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -317,7 +318,8 @@ def validate(
         str | None, typer.Option(metavar="PATTERN", help="Only cells whose name matches: 'dctcp-10G-*'.")
     ] = None,
     backend: Annotated[
-        list[str], typer.Option(help="Only this backend beside the simulator; default: linux.")
+        list[str],
+        typer.Option(help="Only this beside the simulator: linux, ns3; default: both, ns3 if installed."),
     ] = [],  # noqa: B006
     matrix: Annotated[
         Path | None, typer.Option(help="A matrix of your own instead of data/validation/matrix.toml.")
@@ -327,19 +329,22 @@ def validate(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """The simulator against Linux, cell by cell of a listed matrix: one page. Stopped, it goes on."""
+    """The simulator against Linux and ns-3 (Debian's libns3-dev), cell by cell of a listed matrix: one page.
+
+    Stopped, it goes on.
+    """
+    from dataclasses import replace
+
     from shallows.report.validation import write_validation
     from shallows.store import Store
     from shallows.validation import matrix as cells_of
     from shallows.validation import runs, show
 
-    backends = list(dict.fromkeys(["simulator", *(backend or ["linux"])]))
-    for name in backends:
-        _check_backend(name)
+    backends, notes = runs.choose(backend)
     chosen = cells_of.read(matrix).chosen(cells)
-    total = sum(runs.cost(cell, name) * len(cell.points) for cell in chosen.cells for name in backends)
-    with console.progress("validate", max(round(total), 1)) as report:
-        found = runs.validate(chosen, Store(store), backends, workers, report)
+    total = runs.total_cost(chosen, backends)
+    with console.progress("validate", math.ceil(total) or 1) as report:
+        found = replace(runs.validate(chosen, Store(store), backends, workers, report), notes=notes)
     page = write_validation(found, out, shlex.join(["./shallows", *sys.argv[1:]]))
     if as_json:
         console.print_json(show.document(found, str(page)))

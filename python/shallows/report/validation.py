@@ -21,6 +21,8 @@ TABLES = {
 }
 """Every cell stands in one of these."""
 
+NAMES = {"simulator": "simulator", "linux": "Linux", "ns3": "ns-3"}
+
 
 def write_validation(found: Validation, out: Path, command: str) -> Path:
     """The page and its files; returns its index.html. Error: StoreError."""
@@ -55,7 +57,9 @@ def draw(found: Validation) -> dict[str, bytes]:
         }
         points = {what: cells for what, cells in points.items() if cells}
         if points:
-            drawn[f"simulator against {backend}"] = style.image(agreement(info(points, backend)))
+            drawn[f"simulator against {NAMES[backend]}"] = style.image(
+                agreement(info(points, NAMES[backend]))
+            )
     return drawn
 
 
@@ -67,10 +71,12 @@ def render(found: Validation, images: Mapping[str, bytes], command: str) -> str:
         if chosen:
             tables.append({"name": name, "title": title, "cells": [_about(found, r) for r in chosen]})
     return place.template("validation.html.j2").render(
-        title="Validation: simulator and Linux",
+        title="Validation: " + ", ".join(NAMES[backend] for backend in found.backends),
         counts={backend: found.counts(backend) for backend in found.others},
         tables=tables,
         others=found.others,
+        names=NAMES,
+        notes=found.notes,
         rules=(judge.__doc__ or "").strip(),
         images={title: base64.b64encode(svg).decode() for title, svg in images.items()},
         command=command,
@@ -80,27 +86,22 @@ def render(found: Validation, images: Mapping[str, bytes], command: str) -> str:
 
 def _about(found: Validation, result: Result) -> dict[str, Any]:
     cell = result.cell
-    lines = {
-        backend: [
-            dict(
-                zip(
-                    ("cell", "table", "what", "ours", "theirs", "relative", "verdict", "note"),
-                    row,
-                    strict=True,
-                )
-            )
-            for row in rows(found, backend)
-            if row[0] == cell.name
-        ]
-        for backend in found.others
-    }
+    columns = ("cell", "table", "what", "ours", "theirs", "relative", "verdict", "note")
+    lines: dict[str, dict[str, dict[str, Any]]] = {}
+    for backend in found.others:
+        for row in rows(found, backend):
+            line = dict(zip(columns, row, strict=True))
+            if line["cell"] == cell.name and line["what"]:
+                lines.setdefault(line["what"], {"ours": line["ours"]})[backend] = line
     numbers = [(what, [_number(result, backend, what) for backend in found.backends]) for what in SHOWN]
     flows = f"{cell.flows} {'workers' if cell.incast else 'flows'}"
     return {
         "name": cell.name,
         "settings": f"{cell.cc}, {flows}, {cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms; "
         f"{cell.queue}",
-        "why": result.group[1],
+        "why": "; ".join(
+            filter(None, [result.group[1], *result.absent.values()][: 1 if cell.not_run else None])
+        ),
         "lines": lines,
         "backends": found.backends,
         "numbers": [(what, values) for what, values in numbers if any(values)],

@@ -21,6 +21,8 @@ _OPTIONAL = {
     "not_run": str,
 }  # fmt: skip
 _EXPLAINED = {"cells": str, "what": str, "why": str}
+PEERS = ("linux", "ns3")
+"""What the simulator is held against; an explanation is of the first unless it names one."""
 
 __all__ = ["Cell", "Explained", "Matrix", "matrix_path", "read"]
 
@@ -64,11 +66,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Explained:
-    """Why cells whose names match differ in a quantity (`*`: all)."""
+    """Why cells whose names match differ from a peer in a quantity (`*`: all)."""
 
     cells: str
     what: str
     why: str
+    peer: str = PEERS[0]
 
 
 @dataclass(frozen=True)
@@ -88,12 +91,12 @@ class Matrix:
             raise SpecError([Fault("--cells", rule, f'"{wanted}"', did_you_mean(wanted, names))])
         return Matrix(found, self.explained)
 
-    def why(self, cell: str, what: str) -> str:
+    def why(self, cell: str, what: str, peer: str) -> str:
         """The explanation of a difference, or nothing."""
         return " ".join(
             entry.why
             for entry in self.explained
-            if fnmatchcase(cell, entry.cells) and fnmatchcase(what, entry.what)
+            if entry.peer == peer and fnmatchcase(cell, entry.cells) and fnmatchcase(what, entry.what)
         )
 
 
@@ -122,7 +125,10 @@ def read(path: Path | None = None) -> Matrix:
         faults.append(Fault("cell", f"must be at most {MOST_CELLS}", str(len(cells))))
     entries = []
     for number, table in enumerate(document.get("explained", [])):
-        wrong = _wrong(f"explained[{number}]", table, _EXPLAINED, {})
+        where = f"explained[{number}]"
+        wrong = _wrong(where, table, _EXPLAINED, {"peer": str})
+        if not wrong and table.get("peer", PEERS[0]) not in PEERS:
+            wrong = [Fault(f"{where}.peer", f"must be one of {', '.join(PEERS)}", f'"{table["peer"]}"')]
         faults += wrong
         entries += [] if wrong else [Explained(**table)]
     if faults:

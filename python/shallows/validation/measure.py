@@ -15,14 +15,14 @@ __all__ = ["PORT", "numbers"]
 def numbers(tables: Tables, backend: str) -> dict[str, float | None]:
     """Throughput, queue, marks, drops, alpha, shares, completion of a run.
 
-    Queues are counted without the packet that is being sent, as Linux counts them: from the simulator's
-    mean its share of time is taken, and from its percentiles the one packet.
+    Queues are counted without the packet that is being sent, as Linux and our program for ns-3 count: from
+    the simulator's mean its share of time is taken, and from its percentiles the one packet.
     """
     import polars as pl
 
     queue = tables["queues"].filter(pl.col("port") == PORT).row(0, named=True)
     flows = tables["flows"].filter(pl.col("dst") == "r0")
-    sent = 0 if backend == "linux" else 1
+    sent = 1 if backend == "simulator" else 0
     goodputs = flows["goodput_bps"]
     rounds = tables["rounds"].drop_nulls("end_ps") if len(tables["rounds"]) else None
     found: dict[str, Any] = {

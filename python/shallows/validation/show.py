@@ -26,6 +26,7 @@ def document(found: Validation, report: str | None = None) -> dict[str, Any]:
         "summary": {backend: found.counts(backend) for backend in found.others},
         "cells": [_cell(found, result) for result in found.results],
         "about": found.about,
+        "notes": found.notes,
         "report": report,
     }
 
@@ -43,7 +44,8 @@ def _cell(found: Validation, result: Result) -> dict[str, Any]:
         "queue": cell.queue,
         "compared": {
             backend: [
-                judge.as_record(c) | {"explanation": "" if c.agrees else found.matrix.why(cell.name, c.what)}
+                judge.as_record(c)
+                | {"explanation": "" if c.agrees else found.matrix.why(cell.name, c.what, backend)}
                 for c in result.compared(backend)
             ]
             for backend in found.others
@@ -52,6 +54,7 @@ def _cell(found: Validation, result: Result) -> dict[str, Any]:
             backend: {what: _mean([run[what] for run in runs]) for what in SHOWN}
             for backend, runs in result.runs.items()
         },
+        "absent": result.absent,
     }
 
 
@@ -70,10 +73,11 @@ def rows(found: Validation, backend: str) -> list[tuple[Any, ...]]:
         table, why = result.group
         compared = result.compared(backend)
         if not compared:
-            lines.append((result.cell.name, table, "", "", "", "", "", why))
+            absent = result.absent.get(backend, why)
+            lines.append((result.cell.name, table, "", "", "", "", "", absent))
         for c in compared:
             said = "agrees" if c.agrees else "differs"
-            note = "" if c.agrees else found.matrix.why(result.cell.name, c.what)
+            note = "" if c.agrees else found.matrix.why(result.cell.name, c.what, backend)
             lines.append(
                 (
                     result.cell.name,
@@ -105,6 +109,8 @@ def show(found: Validation, page: str) -> None:
         console.print_table(f"Simulator against {backend}", columns, rows(found, backend))
         counts = found.counts(backend)
         print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    for note in found.notes:
+        print(note)
     for result in found.results:
         for reason in result.failed:
             print(f"failed: {result.cell.name}: {reason}")
