@@ -166,3 +166,29 @@ fn linux_probes_with_a_tick() {
     assert_eq!(repairs(&done), [2.0, 0.0, 1.0]);
     assert_eq!(lossy(&[10]).times("s0->switch")[10], 208 * MS);
 }
+
+/// Linux's proportional rate reduction, RFC 6937 s.3 in segments (`tcp_cwnd_reduction`): while D segments are told of, one
+/// by one, ceil(ssthresh D / cwnd) leave. One of a window is lost; what has left of it by its end is half a window.
+#[test]
+fn linux_spreads_a_reduction_over_the_window_by_segments() {
+    let load = json!({"bytes": format!("{}B", 3000 * 1448)});
+    for lost in [150, 201, 302] {
+        let document = pair(json!({"profile": "linux", "initial_ssthresh": "64pkt"}), load.clone());
+        let fault = json!({"port": {"s0->switch": {"drop_packets": [lost]}}});
+        let done = watch(with(document, fault), &["s0->switch", "r0->switch"]);
+        let (at, window) = (done.column("flow_trace", "time_ps"), done.column("flow_trace", "cwnd_bytes"));
+        let cut = (1..at.len()).find(|i| window[*i] < window[i - 1]).expect("a reduction");
+        let [before, after] = [window[cut - 1], window[cut]].map(|bytes| bytes as u64 / 1448);
+        assert_eq!(after, before / 2);
+        let begins = at[cut] as u64;
+        let acks = done.sent("r0->switch");
+        // Twelve bytes of timestamps more.
+        let told = |ack: &&crate::bench::Sent| ack.bytes == WITH_BLOCK + 12;
+        let heard = |ack: &crate::bench::Sent| ack.at + LINE.one_way(ack.bytes);
+        let delivered = acks.iter().filter(told).filter(|ack| heard(ack) >= begins).count() as u64;
+        let ends = heard(acks.iter().filter(told).next_back().expect("SACK"));
+        let left = done.times("s0->switch").iter().filter(|at| (begins..=ends).contains(*at)).count() as u64;
+        assert_eq!(left, (after * delivered).div_ceil(before), "{lost}: {before} {delivered}");
+        assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);
+    }
+}
