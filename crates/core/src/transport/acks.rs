@@ -126,8 +126,9 @@ impl Sender {
         if round_ended {
             self.round_end = self.next;
         }
-        let found = self.losses_by_time(true, packet.stamp, config, now);
-        self.repair.clean = found.bytes == 0;
+        // Apart, so that who finds losses otherwise pays nothing for it.
+        let found = config.rack.then(|| self.losses_by_time(true, packet.stamp, config, now));
+        let must_recover = found.is_some_and(|found| self.must_recover(found));
         let srtt = self.rtt.srtt();
         self.counts.acks += 1;
         self.counts.srtt_sum += u128::from(srtt.as_ps());
@@ -147,7 +148,7 @@ impl Sender {
             ece,
             marked,
             round_ended,
-            may_grow: self.may_grow(ece, flight, config) && !(config.rack && self.must_recover(found)),
+            may_grow: self.may_grow(ece, flight, config) && !must_recover,
             rtt,
             srtt,
             flight,
@@ -155,7 +156,9 @@ impl Sender {
         };
         self.cc.on_ack(&ack, &Cx { now, rules: &config.rules });
         self.ask_cwnd();
-        if config.rack {
+        self.repair.clean = true;
+        if let Some(found) = found {
+            self.repair.clean = found.bytes == 0;
             self.act_by_time(true, delivered, found, config, now);
         } else if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
             self.recovery_ack(acked, delivered, config, net);

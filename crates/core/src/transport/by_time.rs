@@ -55,7 +55,7 @@ impl Sender {
     }
 
     /// What an acknowledgement tells of losses, before the congestion control hears of it. It ends what it ends first.
-    #[inline]
+    #[inline(never)]
     pub(super) fn losses_by_time(
         &mut self,
         advanced: bool,
@@ -103,7 +103,7 @@ impl Sender {
     }
 
     /// What follows from an acknowledgement that tells of `delivered` bytes, after the congestion control has heard of it.
-    #[inline]
+    #[inline(never)]
     pub(super) fn act_by_time(
         &mut self,
         advanced: bool,
@@ -249,7 +249,7 @@ impl Sender {
 
     /// New data was sent or acknowledged. RFC 8985 s.7.2: a probe two round trips from now, unless losses are told of
     /// otherwise.
-    #[inline]
+    #[inline(never)]
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) {
         self.wants_probe = false;
         let Some(rack) = &self.rack else { return };
@@ -293,7 +293,6 @@ impl Sender {
     }
 
     /// RFC 8985 s.7.4: an acknowledgement beyond a probe that was a retransmission tells that one of the two was lost.
-    #[inline]
     fn hear_of_probe(&mut self, advanced: bool, delivered: u64, config: &Config, now: Time) {
         let Some(rack) = &mut self.rack else { return };
         let Some(probe) = rack.probe.filter(|probe| self.una >= probe.end) else { return };
