@@ -186,7 +186,7 @@ fn linux_spreads_a_reduction_over_the_window_by_segments() {
         let told = |ack: &&crate::bench::Sent| ack.bytes == WITH_BLOCK + 12;
         let heard = |ack: &crate::bench::Sent| ack.at + LINE.one_way(ack.bytes);
         let delivered = acks.iter().filter(told).filter(|ack| heard(ack) >= begins).count() as u64;
-        let ends = heard(acks.iter().filter(told).next_back().expect("SACK"));
+        let ends = heard(acks.iter().rfind(told).expect("SACK"));
         let left = done.times("s0->switch").iter().filter(|at| (begins..=ends).contains(*at)).count() as u64;
         assert_eq!(left, (after * delivered).div_ceil(before), "{lost}: {before} {delivered}");
         assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);
