@@ -1231,7 +1231,7 @@ class Transport(Part):
     """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
 
     quick_acks: int = 0
-    """Segments at the start that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
+    """Segments at the start, and after a gap of the minimum RTO, that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
 
     burst: int = 1
     """Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload. Range [1, 64]. Default: Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments."""

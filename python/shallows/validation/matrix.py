@@ -188,7 +188,7 @@ def _document(table: Mapping[str, Any], flows: int, rate: int, rtt: int) -> dict
     warmup, duration = table.get("warmup", "0s"), table.get("duration", "1s")
     ends = {"from": "s*", "to": "r0"}
     if "incast" in table:
-        load = {"kind": "incast"} | ends | {"start": "1ms", "jitter": "200us"} | table["incast"]
+        load = {"kind": "incast"} | ends | {"start": "1ms", "jitter": "100us"} | table["incast"]
     else:
         load = {"kind": "bulk"} | ends | {"jitter": table.get("jitter", f"{20 * rtt // 1000}ns")}
     queue = dict(table["queue"])

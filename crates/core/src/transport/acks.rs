@@ -192,6 +192,8 @@ impl Sender {
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
                 EceGrowth::First => !ece || self.ece_before,
+                // State CWR alone: in state Loss a window grows whatever is told (tcp_cong_control).
+                EceGrowth::Round if self.phase == Phase::AfterTimeout => true,
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
             };
         // RFC 7661 s.4.3, in Linux's form: slow start goes on while half the window is in use.

@@ -58,6 +58,8 @@ pub struct Receiver {
     echo_stamp: Time,
     /// Segments still to be acknowledged one by one.
     quick: u64,
+    /// When the last data packet came.
+    heard: Time,
     /// RFC 8257 `DCTCP.CE`, RFC 3168's "send ECE until CWR", or the last packet's CE (RFC 9768).
     ce: bool,
     /// RFC 9768 `r.cep`, and how many of these no acknowledgement has told yet. Both ends begin with 0
@@ -87,6 +89,7 @@ impl Receiver {
             timer_at: Time::MAX,
             echo_stamp: Time::ZERO,
             quick: config.settings.quick_acks,
+            heard: Time::ZERO,
             ce: false,
             marks: (0, 0),
             ecn: config.ecn,
@@ -110,6 +113,11 @@ impl Receiver {
         self.counts.wait_sum += u128::from(packet.waited);
         self.counts.delay_sum += u128::from((net.now - packet.stamp).as_ps());
         self.hear_mark(packet, marked, config, net);
+        // tcp_event_data_recv: after a gap longer than its own RTO, here the least there is.
+        if config.settings.quick_acks > self.quick && net.now - self.heard > config.settings.min_rto {
+            self.quick = config.settings.quick_acks;
+        }
+        self.heard = net.now;
 
         let in_order = packet.seq == self.next && self.held.is_empty() && !packet.flags.any(Flags::FIN);
         if in_order {

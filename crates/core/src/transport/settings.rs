@@ -193,7 +193,7 @@ crate::params! {
         ack_every: u64 = 1, "[1, 255]", "each segment; RFC 5681 s.4.2: two";
         /// How long an acknowledgement may wait for the next segment.
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
-        /// Segments at the start that are acknowledged one by one.
+        /// Segments at the start, and after a gap of the minimum RTO, that are acknowledged one by one.
         quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16";
         /// Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload.
         burst: u64 = 1, "[1, 64]", "Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments";

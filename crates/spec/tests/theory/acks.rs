@@ -103,3 +103,19 @@ fn a_segment_with_cwr_is_acknowledged_at_once() {
     assert_eq!(acknowledgements("change"), 20);
     assert!(acknowledgements("linux") > 25, "{}", acknowledgements("linux"));
 }
+
+/// Linux `tcp_event_data_recv`: after a gap of more than the minimum RTO segments are acknowledged one by one again. Messages of a
+/// segment each, 20 of them, of which the first 16 are acknowledged at once in any case.
+#[test]
+fn a_gap_makes_acknowledgements_quick_again() {
+    let delayed = |interval: &str| {
+        let load = json!({"kind": "messages", "bytes": format!("{MSS}B"), "interval": interval, "count": 20});
+        let transport = json!({"ack_every": 2, "ack_delay": "10ms", "quick_acks": 16, "min_rto": "50ms"});
+        let done =
+            watch(with(pair(transport, load), json!({"duration": "4s"})), &["s0->switch", "r0->switch"]);
+        let (sent, acks) = (done.times("s0->switch"), done.times("r0->switch"));
+        sent.iter().zip(acks).filter(|(sent, ack)| ack - *sent > 10 * crate::bench::MS).count()
+    };
+    assert_eq!(delayed("100ms"), 0);
+    assert_eq!(delayed("40ms"), 4);
+}

@@ -192,3 +192,23 @@ fn linux_spreads_a_reduction_over_the_window_by_segments() {
         assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);
     }
 }
+
+/// Linux, state Loss: slow start from one segment, whatever was reduced before. The SYN comes, all ten of the first window and
+/// the probe of 4 ms are lost; the timer of 200 ms and a round trip expires with a tick of 8 ms.
+#[test]
+fn linux_slow_starts_after_a_timeout() {
+    let transport = json!({"profile": "linux", "opening": "handshake"});
+    let document = pair(transport, json!({"bytes": format!("{}B", 10 * 1448)}));
+    let lost: Vec<u64> = (2..=12).collect();
+    let fault = json!({"duration": "5s", "port": {"s0->switch": {"drop_packets": lost}}});
+    let times = watch(with(document, fault), &["s0->switch"]).times("s0->switch");
+    assert_eq!(times[11..13], [4 * MS, 208 * MS]);
+    let mut rounds = vec![1];
+    for pair in times[12..].windows(2) {
+        if pair[1] - pair[0] > 50 * crate::bench::US {
+            rounds.push(0);
+        }
+        *rounds.last_mut().expect("a round") += 1;
+    }
+    assert_eq!(rounds[..4], [1, 2, 4, 3]); // and the acknowledgement of a FIN
+}
