@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The same examples each time, as in the Rust tests; `make soak` tries others.
-settings.register_profile("same", derandomize=True)
+# The same examples each time, as in the Rust tests; `make soak` tries others. How long they take is the machine's affair.
+UNTIMED = [HealthCheck.too_slow]
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=UNTIMED)
 settings.register_profile("soak", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
