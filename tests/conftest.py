@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples each time, as in the Rust tests; `make soak` tries others. How long they take is the machine's affair.
+# The same examples each time, as in the Rust tests; `make soak` tries others. How long they take is the
+# machine's affair.
 UNTIMED = [HealthCheck.too_slow]
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=UNTIMED)
 settings.register_profile("soak", print_blob=True)
