@@ -49,8 +49,9 @@ def simulate(
     store.prepare()
     running = Running()
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(simulate_point, point.experiment, store, running=running)
         try:
+            # In here, since a Ctrl-C may come before `submit` returns, when the run has begun.
+            future = pool.submit(simulate_point, point.experiment, store, running=running)
             while True:
                 try:
                     return future.result(timeout=0.1)
