@@ -215,8 +215,8 @@ def test_two_bbr_share_with_one_product_of_queue(tmp_path):
     changes = {"traffic": late["traffic"], "queue": late["queue"], "duration": "60s", "warmup": "30s"}
     tables, queue = ran(tmp_path, "bbr", "bbr", **changes)
     shares = tables["flows"]["goodput_bps"].to_list()
-    # Each takes the greatest rate of ten rounds for its own, and probes by a quarter in one of eight. (A first
-    # bound of 1.1 had no such reason, and 1.15 came.)
+    # Each takes the greatest rate of ten rounds for its own, and probes by a quarter in one of eight. (A
+    # first bound of 1.1 had no such reason, and 1.15 came.)
     assert max(shares) < 1.25 * min(shares)
     assert 167 < queue["mean_packets"] < 1.5 * 167
     assert queue["drops_full"] == 0
