@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use shallows_core::Control;
 use shallows_core::params::Fault;
+use shallows_units::Time;
 
 /// A checked experiment, ready to run once.
 #[pyclass(frozen, module = "shallows._core")]
@@ -61,17 +62,35 @@ impl Simulation {
     /// Runs to the end, without the interpreter's lock unless it calls Python; raises `RunError`, or what
     /// the user's code raised.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
-        let result = match &self.shared {
-            None => py.detach(|| self.run_here()),
-            Some(shared) => {
-                let result = self.run_here();
-                if let Some(error) = shared.take_error() {
-                    return Err(error);
-                }
-                result
-            }
-        };
-        result.map_err(|message: String| error(py, "RunError", message))
+        self.until(py, None).map(drop)
+    }
+
+    /// Runs until a simulated time, or to the end where that comes first; returns whether it has ended.
+    /// However often a run stops, its tables are the same.
+    fn advance(&self, py: Python<'_>, until_ps: u64) -> PyResult<bool> {
+        self.until(py, Some(Time::ps(until_ps)))
+    }
+
+    /// Tables of the present of a run that was advanced: `ports`, `flows`, and up to `packets` of the
+    /// packets under way. Looking changes nothing.
+    #[pyo3(signature = (packets=0))]
+    fn observe<'py>(&self, py: Python<'py>, packets: usize) -> PyResult<Bound<'py, PyDict>> {
+        let tables = py
+            .detach(|| match &*self.lock() {
+                State::Ready(simulation) | State::Done(simulation) => guarded(|| simulation.observe(packets)),
+                State::Spent => Err("the simulation is running or has failed".into()),
+            })
+            .map_err(|message| error(py, "RunError", message))?;
+        crate::columns::tables(py, &tables)
+    }
+
+    /// Simulated time that the run has reached, in ps.
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| match &*self.lock() {
+            State::Ready(simulation) | State::Done(simulation) => Ok(simulation.now().as_ps()),
+            State::Spent => Err("the simulation is running or has failed"),
+        })
+        .map_err(|message| error(py, "RunError", message))
     }
 
     /// Stops a run soon; it then raises `RunError`. From any thread.
@@ -122,20 +141,40 @@ impl Simulation {
         Ok(Simulation { control, state: Mutex::new(State::Ready(Box::new(simulation))), shared })
     }
 
-    fn run_here(&self) -> Result<(), String> {
+    /// Runs until a time, or to the end.
+    fn until(&self, py: Python<'_>, stop: Option<Time>) -> PyResult<bool> {
+        let result = match &self.shared {
+            None => py.detach(|| self.run_here(stop)),
+            Some(shared) => {
+                let result = self.run_here(stop);
+                if let Some(error) = shared.take_error() {
+                    return Err(error);
+                }
+                result
+            }
+        };
+        result.map_err(|message: String| error(py, "RunError", message))
+    }
+
+    fn run_here(&self, stop: Option<Time>) -> Result<bool, String> {
         // Apart from the match, which would hold the lock to its end.
         let state = std::mem::replace(&mut *self.lock(), State::Spent);
         let mut simulation = match state {
             State::Ready(simulation) => simulation,
             done @ State::Done(_) => {
                 *self.lock() = done;
+                if stop.is_some() {
+                    return Ok(true);
+                }
                 return Err("this simulation has run; make a new one".into());
             }
             State::Spent => return Err("this simulation is running or has failed; make a new one".into()),
         };
-        guarded(|| simulation.run(&self.control)).and_then(|result| result.map_err(|e| e.to_string()))?;
-        *self.lock() = State::Done(simulation);
-        Ok(())
+        let stop = stop.unwrap_or(Time::MAX);
+        let ended = guarded(|| simulation.advance(stop, &self.control))
+            .and_then(|result| result.map_err(|e| e.to_string()))?;
+        *self.lock() = if ended { State::Done(simulation) } else { State::Ready(simulation) };
+        Ok(ended)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

@@ -105,9 +105,12 @@ pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         queue_rows: vec![],
         port_rows: vec![],
         pause_at: Time::ZERO,
+        stop_at: Time::MAX,
         progress_every: Span::ps((run.duration.as_ps() / 500).max(1)).min(LONGEST_STRETCH),
         events: 0,
+        begun: false,
         warm: false,
+        before_warmup: vec![],
         finished: false,
     })
 }

@@ -5,6 +5,7 @@ pub mod control;
 pub mod events;
 pub mod flows;
 mod inner_tables;
+mod live;
 mod packet_table;
 pub mod random;
 pub mod records;
@@ -49,32 +50,48 @@ pub struct Simulation {
     port_rows: Vec<PortRow>,
     /// The loop stops at this time to look at clocks, warm-up and end.
     pause_at: Time,
+    /// The loop returns at this time.
+    stop_at: Time,
     progress_every: Span,
     events: u64,
+    begun: bool,
     warm: bool,
+    /// What passed each port before the warm-up ended; empty until then.
+    before_warmup: Vec<live::Passed>,
     finished: bool,
 }
 
 impl Simulation {
     /// Runs to the end. `control` cancels it and tells how far it is, from another thread.
     pub fn run(&mut self, control: &Control) -> Result<(), RunError> {
-        for load in 0..self.loads.len() as u32 {
-            self.wake(load);
+        self.advance(Time::MAX, control).map(drop)
+    }
+
+    /// Runs until `until`, before the events of that time, or to the end; returns whether it has ended.
+    /// Any number of stops leave the results as they are.
+    pub fn advance(&mut self, until: Time, control: &Control) -> Result<bool, RunError> {
+        if self.finished || self.begun && until <= self.net.now {
+            return Ok(self.finished);
+        }
+        self.stop_at = until;
+        if !self.begun {
+            self.begun = true;
+            for load in 0..self.loads.len() as u32 {
+                self.wake(load);
+            }
         }
         self.pause(control)?;
         loop {
             let Some((at, event)) = self.net.events.pop() else {
-                self.jump(self.pause_at, control)?;
-                if self.finished {
-                    return Ok(());
+                if self.jump(self.pause_at, control)? {
+                    return Ok(self.finished);
                 }
                 continue;
             };
             if at >= self.pause_at {
                 self.net.events.unpop();
-                self.jump(self.pause_at, control)?;
-                if self.finished {
-                    return Ok(());
+                if self.jump(self.pause_at, control)? {
+                    return Ok(self.finished);
                 }
                 continue;
             }
@@ -145,9 +162,11 @@ impl Simulation {
 
     // ---- pauses: warm-up, traces, end ----
 
-    fn jump(&mut self, to: Time, control: &Control) -> Result<(), RunError> {
+    /// Whether the loop returns now.
+    fn jump(&mut self, to: Time, control: &Control) -> Result<bool, RunError> {
         self.net.now = to;
-        self.pause(control)
+        self.pause(control)?;
+        Ok(self.finished || to >= self.stop_at)
     }
 
     /// Does what is due now and sets the next pause.
@@ -155,6 +174,7 @@ impl Simulation {
         let now = self.net.now;
         if !self.warm && now >= self.warmup {
             self.warm = true;
+            self.keep_warmup();
             self.net.ports.iter_mut().for_each(|port| port.restart(now));
             self.hosts.restart(&self.net);
         }
@@ -177,7 +197,7 @@ impl Simulation {
         let tick = now + self.progress_every;
         let next_trace = self.queue_clock.next.min(self.port_clock.next).min(self.flow_clock.next);
         let warm_at = if self.warm { Time::MAX } else { self.warmup };
-        self.pause_at = tick.min(next_trace).min(warm_at).min(self.duration);
+        self.pause_at = tick.min(next_trace).min(warm_at).min(self.duration).min(self.stop_at);
         Ok(())
     }
 

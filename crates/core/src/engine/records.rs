@@ -226,7 +226,7 @@ impl Hosts {
     }
 }
 
-fn alpha(sender: &Sender) -> Option<f64> {
+pub(super) fn alpha(sender: &Sender) -> Option<f64> {
     let mut found = None;
     sender.cc.observe(&mut |name, value| {
         if name == "alpha" {

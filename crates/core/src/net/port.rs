@@ -248,6 +248,21 @@ impl Port {
         }
     }
 
+    /// Packets and bytes of the ring whose transmission has not ended by `now`: what [`Port::held`] says after
+    /// [`Port::settle`], for those who may only look.
+    pub fn holds(&self, now: Time) -> (u64, u64) {
+        let (mut number, mut bytes) = (self.departed, self.bytes);
+        while number != self.ring.tail() {
+            let packet = self.ring.at(number);
+            if packet.at - self.delay > now {
+                break;
+            }
+            bytes -= u64::from(packet.size);
+            number = number.wrapping_add(1);
+        }
+        (u64::from(self.ring.tail().wrapping_sub(number)), bytes)
+    }
+
     /// Packets of the ring whose transmission has not ended.
     #[inline]
     fn queued(&self) -> u64 {
