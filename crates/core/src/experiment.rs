@@ -1,10 +1,10 @@
 //! A checked experiment: what one run does, every setting in place.
 
-use crate::net::ecmp::Ecmp;
-use crate::params::{Faults, Names, Params};
+use crate::params::{Names, Params};
 use crate::port_control::Protocol;
 use crate::probe::ProbeSettings;
 use crate::queue::Queue;
+use crate::routing::ecmp::Ecmp;
 use crate::topology::Topology;
 use crate::transport::Transport;
 use crate::workload::Traffic;
@@ -123,11 +123,6 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Checks across settings, and builds the run. Faults are those of the experiment, all of them.
-    pub fn build(&self) -> Result<crate::Simulation, Faults> {
-        crate::engine::build::build(self)
-    }
-
     /// A run with the given parts and otherwise defaults; a help for tests and examples.
     pub fn new(topology: Topology, queue: Queue, loads: Vec<LoadSpec>, duration: Span) -> Self {
         let run =

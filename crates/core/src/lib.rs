@@ -5,16 +5,23 @@
 //! | where to look | for |
 //! |---|---|
 //! | [`params`] | how components declare their settings, and how files are checked |
-//! | [`experiment`] | what one run does |
-//! | [`engine`] | the event queue, the loop, random streams, connections, results |
-//! | [`net`] | packets, ports, wires, routes |
-//! | [`queue`] | queue disciplines, one file each |
+//! | [`events`] | the events to come, and random streams |
+//! | [`packet`] | packets, their header bits and extensions, and their fate at a port |
 //! | [`port_control`] | switches' halves of protocols with explicit feedback, one file each |
+//! | [`queue`] | queue disciplines, one file each |
+//! | [`probe`] | what is recorded, and the form in which it leaves |
+//! | [`routing`] | the network as data: graph, routes, paths, names |
+//! | [`topology`] | networks, one file a shape |
+//! | [`net`] | the network at work: ports and wires |
 //! | [`cc`] | congestion controls, one file each |
 //! | [`transport`] | TCP: sender, receiver, recovery, timers |
-//! | [`topology`] | networks, one file a shape |
+//! | [`hosts`] | connections, their messages, and the records of them |
 //! | [`workload`] | what applications send, one file each |
-//! | [`probe`] | what is recorded, and the form in which it leaves |
+//! | [`experiment`] | what one run does |
+//! | [`engine`] | from an experiment through the loop to the tables |
+//!
+//! A room uses only those above it in this list, which `tests/rooms.rs` holds. One exception: [`packet`] and
+//! [`port_control`] use each other, since a packet's extension holds the protocols' headers by value.
 //!
 //! The path of a packet: `Sender::pump` (transport) -> `Net::send` -> `Net::arrive` (admission, ring)
 //! -> event `Wire` -> `Net::land` -> next port, or `Hosts::on_packet` -> `Receiver` -> an
@@ -22,12 +29,16 @@
 
 pub mod cc;
 pub mod engine;
+pub mod events;
 pub mod experiment;
+pub mod hosts;
 pub mod net;
+pub mod packet;
 pub mod params;
 pub mod port_control;
 pub mod probe;
 pub mod queue;
+pub mod routing;
 pub mod topology;
 pub mod transport;
 pub mod workload;

@@ -1,7 +1,8 @@
 //! Congestion controls written in Python.
 
+use crate::errors::{Shared, bad, noted};
 use crate::facts::{Ack, FlowStart};
-use crate::plugin::{Settings, Shared, bad, instance, moment, noted};
+use crate::values::{Settings, instance, moment};
 use pyo3::intern;
 use pyo3::prelude::*;
 use shallows_core::cc::{

@@ -1,6 +1,6 @@
 //! What a congestion control written in Python is told: its connection, and acknowledgements.
 
-use crate::plugin::random;
+use crate::values::random;
 use pyo3::prelude::*;
 
 /// What an algorithm learns of its connection when it starts.

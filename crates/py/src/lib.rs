@@ -2,9 +2,11 @@
 
 mod columns;
 mod control;
+mod errors;
 mod facts;
 mod plugin;
 mod simulation;
+mod values;
 mod workload;
 
 use pyo3::prelude::*;
@@ -26,25 +28,25 @@ mod _core {
     /// Checks a document; see `docs/architecture.md` for the answer's form.
     #[pyfunction]
     fn check(py: Python<'_>, document: &str) -> PyResult<String> {
-        py.detach(|| crate::simulation::guarded(|| shallows_spec::check(document)))
-            .map_err(|message| crate::simulation::error(py, "RunError", message))
+        py.detach(|| crate::errors::guarded(|| shallows_spec::check(document)))
+            .map_err(|message| crate::errors::error(py, "RunError", message))
     }
 
     /// Nodes, ports and routes of a document as JSON; see `docs/architecture.md`.
     #[pyfunction]
     fn plan(py: Python<'_>, document: &str) -> PyResult<String> {
-        py.detach(|| crate::simulation::guarded(|| shallows_spec::plan(document)))
-            .map_err(|message| crate::simulation::error(py, "RunError", message))?
-            .map_err(|faults| crate::simulation::spec_error(py, faults))
+        py.detach(|| crate::errors::guarded(|| shallows_spec::plan(document)))
+            .map_err(|message| crate::errors::error(py, "RunError", message))?
+            .map_err(|faults| crate::errors::spec_error(py, faults))
     }
 
     /// Raises `SpecError` with what of a document another backend alone runs.
     #[pyfunction]
     fn simulable(py: Python<'_>, document: &str) -> PyResult<()> {
         let held = || shallows_spec::simulable(&shallows_spec::parse(document)?);
-        py.detach(|| crate::simulation::guarded(held))
-            .map_err(|message| crate::simulation::error(py, "RunError", message))?
-            .map_err(|faults| crate::simulation::spec_error(py, faults))
+        py.detach(|| crate::errors::guarded(held))
+            .map_err(|message| crate::errors::error(py, "RunError", message))?
+            .map_err(|faults| crate::errors::spec_error(py, faults))
     }
 
     /// Every section of an experiment file with its components and their settings, as JSON.

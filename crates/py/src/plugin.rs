@@ -1,71 +1,17 @@
-//! What Python-written components share: the objects behind declarations, their settings as Python
-//! values, and the first error, which ends the run.
+//! The Python objects behind declared components.
 
-use pyo3::IntoPyObjectExt;
+use crate::errors::Shared;
+use crate::values::{Settings, settings};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use serde_json::{Map, Value};
-use shallows_core::Control;
 use shallows_core::cc::MakeControl;
-use shallows_core::params::custom::{Declared, DeclaredKind};
-use shallows_core::params::{Custom, Faults, Params, Row, Table};
+use shallows_core::params::custom::Declared;
+use shallows_core::params::{Custom, Faults, Params, Table};
 use shallows_core::workload::MakeWorkload;
 use shallows_spec::Makers;
-use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// How a run and its Python components end together.
-#[derive(Default)]
-pub struct Shared {
-    failed: AtomicBool,
-    error: Mutex<Option<PyErr>>,
-    control: OnceLock<Arc<Control>>,
-}
-
-impl Shared {
-    /// Which run to stop.
-    pub fn watch(&self, control: &Arc<Control>) {
-        _ = self.control.set(control.clone());
-    }
-
-    /// Something has failed: nothing in Python is called any more.
-    pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Keeps the first error and stops the run.
-    pub fn fail(&self, error: PyErr) {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.failed.store(true, Ordering::Relaxed);
-        if let Some(control) = self.control.get() {
-            control.cancel();
-        }
-    }
-
-    /// The error that ended the run, if one did.
-    pub fn take_error(&self) -> Option<PyErr> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-/// An exception of the user's code, with a note of where it came from.
-pub fn noted(py: Python<'_>, error: PyErr, note: &str) -> PyErr {
-    // An exception that refuses notes is told as it is.
-    _ = error.value(py).call_method1("add_note", (note,));
-    error
-}
-
-/// A bad answer of the user's code.
-pub fn bad(py: Python<'_>, text: String) -> PyErr {
-    crate::simulation::error(py, "PluginError", text)
-}
-
-/// A moment as people read it.
-pub fn moment(at: Time) -> String {
-    (at - Time::ZERO).to_string()
-}
+use std::sync::Arc;
 
 /// The Python objects that stand behind declared components.
 pub struct Objects {
@@ -125,41 +71,6 @@ impl Makers for Objects {
     }
 }
 
-/// Attributes to set on a new object.
-pub type Settings = Vec<(Py<PyString>, Py<PyAny>)>;
-
-/// An object of a user's class, its settings in place.
-pub fn instance<'py>(py: Python<'py>, class: &Py<PyAny>, settings: &Settings) -> PyResult<Bound<'py, PyAny>> {
-    let object = class.bind(py).call0()?;
-    for (name, value) in settings {
-        object.setattr(name.bind(py), value.bind(py))?;
-    }
-    Ok(object)
-}
-
-/// Settings as Python values: seconds, bits a second and bytes are numbers.
-fn settings(py: Python<'_>, declared: &Declared, values: &Map<String, Value>) -> PyResult<Settings> {
-    let one = |Row(param): &Row<shallows_core::params::custom::DeclaredParam>| {
-        let value = values.get(&param.name).unwrap_or(&Value::Null);
-        let text = value.as_str().unwrap_or_default();
-        let object = match param.kind {
-            DeclaredKind::Span => Span::parse(text).unwrap_or(Span::ZERO).as_secs_f64().into_py_any(py)?,
-            DeclaredKind::Rate => Rate::parse(text).map_or(0, Rate::as_bps).into_py_any(py)?,
-            DeclaredKind::Bytes => Bytes::parse(text).map_or(0, Bytes::as_u64).into_py_any(py)?,
-            DeclaredKind::Real => value.as_f64().into_py_any(py)?,
-            DeclaredKind::Count => value.as_u64().into_py_any(py)?,
-            DeclaredKind::Flag => value.as_bool().into_py_any(py)?,
-            DeclaredKind::Text | DeclaredKind::Choice => text.into_py_any(py)?,
-            DeclaredKind::Names => match value.as_array() {
-                Some(all) => all.iter().filter_map(Value::as_str).collect::<Vec<_>>().into_py_any(py)?,
-                None => vec![text].into_py_any(py)?,
-            },
-        };
-        Ok((PyString::intern(py, &param.name).unbind(), object))
-    };
-    declared.params.iter().map(one).collect()
-}
-
 /// The settings that `table` (JSON, at `path`) gives a declared component (JSON), checked: Python
 /// values, or all faults.
 pub fn read_settings<'py>(
@@ -179,16 +90,11 @@ pub fn read_settings<'py>(
     let custom = Custom::<dyn MakeControl>::read(&declared, &mut reader);
     reader.finish();
     if !faults.0.is_empty() {
-        return Err(crate::simulation::spec_error(py, faults.0));
+        return Err(crate::errors::spec_error(py, faults.0));
     }
     let dict = PyDict::new(py);
     for (name, value) in settings(py, &declared, &custom.values)? {
         dict.set_item(name, value)?;
     }
     Ok(dict)
-}
-
-/// `random.Random`, seeded by what names the stream.
-pub fn random<'py>(py: Python<'py>, seed: u64, component: &str, index: u64) -> PyResult<Bound<'py, PyAny>> {
-    py.import("random")?.getattr("Random")?.call1((format!("{seed}/{component}/{index}"),))
 }

@@ -1,11 +1,9 @@
 //! One simulation as a Python object: run in one thread, watched and cancelled from others.
 
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex};
 
-use crate::plugin::{Objects, Shared};
-use pyo3::IntoPyObjectExt;
+use crate::errors::{Shared, error, guarded, spec_error};
+use crate::plugin::Objects;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use shallows_core::Control;
@@ -180,49 +178,4 @@ impl Simulation {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
-
-/// A `SpecError` with all faults.
-pub fn spec_error(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
-    let faults: Vec<_> = faults.into_iter().map(|f| (f.path, f.rule, f.value, f.hint)).collect();
-    error(py, "SpecError", faults)
-}
-
-/// An exception of `shallows.errors`.
-pub fn error<'py, T>(py: Python<'py>, class: &str, argument: T) -> PyErr
-where
-    T: IntoPyObject<'py>,
-{
-    let made = (|| {
-        let class = py.import("shallows.errors")?.getattr(class)?;
-        let argument = argument.into_bound_py_any(py)?;
-        class.call1((argument,))
-    })();
-    match made {
-        Ok(exception) => PyErr::from_value(exception),
-        Err(error) => error,
-    }
-}
-
-thread_local! {
-    /// While a guarded call runs: what a panic said.
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Calls `f`; a panic in it, which is a defect of the simulator, becomes a message with its place.
-pub fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, String> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let default = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let ours = PANIC.with(|said| said.borrow_mut().as_mut().map(|said| *said = info.to_string()));
-            if ours.is_none() {
-                default(info);
-            }
-        }));
-    });
-    PANIC.with(|said| *said.borrow_mut() = Some(String::new()));
-    let result = catch_unwind(AssertUnwindSafe(f));
-    let said = PANIC.with(|said| said.borrow_mut().take()).unwrap_or_default();
-    result.map_err(|_| format!("defect in the simulator: {said}"))
 }

@@ -1,11 +1,12 @@
 //! Workloads written in Python: a list of flows that may go on for ever, and flows that follow others.
 
-use crate::plugin::{Settings, Shared, bad, instance, moment, noted, random};
+use crate::errors::{Shared, bad, noted};
+use crate::values::{Settings, instance, moment, random};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
-use shallows_core::net::graph::{NodeId, Role};
 use shallows_core::params::nearest;
+use shallows_core::routing::graph::{NodeId, Role};
 use shallows_core::workload::{BuildCx, MakeWorkload, MessageDone, WorkCx, Workload};
 use shallows_units::{Span, Time};
 use std::cmp::Reverse;

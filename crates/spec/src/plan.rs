@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use shallows_core::Experiment;
 use shallows_core::engine::build::{Chosen, chosen};
-use shallows_core::net::graph::{Graph, Link, Node, NodeId, Role};
-use shallows_core::net::routes::Routes;
 use shallows_core::params::{Fault, Faults, Params};
+use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
+use shallows_core::routing::routes::Routes;
 
 /// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
 /// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.

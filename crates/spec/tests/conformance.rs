@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use shallows_core::cc::{
     Ack, Algorithm, AnyCc, Congestion, CongestionControl, Cx, FlowInfo, MessageInfo, WindowRules,
 };
-use shallows_core::net::graph::{Graph, Role};
-use shallows_core::net::routes::Routes;
 use shallows_core::params::{Component, Faults, Kind, Params, Table};
 use shallows_core::queue::Queue;
+use shallows_core::routing::graph::{Graph, Role};
+use shallows_core::routing::routes::Routes;
 use shallows_core::topology::Topology;
 use shallows_core::transport::settings::TransportSettings;
 use shallows_core::transport::{Config, Transport};

@@ -8,8 +8,8 @@ use common::cases::{Case, Load, cases};
 use common::{Tables, load, run};
 use proptest::prelude::*;
 use shallows_core::Simulation;
-use shallows_core::net::packet::NONE;
 use shallows_core::net::port::{Port, Service};
+use shallows_core::packet::NONE;
 
 const ALL: &[Load] = &[
     Load::Bulk,

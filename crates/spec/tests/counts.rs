@@ -8,7 +8,7 @@ use common::{load, run};
 use serde_json::{Value, json};
 use shallows_core::Control;
 use shallows_core::cc::AnyCc;
-use shallows_core::net::packet::Packet;
+use shallows_core::packet::Packet;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -11,8 +11,8 @@
 
 mod linux;
 
-use super::hystart::{FirstSlowStart, SlowStart};
-use super::window::Arithmetic;
+use crate::cc::parts::hystart::{FirstSlowStart, SlowStart};
+use crate::cc::parts::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::{Bytes, Span, Time};
 

@@ -136,7 +136,7 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{ack, cx, rules};
+    use crate::cc::parts::window::tests::{ack, cx, rules};
     use super::*;
     use crate::params::Params;
 

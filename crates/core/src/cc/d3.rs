@@ -16,7 +16,7 @@
 //! Left out: giving up flows that cannot meet their deadline (s.6.1.3, "quenching": a demand beyond the sender's link, or a
 //! deadline that has passed), so that all transports do the same work.
 
-use super::requests::{Requests, Turn};
+use crate::cc::parts::requests::{Requests, Turn};
 use super::{
     Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, MessageInfo, Outgoing,
     RatePaced,
@@ -167,7 +167,7 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{cx, rules};
+    use crate::cc::parts::window::tests::{cx, rules};
     use super::*;
     use crate::params::Params;
 

@@ -5,7 +5,7 @@
 //! to losses" (5.2, 2019), which asked `dctcp_ssthresh` for loss and marks alike.
 //! Left out: Linux's `dctcp_clamp_alpha_on_loss` (off by default: alpha is 1 after a timeout).
 
-use super::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 
 crate::choices! {
@@ -164,7 +164,7 @@ impl CongestionControl for Control {
         react(&mut self.window, why, self.reduction * self.marks.alpha(), self.on_loss, flight, cx);
     }
 
-    super::window::by_window!();
+    crate::cc::parts::window::by_window!();
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("alpha", self.marks.alpha());
@@ -173,8 +173,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::WindowRules;
-    use super::super::window::tests::{cx, echo, rules};
+    use crate::cc::parts::window::WindowRules;
+    use crate::cc::parts::window::tests::{cx, echo, rules};
     use super::*;
     use crate::params::Params;
     use shallows_units::Bytes;

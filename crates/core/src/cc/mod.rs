@@ -3,16 +3,13 @@
 //! The transport decides *when*: it finds losses, reports congestion once a round trip, and counts
 //! rounds. The algorithm decides *how much* may be in flight, and how fast it is sent.
 
-pub mod hystart;
-pub mod rate_paced;
-pub mod requests;
-pub mod window;
+pub mod parts;
 
 use crate::params::Beyond;
 use crate::port_control::Feedback;
-pub use rate_paced::RatePaced;
+pub use parts::rate_paced::RatePaced;
+pub use parts::window::{Window, WindowRules};
 use shallows_units::{Bytes, Rate, Span, Time};
-pub use window::{Window, WindowRules};
 
 /// An acknowledgement of new data, as an algorithm sees it.
 #[derive(Debug, Clone, Copy)]

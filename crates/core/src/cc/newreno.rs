@@ -3,7 +3,7 @@
 //! Source: RFC 5681 s.3.1; RFC 3168 s.6.1.2 for ECN. Its recovery (RFC 6582, RFC 6675) is the
 //! transport's.
 
-use super::hystart::{FirstSlowStart, SlowStart};
+use crate::cc::parts::hystart::{FirstSlowStart, SlowStart};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::Span;
 
@@ -59,5 +59,5 @@ impl CongestionControl for Control {
         }
     }
 
-    super::window::by_window!();
+    crate::cc::parts::window::by_window!();
 }

@@ -10,7 +10,7 @@
 //! here); the heuristic `RTT_CONTROL_SCALABLE`; undoing spurious reductions.
 
 use super::dctcp::MarkEstimate;
-use super::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::{Rate, Span, Time};
 
@@ -180,12 +180,12 @@ impl CongestionControl for Control {
         put("alpha", self.marks.alpha());
     }
 
-    super::window::by_window!();
+    crate::cc::parts::window::by_window!();
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{ack, rules};
+    use crate::cc::parts::window::tests::{ack, rules};
     use super::*;
     use crate::params::Params;
 

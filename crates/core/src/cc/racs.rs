@@ -9,7 +9,7 @@
 //! Left open by the thesis: what is lost, crashes or falls idle; see [`super::requests`]. Lost data is repaired
 //! and changes no rate.
 
-use super::requests::{Requests, Turn};
+use crate::cc::parts::requests::{Requests, Turn};
 use super::{
     Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, Outgoing, RatePaced,
 };
@@ -135,7 +135,7 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{cx, rules};
+    use crate::cc::parts::window::tests::{cx, rules};
     use super::*;
     use crate::params::Params;
 

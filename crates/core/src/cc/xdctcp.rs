@@ -109,7 +109,7 @@ impl CongestionControl for Control {
         react(&mut self.window, why, cut, self.on_loss, flight, cx);
     }
 
-    super::window::by_window!();
+    crate::cc::parts::window::by_window!();
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("alpha", self.marks.alpha());
@@ -118,7 +118,7 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::tests::{ack, cx, echo, rules};
+    use crate::cc::parts::window::tests::{ack, cx, echo, rules};
     use super::*;
     use crate::params::Params;
 

@@ -1,27 +1,27 @@
 //! From a checked experiment to a run: ports, paths, loads, records. What only the whole can tell
 //! (hosts that do not reach each other, patterns that select nothing) is found here.
 
-use super::events::{Event, EventQueue, MAX_SOURCES, Source};
-use super::flows::{ClassRecord, Hosts, LoadInfo};
-use super::random::Stream;
 use super::results::Names as ResultNames;
 use super::{Load, Simulation};
+use crate::events::random::Stream;
+use crate::events::{Event, EventQueue, MAX_SOURCES, Source};
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
+use crate::hosts::flows::{ClassRecord, Hosts, LoadInfo};
 use crate::net::Net;
-use crate::net::ecmp::Chooser;
-use crate::net::graph::{Graph, Role};
-use crate::net::paths::Paths;
-use crate::net::port::{Arrivals, Port, Scheduled, Service, WireFaults};
-use crate::net::routes::Routes;
-use crate::net::select::{select_ports, select_switches};
+use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::{Faults, ParamType, Params};
-use crate::port_control::{Controlled, Protocol};
+use crate::port_control::Protocol;
 use crate::probe::inner::records;
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
-use crate::probe::traces::Clock;
-use crate::queue::fifo::Fifo;
+use crate::probe::traces::{Arrivals, Clock};
+use crate::queue::parts::fifo::Fifo;
 use crate::queue::{Built, Place, Queue};
+use crate::routing::ecmp::Chooser;
+use crate::routing::graph::{Graph, Role};
+use crate::routing::paths::Paths;
+use crate::routing::routes::Routes;
+use crate::routing::select::{select_ports, select_switches};
 use crate::transport::Config;
 use crate::workload::BuildCx;
 use serde_json::Value;
@@ -31,8 +31,15 @@ use std::collections::BTreeMap;
 /// Most simulated time between two looks at [`crate::Control`], so that a long run stops soon too.
 const LONGEST_STRETCH: Span = Span::ms(100);
 
+impl Experiment {
+    /// Checks across settings, and builds the run. Faults are those of the experiment, all of them.
+    pub fn build(&self) -> Result<Simulation, Faults> {
+        build(self)
+    }
+}
+
 /// Builds the run, or gives all faults.
-pub fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
+fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     let mut faults = Faults::default();
     let run = &experiment.run;
     if run.warmup >= run.duration {

@@ -2,25 +2,20 @@
 
 pub mod build;
 pub mod control;
-pub mod events;
-pub mod flows;
 mod inner_tables;
 mod live;
 mod packet_table;
-pub mod random;
-pub mod records;
 pub mod results;
-pub mod timeouts;
 
+use crate::events::{Event, Source};
+use crate::hosts::flows::{Hosts, MAX_FLOWS, Opener};
 use crate::net::Net;
-use crate::net::packet::Packet;
 use crate::net::port::Service;
+use crate::packet::Packet;
 use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
 pub use control::{Control, RunError};
-use events::{Event, Source};
-use flows::{Hosts, Opener};
 use shallows_units::{Span, Time};
 
 /// A load, and when it is to wake.
@@ -207,7 +202,7 @@ impl Simulation {
             return Err(RunError::Cancelled);
         }
         if self.hosts.overflowed {
-            return Err(RunError::TooManyFlows(flows::MAX_FLOWS));
+            return Err(RunError::TooManyFlows(MAX_FLOWS));
         }
         let changes = |p: &crate::net::port::Port| {
             p.record.as_ref().and_then(|r| r.changes.as_ref()).map_or(0, Vec::len)
@@ -277,7 +272,7 @@ impl Simulation {
     /// Replaces every discipline that decides at arrival by its two-event twin; call before running.
     pub fn schedule_departures(&mut self) {
         use crate::net::port::Scheduled;
-        use crate::queue::fifo::Fifo;
+        use crate::queue::parts::fifo::Fifo;
         for (i, port) in (0..).zip(&mut self.net.ports) {
             if let Service::Arrival(admission) = &port.service {
                 let disc = Box::new(Fifo::new(admission.clone(), port.rate));

@@ -1,7 +1,7 @@
 //! The table `packets`: what left the tapped ports, one row each, with the header bits as on the wire.
 
 use super::Simulation;
-use crate::net::packet::Flags;
+use crate::packet::Flags;
 use crate::probe::traces::PacketRow;
 use crate::probe::{TableBuilder, TableData};
 use crate::transport::config::Config;

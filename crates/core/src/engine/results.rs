@@ -1,14 +1,14 @@
 //! The tables of a run; `docs/architecture.md` lists them with their columns.
 
 use super::Simulation;
-use super::records::{FlowRow, MessageRow};
 use crate::experiment::Experiment;
-use crate::net::graph::{Graph, NodeId};
+use crate::hosts::records::{FlowRow, MessageRow};
 use crate::net::port::{Port, PortCounts, Service};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
 use crate::queue::DropWhy;
+use crate::routing::graph::{Graph, NodeId};
 use crate::workload::Round;
 use serde_json::{Value, json};
 use shallows_units::Time;

@@ -14,8 +14,8 @@
 //! other ports need not be touched. Only where it refuses are they all brought up to date.
 
 use super::Net;
-use super::packet::Packet;
 use super::port::Service;
+use crate::packet::Packet;
 use crate::queue::DropWhy;
 
 /// Of a port that shares no buffer.
@@ -133,15 +133,15 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::Graph;
-    use super::super::packet::tests::packet;
-    use super::super::paths::Paths;
     use super::super::port::{Port, Scheduled};
     use super::*;
-    use crate::engine::events::{Event, EventQueue};
-    use crate::engine::random::Stream;
+    use crate::events::random::Stream;
+    use crate::events::{Event, EventQueue};
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::{Built, Place, Queue, codel, drop_tail};
+    use crate::routing::graph::Graph;
+    use crate::routing::paths::Paths;
     use proptest::prelude::*;
     use shallows_units::{Rate, Span, Time};
 

@@ -1,25 +1,19 @@
 //! The network: ports, wires and the paths that packets take. Knows nothing of transports.
 
 pub mod buffer;
-pub mod ecmp;
-pub mod graph;
-pub mod packet;
-pub mod paths;
 pub mod port;
 pub mod ring;
-pub mod routes;
 mod scheduled;
-pub mod select;
 pub mod wire;
 
-use crate::engine::events::{Event, EventQueue, Source};
+use crate::events::{Event, EventQueue, Source};
+use crate::packet::{Extension, Extensions, Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
+use crate::routing::ecmp::{Chooser, Ecmp};
+use crate::routing::paths::{END, Paths};
 use buffer::{ALONE, Buffers};
-use ecmp::{Chooser, Ecmp};
-use packet::{Extension, Extensions, Flags, Packet};
-use paths::{END, Paths};
 use port::{Admitted, Port, Service};
 use shallows_units::{Span, Time};
 

@@ -6,13 +6,14 @@
 //! left the queue. A departure at the instant of an arrival comes first.
 
 use super::buffer::ALONE;
-use super::packet::{Flags, Packet};
 use super::ring::Ring;
 pub use super::wire::WireFaults;
-use crate::engine::events::Source;
-use crate::port_control::{Controlled, PortView};
+use crate::events::Source;
+use crate::packet::{Flags, Packet};
+use crate::port_control::{AnyPortControl, PortView};
 use crate::probe::inner::InnerRecords;
 use crate::probe::queue::QueueRecord;
+use crate::probe::traces::Arrivals;
 use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, InnerQueues, QueueDisc, Verdict};
 use shallows_units::{Bytes, Rate, Span, Time};
 
@@ -74,19 +75,6 @@ impl Scheduled {
     }
 }
 
-/// Packets of each class that came to a traced port in the present interval.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Arrivals {
-    /// Packets that arrived.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Marked here.
-    pub marks: u64,
-    /// Dropped here.
-    pub drops: u64,
-}
-
 /// What a port did with an arriving packet.
 #[derive(Debug, Clone, Copy)]
 pub enum Admitted {
@@ -96,6 +84,23 @@ pub enum Admitted {
     Refused(DropWhy),
     /// Nothing: its discipline decides at departure, and is yet to be asked.
     Scheduled,
+}
+
+/// A controller at work.
+pub struct Controlled {
+    /// The controller.
+    pub control: AnyPortControl,
+    /// Its clock.
+    pub source: Source,
+    /// Its clock runs.
+    pub ticking: bool,
+}
+
+impl Controlled {
+    /// Not yet wound up.
+    pub fn new(control: AnyPortControl) -> Self {
+        Controlled { control, source: Source::NONE, ticking: false }
+    }
 }
 
 /// How a port queues.

@@ -1,6 +1,6 @@
 //! A growable ring of packets: the queue of a FIFO port and its wire in one.
 
-use super::packet::Packet;
+use crate::packet::Packet;
 
 /// First in, first out; positions are running numbers that never repeat within 2^32 packets held.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! Ports whose discipline decides at departure: two events a packet, and what they count.
 
 use super::Net;
-use super::packet::{Flags, Packet};
 use super::port::{Scheduled, Service};
+use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use crate::queue::QueueCx;
 

@@ -1,7 +1,7 @@
 //! Faults injected on a wire: losses, marks, copies and delays, by chance or to a plan.
 
-use super::packet::{Flags, Packet};
-use crate::engine::random::Stream;
+use crate::events::random::Stream;
+use crate::packet::{Flags, Packet};
 use shallows_units::Span;
 
 /// Faults injected on a wire, planned or each with its probability a packet.

@@ -17,7 +17,7 @@
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use shallows_units::{Rate, Span, Time};
 
 crate::params! {
@@ -202,9 +202,9 @@ impl PortControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::Backlog;
+    use crate::packet::Backlog;
 
     /// 40 bytes and 50 of header in 300 us.
     const BASE: u32 = 2400;

@@ -11,9 +11,8 @@
 
 pub mod soft;
 
-use crate::engine::events::Source;
-use crate::net::packet::Packet;
-use crate::queue::Backlog;
+use crate::packet::{Backlog, Packet};
+
 use shallows_units::{Rate, Span, Time};
 
 /// What a controller may know of its port.
@@ -59,23 +58,6 @@ pub trait Header {
     /// Bytes that it takes on the wire: on the way to the receiver, or `back` as its echo; at most
     /// [`MOST_BYTES`].
     fn bytes(&self, back: bool) -> u16;
-}
-
-/// A controller at work.
-pub struct Controlled {
-    /// The controller.
-    pub control: AnyPortControl,
-    /// Its clock.
-    pub source: Source,
-    /// Its clock runs.
-    pub ticking: bool,
-}
-
-impl Controlled {
-    /// Not yet wound up.
-    pub fn new(control: AnyPortControl) -> Self {
-        Controlled { control, source: Source::NONE, ticking: false }
-    }
 }
 
 crate::params! {

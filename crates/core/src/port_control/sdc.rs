@@ -11,7 +11,7 @@
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use shallows_units::{Rate, Span, Time};
 
 crate::params! {
@@ -186,9 +186,9 @@ impl PortControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::Backlog;
+    use crate::packet::Backlog;
 
     const RATE: Rate = Rate::gbps(1);
 

@@ -2,7 +2,7 @@
 //! it waited there, and how long the queue was when a packet left it.
 
 use super::histogram::{LengthHistogram, TimeHistogram};
-use crate::net::packet::{Flags, Packet};
+use crate::packet::{Flags, Packet};
 use crate::queue::{DropWhy, InnerQueues};
 use shallows_units::Span;
 

@@ -1,8 +1,21 @@
 //! Traces: rows in time, at intervals or on change.
 
 use super::settings::TraceWhen;
-use crate::net::packet::{Extension, Packet};
+use crate::packet::{Extension, Packet};
 use shallows_units::Time;
+
+/// Packets of each class that came to a traced port in the present interval.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Arrivals {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Marked here.
+    pub marks: u64,
+    /// Dropped here.
+    pub drops: u64,
+}
 
 /// A queue at an instant.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +40,7 @@ pub struct PortRow {
     /// Which class.
     pub class: u32,
     /// Packets, bytes, marks, drops.
-    pub arrivals: crate::net::port::Arrivals,
+    pub arrivals: Arrivals,
 }
 
 /// A flow at an instant.

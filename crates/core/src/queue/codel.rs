@@ -9,10 +9,10 @@
 //! Left out: Linux's time unit of 1.024 us; its largest packet, which is learned from the traffic.
 
 use super::drop_tail::{self, check_limit};
-use super::gauge::Measure;
-use super::held::Held;
+use crate::queue::parts::gauge::Measure;
+use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Bytes, Size, Span, Time};
 

@@ -8,13 +8,13 @@
 //! what stands, the packet being transmitted included whole, over the port's rate.
 //! Left out: smoothing (the slides have none here).
 
-use super::classify::{Classifier, is_low_latency};
+use crate::queue::parts::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
-use super::gauge::{Gauge, Level};
-use super::slope::{Unit, judge, seconds};
+use crate::queue::parts::gauge::{Gauge, Level};
+use crate::queue::parts::slope::{Unit, judge, seconds};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Rate, Size, Time};
 
@@ -99,11 +99,11 @@ impl Admission for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Flags;
-    use crate::net::packet::tests::packet;
+    use crate::packet::Flags;
+    use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::bench::conforms;
-    use crate::queue::fifo::Fifo;
+    use crate::queue::test_bench::conforms;
+    use crate::queue::parts::fifo::Fifo;
     use shallows_units::Span;
 
     const N: u32 = 20_000;

@@ -16,10 +16,10 @@
 //! Left out: a direction taken from the slope of the queue, which changes with each packet.
 
 use super::drop_tail::{self, check_limit};
-use super::gauge::{Gauge, Measure};
+use crate::queue::parts::gauge::{Gauge, Measure};
 use super::threshold::{NotEct, above};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Size, Time};
 use std::cmp::Ordering;
@@ -139,7 +139,7 @@ impl Admission for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::tests::place;
 

@@ -2,9 +2,9 @@
 //!
 //! Source: the discipline of every switch without active queue management; RFC 7567 s.1 describes it.
 
-use super::gauge::{Gauge, Level, Measure};
+use crate::queue::parts::gauge::{Gauge, Level, Measure};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Size, Time};
 
@@ -81,7 +81,7 @@ impl Admission for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::tests::place;
 

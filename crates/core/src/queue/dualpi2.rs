@@ -10,12 +10,12 @@
 //! Left out: the split of GSO packets, dropping at enqueue, `RTT_max` as a parameter (alpha and beta
 //! follow from it).
 
-use super::classify::Classifier;
+use crate::queue::parts::classify::Classifier;
 use super::drop_tail::check_limit;
-use super::dual::{Dual, Scheduler};
-use super::pi::Pi;
+use crate::queue::parts::dual::{Dual, Scheduler};
+use crate::queue::parts::pi::Pi;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Bytes, Size, Span, Time};
 
@@ -214,9 +214,9 @@ impl QueueDisc for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Flags;
+    use crate::packet::Flags;
     use crate::params::Params;
-    use crate::queue::bench::{conforms, drive, load};
+    use crate::queue::test_bench::{conforms, drive, load};
     use crate::queue::tests::place;
     use shallows_units::Rate;
 
@@ -235,9 +235,9 @@ mod tests {
         let now = Time::ZERO + Span::s(1);
         let mut cx = QueueCx::new(now, 0, now, &mut dropped);
         let mut drops = 0;
-        disc.queues.low.push(crate::net::packet::tests::packet(1500)); // not alone
+        disc.queues.low.push(crate::packet::tests::packet(1500)); // not alone
         for _ in 0..1000 {
-            let mut packet = Packet { at: now - wait, flags, ..crate::net::packet::tests::packet(1500) };
+            let mut packet = Packet { at: now - wait, flags, ..crate::packet::tests::packet(1500) };
             drops += usize::from(!disc.pass(low, &mut packet, 10_000, &mut cx));
         }
         (cx.marked(), drops)
@@ -281,8 +281,8 @@ mod tests {
     fn the_longer_wait_drives_the_controller() {
         let mut disc = discipline(&Settings::defaults());
         let at = |ms| Time::ZERO + Span::ms(ms);
-        disc.queues.low.push(Packet { at: at(10), ..crate::net::packet::tests::packet(1500) });
-        disc.queues.classic.push(Packet { at: at(6), ..crate::net::packet::tests::packet(1500) });
+        disc.queues.low.push(Packet { at: at(10), ..crate::packet::tests::packet(1500) });
+        disc.queues.classic.push(Packet { at: at(6), ..crate::packet::tests::packet(1500) });
         disc.catch_up(at(20)); // at 16 ms the classic packet has waited 10 ms, the other 6
         assert!((disc.pi.p() - (0.16 * -0.005 + 3.2 * 0.010)).abs() < 1e-12, "{}", disc.pi.p());
     }

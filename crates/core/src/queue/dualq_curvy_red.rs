@@ -20,15 +20,15 @@
 //! queue and, by line 9a, meets no coupling (s.4.2.2 warns of it).
 //! Left out: the integer form of fig. 11, overload protection (appendix B has none).
 
-use super::classify::Classifier;
+use crate::queue::parts::classify::Classifier;
 use super::drop_tail::check_limit;
-use super::dual::{Dual, Scheduler};
-use super::gauge::Level;
-use super::held::Held;
-use super::slope::{Unit, largest, seconds};
+use crate::queue::parts::dual::{Dual, Scheduler};
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
+use crate::queue::parts::slope::{Unit, largest, seconds};
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Rate, Size, Span, Time};
 
@@ -209,10 +209,10 @@ impl QueueDisc for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Flags;
-    use crate::net::packet::tests::packet;
+    use crate::packet::Flags;
+    use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::bench::conforms;
+    use crate::queue::test_bench::conforms;
 
     fn place(rate: Rate) -> Place {
         Place { rate, random: Stream::new(7, "queue", 0) }

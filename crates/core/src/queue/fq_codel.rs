@@ -8,10 +8,10 @@
 
 use super::codel::{Law, Root, Rules};
 use super::drop_tail::check_limit;
-use super::gauge::Level;
-use super::held::Held;
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
-use crate::net::packet::{Flags, Packet};
+use crate::packet::{Flags, Packet};
 use crate::params::Faults;
 use shallows_units::{Bytes, Size, Span};
 use std::collections::VecDeque;
@@ -227,7 +227,7 @@ impl InnerQueues for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::tests::place;
     use shallows_units::Time;
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn the_salt_moves_flows() {
         let with = |seed| {
-            let random = crate::engine::random::Stream::new(seed, "queue", 0);
+            let random = crate::events::random::Stream::new(seed, "queue", 0);
             let fq = Discipline::new(&Settings::defaults(), Place { random, ..place() });
             (0..100).map(|flow| fq.queue_of(&Packet { flow, ..packet(1) })).collect::<Vec<_>>()
         };

@@ -3,71 +3,21 @@
 //! There are two kinds. An [`Admission`] decides when a packet arrives (drop-tail, threshold marking,
 //! RED); the port then serves in order of arrival, and needs one event a packet. A [`QueueDisc`]
 //! also decides at departure (CoDel, priorities, two queues) and holds its packets itself.
-//! [`fifo::Fifo`] turns the first kind into the second, which the tests use to hold the two paths
+//! [`parts::fifo::Fifo`] turns the first kind into the second, which the tests use to hold the two paths
 //! against each other.
 //!
 //! A discipline never counts or logs: the port counts what it returns.
 
+pub mod parts;
 #[cfg(test)]
-pub(crate) mod bench;
-pub mod classify;
-mod departure_rate;
-pub mod dual;
-pub mod fifo;
-pub mod gauge;
-pub mod held;
-pub mod pi;
-pub mod slope;
+pub(crate) mod test_bench;
 
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
+pub use crate::packet::{Backlog, DropWhy, Verdict};
 use crate::params::{Faults, Kind, Params};
 use serde_json::Value;
 use shallows_units::{Rate, Time};
-
-/// What stands in a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Packets, the one being transmitted included.
-    pub packets: u64,
-    /// Bytes, the packet being transmitted included whole.
-    pub bytes: u64,
-    /// Bytes of the packet being transmitted; 0 when the transmitter is idle.
-    pub serving: u64,
-    /// When the transmitter will have sent all that stands, or since when it has been idle.
-    pub free_at: Time,
-}
-
-/// Why a packet was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DropWhy {
-    /// The queue's limit.
-    Full,
-    /// The discipline's law.
-    Aqm,
-    /// Removed after it had been accepted, for another's sake.
-    Evicted,
-    /// Lost on the wire (an injected fault).
-    Wire,
-    /// Refused by the buffer that the ports of the switch share.
-    Buffer,
-}
-
-impl DropWhy {
-    /// How many causes there are.
-    pub const COUNT: usize = 5;
-}
-
-/// What becomes of an arriving packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Queued as it is.
-    Pass,
-    /// Queued, and marked CE if it is ECN-capable.
-    Mark,
-    /// Dropped.
-    Drop(DropWhy),
-}
 
 /// Where a discipline works.
 #[derive(Debug, Clone)]
@@ -118,7 +68,7 @@ impl<'a> QueueCx<'a> {
 
     /// Marks `packet` CE if it is ECN-capable; says whether it is.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        use crate::net::packet::Flags;
+        use crate::packet::Flags;
         let able = packet.ecn_capable();
         if able && !packet.flags.any(Flags::CE) {
             packet.flags = packet.flags.with(Flags::CE);

@@ -13,10 +13,10 @@
 //! Left out: the probe mode of a sender with five timeouts in a row.
 
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
-use crate::net::packet::{Flags, Packet};
+use crate::packet::{Flags, Packet};
 use crate::params::Faults;
 use crate::queue::drop_tail::check_limit;
-use crate::queue::gauge::Level;
+use crate::queue::parts::gauge::Level;
 use shallows_units::Size;
 
 crate::params! {
@@ -103,7 +103,7 @@ impl QueueDisc for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::tests::place;
     use shallows_units::Time;

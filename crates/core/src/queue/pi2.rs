@@ -8,14 +8,14 @@
 //! exactly before the next packet is judged ([`super::pi`]).
 //! Left out: PIE's heuristics, which the paper leaves out too; Linux's fixed point.
 
-use super::classify::{Classifier, is_low_latency};
+use crate::queue::parts::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
-use super::gauge::{Gauge, Level};
-use super::pi::Pi;
-use super::slope::judge;
+use crate::queue::parts::gauge::{Gauge, Level};
+use crate::queue::parts::pi::Pi;
+use crate::queue::parts::slope::judge;
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Size, Span, Time};
 
@@ -98,11 +98,11 @@ impl Admission for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Flags;
-    use crate::net::packet::tests::packet;
+    use crate::packet::Flags;
+    use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::bench::{conforms, drive, load};
-    use crate::queue::fifo::Fifo;
+    use crate::queue::test_bench::{conforms, drive, load};
+    use crate::queue::parts::fifo::Fifo;
     use shallows_units::Rate;
 
     fn place(rate: Rate) -> Place {

@@ -13,13 +13,13 @@
 //! Left out: the enqueue-based estimate at the end of s.5.2, Linux's non-linear step above 250 ms and its
 //! byte mode.
 
-use super::departure_rate::DepartureRate;
+use crate::queue::parts::departure_rate::DepartureRate;
 use super::drop_tail::check_limit;
-use super::gauge::Level;
-use super::held::Held;
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
 use crate::params::{Faults, ParamType};
 use shallows_units::{Bytes, Size, Span, Time};
 

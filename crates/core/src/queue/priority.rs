@@ -7,12 +7,12 @@
 //! Left out: more than two bands; classes other than by the ECN field, which is all that a packet carries
 //! (Linux sch_prio maps the type of service).
 
-use super::classify::{Classifier, is_low_latency};
+use crate::queue::parts::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
-use super::gauge::Level;
-use super::held::Held;
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::Size;
 
@@ -115,8 +115,8 @@ impl InnerQueues for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Flags;
-    use crate::net::packet::tests::packet;
+    use crate::packet::Flags;
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::tests::place;
     use shallows_units::{Bytes, Time};

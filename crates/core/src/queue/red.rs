@@ -7,10 +7,10 @@
 //! Left out: ns-2's classes with weights and priorities; adaptive RED (`tc-red` has Linux's).
 
 use super::drop_tail::{self, check_limit};
-use super::gauge::{Gauge, Measure};
+use crate::queue::parts::gauge::{Gauge, Measure};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Bytes, Rate, Size, Time};
 

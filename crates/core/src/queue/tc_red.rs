@@ -11,8 +11,8 @@
 mod tc;
 
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Bytes, Rate, Span, Time};
 use tc::Message;

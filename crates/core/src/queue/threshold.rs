@@ -5,9 +5,9 @@
 //! Options hold the fine points in which simulators and switches differ.
 
 use super::drop_tail::{self, check_limit};
-use super::gauge::{Level, Measure};
+use crate::queue::parts::gauge::{Level, Measure};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use crate::params::Faults;
 use shallows_units::{Size, Time};
 
@@ -109,7 +109,7 @@ impl Admission for Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::tests::place;
 

@@ -10,7 +10,7 @@
 //! The link between the switches is the bottleneck of everything that crosses it: `left->right` for
 //! traffic from left to right, and `right->left` for what comes back.
 
-use crate::net::graph::Graph;
+use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
 use shallows_units::{Rate, Span};

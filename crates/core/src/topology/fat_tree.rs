@@ -16,7 +16,7 @@
 //! Left out: the paper's two-level routing tables and flow scheduler; paths are shared as the run's `ecmp` says.
 
 use super::MAX_NODES;
-use crate::net::graph::Graph;
+use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
 use shallows_units::{Rate, Span};
@@ -87,8 +87,8 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use crate::net::graph::Role;
-    use crate::net::routes::Routes;
+    use crate::routing::graph::Role;
+    use crate::routing::routes::Routes;
     use crate::topology::tests::{build, ports};
     use serde_json::json;
 

@@ -9,8 +9,8 @@
 //!
 //! Left out: several links between the same two nodes, since a port is known by its two ends.
 
-use crate::net::graph::{Graph, Role};
-use crate::net::select::expand;
+use crate::routing::graph::{Graph, Role};
+use crate::routing::select::expand;
 use crate::params;
 use crate::params::{Faults, Names, Row};
 use serde_json::Value;

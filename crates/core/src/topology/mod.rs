@@ -4,8 +4,8 @@
 //! its rate and delay. Queues are not its concern.
 
 use crate::components;
-use crate::net::graph::Graph;
 use crate::params::{Beyond, Faults, Params, Table};
+use crate::routing::graph::Graph;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -74,9 +74,9 @@ impl Beyond for graph::Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::graph::Role;
-    use crate::net::routes::Routes;
     use crate::params::Table;
+    use crate::routing::graph::Role;
+    use crate::routing::routes::Routes;
     use serde_json::{Value, json};
 
     /// Reads and builds `topology`, as a file gives it.

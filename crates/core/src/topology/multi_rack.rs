@@ -13,7 +13,7 @@
 //! letter.
 
 use super::MAX_NODES;
-use crate::net::graph::Graph;
+use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
 use shallows_units::{Rate, Span};

@@ -11,7 +11,7 @@
 //! it alone. How the rates divide tells max-min fairness, proportional fairness and a bias against
 //! long paths apart.
 
-use crate::net::graph::Graph;
+use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
 use shallows_units::{Rate, Span};
@@ -60,7 +60,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use crate::net::routes::Routes;
+    use crate::routing::routes::Routes;
     use crate::topology::tests::build;
     use serde_json::json;
 

@@ -10,7 +10,7 @@
 //! With one receiver the port `switch->r0` is the bottleneck: incast, and N long flows through one
 //! port. Rates and delays are of each link and the same in both directions.
 
-use crate::net::graph::Graph;
+use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
 use shallows_units::{Rate, Span};

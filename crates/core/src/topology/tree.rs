@@ -14,7 +14,7 @@
 //! the leaves' hosts send to `r0` meets at the leaves' uplinks, then at `sw0->r0`.
 
 use super::MAX_NODES;
-use crate::net::graph::Graph;
+use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
 use shallows_units::{Rate, Span};

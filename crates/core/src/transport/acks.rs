@@ -7,10 +7,10 @@ use super::config::Config;
 use super::recovery::Phase;
 use super::sender::{Sender, State};
 use super::settings::{EceGrowth, EchoMode, RttBy};
-use crate::cc::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use crate::cc::{Ack, Congestion, CongestionControl, Cx};
 use crate::net::Net;
-use crate::net::packet::{Extension, Flags, Packet};
+use crate::packet::{Extension, Flags, Packet};
 use shallows_units::Time;
 
 impl Sender {

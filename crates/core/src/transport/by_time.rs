@@ -11,9 +11,9 @@ use super::sender::Sender;
 use super::settings::RttBy;
 use super::timers::expiry;
 use crate::cc::Congestion;
-use crate::cc::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use crate::net::Net;
-use crate::net::packet::Packet;
+use crate::packet::Packet;
 use shallows_units::{Span, Time};
 
 /// What a timer that comes before the retransmission timer is for (RFC 8985 s.5.4).

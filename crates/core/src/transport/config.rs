@@ -2,9 +2,9 @@
 
 use super::profiles::Transport;
 use super::settings::{Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, TransportSettings};
-use crate::cc::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use crate::cc::{Algorithm, EcnUse, WindowRules};
-use crate::net::packet::Flags;
+use crate::packet::Flags;
 use shallows_units::{Size, Span};
 
 /// The settings in the form the transport works with.

@@ -5,7 +5,7 @@ use super::config::Config;
 use super::sender::Sender;
 use crate::cc::{CongestionControl, Cx, Kind, Outgoing};
 use crate::net::Net;
-use crate::net::packet::{Extension, Flags, NONE};
+use crate::packet::{Extension, Flags, NONE};
 use crate::port_control::Feedback;
 use shallows_units::{Bytes, Span, Time};
 

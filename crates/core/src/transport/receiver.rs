@@ -11,7 +11,7 @@ use super::ranges::Ranges;
 use super::settings::{EchoMode, EcnAcks};
 use super::timers::expiry;
 use crate::net::Net;
-use crate::net::packet::{Extension, Flags, NONE, Packet};
+use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
 use shallows_units::Time;
 

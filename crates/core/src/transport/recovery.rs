@@ -7,7 +7,7 @@ use super::scoreboard::{Next, Scoreboard};
 use super::sender::Sender;
 use super::settings::Pipe;
 use crate::cc::Congestion;
-use crate::cc::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use crate::net::Net;
 use shallows_units::Time;
 

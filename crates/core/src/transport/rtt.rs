@@ -3,7 +3,7 @@
 //! Left out: s.5.7 (3 s at the start of data after a lost SYN), since a SYN's round trip is always known here.
 
 use super::settings::TransportSettings;
-use crate::cc::window::Arithmetic;
+use crate::cc::parts::window::Arithmetic;
 use shallows_units::Span;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.

@@ -13,7 +13,7 @@ use super::rtt::RttEstimator;
 use super::settings::Opening;
 use crate::cc::{AnyCc, CongestionControl, Cx, FlowInfo};
 use crate::net::Net;
-use crate::net::packet::Flags;
+use crate::packet::Flags;
 use shallows_units::{Span, Time};
 
 /// Where the connection is in its life.

@@ -9,7 +9,7 @@ use super::sender::{Sender, State};
 use super::settings::RttBy;
 use crate::cc::{CongestionControl, Cx};
 use crate::net::Net;
-use crate::net::packet::{Flags, NONE, Packet};
+use crate::packet::{Flags, NONE, Packet};
 use shallows_units::Time;
 
 /// Linux `tcp_tso_win_divisor`.

@@ -1,6 +1,6 @@
 //! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
 
-use crate::cc::window::{Arithmetic, Growth};
+use crate::cc::parts::window::{Arithmetic, Growth};
 use crate::params::Faults;
 use crate::port_control::MOST_BYTES;
 use shallows_units::{Bytes, Size, Span};

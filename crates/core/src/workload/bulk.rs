@@ -2,7 +2,7 @@
 
 use super::ends::{MAX_CONNECTIONS, Pair, Pattern, pairs};
 use super::{BuildCx, WorkCx, Workload};
-use crate::engine::flows::FlowId;
+use crate::hosts::FlowId;
 use crate::params::Names;
 use shallows_units::{Bytes, Span, Time};
 

@@ -4,7 +4,7 @@
 //! counts from the write to the last byte in order at the receiver, as completion times do.
 //! Left out: giving up a message whose deadline has passed.
 
-use crate::engine::random::Stream;
+use crate::events::random::Stream;
 use crate::params::{Faults, Kind, ParamType, Table};
 use serde_json::Value;
 use shallows_units::Span;

@@ -1,16 +1,14 @@
 //! Who sends to whom.
 
 use super::BuildCx;
-use crate::engine::random::Stream;
-use crate::net::graph::NodeId;
-use crate::net::select::select;
+use crate::events::random::Stream;
+pub use crate::hosts::Pair;
 use crate::params::{Names, ParamType};
+use crate::routing::graph::NodeId;
+use crate::routing::select::select;
 
 /// Most connections that one load may list beforehand.
 pub const MAX_CONNECTIONS: u64 = 1_000_000;
-
-/// Sender and receiver.
-pub type Pair = (NodeId, NodeId);
 
 crate::choices! {
     /// How senders and receivers are paired.

@@ -3,7 +3,7 @@
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Pair, Pattern, pairs};
 use super::{BuildCx, WorkCx, Workload};
-use crate::engine::flows::FlowId;
+use crate::hosts::FlowId;
 use crate::params::Names;
 use shallows_units::{Bytes, Span, Time};
 use std::cmp::Reverse;

@@ -4,25 +4,15 @@ pub mod deadlines;
 pub mod ends;
 pub mod sizes;
 
-use crate::engine::flows::{FlowId, Hosts, Opener, Write};
-use crate::engine::random::Stream;
-use crate::engine::timeouts::TimeoutCounts;
+use crate::events::random::Stream;
+pub use crate::hosts::MessageDone;
+use crate::hosts::flows::{Hosts, Opener};
+use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
 use crate::net::Net;
-use crate::net::graph::Graph;
-use crate::net::routes::Routes;
 use crate::params::{Beyond, Faults};
+use crate::routing::graph::Graph;
+use crate::routing::routes::Routes;
 use shallows_units::{Span, Time};
-
-/// A message that has been delivered whole.
-#[derive(Debug, Clone, Copy)]
-pub struct MessageDone {
-    /// The connection that carried it.
-    pub flow: FlowId,
-    /// What the workload called it.
-    pub tag: u64,
-    /// When the application wrote it.
-    pub started: Time,
-}
 
 /// One round of an incast.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +57,7 @@ impl BuildCx<'_> {
     }
 
     /// Records a fault for the first of `pairs` that has no path one way or the other.
-    pub fn require_paths(&mut self, pairs: impl Iterator<Item = ends::Pair>) {
+    pub fn require_paths(&mut self, pairs: impl Iterator<Item = Pair>) {
         for (from, to) in pairs.filter(|(from, to)| from != to).take(PAIRS_CHECKED) {
             let there = self.routes.path(from, to, 0).is_some();
             if !there || self.routes.path(to, from, 0).is_none() {
@@ -104,7 +94,7 @@ impl WorkCx<'_> {
 
     /// Opens a connection from `ends.0` to `ends.1` (hosts by node number); `bytes` is what the
     /// application announces, if it does.
-    pub fn open(&mut self, ends: ends::Pair, bytes: Option<u64>) -> FlowId {
+    pub fn open(&mut self, ends: Pair, bytes: Option<u64>) -> FlowId {
         self.hosts.open(self.opener, ends, bytes, self.net)
     }
 
@@ -125,7 +115,7 @@ impl WorkCx<'_> {
     }
 
     /// Opens, writes one message, closes.
-    pub fn send_once(&mut self, ends: ends::Pair, bytes: u64, tag: u64, deadline: Option<Span>) -> FlowId {
+    pub fn send_once(&mut self, ends: Pair, bytes: u64, tag: u64, deadline: Option<Span>) -> FlowId {
         self.hosts.send_once(self.opener, ends, Write { bytes, tag, deadline }, self.net)
     }
 }

@@ -4,8 +4,8 @@ use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
 use super::sizes::Sizes;
 use super::{BuildCx, WorkCx, Workload};
-use crate::engine::random::Stream;
-use crate::net::graph::NodeId;
+use crate::events::random::Stream;
+use crate::routing::graph::NodeId;
 use crate::params::Names;
 use shallows_units::{Span, Time};
 

@@ -1,6 +1,6 @@
 //! Distributions of flow sizes.
 
-use crate::engine::random::Stream;
+use crate::events::random::Stream;
 use crate::params::{Faults, Kind, ParamType, Table};
 use serde_json::Value;
 use shallows_units::Bytes;

@@ -3,16 +3,16 @@
 
 use super::{allows, minimal, read};
 use proptest::prelude::*;
-use shallows_core::engine::events::{Event, EventQueue};
-use shallows_core::engine::random::Stream;
-use shallows_core::net::graph::Graph;
-use shallows_core::net::packet::{Flags, NONE, Packet};
-use shallows_core::net::paths::Paths;
+use shallows_core::events::random::Stream;
+use shallows_core::events::{Event, EventQueue};
 use shallows_core::net::port::{Port, Scheduled, Service};
 use shallows_core::net::{Net, Tag};
+use shallows_core::packet::{Flags, NONE, Packet};
 use shallows_core::params::Component;
-use shallows_core::queue::fifo::Fifo;
+use shallows_core::queue::parts::fifo::Fifo;
 use shallows_core::queue::{Built, Place, Queue};
+use shallows_core::routing::graph::Graph;
+use shallows_core::routing::paths::Paths;
 use shallows_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
 

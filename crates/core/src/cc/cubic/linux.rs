@@ -152,8 +152,8 @@ fn jiffies(at: Time) -> u64 {
 mod tests {
     use super::*;
     use crate::cc::WindowRules;
-    use crate::cc::window::Arithmetic;
-    use crate::cc::window::tests::{ack, rules};
+    use crate::cc::parts::window::Arithmetic;
+    use crate::cc::parts::window::tests::{ack, rules};
     use shallows_units::Span;
 
     fn linux() -> WindowRules {

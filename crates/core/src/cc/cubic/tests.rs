@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cc::WindowRules;
-use crate::cc::window::tests::{ack, rules};
+use crate::cc::parts::window::tests::{ack, rules};
 use crate::params::Params;
 
 /// In congestion avoidance after a loss at `segments` segments of 1000 bytes.

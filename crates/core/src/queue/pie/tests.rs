@@ -1,10 +1,10 @@
 //! PIE against its pseudocode and closed forms.
 
 use super::*;
-use crate::net::packet::Flags;
-use crate::net::packet::tests::packet;
+use crate::packet::Flags;
+use crate::packet::tests::packet;
 use crate::params::Params;
-use crate::queue::bench::{Seen, conforms, drive, load};
+use crate::queue::test_bench::{Seen, conforms, drive, load};
 use shallows_units::Rate;
 
 fn discipline(settings: &Settings) -> Discipline {

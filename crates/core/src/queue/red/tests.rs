@@ -1,8 +1,8 @@
 //! RED against its pseudocode and closed forms.
 
 use super::*;
-use crate::net::packet::Flags;
-use crate::net::packet::tests::packet;
+use crate::packet::Flags;
+use crate::packet::tests::packet;
 use crate::params::Params;
 use crate::queue::tests::place;
 use shallows_units::Span;

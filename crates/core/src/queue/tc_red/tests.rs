@@ -2,8 +2,8 @@
 
 use super::tc::{eval_ewma, eval_idle_damping};
 use super::*;
-use crate::net::packet::Flags;
-use crate::net::packet::tests::packet;
+use crate::packet::Flags;
+use crate::packet::tests::packet;
 use crate::params::Params;
 use crate::queue::tests::place;
 

@@ -1,22 +1,18 @@
 //! The connections of all hosts, their messages, and what is recorded of them.
 
-use super::events::{Event, MAX_SOURCES, Source};
+use super::facts::{FlowId, MessageDone, Pair, Write};
 use super::records::{FlowRow, MessageRow};
 use super::timeouts::{TimeoutCounts, classify};
 use crate::cc::{Algorithm, CongestionControl, Cx, FlowInfo, MessageInfo};
+use crate::events::{Event, MAX_SOURCES, Source};
 use crate::net::Net;
-use crate::net::packet::{Flags, NONE, Packet};
+use crate::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::FlowTraceRow;
 use crate::transport::settings::Opening;
 use crate::transport::{Config, Receiver, Sender, State};
-use crate::workload::MessageDone;
-use crate::workload::ends::Pair;
 use shallows_units::{Rate, Span, Time};
 use std::collections::VecDeque;
-
-/// Place of a connection; used again after its end.
-pub type FlowId = u32;
 
 /// Connections that can stand at once; each has two timers.
 pub const MAX_FLOWS: usize = MAX_SOURCES / 4;
@@ -64,17 +60,6 @@ pub(super) struct Message {
     pub(super) first_of_fresh: bool,
     /// Time that it has from `started` on.
     pub(super) deadline: Option<Span>,
-}
-
-/// What an application writes at once.
-#[derive(Debug, Clone, Copy)]
-pub struct Write {
-    /// Bytes.
-    pub bytes: u64,
-    /// What the load calls it.
-    pub tag: u64,
-    /// Time that it has from now on.
-    pub deadline: Option<Span>,
 }
 
 /// A connection: both ends, and its messages under way.

@@ -2,7 +2,7 @@
 //! after the arrival. Papers and switches differ in these fine points, and a threshold means little
 //! without them.
 
-use super::Backlog;
+use crate::queue::Backlog;
 use shallows_units::Size;
 
 crate::choices! {

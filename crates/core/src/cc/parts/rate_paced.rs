@@ -1,6 +1,6 @@
 //! What senders of explicit-rate protocols have in common: a rate, and the window that goes with it.
 
-use super::Cx;
+use crate::cc::Cx;
 use shallows_units::{Bytes, Rate, Span};
 
 /// A rate that switches assigned.

@@ -2,8 +2,8 @@
 //! the rules that every discipline keeps.
 
 use super::{DropWhy, QueueCx, QueueDisc};
-use crate::net::packet::tests::packet;
-use crate::net::packet::{Flags, Packet};
+use crate::packet::tests::packet;
+use crate::packet::{Flags, Packet};
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::HashMap;
 

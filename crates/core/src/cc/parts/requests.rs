@@ -6,7 +6,7 @@
 //! leave until a rate comes; so too after a timeout and after everything has been acknowledged. A
 //! repeated SYN joins anew; a repeated FIN says nothing. An idle flow does not ask.
 
-use super::{Kind, Outgoing};
+use crate::cc::{Kind, Outgoing};
 use shallows_units::{Bytes, Rate, Span, Time};
 
 /// Rounds for which a rate stands that is not renewed.

@@ -4,7 +4,7 @@
 //! another codepoint (RFC 3168 has retransmissions and SYNs not ECT) is spread over both queues, and its
 //! packets may overtake each other; so may those of an ECT(0) flow marked CE upstream under `ect1`.
 
-use crate::net::packet::{Flags, Packet};
+use crate::packet::{Flags, Packet};
 
 crate::choices! {
     /// The packets that the low-latency queue takes.
@@ -29,7 +29,7 @@ pub fn is_low_latency(packet: &Packet, classifier: Classifier) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
 
     #[test]
     fn codepoints_decide() {

@@ -1,7 +1,7 @@
 //! Packets in order of arrival, and their bytes: what disciplines that decide at departure are made of.
 
-use super::Backlog;
-use crate::net::packet::Packet;
+use crate::packet::Packet;
+use crate::queue::Backlog;
 use shallows_units::{Span, Time};
 use std::collections::VecDeque;
 

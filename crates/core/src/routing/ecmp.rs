@@ -8,9 +8,9 @@
 //! Left out: weights, flowlets, adaptive choices.
 
 use super::graph::NodeId;
-use super::packet::{Flags, Packet};
 use super::paths::Paths;
-use crate::engine::random::Stream;
+use crate::events::random::Stream;
+use crate::packet::{Flags, Packet};
 
 crate::choices! {
     /// What shares several equally short paths.
@@ -103,8 +103,8 @@ impl Chooser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::graph::Graph;
-    use crate::net::packet::tests::packet;
+    use crate::packet::tests::packet;
+    use crate::routing::graph::Graph;
     use shallows_units::{Rate, Span};
 
     /// Two hosts on leaves below four spines.

@@ -101,7 +101,7 @@ fn ack_delay(window: &Window, ack: &Ack, cx: &Cx<'_>) -> u64 {
 mod tests {
     use super::*;
     use crate::cc::WindowRules;
-    use crate::cc::window::tests::{ack, rules};
+    use crate::cc::parts::window::tests::{ack, rules};
     use shallows_units::Time;
 
     /// A round of `n` acknowledgements `gap` us apart from `from` us on, each of a round trip of `rtt` us and a segment;

@@ -8,8 +8,8 @@
 use super::classify::{Classifier, is_low_latency};
 use super::gauge::Level;
 use super::held::Held;
-use super::{Backlog, DropWhy, InnerQueues, QueueCx};
-use crate::net::packet::{Flags, Packet};
+use crate::packet::{Flags, Packet};
+use crate::queue::{Backlog, DropWhy, InnerQueues, QueueCx};
 use shallows_units::{Size, Span, Time};
 
 crate::choices! {
@@ -135,8 +135,8 @@ impl InnerQueues for Dual {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Flags;
-    use crate::net::packet::tests::packet;
+    use crate::packet::Flags;
+    use crate::packet::tests::packet;
 
     /// `low` and `classic` packets, all come at time zero.
     fn dual(scheduler: Scheduler, low: u32, classic: u32) -> Dual {

@@ -1,6 +1,9 @@
 //! A packet, by value: 48 bytes, so that rings of them stay in cache.
 
+mod fate;
+
 use crate::port_control::Feedback;
+pub use fate::{Backlog, DropWhy, Verdict};
 use shallows_units::Time;
 
 /// No extension.
@@ -23,7 +26,7 @@ pub struct Packet {
     pub waited: u64,
     /// The flow it belongs to.
     pub flow: u32,
-    /// Place in [`super::Net`]'s path table: the port it is at or is about to enter.
+    /// Place in the network's path table: the port it is at or is about to enter.
     pub route: u32,
     /// SACK blocks and explicit feedback, kept apart because few packets have them; or [`NONE`].
     pub extension: u32,

@@ -4,9 +4,9 @@
 //! Source: "Data Center to the Home" (De Schepper et al. 2015), the slides on coupling; RFC 9332
 //! fig. 10 (`maxrand`).
 
-use super::{DropWhy, Verdict};
-use crate::engine::random::Stream;
-use crate::net::packet::Packet;
+use crate::events::random::Stream;
+use crate::packet::Packet;
+use crate::queue::{DropWhy, Verdict};
 use shallows_units::{Bytes, Rate};
 
 crate::choices! {

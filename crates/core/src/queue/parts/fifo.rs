@@ -1,8 +1,8 @@
 //! First in, first out, over any discipline that decides at arrival: the two-event twin of the
 //! port's fast path.
 
-use super::{Admission, Backlog, QueueCx, QueueDisc, Verdict};
-use crate::net::packet::Packet;
+use crate::packet::Packet;
+use crate::queue::{Admission, Backlog, QueueCx, QueueDisc, Verdict};
 use shallows_units::{Bytes, Rate, Time};
 use std::collections::VecDeque;
 

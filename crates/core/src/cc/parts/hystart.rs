@@ -9,7 +9,7 @@
 mod linux;
 
 use super::window::Arithmetic;
-use super::{Ack, Cx, Window};
+use crate::cc::{Ack, Cx, Window};
 use linux::Train;
 use shallows_units::Span;
 

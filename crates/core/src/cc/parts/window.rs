@@ -3,7 +3,7 @@
 //! Source: RFC 5681 s.3.1; RFC 3465 (appropriate byte counting). Borrowed by name by NewReno, DCTCP
 //! and others, as Linux's DCTCP borrows `tcp_reno_cong_avoid`.
 
-use super::{Ack, Cx};
+use crate::cc::{Ack, Cx};
 
 crate::choices! {
     /// What lets the window grow.
@@ -156,7 +156,7 @@ impl Window {
     }
 }
 
-/// What [`super::CongestionControl`] asks and a field `window` answers.
+/// What [`crate::cc::CongestionControl`] asks and a field `window` answers.
 macro_rules! by_window {
     () => {
         #[inline]
@@ -173,7 +173,7 @@ macro_rules! by_window {
         }
     };
 }
-pub(super) use by_window;
+pub(crate) use by_window;
 
 #[cfg(test)]
 pub(crate) mod tests {

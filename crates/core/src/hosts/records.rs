@@ -1,14 +1,14 @@
 //! What is recorded of connections: their rows in the tables, the ideal times of their messages, and
 //! their traces.
 
-use super::flows::{FlowId, Hosts, Message};
+use super::facts::{FlowId, Pair};
+use super::flows::{Hosts, Message};
 use super::timeouts::TimeoutCounts;
 use crate::cc::CongestionControl;
 use crate::net::Net;
-use crate::net::paths::passage;
 use crate::probe::traces::FlowTraceRow;
+use crate::routing::paths::passage;
 use crate::transport::Sender;
-use crate::workload::ends::Pair;
 use shallows_units::{Bytes, Rate, Span, Time};
 
 /// A row of the table `flows`.

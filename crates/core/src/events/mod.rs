@@ -1,0 +1,6 @@
+//! The ground that everything at work stands on: the events to come, and random numbers.
+
+pub mod queue;
+pub mod random;
+
+pub use queue::{Event, EventQueue, MAX_SOURCES, Source};

@@ -1,0 +1,32 @@
+//! The facts that hosts share with the workloads: who sends to whom, which connection, what is written and what came.
+
+use crate::routing::graph::NodeId;
+use shallows_units::{Span, Time};
+
+/// Sender and receiver.
+pub type Pair = (NodeId, NodeId);
+
+/// Place of a connection; used again after its end.
+pub type FlowId = u32;
+
+/// What an application writes at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Write {
+    /// Bytes.
+    pub bytes: u64,
+    /// What the load calls it.
+    pub tag: u64,
+    /// Time that it has from now on.
+    pub deadline: Option<Span>,
+}
+
+/// A message that has been delivered whole.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageDone {
+    /// The connection that carried it.
+    pub flow: FlowId,
+    /// What the workload called it.
+    pub tag: u64,
+    /// When the application wrote it.
+    pub started: Time,
+}

@@ -1,0 +1,10 @@
+//! What several disciplines are made of: limits and measures, held packets, controllers, two queues, the FIFO.
+
+pub mod classify;
+pub mod departure_rate;
+pub mod dual;
+pub mod fifo;
+pub mod gauge;
+pub mod held;
+pub mod pi;
+pub mod slope;
