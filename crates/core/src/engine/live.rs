@@ -3,10 +3,10 @@
 //! A watched run is always run by one thread. Its tables are those of a run at once, byte for byte.
 
 use super::Simulation;
-use super::records::alpha;
 use crate::cc::CongestionControl;
-use crate::net::packet::{Flags, Packet};
+use crate::hosts::records::alpha;
 use crate::net::port::{Port, Service};
+use crate::packet::{Flags, Packet};
 use crate::probe::{TableBuilder, TableData};
 use shallows_units::Time;
 

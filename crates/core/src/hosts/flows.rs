@@ -72,16 +72,16 @@ pub struct Flow {
     pub serial: u32,
     /// Which load opened it.
     pub load: u16,
-    pub(super) config: u16,
+    pub(crate) config: u16,
     pub(super) class: u16,
-    pub(super) ends: Pair,
+    pub(crate) ends: Pair,
     pub(super) opened: Time,
     /// When the last byte was delivered, of a connection that was closed.
     pub(super) ended: Option<Time>,
     /// The application has closed it.
     pub(super) closed: bool,
     /// The place is empty.
-    pub(super) vacant: bool,
+    pub(crate) vacant: bool,
     pub(super) unbounded: bool,
     pub(super) messages: VecDeque<Message>,
     /// Events of the two ends; they stay with the place.

@@ -226,7 +226,7 @@ impl Hosts {
     }
 }
 
-pub(super) fn alpha(sender: &Sender) -> Option<f64> {
+pub(crate) fn alpha(sender: &Sender) -> Option<f64> {
     let mut found = None;
     sender.cc.observe(&mut |name, value| {
         if name == "alpha" {
