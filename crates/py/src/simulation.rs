@@ -6,9 +6,9 @@ use crate::errors::{Shared, error, guarded, spec_error};
 use crate::plugin::Objects;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use shallows_core::Control;
 use shallows_core::params::Fault;
-use shallows_units::Time;
+use shallows_core::{Control, RunError, Simulation as Core};
+use shallows_units::{Span, Time};
 
 /// A checked experiment, ready to run once.
 #[pyclass(frozen, module = "shallows._core")]
@@ -19,9 +19,12 @@ pub struct Simulation {
     shared: Option<Arc<Shared>>,
 }
 
+/// What a part of a run comes to: whether the run has ended.
+type Part = Result<bool, RunError>;
+
 enum State {
-    Ready(Box<shallows_core::Simulation>),
-    Done(Box<shallows_core::Simulation>),
+    Ready(Box<Core>),
+    Done(Box<Core>),
     /// Ran and failed, or is running.
     Spent,
 }
@@ -67,6 +70,24 @@ impl Simulation {
     /// However often a run stops, its tables are the same.
     fn advance(&self, py: Python<'_>, until_ps: u64) -> PyResult<bool> {
         self.until(py, Some(Time::ps(until_ps)))
+    }
+
+    /// Advances `looks` times by `every_ps`, or to the end, and looks each time: whether the run has ended,
+    /// and tables `ports` and `flows`, of the first `flows` connections, a row a look.
+    fn watch<'py>(
+        &self,
+        py: Python<'py>,
+        every_ps: u64,
+        looks: usize,
+        flows: u32,
+    ) -> PyResult<(bool, Bound<'py, PyDict>)> {
+        let mut seen = vec![];
+        let ended = self.go_on(py, |simulation, control| {
+            let (ended, tables) = simulation.watch(Span::ps(every_ps), looks, flows, control)?;
+            seen = tables;
+            Ok(ended)
+        })?;
+        Ok((ended, crate::columns::tables(py, &seen)?))
     }
 
     /// Tables of the present of a run that was advanced: `ports`, `flows`, and up to `packets` of the
@@ -125,7 +146,7 @@ impl Simulation {
 impl Simulation {
     fn ready(
         py: Python<'_>,
-        loaded: Result<Result<shallows_core::Simulation, Vec<Fault>>, String>,
+        loaded: Result<Result<Core, Vec<Fault>>, String>,
         control: Control,
         shared: Option<Arc<Shared>>,
     ) -> PyResult<Self> {
@@ -141,10 +162,20 @@ impl Simulation {
 
     /// Runs until a time, or to the end.
     fn until(&self, py: Python<'_>, stop: Option<Time>) -> PyResult<bool> {
+        if stop.is_none() && matches!(&*self.lock(), State::Done(_)) {
+            return Err(error(py, "RunError", "this simulation has run; make a new one"));
+        }
+        let stop = stop.unwrap_or(Time::MAX);
+        self.go_on(py, |simulation, control| simulation.advance(stop, control))
+    }
+
+    /// Lets `part` of the run happen, which says whether that was all; without the interpreter's lock
+    /// unless the run calls Python.
+    fn go_on(&self, py: Python<'_>, part: impl FnOnce(&mut Core, &Control) -> Part + Send) -> PyResult<bool> {
         let result = match &self.shared {
-            None => py.detach(|| self.run_here(stop)),
+            None => py.detach(|| self.go_on_here(part)),
             Some(shared) => {
-                let result = self.run_here(stop);
+                let result = self.go_on_here(part);
                 if let Some(error) = shared.take_error() {
                     return Err(error);
                 }
@@ -154,22 +185,13 @@ impl Simulation {
         result.map_err(|message: String| error(py, "RunError", message))
     }
 
-    fn run_here(&self, stop: Option<Time>) -> Result<bool, String> {
+    fn go_on_here(&self, part: impl FnOnce(&mut Core, &Control) -> Part) -> Result<bool, String> {
         // Apart from the match, which would hold the lock to its end.
         let state = std::mem::replace(&mut *self.lock(), State::Spent);
-        let mut simulation = match state {
-            State::Ready(simulation) => simulation,
-            done @ State::Done(_) => {
-                *self.lock() = done;
-                if stop.is_some() {
-                    return Ok(true);
-                }
-                return Err("this simulation has run; make a new one".into());
-            }
-            State::Spent => return Err("this simulation is running or has failed; make a new one".into()),
+        let (State::Ready(mut simulation) | State::Done(mut simulation)) = state else {
+            return Err("this simulation is running or has failed; make a new one".into());
         };
-        let stop = stop.unwrap_or(Time::MAX);
-        let ended = guarded(|| simulation.advance(stop, &self.control))
+        let ended = guarded(|| part(&mut simulation, &self.control))
             .and_then(|result| result.map_err(|e| e.to_string()))?;
         *self.lock() = if ended { State::Done(simulation) } else { State::Ready(simulation) };
         Ok(ended)

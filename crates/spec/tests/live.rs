@@ -120,3 +120,19 @@ fn a_stop_at_the_present_or_before_changes_nothing() {
     assert_eq!(simulation.advance(Time::MAX, &control), Ok(true));
     assert_eq!(Tables::of(&simulation).hashes(), Tables::of(&run(&eight_senders("1ms"))).hashes());
 }
+
+#[test]
+fn a_watch_is_a_look_after_each_step() {
+    let (mut by_hand, mut at_once) = (load(&eight_senders("1ms")), load(&eight_senders("1ms")));
+    let looks = watched(&mut by_hand, Span::us(30), |simulation| simulation.observe(0));
+    let (ended, seen) =
+        at_once.watch(Span::us(30), 10_000, u32::MAX, &Control::new()).expect("the run goes on");
+    assert!(ended);
+    for (table, name) in [("ports", "time_ps"), ("ports", "marks"), ("flows", "delivered_bytes")] {
+        let stepped: Vec<u64> = looks.iter().flat_map(|look| column(look, table, name)).collect();
+        assert_eq!(stepped, column(&seen, table, name), "{table}.{name}");
+    }
+    let mut first_two = load(&eight_senders("1ms"));
+    let (ended, seen) = first_two.watch(Span::us(30), 10, 2, &Control::new()).expect("the run goes on");
+    assert!(!ended && column(&seen, "flows", "id") == [0, 1].repeat(10));
+}

@@ -2,13 +2,14 @@
 //!
 //! A watched run is always run by one thread. Its tables are those of a run at once, byte for byte.
 
-use super::Simulation;
+use super::{Control, RunError, Simulation};
 use crate::cc::CongestionControl;
+use crate::hosts::facts::Pair;
 use crate::hosts::records::alpha;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
 use crate::probe::{TableBuilder, TableData};
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 
 /// Packets that one look returns at most; more could not be told apart on a screen.
 pub const MAX_PACKETS: usize = 20_000;
@@ -46,9 +47,23 @@ impl Passed {
 
 /// A port as a watcher sees it; counts are those since the run began.
 struct PortNow {
+    time: Time,
     packets: u64,
     bytes: u64,
     passed: Passed,
+}
+
+/// A connection as a watcher sees it.
+struct FlowNow {
+    time: Time,
+    serial: u32,
+    load: u16,
+    ends: Pair,
+    cwnd: f64,
+    srtt: Option<f64>,
+    alpha: Option<f64>,
+    delivered: u64,
+    flight: u64,
 }
 
 /// A packet in a ring: waiting, being transmitted, or on the wire.
@@ -73,39 +88,54 @@ impl Simulation {
     /// Tables of the present: `ports` in the order of the network's links, the `flows` that stand, and
     /// up to `most_packets` of the `packets` in queues that serve in order and on wires.
     pub fn observe(&self, most_packets: usize) -> Vec<TableData> {
-        let ports: Vec<PortNow> =
-            self.net.ports.iter().enumerate().map(|(i, p)| self.port_now(i, p)).collect();
-        let ports = TableBuilder::new("ports", &ports)
-            .u64("packets", |r| r.packets)
-            .u64("bytes", |r| r.bytes)
-            .u64("packets_out", |r| r.passed.packets_out)
-            .u64("bytes_out", |r| r.passed.bytes_out)
-            .u64("marks", |r| r.passed.marks)
-            .u64("drops", |r| r.passed.drops)
-            .done();
-        vec![ports, self.flows_now(), self.packets_now(most_packets.min(MAX_PACKETS))]
+        let (mut ports, mut flows) = (vec![], vec![]);
+        self.look(u32::MAX, &mut ports, &mut flows);
+        vec![ports_table(&ports), flows_table(&flows), self.packets_now(most_packets.min(MAX_PACKETS))]
+    }
+
+    /// Advances `looks` times by `every`, or to the end, and looks each time: tables `ports` and `flows`,
+    /// those of the first `most_flows` connections.
+    pub fn watch(
+        &mut self,
+        every: Span,
+        looks: usize,
+        most_flows: u32,
+        control: &Control,
+    ) -> Result<(bool, Vec<TableData>), RunError> {
+        let (mut ports, mut flows) = (vec![], vec![]);
+        let mut ended = self.finished;
+        for _ in 0..looks {
+            if ended {
+                break;
+            }
+            ended = self.advance(self.net.now + every, control)?;
+            self.look(most_flows, &mut ports, &mut flows);
+        }
+        Ok((ended, vec![ports_table(&ports), flows_table(&flows)]))
+    }
+
+    fn look(&self, most_flows: u32, ports: &mut Vec<PortNow>, flows: &mut Vec<FlowNow>) {
+        ports.extend(self.net.ports.iter().enumerate().map(|(number, port)| self.port_now(number, port)));
+        let hosts = self.hosts();
+        let wanted = hosts.flows.iter().filter(|flow| !flow.vacant && flow.serial < most_flows);
+        flows.extend(wanted.map(|flow| FlowNow {
+            time: self.net.now,
+            serial: flow.serial,
+            load: flow.load,
+            ends: flow.ends,
+            cwnd: flow.sender.cc.cwnd().as_u64() as f64,
+            srtt: flow.sender.srtt().map(|srtt| srtt.as_ps() as f64),
+            alpha: alpha(&flow.sender),
+            delivered: flow.receiver.delivered(),
+            flight: flow.sender.flight(&hosts.configs[flow.config as usize]),
+        }));
     }
 
     fn port_now(&self, number: usize, port: &Port) -> PortNow {
         let (packets, bytes) = held(port, self.net.now);
         let earlier = self.before_warmup.get(number).copied().unwrap_or_default();
-        PortNow { packets, bytes, passed: earlier.and(Passed::of(port, (packets, bytes))) }
-    }
-
-    fn flows_now(&self) -> TableData {
-        let hosts = self.hosts();
-        let standing: Vec<_> = hosts.flows.iter().filter(|flow| !flow.vacant).collect();
-        TableBuilder::new("flows", &standing)
-            .u32("id", |f| f.serial)
-            .u32("load", |f| f.load.into())
-            .u32("src", |f| f.ends.0.0)
-            .u32("dst", |f| f.ends.1.0)
-            .f64("cwnd_bytes", |f| f.sender.cc.cwnd().as_u64() as f64)
-            .maybe_f64("srtt_ps", |f| f.sender.srtt().map(|srtt| srtt.as_ps() as f64))
-            .maybe_f64("alpha", |f| alpha(&f.sender))
-            .u64("delivered_bytes", |f| f.receiver.delivered())
-            .u64("flight_bytes", |f| f.sender.flight(&hosts.configs[f.config as usize]))
-            .done()
+        let passed = earlier.and(Passed::of(port, (packets, bytes)));
+        PortNow { time: self.net.now, packets, bytes, passed }
     }
 
     fn packets_now(&self, most: usize) -> TableData {
@@ -133,6 +163,33 @@ impl Simulation {
             .u32("retransmitted", |r| has(r, Flags::RETRANSMITTED))
             .done()
     }
+}
+
+fn ports_table(rows: &[PortNow]) -> TableData {
+    TableBuilder::new("ports", rows)
+        .u64("time_ps", |r| r.time.as_ps())
+        .u64("packets", |r| r.packets)
+        .u64("bytes", |r| r.bytes)
+        .u64("packets_out", |r| r.passed.packets_out)
+        .u64("bytes_out", |r| r.passed.bytes_out)
+        .u64("marks", |r| r.passed.marks)
+        .u64("drops", |r| r.passed.drops)
+        .done()
+}
+
+fn flows_table(rows: &[FlowNow]) -> TableData {
+    TableBuilder::new("flows", rows)
+        .u64("time_ps", |r| r.time.as_ps())
+        .u32("id", |r| r.serial)
+        .u32("load", |r| r.load.into())
+        .u32("src", |r| r.ends.0.0)
+        .u32("dst", |r| r.ends.1.0)
+        .f64("cwnd_bytes", |r| r.cwnd)
+        .maybe_f64("srtt_ps", |r| r.srtt)
+        .maybe_f64("alpha", |r| r.alpha)
+        .u64("delivered_bytes", |r| r.delivered)
+        .u64("flight_bytes", |r| r.flight)
+        .done()
 }
 
 /// Packets and bytes that `port` holds at `now`, without bringing its books up to now.
