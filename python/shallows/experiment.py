@@ -1076,7 +1076,7 @@ class D3PortControl(Part):
 
 
 class Port(Part):
-    """Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones."""
+    """Overrides of the ports that a name or pattern selects. A pattern changes only the settings that it names. Where several patterns select a port and name the same setting, the last one written decides."""
 
     rate: str = 'none'
     """Rate, or "none" to keep the topology's. Default: the topology's."""
@@ -1113,7 +1113,7 @@ class Port(Part):
 
 
 class Switch(Part):
-    """What the ports of the switches that a name or pattern selects have in common. Later patterns stand over earlier ones."""
+    """What the ports of the switches that a name or pattern selects have in common. A pattern changes only the settings that it names. Where several patterns select a switch and name the same setting, the last one written decides."""
 
     buffer: str = 'none'
     """Memory that all ports of one switch share, or "none": every port has its own, its discipline's limit. Range [1B, ]. Default: a partition by port."""
@@ -1531,7 +1531,7 @@ class Experiment(WholeExperiment):
     """The switches' half of a protocol with explicit feedback."""
 
     port: dict[str, Port] | None = None
-    """Overrides of ports by name or pattern; later ones stand over earlier ones."""
+    """Overrides of ports by name or pattern; each changes only the settings that it names."""
 
     switch: dict[str, Switch] | None = None
     """Shared buffers of switches, by name or pattern."""

@@ -11,8 +11,9 @@ use crate::workload::Traffic;
 use shallows_units::{Bytes, Rate, Span};
 
 crate::params! {
-    /// Overrides of the ports that a name or pattern selects. Later patterns stand over earlier ones.
-    pub struct PortSettings {
+    /// Overrides of the ports that a name or pattern selects. A pattern changes only the settings that it names. Where
+    /// several patterns select a port and name the same setting, the last one written decides.
+    pub struct PortSettings, patch PortPatch {
         /// Rate, or "none" to keep the topology's.
         rate: Option<Rate> = "none", "", "the topology's";
         /// One-way delay, or "none" to keep the topology's.
@@ -51,9 +52,9 @@ crate::params! {
 }
 
 crate::params! {
-    /// What the ports of the switches that a name or pattern selects have in common. Later patterns stand over
-    /// earlier ones.
-    pub struct SwitchSettings {
+    /// What the ports of the switches that a name or pattern selects have in common. A pattern changes only the settings
+    /// that it names. Where several patterns select a switch and name the same setting, the last one written decides.
+    pub struct SwitchSettings, patch SwitchPatch {
         /// Memory that all ports of one switch share, or "none": every port has its own, its discipline's
         /// limit.
         buffer: Option<Bytes> = "none", "[1B, ]", "a partition by port";
@@ -67,8 +68,8 @@ crate::params! {
 pub struct SwitchOverride {
     /// Name or pattern of switches.
     pub switches: Names,
-    /// What they are.
-    pub settings: SwitchSettings,
+    /// What changes.
+    pub settings: SwitchPatch,
 }
 
 /// An override of ports.
@@ -77,7 +78,7 @@ pub struct PortOverride {
     /// Name or pattern of ports.
     pub ports: Names,
     /// What changes.
-    pub settings: PortSettings,
+    pub settings: PortPatch,
     /// Another discipline, if any.
     pub queue: Option<Queue>,
     /// Another controller, if any.

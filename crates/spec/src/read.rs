@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use shallows_core::experiment::{
-    Experiment, LoadSpec, PortOverride, PortSettings, RunSettings, SwitchOverride, SwitchSettings,
+    Experiment, LoadSpec, PortOverride, PortPatch, RunSettings, SwitchOverride, SwitchPatch,
 };
 use shallows_core::params::custom::{Plugins, PythonSettings};
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params, Table};
@@ -128,7 +128,7 @@ fn ports(written: Option<&Value>, faults: &mut Faults) -> Vec<PortOverride> {
     for (name, map) in tables(written, "port", faults) {
         let path = format!("port.{name}");
         let mut table = Table::new(&path, map, faults);
-        let settings = PortSettings::read(&mut table);
+        let settings = PortPatch::read(&mut table);
         let (queue, control) = (table.raw("queue").cloned(), table.raw("port_control").cloned());
         table.finish();
         let queue =
@@ -145,7 +145,7 @@ fn switches(written: Option<&Value>, faults: &mut Faults) -> Vec<SwitchOverride>
     for (name, map) in tables(written, "switch", faults) {
         let path = format!("switch.{name}");
         let mut table = Table::new(&path, map, faults);
-        let settings = SwitchSettings::read(&mut table);
+        let settings = SwitchPatch::read(&mut table);
         table.finish();
         overrides.push(SwitchOverride { switches: Names(vec![name.clone()]), settings });
     }

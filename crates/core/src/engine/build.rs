@@ -191,7 +191,7 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &Graph, faults: &mut Faults
             Ok(found) => {
                 for port in found {
                     let port = &mut chosen[port as usize];
-                    port.settings = over.settings.clone();
+                    over.settings.apply(&mut port.settings);
                     port.queue = over.queue.as_ref().unwrap_or(port.queue);
                     port.control = over.control.as_ref().or(port.control);
                 }
@@ -281,26 +281,34 @@ fn tapped_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
 }
 
 /// The switches' shared buffers with their ports.
-fn buffers<'a>(
-    experiment: &'a Experiment,
+fn buffers(
+    experiment: &Experiment,
     graph: &Graph,
     chosen: &[Chosen<'_>],
     faults: &mut Faults,
-) -> Vec<(&'a SwitchSettings, Vec<u32>)> {
+) -> Vec<(SwitchSettings, Vec<u32>)> {
     let mut of_node = BTreeMap::new();
     for over in &experiment.switches {
+        let path = format!("switch.{}", over.switches.0.join(","));
         match select_switches(graph, &over.switches) {
-            Err(rule) => {
-                faults.add(&format!("switch.{}", over.switches.0.join(",")), rule, &over.switches.show());
+            Err(rule) => faults.add(&path, rule, &over.switches.show()),
+            Ok(found) => {
+                for node in found {
+                    let (settings, sized_at) =
+                        of_node.entry(node).or_insert_with(|| (SwitchSettings::defaults(), String::new()));
+                    over.settings.apply(settings);
+                    if over.settings.buffer.is_some() {
+                        *sized_at = format!("{path}.buffer");
+                    }
+                }
             }
-            Ok(found) => found.into_iter().for_each(|node| _ = of_node.insert(node, over)),
         }
     }
     let mut buffers = vec![];
-    for (node, over) in of_node.into_iter().filter(|(_, over)| over.settings.buffer.is_some()) {
+    for (node, (settings, path)) in of_node.into_iter().filter(|(_, (settings, _))| settings.buffer.is_some())
+    {
         let ports: Vec<u32> =
             (0u32..).zip(&graph.links).filter(|(_, link)| link.from == node).map(|(i, _)| i).collect();
-        let path = format!("switch.{}.buffer", over.switches.0.join(","));
         for (key, limit) in ports.iter().flat_map(|port| chosen[*port as usize].queue.limits()) {
             // One limit that nobody wrote would hide the other.
             let rule = format!(
@@ -310,7 +318,7 @@ fn buffers<'a>(
                 faults.add(&path, rule, &limit);
             }
         }
-        buffers.push((&over.settings, ports));
+        buffers.push((settings, ports));
     }
     buffers
 }

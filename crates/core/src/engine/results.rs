@@ -98,7 +98,7 @@ impl Simulation {
             .maybe_f64("wait_mean_ps", |r| mean(r.received.wait_sum, r.received.packets))
             .maybe_f64("delay_mean_ps", |r| mean(r.received.delay_sum, r.received.packets))
             .maybe_f64("srtt_mean_ps", |r| mean(r.sent.srtt_sum, r.sent.acks))
-            .maybe_f64("cwnd_mean_bytes", |r| mean(r.sent.cwnd_time, r.watched.as_ps()))
+            .maybe_f64("cwnd_mean_bytes", |r| mean(r.cwnd_time, r.watched.as_ps()))
             .f64("cwnd_bytes", |r| r.cwnd as f64)
             .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
             .maybe_f64("alpha", |r| r.alpha)

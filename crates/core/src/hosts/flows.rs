@@ -3,7 +3,7 @@
 use super::facts::{FlowId, MessageDone, Pair, Write};
 use super::records::{FlowRow, MessageRow};
 use super::timeouts::{TimeoutCounts, classify};
-use crate::cc::{Algorithm, CongestionControl, Cx, FlowInfo, MessageInfo};
+use crate::cc::{Algorithm, FlowInfo, MessageInfo};
 use crate::events::{Event, MAX_SOURCES, Source};
 use crate::net::Net;
 use crate::packet::{Flags, NONE, Packet};
@@ -261,7 +261,7 @@ impl Hosts {
             deadline: write.deadline,
         });
         let message = MessageInfo { end, due: write.deadline.map(|span| now + span) };
-        flow.sender.cc.on_message(&message, &Cx { now, rules: &config.rules });
+        flow.sender.announce(&message, config, now);
         net.tags[id as usize].end = end;
     }
 
@@ -269,6 +269,9 @@ impl Hosts {
         let flow = &mut self.flows[id as usize];
         flow.sender.write(bytes, &self.configs[flow.config as usize], net);
         arm_sender(flow, net);
+        if flow.traced && self.trace_changes {
+            self.trace_change(id, net.now); // a restart after an idle time
+        }
     }
 
     /// Writes without end.

@@ -38,6 +38,8 @@ pub struct FlowRow {
     pub watched: Span,
     /// What the sender did.
     pub sent: crate::transport::sender::SenderCounts,
+    /// Integral of the congestion window in byte ps.
+    pub cwnd_time: u128,
     /// What came to the receiver.
     pub received: crate::transport::receiver::ReceiverCounts,
     /// Packets dropped, either way.
@@ -132,7 +134,7 @@ impl Hosts {
 
     pub(super) fn flow_row(&mut self, id: FlowId, net: &Net) -> FlowRow {
         let flow = &mut self.flows[id as usize];
-        flow.sender.count_cwnd(net.now);
+        let cwnd_time = flow.sender.window.count(net.now);
         let from = flow.opened.max(self.measured_from);
         let until = flow.ended.unwrap_or(net.now);
         FlowRow {
@@ -148,6 +150,7 @@ impl Hosts {
             over: until.max(from) - from,
             watched: net.now - from,
             sent: flow.sender.counts,
+            cwnd_time,
             received: flow.receiver.counts,
             drops: net.tags[id as usize].drops - flow.drops_at_start,
             timeouts: flow.timeouts,

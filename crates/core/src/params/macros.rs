@@ -4,8 +4,51 @@
 ///
 /// The default is written as in a file (`"65pkt"`, `0.0625`, `true`), or `required`. The range is
 /// an interval (`"[0, 1)"`, either end may be left out) or empty.
+///
+/// `pub struct Name, patch Patch` also makes a patch: the same settings, each `Some` only where it was written.
+/// Patches of one thing merge setting by setting, each over those before it.
 #[macro_export]
 macro_rules! params {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $name:ident, patch $patch:ident {
+            $( $(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:tt, $range:literal, $source:literal; )*
+        }
+    ) => {
+        $crate::params! {
+            $(#[doc = $doc])*
+            pub struct $name {
+                $( $(#[doc = $fdoc])* $field : $ty = $default, $range, $source; )*
+            }
+        }
+
+        #[doc = concat!("The settings of [`", stringify!($name), "`] that were written.")]
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $patch { $( $(#[doc = $fdoc])* pub $field: Option<$ty>, )* }
+
+        impl $patch {
+            /// Sets what was written; everything else stays.
+            pub fn apply(&self, settings: &mut $name) {
+                $( if let Some(value) = &self.$field { settings.$field = value.clone(); } )*
+            }
+        }
+
+        impl $crate::params::Params for $patch {
+            const DOC: &'static str = <$name as $crate::params::Params>::DOC;
+            fn list() -> Vec<$crate::params::Param> {
+                <$name as $crate::params::Params>::list()
+            }
+            fn read(table: &mut $crate::params::Table<'_>) -> Self {
+                let mut list = Self::list().into_iter();
+                $patch { $( $field: table.written::<$ty>(&list.next().expect("one declaration a field")) ),* }
+            }
+            fn show(&self, map: &mut serde_json::Map<String, serde_json::Value>) {
+                $( if let Some(value) = &self.$field {
+                    map.insert(stringify!($field).into(), $crate::params::ParamType::show(value));
+                } )*
+            }
+        }
+    };
     (
         $(#[doc = $doc:literal])*
         pub struct $name:ident {

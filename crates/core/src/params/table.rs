@@ -53,22 +53,29 @@ impl<'a> Table<'a> {
 
     /// The same for a setting known by its name, default and range.
     pub fn get_at<T: ParamType>(&mut self, name: &str, default: &Value, range: &str) -> T {
-        let path = self.at(name);
-        match self.raw(name) {
-            Some(written) => {
-                if let Some(value) = T::read(written, &path, self.faults) {
-                    match value.within(range) {
-                        Ok(()) => return value,
-                        Err(rule) => self.faults.add(&path, rule, written),
-                    }
-                }
-            }
-            None if default.is_null() => {
-                self.faults.add(&path, format!("is required: {}", T::kind()), &Value::Null);
-            }
-            None => {}
+        if !self.map.contains_key(name) && default.is_null() {
+            self.faults.add(&self.at(name), format!("is required: {}", T::kind()), &Value::Null);
         }
-        T::parse(default).unwrap_or_else(|_| T::stand_in())
+        let written = self.written_at(name, range);
+        written.unwrap_or_else(|| T::parse(default).unwrap_or_else(|_| T::stand_in()))
+    }
+
+    /// The checked value of `param` if it was written. A faulty value is recorded and counts as not written.
+    pub fn written<T: ParamType>(&mut self, param: &Param) -> Option<T> {
+        self.written_at(param.name, param.range)
+    }
+
+    fn written_at<T: ParamType>(&mut self, name: &str, range: &str) -> Option<T> {
+        let path = self.at(name);
+        let written = self.raw(name)?;
+        let value = T::read(written, &path, self.faults)?;
+        match value.within(range) {
+            Ok(()) => Some(value),
+            Err(rule) => {
+                self.faults.add(&path, rule, written);
+                None
+            }
+        }
     }
 
     /// Reports every key that nobody asked for.

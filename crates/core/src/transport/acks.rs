@@ -8,7 +8,7 @@ use super::recovery::Phase;
 use super::sender::{Sender, State};
 use super::settings::{EceGrowth, EchoMode, RttBy};
 use crate::cc::parts::window::Arithmetic;
-use crate::cc::{Ack, Congestion, CongestionControl, Cx};
+use crate::cc::{Ack, Congestion, CongestionControl};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, Packet};
 use shallows_units::Time;
@@ -52,7 +52,7 @@ impl Sender {
             }
         }
         if ece {
-            self.on_ece(flight, delivered, config);
+            self.on_ece(flight, delivered, config, net.now);
         }
         self.ece_before = ece;
         self.pump(config, net);
@@ -132,7 +132,6 @@ impl Sender {
         let srtt = self.rtt.srtt();
         self.counts.acks += 1;
         self.counts.srtt_sum += u128::from(srtt.as_ps());
-        self.count_cwnd(now);
         let marked = match config.echo {
             EchoMode::Counted => {
                 let marked = self.ace.1.min(acked);
@@ -154,8 +153,7 @@ impl Sender {
             flight,
             sent: self.high.min(self.written),
         };
-        self.cc.on_ack(&ack, &Cx { now, rules: &config.rules });
-        self.ask_cwnd();
+        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
         self.repair.clean = true;
         if let Some(found) = found {
             self.repair.clean = found.bytes == 0;
@@ -168,15 +166,9 @@ impl Sender {
 
     /// The congestion control reduces its window. RFC 3168 s.6.1.2: the receiver is told, whatever the reason.
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
-        self.cc.on_congestion(why, flight, &Cx { now, rules: &config.rules });
-        self.ask_cwnd();
+        self.steer(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
         // RFC 9768 s.3.2.2: CWR is a bit of the counter.
         self.tell_cwr = self.ecn && config.echo != EchoMode::Counted;
-    }
-
-    #[inline]
-    pub(super) fn ask_cwnd(&mut self) {
-        self.cwnd = self.cc.cwnd().as_u64();
     }
 
     /// Whether the window may grow on this acknowledgement.
@@ -197,22 +189,21 @@ impl Sender {
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
             };
         // RFC 7661 s.4.3, in Linux's form: slow start goes on while half the window is in use.
-        let in_use = || self.window_limited || (self.slow_start() && self.cwnd < 2 * flight);
+        let in_use = || self.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight);
         by_phase && by_ecn && (!settings.validate_cwnd || in_use())
     }
 
     fn slow_start(&self) -> bool {
-        self.cc.ssthresh().is_some_and(|ssthresh| (self.cwnd as f64) < ssthresh)
+        self.cc.ssthresh().is_some_and(|ssthresh| (self.window.bytes() as f64) < ssthresh)
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
-    fn on_ece(&mut self, flight: u64, delivered: u64, config: &Config) {
+    fn on_ece(&mut self, flight: u64, delivered: u64, config: &Config, now: Time) {
         if self.una <= self.reduced_until || !matches!(self.phase, Phase::Open) {
             return;
         }
-        let now = self.counted_at;
         self.counts.ecn_reductions += 1;
-        let before = self.cwnd;
+        let before = self.window.bytes();
         self.congested(Congestion::Ecn, flight, config, now);
         self.reduced_until = self.next;
         if config.settings.prr_on_ecn {

@@ -70,17 +70,17 @@ impl Sender {
         if self.phase == Phase::Open && rack.sacked() == 0 && !rack.has_lost() {
             return Found::default(); // all that was sent before what was delivered is delivered
         }
-        self.end_by_number(config, now);
+        self.end_by_number(config);
         self.find_losses(false, config, now)
     }
 
     /// tcp_fastretrans_alert, D: what ends when all that was sent before it is acknowledged.
-    fn end_by_number(&mut self, config: &Config, now: Time) {
+    fn end_by_number(&mut self, config: &Config) {
         let full = self.una >= self.repair.point;
         match self.phase {
             Phase::Reducing if self.una > self.reduced_until => self.phase = Phase::Open,
             Phase::AfterTimeout if full => self.phase = Phase::Open,
-            Phase::Recovery if full => self.end_recovery(config, now),
+            Phase::Recovery if full => self.end_recovery(config),
             _ => {}
         }
     }
@@ -132,8 +132,8 @@ impl Sender {
 
     /// tcp_enter_recovery.
     fn recover_by_time(&mut self, config: &Config, now: Time) {
-        let flight = (self.high - self.una).min(self.cwnd);
-        let before = self.cwnd;
+        let flight = (self.high - self.una).min(self.window.bytes());
+        let before = self.window.bytes();
         // One reduction a window, whatever told of it first; a lost retransmission is another.
         let reduced = match self.phase {
             Phase::Reducing => true,
@@ -160,7 +160,7 @@ impl Sender {
 
     /// Sends again what is lost, as the window allows; returns whether there is room for new data too.
     pub(super) fn resend_lost(&mut self, config: &Config, net: &mut Net) -> bool {
-        let window = self.window(config);
+        let window = self.send_window(config);
         while let Some((seq, end)) = self.rack.as_mut().and_then(|rack| rack.next_lost()) {
             let flight = self.repair_flight(config);
             // The first goes at once: RFC 6675 s.5 step 4.3, tcp_cwnd_reduction.
@@ -227,7 +227,6 @@ impl Sender {
     fn order_is_overdue(&mut self, config: &Config, net: &mut Net) {
         let found = self.find_losses(true, config, net.now);
         if found.bytes > 0 && self.phase != Phase::Recovery {
-            self.count_cwnd(net.now);
             self.recover_by_time(config, net.now);
             self.repair.clean = false;
             self.reduce_by_time(config.rules.mss, config);
@@ -305,7 +304,7 @@ impl Sender {
                 Arithmetic::Exact => Congestion::Loss,
                 Arithmetic::Linux => Congestion::Ecn,
             };
-            let flight = (self.high - self.una).min(self.cwnd);
+            let flight = (self.high - self.una).min(self.window.bytes());
             self.congested(why, flight, config, now);
             self.reduced_until = self.high;
         }

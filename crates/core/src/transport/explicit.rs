@@ -3,7 +3,7 @@
 
 use super::config::Config;
 use super::sender::Sender;
-use crate::cc::{CongestionControl, Cx, Kind, Outgoing};
+use crate::cc::{CongestionControl, Kind, Outgoing};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE};
 use crate::port_control::Feedback;
@@ -36,7 +36,7 @@ impl Sender {
             remaining: self.written.saturating_sub(self.una),
             srtt: self.round_trip(),
         };
-        let feedback = self.cc.on_send(&packet, &Cx { now: net.now, rules: &config.rules });
+        let feedback = self.steer(config, net.now, |cc, cx| cc.on_send(&packet, cx));
         if matches!(feedback, Feedback::None) {
             return (NONE, 0);
         }
@@ -74,10 +74,8 @@ impl Sender {
             self.rtt.progress();
             self.rto_at = Time::MAX; // it watched over headers alone
         }
-        self.count_cwnd(now);
         let before = self.cc.pacing_rate();
-        self.cc.on_feedback(feedback, srtt, &Cx { now, rules: &config.rules });
-        self.ask_cwnd();
+        self.steer(config, now, |cc, cx| cc.on_feedback(feedback, srtt, cx));
         // What is left of the wait for the next packet goes at the new rate.
         if let (Some(before), Some(after)) = (before, self.cc.pacing_rate())
             && self.pace_at > now

@@ -15,6 +15,7 @@ pub mod sender;
 pub mod sending;
 pub mod settings;
 pub mod timers;
+pub mod window;
 
 pub use config::Config;
 pub use profiles::Transport;

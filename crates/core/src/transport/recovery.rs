@@ -65,8 +65,8 @@ impl Repair {
 impl Sender {
     /// The window that sending is held against.
     #[inline]
-    pub(super) fn window(&self, config: &Config) -> u64 {
-        let cwnd = self.cwnd;
+    pub(super) fn send_window(&self, config: &Config) -> u64 {
+        let cwnd = self.window.bytes();
         if self.phase == Phase::Open && self.repair.dup_acks == 0 {
             return cwnd;
         }
@@ -112,7 +112,7 @@ impl Sender {
             Phase::Reducing => self.reduce_in_proportion(delivered, self.repair_flight(config), config),
             Phase::AfterTimeout if full => self.phase = Phase::Open,
             Phase::AfterTimeout => {}
-            Phase::Recovery if full => self.end_recovery(config, net.now),
+            Phase::Recovery if full => self.end_recovery(config),
             Phase::Recovery if config.settings.sack => self.update_pipe(delivered, config),
             Phase::Recovery => self.partial_ack(acked, config, net),
         }
@@ -156,13 +156,12 @@ impl Sender {
         let now = net.now;
         let mss = config.rules.mss;
         // RFC 5681 s.3.2 step 2: what limited transmit sent does not count.
-        let flight = (self.high - self.una).min(self.cwnd);
-        self.count_cwnd(now);
+        let flight = (self.high - self.una).min(self.window.bytes());
         self.counts.fast_recoveries += 1;
         // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
         let reduced = self.una < self.reduced_until;
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
-        let before = self.cwnd;
+        let before = self.window.bytes();
         self.congested(why, flight, config, now);
         self.phase = Phase::Recovery;
         self.reduced_until = self.high;
@@ -194,7 +193,7 @@ impl Sender {
         self.rto_at = self.rto_from(net.now, config);
     }
 
-    pub(super) fn end_recovery(&mut self, config: &Config, now: Time) {
+    pub(super) fn end_recovery(&mut self, config: &Config) {
         self.phase = Phase::Open;
         self.repair.dup_acks = 0;
         self.repair.board.high_rxt = 0;
@@ -202,7 +201,6 @@ impl Sender {
         // control left it.
         self.repair.inflation = 0;
         self.repair.guard = self.repair.point + u64::from(!config.settings.sack);
-        self.count_cwnd(now);
     }
 
     /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by what was acknowledged.
@@ -247,7 +245,7 @@ impl Sender {
 
     /// RFC 6937 s.3: what may be sent on an acknowledgement of `delivered` bytes, with `pipe` in flight.
     pub(super) fn reduce_in_proportion(&mut self, delivered: u64, pipe: u64, config: &Config) {
-        let target = self.cwnd;
+        let target = self.window.bytes();
         let repair = &mut self.repair;
         repair.prr_delivered += delivered;
         if config.rules.arithmetic == Arithmetic::Linux {
@@ -270,7 +268,7 @@ impl Sender {
             return;
         }
         let segments = |bytes: u64| bytes / mss;
-        let (target, pipe) = (segments(self.cwnd), segments(pipe));
+        let (target, pipe) = (segments(self.window.bytes()), segments(pipe));
         let repair = &mut self.repair;
         let (sent, arrived) = (segments(repair.prr_out), segments(repair.prr_delivered));
         let send = if pipe > target {
@@ -286,7 +284,7 @@ impl Sender {
     /// Sends in recovery by SACK: RFC 6675 s.5 step C.
     pub(super) fn pump_recovery(&mut self, config: &Config, net: &mut Net) {
         let mss = config.rules.mss;
-        let window = if config.settings.prr { self.repair.prr_window } else { self.cwnd };
+        let window = if config.settings.prr { self.repair.prr_window } else { self.window.bytes() };
         while self.repair.pipe + mss <= window || (self.repair.pipe == 0 && window > 0) {
             let limit = self.limit();
             let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
@@ -325,7 +323,7 @@ impl Sender {
         let now = net.now;
         // RFC 5681 s.3.1: a segment lost again does not lower ssthresh again.
         if first {
-            let flight = (self.high - self.una).min(self.cwnd);
+            let flight = (self.high - self.una).min(self.window.bytes());
             self.congested(Congestion::Timeout, flight, config, now);
         }
         self.phase = Phase::AfterTimeout;

@@ -11,7 +11,8 @@ use super::rack::Rack;
 use super::recovery::{Phase, Repair};
 use super::rtt::RttEstimator;
 use super::settings::Opening;
-use crate::cc::{AnyCc, CongestionControl, Cx, FlowInfo};
+use super::window::Window;
+use crate::cc::{AnyCc, CongestionControl, Cx, FlowInfo, MessageInfo};
 use crate::net::Net;
 use crate::packet::Flags;
 use shallows_units::{Span, Time};
@@ -46,8 +47,6 @@ pub struct SenderCounts {
     pub srtt_sum: u128,
     /// Acknowledgements of new data.
     pub acks: u64,
-    /// Integral of the congestion window in byte ps.
-    pub cwnd_time: u128,
 }
 
 /// The sending end.
@@ -84,9 +83,8 @@ pub struct Sender {
     pub(super) round_end: u64,
     /// Congestion control.
     pub cc: AnyCc,
-    /// Its window in bytes, asked for after each call that may move it: an acknowledgement needs it
-    /// four times.
-    pub(super) cwnd: u64,
+    /// Its window.
+    pub window: Window,
     /// Round-trip time and timeout.
     pub rtt: RttEstimator,
     /// When the retransmission timer expires.
@@ -118,8 +116,6 @@ pub struct Sender {
     pub(super) rack: Option<Box<Rack>>,
     /// Statistics.
     pub counts: SenderCounts,
-    /// When `cwnd_time` was last brought up.
-    pub counted_at: Time,
 }
 
 impl Sender {
@@ -142,7 +138,7 @@ impl Sender {
             written: 0,
             reduced_until: 0,
             round_end: 0,
-            cwnd: cc.cwnd().as_u64(),
+            window: Window::new(&cc, now),
             cc,
             rtt: RttEstimator::default(),
             rto_at: Time::MAX,
@@ -160,7 +156,6 @@ impl Sender {
             repair: Repair::default(),
             rack: config.rack.then(Box::default),
             counts: SenderCounts::default(),
-            counted_at: now,
         }
     }
 
@@ -183,6 +178,11 @@ impl Sender {
         let ect = ecn && config.ect_on_control;
         self.emit_raw(0, 0, flags.with_if(config.ect, ect), config, net);
         self.rto_at = self.rto_from(net.now, config);
+    }
+
+    /// The application is about to write a message.
+    pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
+        self.steer(config, now, |cc, cx| cc.on_message(message, cx));
     }
 
     /// The application writes `bytes` more.
@@ -209,18 +209,10 @@ impl Sender {
         self.una >= self.limit()
     }
 
-    /// Brings the integral of the window up to `now`.
-    #[inline]
-    pub fn count_cwnd(&mut self, now: Time) {
-        let span = (now - self.counted_at).as_ps();
-        self.counts.cwnd_time += u128::from(self.cwnd) * u128::from(span);
-        self.counted_at = now;
-    }
-
     /// The warm-up ends: statistics begin.
     pub fn restart_counts(&mut self, now: Time) {
         self.counts = SenderCounts::default();
-        self.counted_at = now;
+        self.window.restart(now);
     }
 
     /// Smoothed round-trip time, if there is one.

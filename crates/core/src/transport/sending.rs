@@ -7,7 +7,7 @@ use super::config::Config;
 use super::recovery::Phase;
 use super::sender::{Sender, State};
 use super::settings::RttBy;
-use crate::cc::{CongestionControl, Cx};
+use crate::cc::CongestionControl;
 use crate::net::Net;
 use crate::packet::{Flags, NONE, Packet};
 use shallows_units::Time;
@@ -63,7 +63,7 @@ impl Sender {
         }
         let mss = config.rules.mss;
         let mut flight = self.flight(config);
-        let window = self.window(config);
+        let window = self.send_window(config);
         self.window_limited = false;
         let mut together = 0;
         while self.next < limit {
@@ -146,8 +146,7 @@ impl Sender {
         // RFC 5681 s.4.1.
         let idle = net.now - self.last_sent;
         if config.settings.idle_restart && self.high > 0 && idle > self.rtt.rto(&config.settings) {
-            self.cc.on_idle(&Cx { now: net.now, rules: &config.rules });
-            self.ask_cwnd();
+            self.steer(config, net.now, |cc, cx| cc.on_idle(cx));
         }
     }
 

@@ -54,7 +54,6 @@ impl Sender {
         if self.state == State::SynSent {
             return self.send_syn(config, net);
         }
-        self.count_cwnd(net.now);
         self.recover_by_timeout(first, config, net);
     }
 

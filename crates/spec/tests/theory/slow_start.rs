@@ -1,6 +1,6 @@
 //! Slow start: RFC 5681 s.3.1, RFC 3465, RFC 6928.
 
-use crate::bench::{FULL, LINE, MS, MSS, Run, close, pair, run, watch, with};
+use crate::bench::{FULL, LINE, MS, MSS, Run, S, close, pair, run, watch, with};
 use serde_json::{Value, json};
 
 /// RFC 6928: the initial window goes out at once, and nothing more before the first acknowledgement.
@@ -95,6 +95,17 @@ fn after_an_idle_time_the_window_is_the_initial_one_again() {
     assert_eq!(burst(true), 10);
     // 100 segments took the window from 10 to 110.
     assert_eq!(burst(false), 100);
+}
+
+/// The window's mean over time, by hand: 10 segments until the first acknowledgement, 11 until the restart at 1 s
+/// (RFC 5681 s.4.1), then the same again. So the idle time counts with the window that stood during it.
+#[test]
+fn the_mean_window_counts_an_idle_time_with_the_window_that_stood() {
+    let load = json!({"kind": "messages", "bytes": "1460B", "interval": "1s", "count": 2});
+    let document = with(pair(json!({"validate_cwnd": false}), load), json!({"duration": "2s"}));
+    let (before, all) = (LINE.round() as f64, S as f64);
+    let want = (10.0 * before + 11.0 * (all - before)) / all * MSS as f64;
+    close("mean window", run(document).flow("cwnd_mean_bytes"), want, 1e-12);
 }
 
 /// RFC 7661 s.4.1, as far as slow start goes: a window that the application does not fill does not grow.

@@ -1,0 +1,68 @@
+//! A sender's congestion window over time: the bytes that its algorithm last gave, and their integral.
+//!
+//! The integral is charged with the old window up to the instant at which the window moves. So both stand in one
+//! type, and nothing outside of it can move the one without the other.
+
+use super::config::Config;
+use super::sender::Sender;
+use crate::cc::{AnyCc, CongestionControl, Cx};
+use shallows_units::Time;
+
+/// The congestion window, asked for after each call that may move it: an acknowledgement needs it four times.
+#[derive(Debug)]
+pub struct Window {
+    bytes: u64,
+    /// When the integral was last brought up.
+    counted_at: Time,
+    /// Integral of the window in byte ps.
+    integral: u128,
+}
+
+impl Window {
+    /// The window that `cc` begins with.
+    pub(super) fn new(cc: &AnyCc, now: Time) -> Self {
+        Window { bytes: cc.cwnd().as_u64(), counted_at: now, integral: 0 }
+    }
+
+    /// The window in bytes.
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Brings the integral up to `now` and gives it, in byte ps.
+    #[inline]
+    pub fn count(&mut self, now: Time) -> u128 {
+        let span = (now - self.counted_at).as_ps();
+        self.integral += u128::from(self.bytes) * u128::from(span);
+        self.counted_at = now;
+        self.integral
+    }
+
+    /// Counts from `now` on.
+    pub(super) fn restart(&mut self, now: Time) {
+        (self.integral, self.counted_at) = (0, now);
+    }
+}
+
+impl Sender {
+    /// Lets the congestion control act. No other way leads to what may move the window.
+    #[inline]
+    pub(super) fn steer<R>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        act: impl FnOnce(&mut AnyCc, &Cx<'_>) -> R,
+    ) -> R {
+        let answer = act(&mut self.cc, &Cx { now, rules: &config.rules });
+        self.refresh_window(now);
+        answer
+    }
+
+    /// Charges the time until `now` with the window as it was, then asks for the present one.
+    #[inline]
+    fn refresh_window(&mut self, now: Time) {
+        self.window.count(now);
+        self.window.bytes = self.cc.cwnd().as_u64();
+    }
+}
