@@ -4,7 +4,7 @@
 
 use super::{Control, RunError, Simulation};
 use crate::cc::CongestionControl;
-use crate::hosts::facts::Pair;
+use crate::hosts::Pair;
 use crate::hosts::records::alpha;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
