@@ -40,7 +40,7 @@ fmt:
 
 # Files made from the parameters that the Rust sources declare.
 generate:
-	$(UV) python -m shallows.generate
+	$(UV) python tools/generate.py
 
 bench:
 	./shallows bench

@@ -1,6 +1,7 @@
 """A tiny paper with one figure, and a stand-in for the simulator that returns hand-made tables."""
 
-from shallows.store import Store
+from shallows.execution import single
+from shallows.results.store import Store
 from synthetic import small_run
 
 SPEC = """
@@ -42,10 +43,10 @@ expected = { full = "not-determined", quick = "not-determined" }
 
 FIGURE = '''
 """Draws nothing much."""
-from shallows.claims import is_below
+from shallows.studies.paper.claims import is_below
 from shallows.figures import queue_cdf
-from shallows.metrics import class_metrics
-from shallows.stats import paired_difference
+from shallows.tables.metrics import class_metrics
+from shallows.statistics.estimates import paired_difference
 
 def _waits(runs, **which):
     frame = runs.where(**which).frame(lambda t: {"us": class_metrics(t, "short")["wait_mean_ps"] / 1e6})
@@ -98,16 +99,14 @@ def fake_simulator(monkeypatch, fails=lambda experiment: False):
     ran = []
 
     def simulate_point(experiment, store: Store, **_):
-        about = shallows.run.identify(experiment)
+        about = single.identify(experiment)
         if fails(experiment):
             raise RunError("the network caught fire")
         ran.append(about["hash"])
         wait_us = 65 + 10 * experiment["transport"]["cc"]["ns"] + 0.05 * experiment["seed"]
         return store.save(about, small_run(wait_us))
 
-    import shallows.run
-
-    monkeypatch.setattr("shallows.points.check", lambda document: (document, []))
-    monkeypatch.setattr("shallows.run._versions", lambda: ("0.0-test", "abc"))
-    monkeypatch.setattr("shallows.sweep.simulate_point", simulate_point)
+    monkeypatch.setattr("shallows.document.points.check", lambda document: (document, []))
+    monkeypatch.setattr("shallows.execution.single._versions", lambda: ("0.0-test", "abc"))
+    monkeypatch.setattr("shallows.execution.jobs.simulate_point", simulate_point)
     return ran

@@ -10,12 +10,13 @@ import time
 import pytest
 import shallows
 from conftest import SMALL, write_toml
-from shallows.apart import Processes
-from shallows.examples.aimd import Aimd
-from shallows.points import expand
-from shallows.spec import load
-from shallows.store import Store
-from shallows.sweep import Threads, _place, run_points
+from shallows.authoring.examples.aimd import Aimd
+from shallows.document.load import load
+from shallows.document.points import expand
+from shallows.execution.many import _place, run_points
+from shallows.execution.processes import Processes
+from shallows.execution.threads import Threads
+from shallows.results.store import Store
 
 MODULE = """
     import os, shallows

@@ -6,7 +6,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shallows.claims import (
+from shallows.errors import SpecError
+from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies.paper.claims import (
     RELATIONS,
     VERDICTS,
     Claim,
@@ -19,8 +21,6 @@ from shallows.claims import (
     unexpected,
     verdict,
 )
-from shallows.errors import SpecError
-from shallows.stats import Estimate, mean_ci
 
 GOOD = """
 [[claim]]

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from conftest import ROOT, SMALL, shallows, write_toml
 
-SCHEMAS = ROOT / "python/shallows/schemas"
+SCHEMAS = ROOT / "python/shallows/cli/schemas"
 
 
 def answer(name: str, done, status: int = 0):
@@ -187,6 +187,6 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
 
 def test_help_imports_nothing_heavy():
     heavy = ["numpy", "polars", "matplotlib", "pydantic", "jinja2", "shallows._core"]
-    code = f"import sys, shallows, shallows.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, shallows, shallows.cli.app; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

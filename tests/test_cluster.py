@@ -11,23 +11,26 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import SMALL, shallows, write_toml
-from shallows import cluster as clusters
-from shallows import crew as crews
-from shallows.cluster import TRIES, Cluster, _make
-from shallows.connect import choose, job_script, to_address, to_slurm
-from shallows.crew import Patience, examine
+from shallows.cli.executors import choose
+from shallows.document.points import expand
 from shallows.errors import RunError, SpecError, StoreError
-from shallows.points import expand
-from shallows.run import identify
-from shallows.store import Store
-from shallows.sweep import Threads, Work, run_points, run_sweep
+from shallows.execution.dask import executor as clusters
+from shallows.execution.dask import workers as crews
+from shallows.execution.dask.connect import job_script, to_address, to_slurm
+from shallows.execution.dask.executor import TRIES, Cluster, _make
+from shallows.execution.dask.workers import Patience, examine
+from shallows.execution.jobs import Work
+from shallows.execution.many import run_points, run_sweep
+from shallows.execution.single import identify
+from shallows.execution.threads import Threads
+from shallows.results.store import Store
 from test_sweep import Failing, table_bytes, wait_for_runs
 
 pytest.importorskip("distributed")
 
 SWEPT = SMALL | {"duration": "200ms", "seeds": 10, "sweep": {"grid": {"transport.cc.g": [0.05, 0.1, 0.2]}}}
 
-OTHER = "import shallows.run as run; run._versions = lambda: ('9.9', 'f' * 64); "
+OTHER = "from shallows.execution import single; single._versions = lambda: ('9.9', 'f' * 64); "
 WORKER = "import sys; from distributed.cli.dask_worker import main; sys.exit(main())"
 
 
@@ -229,7 +232,7 @@ def test_a_store_that_is_full_for_all_stops_the_sweep(tmp_path):
 
 def test_a_run_that_fails_of_itself_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr("shallows._core.Simulation", Failing)
-    monkeypatch.setattr("shallows.metrics.metrics", lambda tables: {})
+    monkeypatch.setattr("shallows.tables.metrics.metrics", lambda tables: {})
     outcomes, stage = on_stage(tmp_path, seeds=3)
     assert [o.status for o in outcomes] == ["done", "failed", "done"]
     assert outcomes[1].error == "seed 2 is unlucky"
@@ -335,7 +338,7 @@ def test_without_a_cluster_the_threads_of_this_machine_do_it():
 
 
 def test_no_scheduler_is_an_error_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr("shallows.connect.CONNECT_S", 1)
+    monkeypatch.setattr("shallows.execution.dask.connect.CONNECT_S", 1)
     (tmp_path / "s.json").write_text('{"address": "tcp://127.0.0.1:9"}')
     with pytest.raises(RunError, match="no dask scheduler answers"):
         run_sweep(SMALL, store=tmp_path / "runs", executor=Cluster(to_address(str(tmp_path / "s.json"))))

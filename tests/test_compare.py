@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from conftest import ROOT, shallows, write_toml
 from scipy import stats as scipy_stats
-from shallows.compare import arrived, compare
+from shallows.document.points import expand
 from shallows.errors import SpecError
-from shallows.points import expand
-from shallows.run import simulate
-from shallows.schemes import read, split_list
+from shallows.execution.single import simulate
+from shallows.studies.compare.comparison import arrived, compare
+from shallows.studies.compare.section import read, split_list
 
 WEB = {
     "duration": "20ms",
@@ -195,7 +195,7 @@ def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
     done = shallows("compare", file, *schemes, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    schema = json.loads((ROOT / "python/shallows/schemas/compare.json").read_text())
+    schema = json.loads((ROOT / "python/shallows/cli/schemas/compare.json").read_text())
     jsonschema.Draft202012Validator(schema).validate(found)
     assert found["baseline"] == "step" and found["seeds"] == [1, 2, 3, 4]
     page = (tmp_path / found["report"]).read_text()

@@ -14,10 +14,11 @@ from conftest import SMALL, write_toml
 from conftest import shallows as command
 from polars.testing import assert_frame_equal
 from shallows import _core
+from shallows.authoring.examples.aimd import Aimd
+from shallows.authoring.examples.dctcp import PythonDctcp
+from shallows.document.check import resolve
+from shallows.document.load import load
 from shallows.errors import PluginError, SpecError
-from shallows.examples.aimd import Aimd
-from shallows.examples.dctcp import PythonDctcp
-from shallows.spec import load, resolve
 
 
 def with_cc(kind, **over) -> dict:
@@ -116,7 +117,7 @@ def test_a_stored_experiment_runs_again_only_with_the_same_sources(tmp_path, min
     run = shallows.simulate(mine / "mine.toml", store=tmp_path / "runs")
     assert shallows.simulate(run.experiment, store=tmp_path / "runs").hash == run.hash
     assert shallows.simulate(run.experiment, store=tmp_path / "others").hash == run.hash
-    from shallows import plugins
+    from shallows.authoring import modules as plugins
 
     monkeypatch.setattr(plugins, "_objects", {})
     monkeypatch.setattr(plugins, "_paths", {})

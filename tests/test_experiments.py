@@ -1,10 +1,10 @@
 """The studies that come along: complete, checked, and free of what would go wrong at run time."""
 
 import pytest
-from shallows.catalogue import experiments_path
-from shallows.claims import LINUX_MODES, MODES
-from shallows.metrics import delays
-from shallows.study import find
+from shallows.document.places import experiments_path
+from shallows.studies.paper.claims import LINUX_MODES, MODES
+from shallows.studies.paper.figure import find
+from shallows.tables.metrics import delays
 from synthetic import small_run
 
 FIGURES = find()
@@ -39,7 +39,7 @@ def test_every_experiment_of_a_figure_is_legal(figure, quick):
 def test_quick_names_experiments_that_there_are(figure):
     changed = figure.path / "quick.toml"
     if changed.exists():
-        from shallows.spec import read_toml
+        from shallows.document.load import read_toml
 
         assert set(read_toml(changed)) <= set(figure.specs)
 
@@ -55,8 +55,8 @@ def test_the_papers_readme_names_every_figure():
 
 def test_quickstart_is_legal():
     pytest.importorskip("shallows._core")
-    from shallows.points import expand
-    from shallows.spec import load
+    from shallows.document.load import load
+    from shallows.document.points import expand
 
     assert len(expand(load(experiments_path() / "quickstart.toml"))) == 1
 

@@ -19,7 +19,7 @@ from shallows.figures import (
     style,
     surface,
 )
-from shallows.stats import Estimate
+from shallows.statistics.estimates import Estimate
 from synthetic import small_run, tables
 
 RUNS = {"DCTCP": small_run(), "xDCTCP": small_run(65.0)}

@@ -1,10 +1,10 @@
 """Files made from the declared parameters: fresh, and of use."""
 
+import generate
 import pytest
 from conftest import ROOT, SMALL
 from pydantic import ValidationError
-from shallows import generate
-from shallows.spec import check
+from shallows.document.check import check
 
 
 @pytest.mark.parametrize("path", list(generate.files()), ids=str)

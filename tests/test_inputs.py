@@ -1,7 +1,8 @@
 """Files that an experiment names: found, read, and every fault said with the load that names it."""
 
 import pytest
-from shallows.inputs import fill_in, flow_sizes_path
+from shallows.document.csv_files import fill_in
+from shallows.document.places import flow_sizes_path
 
 
 def sizes(name):

@@ -1,15 +1,17 @@
 """What one calls from a script or a notebook, and what it shows."""
 
 import inspect
+import pydoc
+from types import ModuleType
 
 import matplotlib.pyplot as plt
 import polars as pl
 import pytest
 import shallows
 from conftest import SMALL
+from shallows import api
 from shallows import experiment as x
-from shallows import interface
-from shallows.examples.aimd import Aimd
+from shallows.authoring.examples.aimd import Aimd
 
 
 def made() -> x.Experiment:
@@ -32,15 +34,11 @@ def test_every_public_name_is_there_and_documented():
         assert f"`{name}`" in documented, name
 
 
-def test_modules_that_can_be_called_are_modules_still(tmp_path):
-    import shallows.run
-    from shallows.run import simulate
-
+def test_what_is_called_is_a_function_and_help_shows_it(tmp_path):
     for name in ("run", "sweep", "reproduce"):
-        function, module = getattr(interface, name), getattr(shallows, name)
-        assert inspect.ismodule(module)
-        assert inspect.signature(module) == inspect.signature(function)
-    assert shallows.run.simulate is simulate
+        function = getattr(shallows, name)
+        assert inspect.isfunction(function) and not isinstance(function, ModuleType)
+        assert f"{name}(" in pydoc.render_doc(function)
     assert shallows.run(SMALL, store=tmp_path).hash == shallows.simulate(SMALL, store=tmp_path).hash
 
 
@@ -101,7 +99,7 @@ def test_a_bar_tells_how_far_it_is():
         def update(self, data, raw):
             told.append(data["text/html"])
 
-    bar = interface._Bar(lambda data, raw, display_id: told.append(data["text/html"]) or Handle(), "sweep", 4)
+    bar = api._Bar(lambda data, raw, display_id: told.append(data["text/html"]) or Handle(), "sweep", 4)
     bar.report(2.0, 1)
     bar.close()
     assert "value='0.0000'" in told[0]

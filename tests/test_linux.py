@@ -6,13 +6,14 @@ import shutil
 import polars as pl
 import pytest
 from shallows import _core
+from shallows.backends.linux import backend, kernel, qdiscs, root, scenario, source
+from shallows.backends.linux.gpl import edits
+from shallows.document.check import resolve
+from shallows.document.load import load
+from shallows.document.points import one_run
 from shallows.errors import ShallowsError, SpecError
-from shallows.linux import backend, kernel, qdiscs, root, scenario, source
-from shallows.linux.gpl import edits
-from shallows.points import one_run
-from shallows.run import simulate_point
-from shallows.spec import load, resolve
-from shallows.store import Store
+from shallows.execution.single import simulate_point
+from shallows.results.store import Store
 
 STAR = {
     "title": "",

@@ -6,11 +6,11 @@ within a packet or a tenth.
 """
 
 import pytest
-from shallows.linux import kernel
-from shallows.points import one_run
-from shallows.run import simulate_point
-from shallows.spec import load
-from shallows.store import Store
+from shallows.backends.linux import kernel
+from shallows.document.load import load
+from shallows.document.points import one_run
+from shallows.execution.single import simulate_point
+from shallows.results.store import Store
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="run ./shallows linux build")
 

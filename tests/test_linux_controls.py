@@ -9,15 +9,16 @@ import json
 
 import pytest
 from conftest import shallows, write_toml
-from shallows.catalogue import schema
-from shallows.compare import compare
+from shallows.backends.linux import controls, kernel, scenario
+from shallows.document.check import resolve
+from shallows.document.load import load
+from shallows.document.points import one_run
+from shallows.document.schema import schema
 from shallows.errors import SpecError
-from shallows.linux import controls, kernel, scenario
-from shallows.points import one_run
-from shallows.run import simulate_point
-from shallows.schemes import read
-from shallows.spec import load, resolve
-from shallows.store import Store
+from shallows.execution.single import simulate_point
+from shallows.results.store import Store
+from shallows.studies.compare.comparison import compare
+from shallows.studies.compare.section import read
 
 needs_kernel = pytest.mark.skipif(kernel.find() is None, reason="run ./shallows linux build")
 

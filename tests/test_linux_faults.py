@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from shallows.backends.linux import backend, kernel, machine, root
 from shallows.errors import Cancelled, RunError
-from shallows.linux import backend, kernel, machine, root
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="run ./shallows linux build")
 
@@ -112,7 +112,7 @@ def test_a_machine_that_is_stopped_leaves_nothing():
 
 LONG = """
 import sys
-from shallows.linux import backend, machine, root
+from shallows.backends.linux import backend, machine, root
 with machine.boot(backend.ready(), root.root(), "duration 900000000000000\\nsample 1000\\ngo\\n", 1):
     pass
 """
@@ -170,7 +170,7 @@ def test_it_needs_no_privileges(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(
         "import os, sys\n"
-        "from shallows.linux import backend, machine, root\n"
+        "from shallows.backends.linux import backend, machine, root\n"
         "made, kernel = root.root(), backend.ready()\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "with machine.boot(kernel, made, 'duration 1000000\\ngo\\n', 1) as answer:\n"

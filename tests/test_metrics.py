@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shallows import metrics as m
+from shallows.tables import metrics as m
 from synthetic import MS, US, small_run, table, tables
 
 
@@ -165,8 +165,8 @@ def test_timeouts_by_the_switch_of_the_sender():
 
 def test_names_are_those_that_runs_have(tmp_path):
     from conftest import SMALL
-    from shallows.metric_names import names
-    from shallows.run import simulate
+    from shallows.execution.single import simulate
+    from shallows.tables.metric_names import names
 
     traffic = {
         "web": {"kind": "poisson", "from": "s*", "to": "r0", "load": 0.5, "sizes": "x"},

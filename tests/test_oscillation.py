@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shallows.oscillation import oscillation, queue_steps
+from shallows.tables.oscillation import oscillation, queue_steps
 
 
 def saw(cycles, low, high, noise=0):

@@ -11,8 +11,8 @@ import pytest
 import shallows
 from conftest import SMALL
 from conftest import shallows as command
-from shallows import pcapng
 from shallows.errors import RunError, SpecError
+from shallows.results import pcapng
 
 BYTES = 300_000
 

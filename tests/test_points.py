@@ -2,8 +2,8 @@ import pytest
 from conftest import SMALL
 from hypothesis import given
 from hypothesis import strategies as st
+from shallows.document.points import MAX_RUNS, expand, one_run
 from shallows.errors import SpecError
-from shallows.points import MAX_RUNS, expand, one_run
 
 
 def faults_of(document):

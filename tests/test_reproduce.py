@@ -5,9 +5,9 @@ import re
 
 import pytest
 from shallows.errors import SpecError, StoreError
-from shallows.report.markdown import to_html
-from shallows.reproduce import reproduce, show
-from shallows.study import find, short_names
+from shallows.studies.page.markdown import to_html
+from shallows.studies.paper.figure import find, short_names
+from shallows.studies.paper.reproduce import reproduce, show
 from study_fixture import fake_simulator, write_paper
 
 KEYS = "id paper figure statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"

@@ -1,38 +1,144 @@
-"""The rooms of python/shallows stand in an order, and no module imports from a later one as it is loaded."""
+"""The rooms of python/shallows: a package each. Arrows between them never lead back to where they came from.
+
+An arrow is any import, also one within a function or for types alone.
+"""
 
 import ast
+from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from conftest import ROOT
 
-ORDER = ["errors", "model", "spec", "points", "store", "run", "sweep", "crew", "cluster", "connect"]
-"""From the first to the last; what follows them (metrics, claims, reports, the command line) may use all."""
-
 HOME = ROOT / "python/shallows"
+MODULES = sorted(HOME.rglob("*.py"))
+GENERATED = {HOME / "experiment/_classes.py"}
+MOST_LINES = 450
+MOST_ROOMS = 25
+
+ENTRANCES = {"__init__", "__main__"}
+"""They name what others define: nothing within the package imports from them."""
 
 
-def imported(path):
-    """Modules of shallows that loading this one loads; imports within functions and for types come later."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shallows."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.ImportFrom) and node.module == "shallows":
-            yield from (alias.name for alias in node.names)
+def dotted(path):
+    parts = path.relative_to(HOME).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_a_room_uses_only_those_before_it(name):
-    allowed = set(ORDER[: ORDER.index(name)])
-    assert set(imported(HOME / f"{name}.py")) <= allowed, name
+NAMES = {dotted(path) for path in MODULES} | {"_core"}
+PACKAGES = {dotted(path) for path in MODULES if path.name == "__init__.py"} - {"__init__"}
 
 
-def test_every_module_loads_nothing_that_loads_it():
-    uses = {path.stem: set(imported(path)) for path in HOME.glob("*.py")}
-    left = dict(uses)
+def imported(path, types=True):
+    """The modules of shallows that this one imports, wherever in it; `from package import name` by name."""
+    tree = ast.parse(path.read_text())
+    for_types = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+    }
+    for node in ast.walk(tree):
+        if not types and id(node) in for_types:
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "shallows":
+            module = node.module.removeprefix("shallows").removeprefix(".")
+            for alias in node.names:
+                inner = f"{module}.{alias.name}".strip(".")
+                yield inner if inner in NAMES else module or "__init__"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "shallows":
+                    yield alias.name.removeprefix("shallows").removeprefix(".") or "__init__"
+
+
+def room(module):
+    """The package that holds a module; a module at the top is a room of its own."""
+    return module if module in PACKAGES else module.rpartition(".")[0] or module
+
+
+ARROWS = defaultdict(dict)
+for each in MODULES:
+    for other in imported(each):
+        if dotted(each) not in ENTRANCES:
+            ARROWS[dotted(each)][other] = None
+
+
+def a_circle(arrows):
+    """Some circle of the graph, as the list of its nodes with the first again at the end; or nothing."""
+    left = {node: set(others) - {node} for node, others in arrows.items()}
     while True:
-        free = [name for name, needs in left.items() if not needs & set(left)]
+        free = [node for node, others in left.items() if not others & set(left)]
         if not free:
             break
-        for name in free:
-            del left[name]
-    assert not left, f"these import each other: {sorted(left)}"
+        for node in free:
+            del left[node]
+    if not left:
+        return []
+    walk = [min(left)]
+    while walk[-1] not in walk[:-1]:
+        walk.append(min(left[walk[-1]] & set(left)))
+    return walk[walk.index(walk[-1]) :]
+
+
+def between_rooms():
+    arrows = defaultdict(set)
+    for module, others in ARROWS.items():
+        arrows[room(module)] |= {room(other) for other in others}
+    return arrows
+
+
+def test_every_import_is_of_a_module_that_there_is():
+    for module, others in ARROWS.items():
+        assert set(others) <= NAMES | PACKAGES, module
+
+
+def test_the_rooms_stand_in_an_order():
+    circle = a_circle(between_rooms())
+    by_whom = [
+        f"{module} -> {other}"
+        for one, two in pairwise(circle)
+        for module, others in ARROWS.items()
+        for other in others
+        if (room(module), room(other)) == (one, two)
+    ]
+    assert not circle, f"{' -> '.join(circle)}, by {by_whom}"
+
+
+def test_no_module_imports_one_that_imports_it():
+    """Types alone may: within a room a class and what shows it know each other."""
+    assert not a_circle({dotted(path): set(imported(path, types=False)) for path in MODULES})
+
+
+def test_a_circle_is_found():
+    assert a_circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}}) == ["b", "c", "b"]
+
+
+@pytest.mark.parametrize("low", ["backends", "execution"])
+def test_what_makes_runs_knows_neither_studies_nor_the_command_line(low):
+    for one, others in between_rooms().items():
+        if one.split(".")[0] == low:
+            assert not {other for other in others if other.split(".")[0] in ("cli", "studies")}, one
+
+
+def test_only_the_door_is_entered_from_within():
+    assert not {other for others in ARROWS.values() for other in others if other in ENTRANCES} - {
+        "__init__"
+    }, "a module of the package imports __main__"
+    users = {module for module, others in ARROWS.items() if "__init__" in others}
+    assert all(user.startswith("authoring.examples.") or user == "cli.app" for user in users), users
+
+
+def test_there_are_few_rooms_and_no_large_file():
+    assert len([package for package in PACKAGES if package.count(".") <= 1]) <= MOST_ROOMS
+    for path in set(MODULES) - GENERATED:
+        assert len(path.read_text().splitlines()) <= MOST_LINES, path
+
+
+def test_every_package_says_what_it_is_for():
+    for path in MODULES:
+        if path.name == "__init__.py":
+            assert ast.get_docstring(ast.parse(path.read_text())), path
+    assert {path.parent for path in MODULES} == {
+        path.parent for path in MODULES if path.name == "__init__.py"
+    }

@@ -7,7 +7,7 @@ import pytest
 import shallows
 from shallows import _core
 from shallows.errors import RunError, SpecError
-from shallows.run import to_frame
+from shallows.tables.frames import to_frame
 from synthetic import SCHEMAS
 
 

@@ -4,8 +4,10 @@ import pytest
 from conftest import SMALL
 from hypothesis import given
 from hypothesis import strategies as st
+from shallows.document.check import check
+from shallows.document.load import load
+from shallows.document.paths import apply_settings, parse_value, set_path, split_path
 from shallows.errors import SpecError
-from shallows.spec import apply_settings, check, load, parse_value, set_path, split_path
 
 
 def faults_of(call, *args):

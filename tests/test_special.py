@@ -1,7 +1,14 @@
 """Special functions against scipy, which is a development dependency only."""
 
 import pytest
-from shallows.special import binomial_cdf, incomplete_beta, normal_cdf, normal_quantile, t_cdf, t_quantile
+from shallows.statistics.special import (
+    binomial_cdf,
+    incomplete_beta,
+    normal_cdf,
+    normal_quantile,
+    t_cdf,
+    t_quantile,
+)
 
 scipy_special = pytest.importorskip("scipy.special")
 scipy_stats = pytest.importorskip("scipy.stats")

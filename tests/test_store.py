@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shallows.errors import StoreError
-from shallows.store import FORMAT, LEFTOVER_AGE_S, Store, run_hash, store_path
+from shallows.results.store import FORMAT, LEFTOVER_AGE_S, Store, run_hash, store_path
 
 NAME = "0123456789abcdef0123"
 MANIFEST = {"hash": NAME, "seed": 1, "version": "1", "experiment": {"seed": 1}}

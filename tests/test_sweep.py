@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL, write_toml
+from shallows.document.points import expand
 from shallows.errors import RunError, SpecError, StoreError
-from shallows.points import expand
-from shallows.store import Store
-from shallows.sweep import parse_shard, run_points, run_sweep
+from shallows.execution.many import parse_shard, run_points, run_sweep
+from shallows.results.store import Store
 
 SWEPT = SMALL | {"seeds": 3, "sweep": {"grid": {"transport.cc.g": [0.05, 0.1]}}}
 

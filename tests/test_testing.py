@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 import shallows
-from shallows.examples.aimd import Aimd
-from shallows.examples.dctcp import PythonDctcp
+from shallows.authoring.examples.aimd import Aimd
+from shallows.authoring.examples.dctcp import PythonDctcp
 from shallows.testing import CheckFailed, check_congestion_control
 
 

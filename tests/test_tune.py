@@ -8,11 +8,11 @@ import jsonschema
 import numpy as np
 import pytest
 from conftest import ROOT, shallows, write_toml
+from shallows.document.points import expand
 from shallows.errors import SpecError
-from shallows.points import expand
-from shallows.store import Store
-from shallows.tune import Candidate, Trial, choose, front_of, judge, tune
-from shallows.tuning import Constraint, Objective, read
+from shallows.results.store import Store
+from shallows.studies.tune.search import Candidate, Trial, choose, front_of, judge, tune
+from shallows.studies.tune.section import Constraint, Objective, read
 from test_sweep import wait_for_runs
 
 pytest.importorskip("optuna")
@@ -252,7 +252,7 @@ def test_the_command_line_prints_the_json_of_its_schema(tmp_path):
     done = shallows("tune", file, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    schema = json.loads((ROOT / "python/shallows/schemas/tune.json").read_text())
+    schema = json.loads((ROOT / "python/shallows/cli/schemas/tune.json").read_text())
     jsonschema.Draft202012Validator(schema).validate(found)
     page = (tmp_path / found["report"]).read_text()
     assert "fresh seeds" in page and page.count("data:image/svg+xml") == 1

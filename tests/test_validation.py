@@ -4,11 +4,11 @@ kernel has been built."""
 import json
 
 import pytest
+from shallows.backends.linux import kernel
 from shallows.errors import SpecError
-from shallows.linux import kernel
-from shallows.report.validation import write_validation
-from shallows.store import Store
-from shallows.validation import judge, matrix, runs, show
+from shallows.results.store import Store
+from shallows.studies.validation import judge, matrix, runs, show
+from shallows.studies.validation.report import write_validation
 
 CELL = """
 seeds = 2

@@ -4,18 +4,18 @@ import copy
 import json
 
 import pytest
+from shallows.backends.ns3 import command, program, tables
 from shallows.errors import ShallowsError
-from shallows.report.validation import write_validation
-from shallows.store import Store
-from shallows.validation import judge, matrix, runs, show
-from shallows.validation.ns3 import cells, program, tables
+from shallows.results.store import Store
+from shallows.studies.validation import judge, matrix, runs, show
+from shallows.studies.validation.report import write_validation
 from test_validation import CELL, numbers
 
 WHOLE = {cell.name: cell for cell in matrix.read().cells}
 
 
 def arguments(name, starts=(0,)):
-    return cells.arguments(WHOLE[name].points[0].experiment, starts)
+    return command.arguments(WHOLE[name].points[0].experiment, starts)
 
 
 def test_a_cell_as_arguments():
@@ -51,18 +51,24 @@ def test_incast_shares_its_total():
 
 def test_a_budget_decides_what_runs():
     short, long = WHOLE["dctcp-100M-4ms-2-k20"], WHOLE["dctcp-10G-1ms-2-k150"]
-    assert cells.seeds(short) == len(short.points) and cells.not_run(short) == ""
-    assert cells.seeds(long) == 0 and cells.not_run(long).startswith("too long for ns-3: 1.8 million packets")
+    assert command.seeds(short) == len(short.points) and command.not_run(short) == ""
+    assert command.seeds(long) == 0 and command.not_run(long).startswith(
+        "too long for ns-3: 1.8 million packets"
+    )
     some = WHOLE["dctcp-10G-500us-10-k100"]
-    assert 2 <= cells.seeds(some) < len(some.points)
-    assert cells.seeds(some) * cells.cost(some) <= cells.BUDGET_S < (cells.seeds(some) + 1) * cells.cost(some)
-    assert [len(runs.points(cell, "ns3")) for cell in (short, some, long)] == [5, cells.seeds(some), 0]
+    assert 2 <= command.seeds(some) < len(some.points)
+    assert (
+        command.seeds(some) * command.cost(some)
+        <= command.BUDGET_S
+        < (command.seeds(some) + 1) * command.cost(some)
+    )
+    assert [len(runs.points(cell, "ns3")) for cell in (short, some, long)] == [5, command.seeds(some), 0]
     assert runs.total_cost(matrix.read(), ["ns3"]) < 25 * 60 * 2  # two cores
 
 
 def test_what_ns3_cannot_do_is_said():
-    assert "fewer than two packets" in cells.not_run(WHOLE["dctcp-100M-4ms-2-k2"])
-    assert cells.not_run(WHOLE["reno-10G-100ms-1-b20000"]) == "50 epochs of 52000 round trips are 80 hours"
+    assert "fewer than two packets" in command.not_run(WHOLE["dctcp-100M-4ms-2-k2"])
+    assert command.not_run(WHOLE["reno-10G-100ms-1-b20000"]) == "50 epochs of 52000 round trips are 80 hours"
 
 
 @pytest.mark.parametrize(
@@ -81,8 +87,8 @@ def test_other_settings_are_refused_by_name(where, change, said):
     for key in where:
         table = table[key]
     table |= change
-    with pytest.raises(cells.Refusal, match=said):
-        cells.arguments(other, [0, 0])
+    with pytest.raises(command.Refusal, match=said):
+        command.arguments(other, [0, 0])
 
 
 def test_without_ns3_the_rest_runs_and_it_is_said_once(monkeypatch, tmp_path, capsys):

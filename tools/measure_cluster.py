@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 
 import psutil
-from shallows.cluster import Cluster
-from shallows.connect import to_address
-from shallows.sweep import Threads, run_sweep
+from shallows.execution.dask.connect import to_address
+from shallows.execution.dask.executor import Cluster
+from shallows.execution.many import run_sweep
+from shallows.execution.threads import Threads
 
 EXPERIMENT = {
     "duration": "1s",

@@ -5,7 +5,7 @@ Queues are counted as `tc` counts them, without the packet that is being sent.
 
 import numpy as np
 import polars as pl
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
 
 PORT = "switch->r0"
 SPEC = "../fig1/spec.toml"

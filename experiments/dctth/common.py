@@ -2,9 +2,9 @@
 
 import numpy as np
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured
-from shallows.stats import Estimate, mean_ci
+from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies.paper.claims import Measured
+from shallows.tables import metrics
 
 CUBIC, DCTCP = "traffic.cubic.flows", "traffic.dctcp.flows"
 PORT = "switch->r0"

@@ -3,9 +3,9 @@
 import json
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured
-from shallows.stats import Estimate, mean_ci, paired_change, paired_difference
+from shallows.statistics.estimates import Estimate, mean_ci, paired_change, paired_difference
+from shallows.studies.paper.claims import Measured
+from shallows.tables import metrics
 
 SPEC = "../fig6/spec.toml"
 PORT = "sw0->r0"  # the document's switch 1 towards the aggregator

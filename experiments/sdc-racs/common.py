@@ -1,8 +1,8 @@
 """What the figures of this paper share: the transports with their settings, and what is measured of a run."""
 
 import polars as pl
-from shallows import metrics
-from shallows.stats import Estimate, mean_ci, paired_difference
+from shallows.statistics.estimates import Estimate, mean_ci, paired_difference
+from shallows.tables import metrics
 from shallows.theory import disciplines, mg1
 
 PORT = "switch->r0"

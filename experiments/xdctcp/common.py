@@ -1,8 +1,8 @@
 """What the figures of this paper share: the two triplets, the document's definitions, and paired gains."""
 
 import polars as pl
-from shallows import metrics
-from shallows.stats import Estimate, paired_change, paired_difference
+from shallows.statistics.estimates import Estimate, paired_change, paired_difference
+from shallows.tables import metrics
 
 DCTCP = {"g": 0.0625, "ns": 0.5, "nl": 0.5}
 OPTIMUM = {"g": 0.095, "ns": 0.4, "nl": 1.0}

@@ -14,113 +14,61 @@ them. Results: `StoredRun`, kept in a `Store`; `Sweep`. Errors: `SpecError` (wit
 Names are loaded when first used, so that importing the package costs little.
 """
 
-import inspect
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shallows.custom import (
-        Bytes,
-        CongestionControl,
-        Flow,
-        Graph,
-        Rate,
-        Span,
-        Window,
-        Workload,
-        param,
-        topology,
-    )
-    from shallows.errors import Fault, PluginError, RunError, ShallowsError, SpecError, StoreError
-    from shallows.interface import Sweep, reproduce, run, sweep
-    from shallows.run import simulate
-    from shallows.spec import load
-    from shallows.store import Store, StoredRun
-    from shallows.sweep import run_sweep
+    from shallows.api import Sweep as Sweep
+    from shallows.api import reproduce as reproduce
+    from shallows.api import run as run
+    from shallows.api import sweep as sweep
+    from shallows.authoring.base import Bytes as Bytes
+    from shallows.authoring.base import CongestionControl as CongestionControl
+    from shallows.authoring.base import Flow as Flow
+    from shallows.authoring.base import Graph as Graph
+    from shallows.authoring.base import Rate as Rate
+    from shallows.authoring.base import Span as Span
+    from shallows.authoring.base import Window as Window
+    from shallows.authoring.base import Workload as Workload
+    from shallows.authoring.base import param as param
+    from shallows.authoring.base import topology as topology
+    from shallows.document.load import load as load
+    from shallows.errors import Fault as Fault
+    from shallows.errors import PluginError as PluginError
+    from shallows.errors import RunError as RunError
+    from shallows.errors import ShallowsError as ShallowsError
+    from shallows.errors import SpecError as SpecError
+    from shallows.errors import StoreError as StoreError
+    from shallows.execution.many import run_sweep as run_sweep
+    from shallows.execution.single import simulate as simulate
+    from shallows.results.store import Store as Store
+    from shallows.results.store import StoredRun as StoredRun
 
-_HOME = {
-    "Bytes": "custom",
-    "CongestionControl": "custom",
-    "Flow": "custom",
-    "Graph": "custom",
-    "Rate": "custom",
-    "Span": "custom",
-    "Window": "custom",
-    "Workload": "custom",
-    "param": "custom",
-    "topology": "custom",
-    "PluginError": "errors",
-    "Fault": "errors",
-    "RunError": "errors",
-    "ShallowsError": "errors",
-    "SpecError": "errors",
-    "StoreError": "errors",
-    "Store": "store",
-    "StoredRun": "store",
-    "load": "spec",
-    "Sweep": "interface",
-    "run_sweep": "sweep",
-    "simulate": "run",
+_HOMES = {
+    "api": ("Sweep", "reproduce", "run", "sweep"),
+    "authoring.base": (
+        "Bytes",
+        "CongestionControl",
+        "Flow",
+        "Graph",
+        "Rate",
+        "Span",
+        "Window",
+        "Workload",
+        "param",
+        "topology",
+    ),
+    "document.load": ("load",),
+    "errors": ("Fault", "PluginError", "RunError", "ShallowsError", "SpecError", "StoreError"),
+    "execution.many": ("run_sweep",),
+    "execution.single": ("simulate",),
+    "results.store": ("Store", "StoredRun"),
 }
+"""Where each public name is defined; the imports above say the same to type checkers."""
 
-__all__ = [
-    "Bytes",
-    "CongestionControl",
-    "Fault",
-    "Flow",
-    "Graph",
-    "PluginError",
-    "Rate",
-    "RunError",
-    "ShallowsError",
-    "Span",
-    "SpecError",
-    "Store",
-    "StoreError",
-    "StoredRun",
-    "Sweep",
-    "Window",
-    "Workload",
-    "load",
-    "param",
-    "reproduce",
-    "run",
-    "run_sweep",
-    "simulate",
-    "sweep",
-    "topology",
-]
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-
-_FUNCTIONS = ("reproduce", "run", "sweep")
-"""Modules that can be called: each stands for the function of its name in `shallows.interface`."""
-
-
-class _Function(ModuleType):
-    """`shallows.run` is the room where runs are made, and `shallows.run(...)` makes one."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-    @property
-    def _function(self) -> Any:
-        return getattr(import_module("shallows.interface"), self.__name__.rpartition(".")[2])
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(self._function)
-
-
-class _Package(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FUNCTIONS and isinstance(value, ModuleType):
-            value.__class__ = _Function
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -128,12 +76,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("shallows")
-    if name in _FUNCTIONS:
-        return import_module(f"shallows.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'shallows' has no attribute {name!r}")
     return getattr(import_module(f"shallows.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return [*__all__, "__version__"]

@@ -1,5 +1,5 @@
 """`python -m shallows`: the command line."""
 
-from shallows.cli import main
+from shallows.cli.app import main
 
 main()

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from shallows.custom import CongestionControl
+from shallows.authoring.base import CongestionControl
 from shallows.errors import RunError, SpecError
 
 if TYPE_CHECKING:
-    from shallows.metrics import Tables
+    from shallows.tables.metrics import Tables
 
 __all__ = ["CheckFailed", "check_congestion_control"]
 
@@ -73,15 +73,16 @@ class _Bench:
 
     @property
     def kind(self) -> str:
-        from shallows.declare import declaration
+        from shallows.authoring.declaration import declaration
 
         return declaration(self.cls)["name"]
 
     def run(self, cls: type[CongestionControl] | None = None, **over: Any) -> _Run:
         """One run, not stored. `over` stands over the sections of the experiment."""
-        from shallows import _core, plugins
-        from shallows.run import to_frame
-        from shallows.spec import resolve
+        from shallows import _core
+        from shallows.authoring import modules as plugins
+        from shallows.document.check import resolve
+        from shallows.tables.frames import to_frame
 
         document: dict[str, Any] = {
             "duration": "50ms",
@@ -120,7 +121,7 @@ def _flow(cwnd_max: float, seed: int) -> Any:
 
 def _instance(bench: _Bench) -> CongestionControl:
     from shallows import _core
-    from shallows.declare import declaration
+    from shallows.authoring.declaration import declaration
 
     declared = declaration(bench.cls) | {"module": "-", "source_hash": "-"}
     made = bench.cls()

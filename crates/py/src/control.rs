@@ -43,7 +43,7 @@ impl Maker {
         seed: u64,
         shared: Arc<Shared>,
     ) -> PyResult<Self> {
-        let base = py.import("shallows.custom")?.getattr("CongestionControl")?;
+        let base = py.import("shallows.authoring.base")?.getattr("CongestionControl")?;
         let own =
             |name: &str| -> PyResult<bool> { Ok(!class.bind(py).getattr(name)?.is(&base.getattr(name)?)) };
         let by_round: String = class.bind(py).getattr("cadence")?.extract()?;

@@ -62,7 +62,7 @@ impl MakeWorkload for Maker {
                     random: random(py, cx.seed, cx.path, 0)?.unbind(),
                 };
                 let flows = object.call_method1(intern!(py, "flows"), (network,))?;
-                let base = py.import("shallows.custom")?.getattr("Workload")?;
+                let base = py.import("shallows.authoring.base")?.getattr("Workload")?;
                 let own = !object.get_type().getattr("on_flow_done")?.is(&base.getattr("on_flow_done")?);
                 let on_done = if own { Some(object.getattr("on_flow_done")?.unbind()) } else { None };
                 Ok((flows.try_iter()?.unbind(), on_done))

@@ -1,7 +1,7 @@
 """Queue variability against bandwidth: what grows between 50 and 100 Mb/s, and why the queue has a floor."""
 
-from shallows.claims import is_above
-from shallows.stats import mean_ci, paired_difference
+from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies.paper.claims import is_above
 
 from ..common import SPEC, bdp, red_step, samples, scheme, seen, star, step, table_of
 

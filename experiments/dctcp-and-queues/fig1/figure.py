@@ -1,8 +1,8 @@
 """The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round
 trip."""
 
-from shallows.claims import is_above, is_below
-from shallows.stats import paired_difference
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import is_above, is_below
 
 from ..common import estimate, of, red_step, samples, scheme, seen, star, step, table_of
 

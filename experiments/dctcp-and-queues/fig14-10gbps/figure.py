@@ -1,7 +1,7 @@
 """Throughput against K at 10 Gb/s, with and without the senders' bursts."""
 
-from shallows.claims import Measured, is_above
-from shallows.stats import mean_ci, paired_difference
+from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies.paper.claims import Measured, is_above
 
 from ..common import SPEC, bdp, curve, of, samples, scheme, seen, star, step, table_of
 

@@ -1,7 +1,7 @@
 """Throughput against K at 100 Mb/s: marking on the queue, and on tc-red's average of it."""
 
-from shallows.claims import Measured, is_above
-from shallows.stats import mean_ci, paired_difference
+from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies.paper.claims import Measured, is_above
 
 from ..common import SPEC, bdp, curve, of, red_step, samples, scheme, seen, star, step, table_of
 

@@ -1,7 +1,7 @@
 """DCTCP against RED at the paper's 10 Gb/s."""
 
-from shallows.claims import is_above
-from shallows.stats import mean_ci, paired_difference
+from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies.paper.claims import is_above
 
 from ..common import SPEC, red, samples, scheme, seen, star, step, table_of
 

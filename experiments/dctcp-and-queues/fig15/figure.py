@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
 
 from ..common import SPEC, of, red, red_step, samples, scheme, seen, star, step, table_of
 

@@ -1,7 +1,7 @@
 """A negative experiment: marks that no receiver echoes."""
 
-from shallows.claims import is_above, is_below
-from shallows.stats import paired_difference
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import is_above, is_below
 
 from ..common import SPEC, estimate, samples, scheme, seen, step, table_of
 

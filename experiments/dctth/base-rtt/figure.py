@@ -1,8 +1,8 @@
 """Fairness at base round trips other than the one that the coupling factor 8 was chosen for."""
 
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
-from shallows.stats import rank_correlation
+from shallows.statistics.estimates import rank_correlation
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, cells, estimate
 

@@ -3,7 +3,7 @@
 import math
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import (
     BATCHES,

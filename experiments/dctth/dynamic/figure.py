@@ -1,9 +1,9 @@
 """Flows that arrive and leave, web-search sizes: completion times by size, kind of sender and queue."""
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured, is_above, is_below
-from shallows.stats import mean_ci, paired_change
+from shallows.statistics.estimates import mean_ci, paired_change
+from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.tables import metrics
 
 from ..common import FAIR, TC_RED, wait_ms
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured, is_above
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above
+from shallows.tables import metrics
 
 from ..common import delivered, wait_ms
 

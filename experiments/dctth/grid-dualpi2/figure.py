@@ -1,7 +1,7 @@
 """The 121 cells behind DualPI2, what the slides became: with DCTCP (any ECT) and Prague (ECT(1))."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import (
     BATCHES,

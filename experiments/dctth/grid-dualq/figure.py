@@ -1,7 +1,7 @@
 """The slides' grids behind DualQ Coupled: rates over time and queue PDFs of 121 cells, and the ratio."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import (
     BATCHES,

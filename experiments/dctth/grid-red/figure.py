@@ -1,7 +1,7 @@
 """The slides' two grids behind one RED queue: rates over time and queue PDFs of 121 cells."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import (
     BATCHES,

@@ -1,6 +1,6 @@
 """DCTCP with and without Reno's answer to loss, beside Cubic, where the queue only drops."""
 
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import BATCHES, COLUMNS, CUBIC, DCTCP, all_within, cells, estimate
 

@@ -1,7 +1,7 @@
 """Overload of dual queues by flows that cannot send less, and by traffic that does not respond."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import BATCHES, COLUMNS, CUBIC, DCTCP, all_within, cells
 

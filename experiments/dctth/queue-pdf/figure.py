@@ -1,9 +1,9 @@
 """Queue size at dequeue of one flow alone: Reno behind drop-tail and RED, DCTCP behind a shallow step."""
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import is_above
-from shallows.stats import mean_ci, paired_change
+from shallows.statistics.estimates import mean_ci, paired_change
+from shallows.studies.paper.claims import is_above
+from shallows.tables import metrics
 
 from ..common import FLOYD_RED, PORT, SECOND, TC_RED
 

@@ -3,8 +3,8 @@
 import math
 
 import polars as pl
-from shallows.claims import Measured
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured
 from shallows.theory.acks import marked_windows
 from shallows.theory.steady_state import cubic_rate, dctcp_rate, reno_rate
 
@@ -193,7 +193,7 @@ def measure(runs):
 
 def draw(runs, reference):
     from shallows.figures import relation
-    from shallows.stats import Estimate
+    from shallows.statistics.estimates import Estimate
 
     panels = {}
     for title, specs in (
@@ -225,7 +225,7 @@ def draw(runs, reference):
 def counted(runs):
     """Panels of windows over their forms, with what agreement asks for."""
     from shallows.figures import relation
-    from shallows.stats import Estimate
+    from shallows.statistics.estimates import Estimate
 
     panels = {}
     for title in ("Reno", "Cubic", "DCTCP and Prague"):

@@ -1,7 +1,7 @@
 """RED's settings, one at a time: unfairness between Cubic and DCTCP, and the queue of Cubic alone."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, cells
 
@@ -100,7 +100,7 @@ def measure(runs):
 
 def draw(runs, reference):
     from shallows.figures import forest
-    from shallows.stats import Estimate
+    from shallows.statistics.estimates import Estimate
 
     found = table_of(runs)
     ratio = {

@@ -1,7 +1,7 @@
 """Cubic against DCTCP behind one RED queue that marks and drops with the same probability."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, all_within, cells, goodput_curves
 

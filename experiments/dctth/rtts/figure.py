@@ -3,8 +3,8 @@
 import math
 
 import polars as pl
-from shallows.claims import Measured, is_above
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above
 
 from ..common import BATCHES, COUPLED, FLOYD_RED, batch_mbps, of_class
 

@@ -1,8 +1,8 @@
 """DualQ with the queues measured in time, and in bytes."""
 
 import numpy as np
-from shallows.claims import Measured
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured
 
 from ..common import (
     BATCHES,

@@ -1,9 +1,9 @@
 """The DCTCP paper's basic incast: from how many servers on do queries suffer timeouts, and why."""
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured, is_above
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above
+from shallows.tables import metrics
 
 from ..common import column, curve, of, table_of
 

@@ -1,7 +1,7 @@
 """Figure 4: throughput of DT-CWA against beta."""
 
-from shallows.claims import Measured, is_below
-from shallows.stats import paired_difference
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import Measured, is_below
 
 from ..common import DTCWA, LOAD_NAMES, SCHEMES, SPEC, WORKERS, column, curve, of, seen, table_of
 from ..common import LOADS as EVERY

@@ -1,7 +1,7 @@
 """Figure 6: throughput against the number of flows."""
 
-from shallows.claims import Measured, is_above, is_below
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import DCTCP, DTCWA, FLOWS, LOAD_NAMES, LOADS, change, column, curve, seen, sweep, table_of
 

@@ -1,7 +1,7 @@
 """Figure 7: mean query completion time against the number of flows."""
 
-from shallows.claims import is_below
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import is_below
 
 from ..common import DTCWA, LOAD_NAMES, column, curve, everywhere_below, seen, sweep, table_of
 

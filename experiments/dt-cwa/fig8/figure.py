@@ -1,7 +1,7 @@
 """Figure 8: mean short message completion time beside a number of FTP flows."""
 
 import polars as pl
-from shallows import metrics
+from shallows.tables import metrics
 
 from ..common import curve, everywhere_below, of, sweep, table_of
 

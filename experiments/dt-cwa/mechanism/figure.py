@@ -1,8 +1,8 @@
 """The mechanism that the document claims: fewer timeouts, and a queue that swings less."""
 
-from shallows.claims import Measured, is_below
-from shallows.oscillation import oscillation, queue_steps
-from shallows.stats import paired_difference
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import Measured, is_below
+from shallows.tables.oscillation import oscillation, queue_steps
 
 from ..common import (
     DCTCP,

@@ -4,9 +4,9 @@ from functools import cache
 from typing import NamedTuple
 
 import polars as pl
-from shallows.claims import Measured
-from shallows.oscillation import oscillation, queue_steps
-from shallows.stats import Estimate
+from shallows.statistics.estimates import Estimate
+from shallows.studies.paper.claims import Measured
+from shallows.tables.oscillation import oscillation, queue_steps
 from shallows.theory.limit_cycle import limit_cycle
 
 FLOWS = [1, 2, 3, 4, 5, 10, 20, 40]

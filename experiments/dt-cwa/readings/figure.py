@@ -4,8 +4,8 @@ import math
 from itertools import product
 
 import polars as pl
-from shallows.claims import Measured, is_above
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above
 
 from ..common import (
     DCTCP,

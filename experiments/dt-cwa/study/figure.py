@@ -4,8 +4,8 @@ import json
 from functools import cache
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
+from shallows.tables import metrics
 
 from ..common import curve
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import polars as pl
-from shallows.claims import is_below
 from shallows.figures import curves, forest
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import is_below
 
 from ..common import NAMES, difference, one, specs
 

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
 from shallows.figures import curves, style
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import NAMES, at_link, bottleneck, difference, estimates, mg1_ms, one, specs
 

@@ -1,8 +1,8 @@
 """Figure 3.2: completion time of class A, throughput of classes B and C, by class A's gain."""
 
 import polars as pl
-from shallows.claims import Measured
 from shallows.figures import style
+from shallows.studies.paper.claims import Measured
 
 from ..model import GAINS_A, classes, row
 

@@ -1,8 +1,8 @@
 """Figure 3.3: completion time and throughput by class B's gain."""
 
 import polars as pl
-from shallows.claims import Measured
 from shallows.figures import style
+from shallows.studies.paper.claims import Measured
 
 from ..model import GAINS_B, classes, row
 

@@ -1,8 +1,8 @@
 """Figure 3.4: throughput of the classes by class A's threshold."""
 
 import polars as pl
-from shallows.claims import Measured
 from shallows.figures import style
+from shallows.studies.paper.claims import Measured
 
 from ..model import THRESHOLDS, by_threshold, row
 

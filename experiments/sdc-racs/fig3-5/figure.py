@@ -1,7 +1,7 @@
 """Figure 3.5: effective beta of classes B and C by class A's threshold."""
 
-from shallows.claims import Measured
 from shallows.figures import style
+from shallows.studies.paper.claims import Measured
 
 from ..model import THRESHOLDS, by_threshold
 

@@ -1,8 +1,8 @@
 """Figures 3.7, 3.8, 4.4, 4.5: use of the link and mean queue of n long flows."""
 
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
 from shallows.figures import curves
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import NAMES, bottleneck, difference, estimates, one, specs
 

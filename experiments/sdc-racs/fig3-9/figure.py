@@ -2,9 +2,9 @@
 
 import numpy as np
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
 from shallows.figures import curves
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.theory import disciplines
 
 from ..common import NAMES, bottleneck, difference, estimates, one, responses, specs

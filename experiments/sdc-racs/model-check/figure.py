@@ -1,9 +1,9 @@
 """The fixed point of section 3.4 against the windows of simulated AIMD sources."""
 
 import polars as pl
-from shallows.claims import Measured
 from shallows.figures import style
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured
 from shallows.theory import aimd
 
 from ..model import FLOWS, classes

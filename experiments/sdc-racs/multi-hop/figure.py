@@ -4,9 +4,9 @@ import math
 from pathlib import Path
 
 import polars as pl
-from shallows.claims import Measured
 from shallows.figures import style
-from shallows.stats import Estimate, mean_ci
+from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies.paper.claims import Measured
 
 from ..common import NAMES, TRANSPORTS
 from .rates import FLOWS, PLACEMENTS, PUBLISHED, all_placements, by_weight, max_min, path, shared_switch

@@ -2,10 +2,10 @@
 
 import numpy as np
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured, is_below
 from shallows.figures import forest, style
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_below
+from shallows.tables import metrics
 
 from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses, specs
 

@@ -1,10 +1,10 @@
 """What each parameter that the thesis leaves out does: one at a time around the default."""
 
 import polars as pl
-from shallows.claims import Measured, is_below
 from shallows.figures import style
 from shallows.figures.curves import DASHES
-from shallows.stats import Estimate, mean_ci, paired_change, paired_difference
+from shallows.statistics.estimates import Estimate, mean_ci, paired_change, paired_difference
+from shallows.studies.paper.claims import Measured, is_below
 
 from ..common import NAMES, TRANSPORTS, at_link, bottleneck, difference, mg1_ms, one, responses
 

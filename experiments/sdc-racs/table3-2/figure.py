@@ -1,7 +1,7 @@
 """Table 3.2 completed: the betas that its gains take, and whether section 3.3's ranges hold them."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 from shallows.theory import aimd
 
 from ..model import ALPHA, CLASS_C, GAINS_A, classes

@@ -1,7 +1,7 @@
 """Table 3.3 completed: the betas that its gains take."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..model import GAINS_B, classes
 

@@ -1,9 +1,9 @@
 """Tables 3.4 and 4.2: completion times, utilisation and loss of short flows beside two long ones."""
 
 import polars as pl
-from shallows.claims import is_below
 from shallows.figures import forest
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import is_below
 
 from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses, specs
 

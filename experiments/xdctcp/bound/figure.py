@@ -1,7 +1,7 @@
 """The document's bound on g, computed from the formula that it quotes."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 from shallows.theory.dctcp import dctcp, dctcp_gain
 
 from ..common import DCTCP, OPTIMUM

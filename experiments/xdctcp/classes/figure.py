@@ -1,8 +1,8 @@
 """How a flow's class is known: by declaration, by its size, or by the bytes it has sent so far."""
 
 import polars as pl
-from shallows.claims import is_below
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import is_below
 
 from ..common import AXIS, CHANGES, DCTCP, MAIN, OPTIMUM, changes, settings, steady, table_of
 

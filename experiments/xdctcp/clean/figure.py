@@ -1,6 +1,6 @@
 """The clean version: does the gain survive one link rate, packet thresholds, random phases and a warm-up?"""
 
-from shallows.claims import is_below
+from shallows.studies.paper.claims import is_below
 
 from ..common import AXIS, change, changes, steady, table_of
 

@@ -1,8 +1,8 @@
 """Figure 2: delay of short flows against throughput of long flows, all triplets, published beside ours."""
 
 import polars as pl
-from shallows.claims import Measured
-from shallows.stats import pareto_front, rank_correlation
+from shallows.statistics.estimates import pareto_front, rank_correlation
+from shallows.studies.paper.claims import Measured
 
 from ..common import DCTCP, OPTIMUM, published
 

@@ -1,7 +1,7 @@
 """Figure 3: delay of short flows over ns and nl at g = 0.095, published beside ours."""
 
 import polars as pl
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
 
 from ..common import published
 

@@ -1,6 +1,6 @@
 """Other numbers of query, short and long senders than the document's 2-3-3."""
 
-from shallows.claims import is_below
+from shallows.studies.paper.claims import is_below
 
 from ..common import (
     AXIS,

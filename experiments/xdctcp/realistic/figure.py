@@ -1,8 +1,8 @@
 """Measured flow sizes, Poisson arrivals: completion times by size under DCTCP and xDCTCP."""
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured, is_below
+from shallows.studies.paper.claims import Measured, is_below
+from shallows.tables import metrics
 
 from ..common import AXIS, DCTCP, OPTIMUM, change, table_of
 

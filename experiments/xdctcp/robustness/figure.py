@@ -3,8 +3,8 @@
 import itertools
 
 import polars as pl
-from shallows.claims import is_above, is_below
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import is_above, is_below
 
 from ..common import (
     AXIS,

@@ -4,8 +4,8 @@ Exploring picks the luckiest of many, so what it finds is run again with seeds t
 """
 
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
-from shallows.stats import pareto_front
+from shallows.statistics.estimates import pareto_front
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, changes, settings, steady, table_of
 

@@ -1,7 +1,7 @@
 """The document's result in two rows: DCTCP and the optimum, delay and throughput, as published."""
 
 import polars as pl
-from shallows.stats import Estimate
+from shallows.statistics.estimates import Estimate
 
 from ..common import DCTCP, OPTIMUM, arrivals_mbit, published
 

@@ -1,8 +1,8 @@
 """Would plain DCTCP with a lower marking threshold do as well as xDCTCP?"""
 
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import CHANGES, DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, difference, of, settings, steady
 

@@ -1,8 +1,8 @@
 """Queue and congestion windows over time, under DCTCP and under the document's optimum."""
 
 import polars as pl
-from shallows import metrics
-from shallows.claims import Measured
+from shallows.studies.paper.claims import Measured
+from shallows.tables import metrics
 from shallows.theory.dctcp import dctcp
 
 from ..common import DCTCP, OPTIMUM, PORT

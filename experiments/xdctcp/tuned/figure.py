@@ -1,8 +1,8 @@
 """Winners of two tuning studies on seeds that had no part in the choice, against DCTCP and the optimum."""
 
 import polars as pl
-from shallows.claims import Measured, is_above, is_below
-from shallows.stats import mean_ci
+from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import (
     CHANGES,

@@ -1,7 +1,7 @@
 """Does averaging over the start-up, as the document does, change its conclusion?"""
 
 import polars as pl
-from shallows.stats import paired_difference
+from shallows.statistics.estimates import paired_difference
 
 from ..common import AXIS, DCTCP, OPTIMUM, RANDOM_PHASES, change, of, settings, steady
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from shallows.figures import style
-from shallows.metrics import SIZE_EDGES_BYTES, Tables, by_size, size_name
+from shallows.tables.metrics import SIZE_EDGES_BYTES, Tables, by_size, size_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import polars as pl
 
 from shallows.figures import style
 from shallows.figures.fct import bin_name
-from shallows.metrics import SIZE_EDGES_BYTES
+from shallows.tables.metrics import SIZE_EDGES_BYTES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

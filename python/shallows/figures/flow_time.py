@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from shallows.figures import style
-from shallows.metrics import Tables
+from shallows.tables.metrics import Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

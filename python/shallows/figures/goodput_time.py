@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from shallows.figures import style
-from shallows.metrics import Tables, bottleneck_port
+from shallows.tables.metrics import Tables, bottleneck_port
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

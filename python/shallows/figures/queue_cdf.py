@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shallows.figures import style
-from shallows.metrics import Tables, bottleneck_port
+from shallows.tables.metrics import Tables, bottleneck_port
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

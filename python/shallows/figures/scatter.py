@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shallows.figures import style
-from shallows.stats import Samples, pareto_front
+from shallows.statistics.estimates import Samples, pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

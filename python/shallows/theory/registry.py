@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from shallows.errors import Fault, SpecError
-from shallows.spec import did_you_mean
+from shallows.words import did_you_mean
 
 Number = float | int
 _UNITS = {"_bps": "rate", "_ps": "span", "_bytes": "bytes", "_packets": "packets"}

@@ -63,10 +63,10 @@ impl ParamType for CdfPoint {
 crate::params! {
     /// Sizes from a measured distribution function, straight between its points.
     pub struct Empirical {
-        /// Name of the distribution, as in `data/flow_sizes`.
+        /// Name of the distribution, as in `shallows/document/flow_sizes`.
         name: String = "", "", "recorded with the result";
         /// Points [bytes, percent of flows not larger], rising; filled in from the named file.
-        points: Vec<CdfPoint> = required, "", "data/flow_sizes names its sources";
+        points: Vec<CdfPoint> = required, "", "`shallows/document/flow_sizes` names its sources";
     }
 }
 

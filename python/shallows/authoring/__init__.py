@@ -1,0 +1,1 @@
+"""Congestion controls, workloads and topologies that users write in Python."""

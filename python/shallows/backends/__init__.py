@@ -1,0 +1,1 @@
+"""What runs an experiment: the simulator, Linux in virtual time, ns-3."""

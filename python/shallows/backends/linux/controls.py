@@ -1,0 +1,116 @@
+"""What the transport settings of an experiment become on Linux, and which of them Linux decides itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from shallows.errors import Fault
+
+KERNEL = "kernel"
+"""The kind whose `name` is the kernel's, which the simulator has not."""
+
+CONTROLS = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
+"""By the simulator's name: the kernel's."""
+
+STAND_IN = "newreno"
+"""In place of the kernel's own where the simulator says who sends what when, which depends on no control."""
+
+HONOURED = {
+    "profile",
+    "cc",
+    "mss",
+    "header",
+    "timestamps",
+    "initial_window",
+    "min_rto",
+    "sack",
+    "nagle",
+    "ecn",
+    "burst",
+}
+"""Settings that a sysctl, a route or a socket passes on to the kernel. The others are the kernel's own."""
+
+ALSO = {("dctcp", "whole_segments"): True, ("cubic", "slow_start"): "hystart"}
+"""Settings of a control by which a file may spell out what their defaults are in Linux's arithmetic."""
+
+MOST_BURST = 44
+"""Segments of the largest super-packet of IPv4, 64 KB."""
+
+__all__ = ["CONTROLS", "HONOURED", "faults", "kernel_name", "shown_name", "with_stand_ins"]
+
+
+def kernel_name(transport: Mapping[str, Any]) -> str:
+    """The kernel's name of a load's congestion control."""
+    cc = transport["cc"]
+    return cc["name"] if cc["kind"] == KERNEL else CONTROLS[cc["kind"]]
+
+
+def shown_name(transport: Mapping[str, Any]) -> str:
+    """What tables call it: the kernel's name where the experiment gives that, else the simulator's."""
+    cc = transport["cc"]
+    return cc["name"] if cc["kind"] == KERNEL else cc["kind"]
+
+
+def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolved experiment with controls that the simulator has in place of the kernel's own."""
+    loads = {
+        name: load | {"transport": load["transport"] | {"cc": {"kind": STAND_IN}}}
+        if load["transport"]["cc"]["kind"] == KERNEL
+        else load
+        for name, load in experiment["traffic"].items()
+    }
+    return {**experiment, "traffic": loads}
+
+
+@cache
+def _own(kind: str) -> dict[str, Any]:
+    """What the profile `linux` and a control's defaults set: the kernel, as far as settings can say."""
+    from shallows.document.check import resolve
+
+    document = {
+        "duration": "1s",
+        "topology": "star",
+        "queue": "drop-tail",
+        "transport": {"profile": "linux", "cc": kind},
+        "traffic": {"a": {"kind": "bulk", "from": "s0", "to": "r0"}},
+    }
+    return resolve(document)["traffic"]["a"]["transport"]
+
+
+def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
+    """What of a load's resolved transport Linux cannot do, each by its path."""
+    path = f"traffic.{load}.transport"
+    found = []
+    cc = transport["cc"]
+    if cc["kind"] in CONTROLS:
+        found += _cc_faults(f"{path}.cc", cc)
+    elif cc["kind"] != KERNEL:
+        rule = f"must be one that Linux has: {', '.join(CONTROLS)}, or any of the kernel's by its name"
+        found.append(Fault(f"{path}.cc", rule, cc["kind"], 'cc = { kind = "kernel", name = "bbr" }'))
+    own = _own(STAND_IN)
+    for key, value in transport.items():
+        if key not in HONOURED and value != own.get(key, value):
+            rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" says so'
+            found.append(Fault(f"{path}.{key}", rule, json.dumps(value)))
+    if transport["burst"] > MOST_BURST:
+        found.append(
+            Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
+        )
+    if "dctcp" in (cc["kind"], cc.get("name")) and transport["ecn"] == "off":
+        found.append(
+            Fault(f"{path}.ecn", "must not be off: Linux's DCTCP negotiates ECN whatever is set", "off")
+        )
+    return found
+
+
+def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
+    """A control's settings that are not the kernel's, whose module keeps its own."""
+    own = _own(cc["kind"])["cc"]
+    wrong = [key for key in cc if cc[key] not in (own[key], ALSO.get((cc["kind"], key), own[key]))]
+    return [
+        Fault(f"{path}.{key}", f"is the kernel's own, which is {json.dumps(own[key])}", json.dumps(cc[key]))
+        for key in wrong
+    ]

@@ -1,0 +1,271 @@
+"""The kernel: built once from a Debian source package or a tree of one's own, or found ready; then cached.
+
+A build that was stopped goes on where it was. The name of a kernel is a hash of its source, of the edits and
+the configuration, and of the compiler, so that a change of any makes another one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shallows.backends.linux import cache, source, tools
+from shallows.backends.linux.cache import HERE
+from shallows.backends.linux.gpl import edits
+from shallows.errors import ShallowsError
+
+FRAGMENT = HERE / "gpl" / "fragment.config"
+OBJECTS = 1900
+"""Files that a build compiles, about: for the progress bar, until it has been counted once."""
+
+REFUSED_ON_PURPOSE = {"CONFIG_HZ_1000"}
+"""Newer kernels ask for HZ where older have one for User-Mode Linux alone; one of the two is never taken."""
+
+__all__ = ["Kernel", "build", "clean", "find", "status"]
+
+Tell = Callable[[str], None]
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel: its static binary, its name, and what it was made of."""
+
+    path: Path
+    about: dict[str, Any]
+
+    @property
+    def hash(self) -> str:
+        """Name of the kernel."""
+        return self.about["hash"]
+
+    @property
+    def without(self) -> list[str]:
+        """Options of the fragment that this kernel does not have; of a ready binary nothing is known."""
+        return self.about.get("without", [])
+
+    @property
+    def weakness(self) -> str:
+        """What a user must know of this version, or nothing."""
+        if self.about["version"].startswith("6.1."):
+            return "traces of Linux 6.1 differ between runs when its core is shared; 7.2 has no such weakness"
+        return ""
+
+
+def _kernels() -> Path:
+    return cache.cache() / "kernels"
+
+
+def find() -> Kernel | None:
+    """The kernel that runs use: the one chosen last, by `build` or `adopt`."""
+    try:
+        name = (_kernels() / "current").read_text().strip()
+        about = json.loads((_kernels() / name / "about.json").read_text())
+    except (OSError, ValueError):
+        return None
+    path = _kernels() / name / "linux"
+    return Kernel(path, about) if path.exists() else None
+
+
+def status() -> list[dict[str, Any]]:
+    """What is known of every kernel in the cache."""
+    current = find()
+    rows = []
+    for file in sorted(_kernels().glob("*/about.json")):
+        about = json.loads(file.read_text())
+        rows.append(about | {"current": current is not None and current.hash == about["hash"]})
+    return rows
+
+
+def clean() -> int:
+    """Removes all that the backend has built or fetched, and returns how many bytes it held."""
+    place = cache.cache()
+    held = sum(file.stat().st_size for file in place.rglob("*") if file.is_file() and not file.is_symlink())
+    shutil.rmtree(place, ignore_errors=True)
+    return held
+
+
+def adopt(binary: Path) -> Kernel:
+    """Takes a ready binary into the cache. Raises ShallowsError if it lacks time travel or seeded entropy."""
+    try:
+        said = subprocess.run([str(binary), "--help"], capture_output=True, text=True, timeout=20).stdout
+        version = subprocess.run(
+            [str(binary), "--version"], capture_output=True, text=True, timeout=20
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ShallowsError(f"{binary} is no kernel that runs as a program: {error}") from error
+    if "time-travel" not in said or "uml_seed" not in said:
+        raise ShallowsError(
+            f"{binary} has no time travel, or no seeded entropy; ./shallows linux build makes one that has"
+        )
+    about = {"hash": cache.digest(binary), "version": version, "source": "a binary of the user's"}
+    return _keep(binary, about)
+
+
+def build(package: str | None, tree: Path | None, tell: Tell, progress: Progress, jobs: int) -> Kernel:
+    """Builds from a Debian package (default linux-source-7.2) or an own tree, or finds it built."""
+    tools.require(tools.BUILD)
+    with cache.locked("build", tell):
+        compiler = tools.run("gcc", "--version").split("\n")[0]
+        recipe = (edits.recipe(), "\n".join(_wanted()).encode(), compiler.encode())
+        if tree is not None:
+            return _build_tree(tree, recipe, compiler, tell, progress, jobs)
+        archive = source.fetch(package or source.DEFAULT, tell)
+        name = cache.digest(archive, *recipe)
+        found = _kernels() / name / "about.json"
+        if found.exists():
+            _choose(name)
+            return Kernel(found.parent / "linux", json.loads(found.read_text()))
+        work = cache.cache() / "build" / name
+        about = _make_kernel(_unpack(archive, work, tell), work, tell, progress, jobs)
+        origin = f"Debian's {package or source.DEFAULT}"
+        kernel = _keep(work / "linux", {"hash": name, "source": origin, "compiler": compiler} | about)
+        shutil.rmtree(work)
+        return kernel
+
+
+def _build_tree(
+    tree: Path, recipe: tuple[bytes, ...], compiler: str, tell: Tell, progress: Progress, jobs: int
+) -> Kernel:
+    """From a tree of the user's, by way of links to its files: the tree itself is only read.
+
+    Nothing but `make` knows what has changed in it, so it is asked each time; what it has compiled is kept.
+    The kernel's name is a hash of what came out.
+    """
+    work = cache.cache() / "build" / f"tree-{cache.digest(str(tree.resolve()).encode(), *recipe)}"
+    about = _make_kernel(source.linked(tree, work / "source"), work, tell, progress, jobs)
+    origin = f"the tree {tree.resolve()}"
+    return _keep(
+        work / "linux",
+        {"hash": cache.digest(work / "linux", *recipe), "source": origin, "compiler": compiler} | about,
+    )
+
+
+def _make_kernel(sources: Path, work: Path, tell: Tell, progress: Progress, jobs: int) -> dict[str, Any]:
+    """Edits, configures, compiles; leaves `linux` in `work` and returns what it is."""
+    try:
+        for change in edits.edit_tree(sources):
+            tell(change)
+    except edits.UnknownTree as error:
+        raise ShallowsError(f"the kernel sources cannot be edited: {error}") from error
+    objects = work / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+    missed = _configure(sources, objects)
+    if missed:
+        tell(f"this kernel does not have {', '.join(missed)}")
+    _compile(sources, objects, progress, jobs)
+    tools.run("strip", "-o", work / "linux", objects / "linux")
+    version = (objects / "include/config/kernel.release").read_text().strip()
+    return {"version": version, "without": missed}
+
+
+def _keep(binary: Path, about: dict[str, Any]) -> Kernel:
+    place = _kernels() / about["hash"]
+    new = _kernels() / f".new-{about['hash']}-{os.getpid()}"
+    new.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(binary, new / "linux")
+    (new / "linux").chmod(0o755)
+    (new / "about.json").write_text(json.dumps(about, indent=1))
+    cache.put(new, place)
+    _choose(about["hash"])
+    return Kernel(place / "linux", about)
+
+
+def _choose(name: str) -> None:
+    new = _kernels() / f".current-{os.getpid()}"
+    new.write_text(name + "\n")
+    new.replace(_kernels() / "current")
+
+
+def _unpack(archive: Path, work: Path, tell: Tell) -> Path:
+    done = work / "unpacked"
+    if not done.exists():
+        tell("unpacking the sources")
+        shutil.rmtree(work / "source", ignore_errors=True)
+        (work / "source").mkdir(parents=True)
+        tools.run("tar", "xf", archive, "-C", work / "source", "--strip-components=1")
+        done.touch()
+    return work / "source"
+
+
+def _make(sources: Path, objects: Path, *words: str) -> list[str]:
+    return ["make", "-C", str(sources), "ARCH=um", f"O={objects}", *words]
+
+
+_REPEATABLE = {
+    "KBUILD_BUILD_TIMESTAMP": "2020-01-01",
+    "KBUILD_BUILD_USER": "shallows",
+    "KBUILD_BUILD_HOST": "shallows",
+}
+
+
+def _configure(sources: Path, objects: Path) -> list[str]:
+    """Configures, and returns what the fragment asks for that this kernel does not have."""
+    merge = [
+        str(sources / "scripts/kconfig/merge_config.sh"),
+        "-m",
+        "-O",
+        str(objects),
+        str(objects / ".config"),
+        str(FRAGMENT),
+    ]
+    for command in (_make(sources, objects, "defconfig"), merge, _make(sources, objects, "olddefconfig")):
+        ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | _REPEATABLE)
+        if ran.returncode:
+            raise ShallowsError(f"the kernel was not configured: {(ran.stderr or ran.stdout).strip()[-600:]}")
+    taken = (objects / ".config").read_text().splitlines()
+    wanted = [line for line in _wanted() if line.endswith("=y")]
+    return [line[:-2] for line in wanted if line not in taken and line[:-2] not in REFUSED_ON_PURPOSE]
+
+
+def _wanted() -> list[str]:
+    """What the fragment sets and unsets, without its comments."""
+    lines = FRAGMENT.read_text().splitlines()
+    return [line for line in lines if line.startswith(("CONFIG_", "# CONFIG_"))]
+
+
+def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> None:
+    log = objects.parent / "build.log"
+    # The number of the build is in the kernel, and is counted there: the same sources make the same kernel.
+    (objects / ".version").unlink(missing_ok=True)
+    command = _make(sources, objects, f"-j{jobs}", "linux")
+    with log.open("w") as file, _group(command) as making:
+        for count, line in enumerate(making.stdout, sum(1 for _ in objects.rglob("*.o"))):
+            file.write(line)
+            progress(min(count / OBJECTS, 0.99))
+    if making.returncode:
+        tail = "".join(log.read_text().splitlines(keepends=True)[-15:])
+        raise ShallowsError(f"the kernel was not compiled; the end of {log}:\n{tail}")
+    progress(1.0)
+
+
+class _group:  # noqa: N801 - used as a function
+    """A process group that ends with the block, whatever happens in it."""
+
+    def __init__(self, command: list[str]):
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            env=os.environ | _REPEATABLE,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> subprocess.Popen[str]:
+        return self.process
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        import signal
+
+        if error is not None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait()

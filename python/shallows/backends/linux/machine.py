@@ -1,0 +1,257 @@
+"""One virtual machine: booted with a plan, watched, and gone when the block ends, whatever happened."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from shallows.backends.linux import cache
+from shallows.backends.linux.kernel import Kernel
+from shallows.backends.linux.root import Root
+from shallows.errors import Cancelled, RunError
+
+SILENCE_S = 300.0
+"""Wall time after which a machine that has told nothing hangs: it tells each thousandth of its run."""
+
+LOGS = 20
+"""Console logs of failed machines that are kept."""
+
+__all__ = ["Answer", "boot"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a machine left: its directory of results, and its clocks."""
+
+    directory: Path
+    console: str
+    wall_s: float
+    cpu_s: float
+
+
+@contextmanager
+def boot(
+    kernel: Kernel,
+    root: Root,
+    plan: str,
+    seed: int,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], None] = lambda share: None,
+    memory_mb: int = 512,
+    silence_s: float = SILENCE_S,
+) -> Iterator[Answer]:
+    """Runs a plan to its end; the results are there within the block.
+
+    Raises RunError with what the guest or its console said, Cancelled if `cancelled()` became true.
+    """
+    with _directory() as directory:
+        (directory / "plan").write_text(plan)
+        (directory / "root").symlink_to(root.path)
+        began = time.monotonic()
+        console = directory / "console.log"
+        try:
+            cpu = _run(_command(kernel, seed, memory_mb), directory, cancelled, progress, silence_s)
+            said = console.read_text(errors="replace")
+            if (directory / "failed").exists():
+                raise RunError(_refusal(directory))
+            if "guest: end" not in said:
+                raise RunError(_cause(said))
+        except Cancelled:
+            raise
+        except RunError as error:
+            raise RunError(f"{error}\nits console is kept in {_keep(console)}") from None
+        yield Answer(directory, said, time.monotonic() - began, cpu)
+
+
+def _command(kernel: Kernel, seed: int, memory_mb: int) -> list[str]:
+    """The kernel mixes its command line into its entropy: nothing may be on it that differs between runs or
+    machines, and so no path.
+    """
+    words = [
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/proc/self/cwd/root",
+        "ro",
+        "init=/sbin/init",
+        f"mem={memory_mb}M",
+        "con=null",
+        "con0=null,fd:1",
+        "quiet",
+        "norandmaps",
+        "time-travel=inf-cpu",
+        "time-travel-start=1700000000000000000",
+        f"uml_seed={seed}",
+        "umid=shallows",
+    ]
+    if not kernel.weakness:  # seccomp is faster than ptrace, and newer
+        words.append("seccomp=auto")
+    return [str(kernel.path), *words]
+
+
+def _run(
+    command: list[str],
+    directory: Path,
+    cancelled: Callable[[], bool],
+    progress: Callable[[float], None],
+    silence_s: float,
+) -> float:
+    environment = {
+        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps what glibc registers
+        "TMPDIR": str(directory / "memory"),
+        "HOME": str(directory / "memory"),
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+    }
+    with (directory / "console.log").open("wb") as console:
+        turn = next(_TURNS)
+        process = subprocess.Popen(
+            command,
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: _prepare(turn),  # the child does nothing else
+        )
+        try:
+            return _watch(process, directory / "console.log", cancelled, progress, silence_s)
+        finally:
+            _kill(process)
+
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_TURNS = itertools.count(os.getpid())
+"""Cores in turn, so that the machines of one process share none while another is free."""
+
+
+def _prepare(turn: int) -> None:
+    """In the child, before the kernel starts."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # who is killed takes the machine along
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
+    # Kernel and guest are two processes that hand over at each call: on one core three times faster.
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[turn % len(cores)]})
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    console: Path,
+    cancelled: Callable[[], bool],
+    progress: Callable[[float], None],
+    silence_s: float,
+) -> float:
+    size, heard = 0, time.monotonic()
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return usage.ru_utime + usage.ru_stime
+        if cancelled():
+            raise Cancelled("stopped on request")
+        if console.stat().st_size != size:
+            size, heard = console.stat().st_size, time.monotonic()
+            progress(_share(console))
+        if time.monotonic() - heard > silence_s:
+            raise RunError(f"the Linux machine hangs: it said nothing for {silence_s:.0f} s and was stopped")
+        time.sleep(0.02)
+
+
+def _share(console: Path) -> float:
+    """Of the run, by the guest's last word about it."""
+    with console.open("rb") as file:
+        file.seek(max(console.stat().st_size - 200, 0))
+        told = re.findall(rb"guest: at (\d+) of 1000\r?\n", file.read())
+    return int(told[-1]) / 1000 if told else 0.0
+
+
+def _cause(said: str) -> str:
+    """Of an end before the end, from the console."""
+    last = said.strip().splitlines()[-8:]
+    if re.search("[Oo]ut of memory|deadlocked on memory", said):
+        why = "ran out of memory"
+    elif found := re.search(r"Kernel panic - not syncing: (.*)", said):
+        why = f"panicked: {found[1].strip()}"
+    else:
+        why = "stopped before its end"
+    return "\n".join([f"the Linux machine {why}", *last])
+
+
+def _keep(console: Path) -> Path:
+    """Puts a console log where it stays, and removes the oldest."""
+    logs = cache.cache() / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    kept = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**9}.log"
+    shutil.copyfile(console, kept)
+    for old in sorted(logs.glob("*.log"))[:-LOGS]:
+        old.unlink(missing_ok=True)
+    return kept
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        if process.returncode is None:
+            process.wait()
+
+
+def _refusal(directory: Path) -> str:
+    why = (directory / "failed").read_text().strip()
+    log = directory / "commands.log"
+    said = log.read_text(errors="replace").strip().splitlines()[-6:] if log.exists() else []
+    return "\n".join([f"the Linux machine stopped: {why}", *said])
+
+
+PREFIX = "shallows-linux-"
+
+
+@contextmanager
+def _directory() -> Iterator[Path]:
+    """A directory for the machine's files, its memory among them, from which programs may run."""
+    place = next((place for place in _places() if _fits(place)), None)
+    if place is None:
+        raise RunError("there is no directory for temporary files from which programs may run")
+    _clear(place)
+    directory = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
+    try:
+        (directory / "memory").mkdir()
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _places() -> list[Path]:
+    return [
+        Path("/dev/shm"),
+        Path(tempfile.gettempdir()),
+        Path("/var/tmp"),
+    ]  # in memory where that is possible
+
+
+def _fits(place: Path) -> bool:
+    return (
+        place.is_dir() and os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_NOEXEC
+    )
+
+
+def _clear(place: Path) -> None:
+    """Removes what processes left that were killed."""
+    for left in place.glob(f"{PREFIX}*"):
+        owner = left.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and left.stat().st_uid == os.getuid():
+            shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,399 @@
+"""From a resolved experiment to the guest's plan; what Linux cannot do is refused here, by name.
+
+Each node is a network namespace, each cable a veth pair. A port is a token bucket of one frame at the link's
+rate with the discipline under it, on the sending end. The wire's delay is a netem on the far end, behind a
+redirect of what arrives: a delay on the sending host would take its packets from TCP's account of its own
+queue (TCP small queues). netem is given the rate too, so that a packet arrives when its last bit does, as in
+the simulator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shallows.backends.linux import controls, loads
+from shallows.backends.linux.qdiscs import Refusal, qdisc
+from shallows.document.schema import schema
+from shallows.errors import Fault, SpecError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TOPOLOGIES = ("star", "dumbbell", "parking-lot", "tree", "graph")
+LOADS = ("bulk", "messages", "poisson", "incast", "table")
+PORT = ("queue", "rate", "delay", "reorder_delay")
+"""Settings of ports that are done; `reorder_delay` says nothing by itself."""
+PROBE = ("queues", "waits", "queue_trace", "flow_trace", "ports", "classes", "trace_rows")
+"""Probes that are done, or that only leave out what is there."""
+MOST_HOSTS = 500
+MOST_MEMORY_MB = 8192
+ETHERNET_BYTES = 14
+"""Header that a qdisc counts and the simulator does not; a size table takes it off."""
+
+GSO_HEADERS = 512
+"""Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
+
+LATENESS_NS = 1000
+"""Of a port's timer at most: it waits for the port's next event where the guest's program has just run
+(measured; why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
+
+SYSCTLS = {
+    "tcp_no_metrics_save": "1",
+    "tcp_slow_start_after_idle": "1",
+    "tcp_wmem": "4096 4194304 33554432",
+    "tcp_rmem": "4096 4194304 33554432",
+    "tcp_notsent_lowat": "262144",
+    "ip_forward": "1",
+}
+"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
+sent yet would only take memory."""
+
+__all__ = ["Scenario", "check", "scenario"]
+
+
+@dataclass
+class Scenario:
+    """What the guest is to do, and what its answers are about."""
+
+    plan: str
+    ports: list[str] = field(default_factory=list)  # sampled, in the plan's order
+    rates_bps: list[int] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    sample_ps: int = 0
+    memory_mb: int = 512
+    asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
+
+
+def check(experiment: Mapping[str, Any], without: Collection[str] = ()) -> list[Fault]:
+    """All that the backend cannot do of a resolved experiment, with a kernel built `without` some options."""
+    found = []
+    kind = experiment["topology"]["kind"]
+    if kind not in TOPOLOGIES:
+        found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
+    for place in ("queue", "nic"):
+        found += _queue_faults(place, experiment[place], without)
+    for name, port in experiment["port"].items():
+        if "queue" in port:
+            found += _queue_faults(f"port.{name}.queue", port["queue"], without)
+        found += _not_done("port", f"port.{name}", port, PORT)
+    found += _not_done("probe", "probe", experiment["probe"], PROBE)
+    for section, what in (("switch", "shared buffers"), ("python", "components in Python")):
+        if experiment.get(section):
+            found.append(Fault(section, f"is not done on Linux: {what} are the simulator's"))
+    if experiment.get("port_control", {}).get("kind", "none") != "none":
+        found.append(Fault("port_control", "is not done on Linux: its switches speak no such protocol"))
+    for name, load in experiment["traffic"].items():
+        rows = load["flows"] if load["kind"] == "table" else [load]
+        late = next((row["deadline"] for row in rows if row.get("deadline", "none") != "none"), None)
+        if late is not None:
+            rule = "is not kept on Linux: what has a deadline is the simulator's"
+            found.append(Fault(f"traffic.{name}.deadline", rule, json.dumps(late)))
+        if load["kind"] == "bulk" and load["bytes"] == "none" and load["primer"] != "0B":
+            rule = "must be 0B on Linux for connections without end"
+            found.append(Fault(f"traffic.{name}.primer", rule, load["primer"]))
+        if load["kind"] not in LOADS:
+            found.append(
+                Fault(f"traffic.{name}.kind", f"must be one of {', '.join(LOADS)} on Linux", load["kind"])
+            )
+        found += controls.faults(name, load["transport"])
+    transports = [load["transport"] for load in experiment["traffic"].values()]
+    for key in sorted(controls.HONOURED - {"cc", "profile"}):
+        values = {json.dumps(transport[key]) for transport in transports}
+        if len(values) > 1:
+            found.append(
+                Fault(
+                    f"traffic.*.transport.{key}",
+                    "must be one for all loads on Linux",
+                    ", ".join(sorted(values)),
+                )
+            )
+    return found
+
+
+def _not_done(section: str, path: str, table: Mapping[str, Any], done: Collection[str]) -> list[Fault]:
+    """All of a table that is other than its default and that Linux does not do."""
+    [declared] = [each for each in schema()["sections"] if each["path"] == section]
+    usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
+    return [
+        Fault(f"{path}.{key}", "is not done on Linux: it is the simulator's", json.dumps(value))
+        for key, value in table.items()
+        if key not in done and value != usual.get(key)
+    ]
+
+
+def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str]) -> list[Fault]:
+    option = "CONFIG_NET_SCH_" + settings["kind"].upper().replace("-", "_")
+    if option in without:
+        return [
+            Fault(f"{path}.kind", "is newer than this kernel, which was built without it", settings["kind"])
+        ]
+    try:
+        qdisc(settings, 1500)
+    except Refusal as refusal:
+        return [Fault(f"{path}.{key}", rule, json.dumps(settings.get(key))) for key, rule in refusal.faults]
+    return []
+
+
+def scenario(
+    experiment: Mapping[str, Any], network: Mapping[str, Any], flows: pl.DataFrame, messages: pl.DataFrame
+) -> Scenario:
+    """The guest's plan for an experiment on `network` (`_core.plan`).
+
+    `flows` and `messages` are the simulator's tables of the same experiment: who sends what when, of every
+    load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
+    """
+    return _Writer(experiment, network).write(flows, messages)
+
+
+def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """net.ipv4 of every node: written by the guest, which reads each back."""
+    transport = next(iter(experiment["traffic"].values()))["transport"]
+    own = {
+        # 2: only what a congestion control asks for, which is what "auto" means.
+        "tcp_ecn": {"auto": "2", "on": "1", "off": "0"}[transport["ecn"]],
+        "tcp_sack": str(int(transport["sack"])),
+        "tcp_timestamps": str(int(transport["timestamps"])),
+    }
+    return SYSCTLS | own
+
+
+class _Writer:
+    def __init__(self, experiment: Mapping[str, Any], network: Mapping[str, Any]):
+        from shallows import _core
+
+        self.quantity = _core.parse_quantity
+        self.experiment, self.network = experiment, network
+        self.nodes, self.ports = network["nodes"], network["ports"]
+        self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
+        if len(self.hosts) > MOST_HOSTS:
+            rule = f"has more than {MOST_HOSTS} hosts, which is more than one virtual machine carries"
+            raise SpecError([Fault("topology", rule, str(len(self.hosts)))])
+        self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
+        self.transport = next(iter(experiment["traffic"].values()))["transport"]
+        self.frame = self._bytes("mss") + self._bytes("header") + 12 * self.transport["timestamps"]
+        self.reverse = self._cables()
+        self._check_paths()
+        self.files: dict[str, list[str]] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.lines: list[str] = []
+
+    def _bytes(self, key: str) -> int:
+        return self.quantity("bytes", self.transport[key])
+
+    def _check_paths(self) -> None:
+        """Raises SpecError where hosts have several shortest paths, of which each flow would take one."""
+        near: list[set[int]] = [set() for _ in self.nodes]
+        for port in self.ports:
+            near[port["from"]].add(port["to"])
+        for host in self.hosts:
+            distance, ways, edge = {host: 0}, {host: 1}, [host]
+            while edge:
+                found: dict[int, int] = {}
+                for node in edge:
+                    for other in near[node] - distance.keys():
+                        found[other] = found.get(other, 0) + ways[node]
+                distance |= dict.fromkeys(found, 1 + distance[edge[0]])
+                ways |= found
+                # Hosts do not forward.
+                edge = [node for node in found if not self.nodes[node]["host"]]
+            for other in self.hosts:
+                if ways.get(other, 1) > 1:
+                    pair = f"{self.nodes[host]['name']} to {self.nodes[other]['name']}"
+                    raise SpecError([Fault("topology", "must have one shortest path on Linux", pair)])
+
+    def _cables(self) -> list[int]:
+        by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}
+        back = [by_ends.get((port["to"], port["from"])) for port in self.ports]
+        if None in back:
+            port = self.ports[back.index(None)]
+            name = f"{self.nodes[port['from']]['name']}->{self.nodes[port['to']]['name']}"
+            raise SpecError([Fault("topology", "needs links in both directions on Linux", name)])
+        return back
+
+    def write(self, flows: pl.DataFrame, messages: pl.DataFrame) -> Scenario:
+        made = Scenario("", loads=list(self.experiment["traffic"]))
+        made.hosts = [self.nodes[n]["name"] for n in self.hosts]
+        self._namespaces()
+        for node in range(len(self.nodes)):
+            self._node(node)
+        steps = [line for number in range(len(self.ports)) for line in self._port(number)]
+        self._flush()
+        self.lines += steps
+        for number, port in enumerate(self.ports):
+            if not self.nodes[port["from"]]["host"]:
+                made.ports.append(f"{self.nodes[port['from']]['name']}->{self.nodes[port['to']]['name']}")
+                made.rates_bps.append(port["rate_bps"])
+                self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x}")
+        self._times(made)
+        self.lines += [f"host {node} {_address(number)}" for number, node in enumerate(self.hosts)]
+        self.lines += loads.lines(self.experiment, self.host_number, flows, messages)
+        self.lines.append("go")
+        for node in range(len(self.nodes)):
+            self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
+        for node in range(len(self.nodes)):
+            self.lines.append(f"run /bin/tc -j -d -n n{node} qdisc show")
+        made.plan = "\n".join(self.lines) + "\n"
+        made.asked = self.asked
+        made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
+        return made
+
+    def _batch(self, program: str, node: int | None, line: str) -> None:
+        self.files.setdefault(f"{program} {'-' if node is None else node}", []).append(line)
+
+    def _flush(self) -> None:
+        """Turns the batches gathered so far into commands, in the order in which they were begun."""
+        for key, lines in self.files.items():
+            program, node = key.split()
+            name = f"batch{len(self.lines)}"
+            self.lines += [f"file {name} {len(lines)}", *lines]
+            where = "" if node == "-" else f" -n n{node}"
+            self.lines.append(f"run /bin/{program}{where} -batch /run/{name}")
+        self.files = {}
+
+    def _namespaces(self) -> None:
+        for node in range(len(self.nodes)):
+            self._batch("ip", None, f"netns add n{node}")
+        for number, back in enumerate(self.reverse):
+            if number < back:
+                a, b = self.ports[number]["from"], self.ports[number]["to"]
+                near = f"p{number} address {_mac(number)} netns n{a}"
+                ends = f"{near} type veth peer name p{back} address {_mac(back)} netns n{b}"
+                self._batch("ip", None, f"link add {ends}")
+        self._flush()
+
+    def _node(self, node: int) -> None:
+        self._batch("ip", node, "link set lo up")
+        if self.nodes[node]["host"]:
+            self._batch("ip", node, f"addr add {_address(self.hosts.index(node))}/32 dev lo")
+        for number, port in enumerate(self.ports):
+            if port["from"] == node:
+                # No super-packets: what a qdisc sees is what the wire carries.
+                gso = self._offload()
+                self._batch("ip", node, f"link set p{number} up mtu {self.frame} txqueuelen 1000 {gso}")
+                # Known once and for all, so that no ARP crosses the queue under test.
+                peer = self.reverse[number]
+                self._batch(
+                    "ip",
+                    node,
+                    f"neigh add {_gateway(number)} lladdr {_mac(peer)} dev p{number} nud permanent",
+                )
+                self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
+                self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
+        own = f" src {_address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
+        rules = f" initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}" if own else ""
+        for host, row in zip(self.hosts, self.network["routes"], strict=True):
+            if host != node and row[node] is not None:
+                to = (
+                    f"{_address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
+                )
+                self._batch("ip", node, f"route add {to}{own}{rules}")
+        for name, value in sysctls(self.experiment).items():
+            self.lines_after(f"sysctl {node} {name} {value}")
+
+    def _offload(self) -> str:
+        """How much TCP may hand down at once: one packet, so that what a qdisc sees is what the wire carries;
+        or a burst, which the sender's own token bucket takes apart (tbf_segment): switches see packets.
+        """
+        segments = self.transport["burst"]
+        size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._bytes("mss") + GSO_HEADERS
+        return f"gso_max_segs {segments} gso_max_size {size}"
+
+    def lines_after(self, line: str) -> None:
+        """A line of the plan that needs the namespaces and nothing else."""
+        self.lines.append(line)
+
+    def _packets(self, key: str) -> int:
+        text = self.transport[key]
+        return (
+            int(text.removesuffix("pkt"))
+            if text.endswith("pkt")
+            else max(self.quantity("bytes", text) // self._bytes("mss"), 1)
+        )
+
+    def _ms(self, key: str) -> str:
+        span = self.quantity("span", self.transport[key])
+        if span % 1_000_000_000:
+            raise SpecError(
+                [
+                    Fault(
+                        f"traffic.*.transport.{key}",
+                        "must be a whole number of milliseconds on Linux",
+                        self.transport[key],
+                    )
+                ]
+            )
+        return f"{span // 1_000_000_000}ms"
+
+    def _port(self, number: int) -> Iterable[str]:
+        port, node = self.ports[number], self.ports[number]["from"]
+        table = f"stab overhead -{ETHERNET_BYTES} mtu 2048"
+        burst = self.frame + max(port["rate_bps"] * LATENESS_NS // 8_000_000_000, 10)
+        shaper = f"tbf rate {_shaped_bps(port['rate_bps'])}bit burst {burst} limit 2000000000"
+        self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {table} {shaper}")
+        self.asked.append((f"p{number}", shaper))
+        under = qdisc(port["queue"], self.frame)
+        place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
+        if under.words:
+            self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")
+            self.asked.append((f"p{number}", under.words))
+        elif under.step:
+            yield f"step {place} {' '.join(str(number) for number in under.step)}"
+        else:
+            words = [":".join(str(number) for number in each) for each in under.attributes]
+            yield f"attributes {place} {under.kind} {' '.join(words)}"
+        # The wire, at its far end.
+        far, device = port["to"], f"p{self.reverse[number]}"
+        self._batch("tc", far, f"qdisc add dev {device} handle ffff: ingress")
+        redirect = f"action mirred egress redirect dev i{number}"
+        self._batch("tc", far, f"filter add dev {device} parent ffff: protocol all matchall {redirect}")
+        speed = f"{port['delay_ps'] // 1000} {port['rate_bps'] // 8} -{ETHERNET_BYTES}"
+        yield f"wire {far} i{number} {speed}"
+
+    def _times(self, made: Scenario) -> None:
+        quantity, probe = self.quantity, self.experiment["probe"]
+        duration = quantity("span", self.experiment["duration"])
+        wanted = probe["queue_trace"]
+        if wanted == "change":
+            raise SpecError(
+                [Fault("probe.queue_trace", "must be an interval on Linux, whose queues are sampled", wanted)]
+            )
+        # Enough samples for percentiles where none are asked for.
+        made.sample_ps = quantity("span", wanted) if wanted != "off" else max(duration // 20_000, 10_000_000)
+        trace = probe["flow_trace"]
+        if trace == "change":
+            raise SpecError(
+                [Fault("probe.flow_trace", "must be an interval on Linux, whose flows are sampled", trace)]
+            )
+        # Means of flows are of samples too.
+        traced = max(duration // 1000, 100_000_000) if trace == "off" else quantity("span", trace)
+        self.lines += [
+            f"seed {self.experiment['seed']}",
+            f"duration {duration // 1000}",
+            f"warmup {quantity('span', self.experiment['warmup']) // 1000}",
+            f"sample {made.sample_ps // 1000}",
+            f"trace {traced // 1000}",
+            f"traced {int(trace != 'off')}",
+            f"nodelay {int(not self.transport['nagle'])}",
+        ]
+
+
+def _shaped_bps(rate_bps: int) -> int:
+    """A millionth less: the shaper's fixed point takes up to 1 ns from a frame's time, and what it sends too
+    fast would wait, unseen, in the netem behind it."""
+    return (rate_bps - -(-rate_bps // 1_000_000)) // 8 * 8
+
+
+def _address(host: int) -> str:
+    return f"10.1.{host // 250}.{host % 250 + 1}"
+
+
+def _gateway(port: int) -> str:
+    return f"10.2.{port // 250}.{port % 250 + 1}"
+
+
+def _mac(port: int) -> str:
+    return f"02:00:00:00:{port // 256:02x}:{port % 256:02x}"

@@ -1,0 +1,148 @@
+"""Kernel sources from the machine's own Debian mirror, without touching the machine's package lists.
+
+No address is written here: the mirror is the one that the machine's apt is set up for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from shallows.backends.linux import cache, tools
+from shallows.backends.linux.gpl import edits
+from shallows.errors import ShallowsError
+
+NEWER_SUITES = ("trixie-backports", "forky", "sid")
+"""Of Debian, where sources are looked for that the machine's own suite does not have."""
+
+DEFAULT = "linux-source-7.2"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+__all__ = ["DEFAULT", "fetch", "linked"]
+
+
+def fetch(package: str, tell: Callable[[str], None]) -> Path:
+    """The package's source archive (linux-source-*.tar.xz), downloaded once. Raises ShallowsError."""
+    tools.require(tools.FETCH)
+    place = cache.cache() / "sources" / package
+    found = sorted(place.glob("linux-source-*.tar.xz"))
+    if found:
+        return found[0]
+    installed = sorted(Path("/usr/src").glob(f"{package}.tar.xz"))
+    if installed:
+        return installed[0]
+    shutil.rmtree(place, ignore_errors=True)  # what an interrupted download left
+    place.mkdir(parents=True)
+    suites = [None, *NEWER_SUITES]  # the machine's own first
+    said = []
+    for suite in suites:
+        try:
+            options = [] if suite is None else _private_lists(suite, tell)
+            tell(f"downloading {package} ({suite or 'the suite of this machine'})")
+            _apt(["download", *options, package], place)
+            break
+        except ShallowsError as error:
+            said.append(f"{suite or 'own suite'}: {error}")
+    else:
+        why = "; ".join(said)
+        raise ShallowsError(
+            f"{package} was not found ({why}); give a kernel tree with --tree, or a binary with --kernel"
+        )
+    [archive] = place.glob("*.deb")
+    unpacked = place / "unpacked"
+    tools.run("dpkg-deb", "-x", archive, unpacked)
+    source = next(unpacked.glob("usr/src/linux-source-*.tar.xz"), None)
+    if source is None:
+        raise ShallowsError(f"{package} holds no linux-source-*.tar.xz, so it is no kernel source package")
+    kept = place / source.name
+    source.rename(kept)
+    shutil.rmtree(unpacked)
+    archive.unlink()
+    return kept
+
+
+PRODUCTS = ("*.o", "*.a", "*.ko", ".*.cmd", ".config", ".config.old", ".git")
+"""What a tree in which has been built holds beside its sources, and what would be long to walk."""
+
+PRODUCED = re.compile(r"include/(config|generated)|arch/[^/]+/include/generated")
+"""Directories of such."""
+
+
+def linked(tree: Path, place: Path) -> Path:
+    """A directory of links to a tree's sources, in which files can be replaced and the tree stays as it is.
+
+    Files that will be edited are copies, with their times. Raises ShallowsError if this is no tree.
+    """
+    tree = tree.resolve()
+    if not (tree / "arch/um/Kconfig").is_file():
+        raise ShallowsError(f"{tree} is no kernel source with User-Mode Linux: it has no arch/um/Kconfig")
+    shutil.rmtree(place, ignore_errors=True)
+    for here, directories, files in os.walk(tree):
+        own = Path(here).relative_to(tree)
+        directories[:] = [
+            name for name in directories if name != ".git" and not PRODUCED.fullmatch((own / name).as_posix())
+        ]
+        (place / own).mkdir(parents=True)
+        links = [name for name in directories if Path(here, name).is_symlink()]
+        for name in [*files, *links]:
+            if any(fnmatchcase(name, pattern) for pattern in PRODUCTS):
+                continue
+            if (own / name).as_posix() in edits.FILES:
+                shutil.copy2(Path(here, name), place / own / name)
+            else:
+                (place / own / name).symlink_to(Path(here, name))
+    return place
+
+
+def _apt(arguments: list[str], directory: Path) -> None:
+    ran = subprocess.run(
+        ["apt-get", *arguments], cwd=directory, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    if ran.returncode:
+        raise ShallowsError(_last_error(ran.stderr) or f"apt-get ended with {ran.returncode}")
+
+
+def _last_error(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.startswith("E:")]
+    return re.sub(r"\S+://\S+", "(the mirror)", lines[-1]) if lines else ""
+
+
+def _private_lists(suite: str, tell: Callable[[str], None]) -> list[str]:
+    """Options that make apt use lists of its own for another suite of the machine's mirror."""
+    directory = cache.cache() / "apt" / suite
+    for part in ("lists/partial", "archives/partial"):
+        (directory / part).mkdir(parents=True, exist_ok=True)
+    signed = f" [signed-by={KEYRING}]" if KEYRING.exists() else ""
+    (directory / "sources.list").write_text(f"deb{signed} {_mirror()} {suite} main\n")
+    options = [
+        f"Dir::Etc::SourceList={directory}/sources.list",
+        "Dir::Etc::SourceParts=/dev/null",
+        f"Dir::State::Lists={directory}/lists",
+        f"Dir::Cache::Archives={directory}/archives",
+        f"Dir::Cache::pkgcache={directory}/pkgcache.bin",
+        f"Dir::Cache::srcpkgcache={directory}/srcpkgcache.bin",
+        "APT::Get::List-Cleanup=0",
+        "Acquire::Languages=none",
+    ]
+    flags = [word for option in options for word in ("-o", option)]
+    tell(f"reading what {suite} has")
+    _apt(["update", *flags], directory)
+    return flags
+
+
+def _mirror() -> str:
+    for file in sorted(Path("/etc/apt/sources.list.d").glob("*.sources")):
+        for address in re.findall(r"^URIs:\s*(\S+)", file.read_text(), re.MULTILINE):
+            if "security" not in address:
+                return address
+    lists = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*.list"))]
+    for file in filter(Path.exists, lists):
+        for address in re.findall(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)", file.read_text(), re.MULTILINE):
+            if "security" not in address:
+                return address
+    raise ShallowsError("this machine's apt has no Debian mirror")

@@ -1,0 +1,126 @@
+"""The arguments with which the program for ns-3 runs an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["PACKET_BYTES", "Refusal", "arguments"]
+
+PACKET_BYTES = 1500
+
+
+class Refusal(Exception):
+    """ns-3 cannot do this cell."""
+
+
+def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[str, str | int | float]:
+    """The program's arguments for a resolved experiment whose flows start then. Raises Refusal."""
+    star, (load,) = experiment["topology"], experiment["traffic"].values()
+    transport = load["transport"]
+    _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
+    if transport["cc"]["kind"] not in ("newreno", "cubic", "dctcp"):
+        raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")
+    rate, delay_ns = _rate(star["rate"]), _ns(star["delay"])
+    queue, held = _queue(experiment["queue"])
+    bdp = rate * 4 * delay_ns / 8e9
+    found: dict[str, str | int | float] = {
+        "cc": transport["cc"]["kind"],
+        "ecn": int(transport["ecn"] == "on"),
+        "rate": rate,
+        "sender-rate": _rate(star["sender_rate"]),
+        "delay-ns": delay_ns,
+        "starts": ",".join(map(str, starts_ns)),
+        "warmup-ns": _ns(experiment["warmup"]),
+        "duration-ns": _ns(experiment["duration"]),
+        # What a window can be, and as much again three times while a loss is mended.
+        "buffer": max(2**20, int(4 * (bdp + held))),
+        "min-rto-ns": _ns(transport["min_rto"]),
+        "ack-every": transport["ack_every"],
+        "ack-delay-ns": _ns(transport["ack_delay"]),
+        "window": int(transport["initial_window"].removesuffix("pkt")),
+        "seed": experiment["seed"],
+        **queue,
+    }
+    if found["cc"] == "dctcp":
+        found["dctcp-g"] = transport["cc"]["g"]
+    if load["kind"] == "incast":
+        _only(load, connection="persistent", deadline="none", response="none")
+        if load["rounds"] == "none":
+            raise Refusal("the program for ns-3 needs a number of rounds")
+        found |= {
+            "rounds": load["rounds"],
+            "request": _bytes(load["request"]),
+            "response": max(_bytes(load["total"]) // load["workers"], 1),
+            "first-ns": _ns(load["start"]),
+            "jitter-ns": _ns(load["jitter"]),
+            "gap-ns": _ns(load["gap"]),
+        }
+    return found
+
+
+def _queue(settings: Mapping[str, Any]) -> tuple[dict[str, str | int | float], int]:
+    """Arguments of the disc, and the bytes that the port may hold.
+
+    A limit of the simulator counts the packet in service; ns-3's disc leaves out that one, and the one that
+    the device holds besides.
+    """
+    kind = settings["kind"]
+    if kind == "tc-red":
+        _only(settings, shaped=True, harddrop=False, nodrop=False, adaptative=False)
+        least, most, limit = (_bytes(settings[key]) - PACKET_BYTES for key in ("min", "max", "limit"))
+        weight = _red_weight(_bytes(settings["min"]), settings["burst"], _bytes(settings["avpkt"]))
+        red = {"red-min": least, "red-max": most, "red-weight": weight}
+        red |= {"red-probability": settings["probability"], "red-ecn": int(settings["ecn"])}
+        return {"disc": "red", "limit": f"{limit}B", **red}, limit
+    if kind not in ("drop-tail", "threshold"):
+        raise Refusal(f"the program for ns-3 has no {kind}")
+    _only(settings, count_in_service=True)
+    limit = _packets(settings["limit"])
+    held = limit * PACKET_BYTES
+    if kind == "drop-tail":
+        return {"disc": "fifo", "limit": f"{limit - 2}p"}, held
+    # Marked is what finds more than K in the port, so K and more besides the packet in service.
+    _only(settings, measure="before", first_exempt=False, not_ect="drop")
+    least = _packets(settings["mark_at"]) - 1
+    if least < 2:
+        raise Refusal(
+            "ns-3's RED marks nothing while fewer than two packets are in its queue (RedQueueDisc::DoEnqueue)"
+        )
+    return {"disc": "red", "limit": f"{limit - 2}p", "red-min": least, "red-max": least, "red-ecn": 1}, held
+
+
+def _red_weight(least: int, burst: int, packet: int) -> float:
+    """iproute2 `tc_red_eval_ewma`: the largest 2^-n by which a burst does not lift the average above min."""
+    excess = burst + 1 - least / packet
+    return next(w for n in range(1, 32) if excess <= (1 - (1 - (w := 0.5**n)) ** burst) / w)
+
+
+def _only(settings: Mapping[str, Any], **same: Any) -> None:
+    for key, value in same.items():
+        if settings[key] != value:
+            raise Refusal(f"the program for ns-3 has {key} = {value} only")
+
+
+def _packets(text: str) -> int:
+    if not text.endswith("pkt"):
+        raise Refusal(f"the program for ns-3 has limits in packets only, not {text}")
+    return int(text.removesuffix("pkt"))
+
+
+def _rate(text: str) -> int:
+    from shallows import _core
+
+    return _core.parse_quantity("rate", text)
+
+
+def _bytes(text: str) -> int:
+    from shallows import _core
+
+    return _core.parse_quantity("bytes", text)
+
+
+def _ns(text: str) -> int:
+    from shallows import _core
+
+    return _core.parse_quantity("span", text) // 1000

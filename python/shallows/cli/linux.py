@@ -1,0 +1,90 @@
+"""`./shallows linux`: the backend's kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shallows import terminal
+from shallows.errors import Fault, SpecError
+
+app = typer.Typer(
+    no_args_is_help=True, help="The Linux backend's kernel: build it, see what there is, remove it."
+)
+
+Json = Annotated[
+    bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")
+]
+
+
+@app.command()
+def build(
+    package: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            metavar="PACKAGE",
+            help="Debian source package; default: linux-source-7.2.",
+            show_default=False,
+        ),
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        typer.Option(help="A kernel source tree of your own; it is only read.", show_default=False),
+    ] = None,
+    kernel: Annotated[
+        Path | None, typer.Option(help="A ready binary, made with the same edits.", show_default=False)
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Compilers at a time; default: the cores.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Makes the kernel, or finds it made. Stopped, it goes on where it was."""
+    from shallows.backends.linux import kernel as kernels
+    from shallows.backends.linux.root import root
+    from shallows.execution.threads import default_workers
+
+    if sum(choice is not None for choice in (package, tree, kernel)) > 1:
+        raise SpecError([Fault("--source", "is one of --source, --tree and --kernel: give one")])
+    if kernel is not None:
+        made = kernels.adopt(kernel)
+    else:
+        with terminal.progress("kernel", 1) as report:
+            made = kernels.build(package, tree, _tell, report, jobs or default_workers())
+    root()
+    if as_json:
+        terminal.print_json(made.about)
+        return
+    typer.echo(f"Linux {made.about['version']} is ready: {made.path}")
+    if made.weakness:
+        typer.echo(f"Note: {made.weakness}.")
+
+
+@app.command()
+def status(as_json: Json = False) -> None:
+    """Which kernels there are, and which one runs use."""
+    from shallows.backends.linux import kernel as kernels
+
+    rows = kernels.status()
+    if as_json:
+        terminal.print_json(rows)
+    elif rows:
+        columns = ("hash", "version", "source", "current")
+        terminal.print_table("", columns, [[row[column] for column in columns] for row in rows])
+    else:
+        typer.echo("there is no Linux kernel yet; make one with ./shallows linux build")
+
+
+@app.command()
+def clean() -> None:
+    """Removes kernels, sources and all else that the backend keeps in the user's cache."""
+    from shallows.backends.linux import kernel as kernels
+
+    typer.echo(f"{kernels.clean() / 1e6:.0f} MB removed")
+
+
+def _tell(text: str) -> None:
+    terminal.error_console().print(text, highlight=False)

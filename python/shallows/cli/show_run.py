@@ -1,0 +1,131 @@
+"""Runs as the command line shows them: the JSON of `run` and `sweep`, their tables, the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shallows import terminal
+from shallows.errors import RunError
+from shallows.execution.jobs import Outcome
+from shallows.statistics.estimates import over_seeds
+from shallows.tables.metrics import SWEEP_COLUMNS
+
+__all__ = ["document", "failure", "show", "show_sweep", "sweep_document"]
+
+
+def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The JSON of `run`.
+
+    With several seeds, the top level is the first seed's run, `seeds` lists all of them and `over_seeds`
+    holds the mean and the 95 % interval of each metric that every run has.
+    """
+    from shallows.tables.metrics import flows_json, queues_json
+
+    runs = _runs(outcomes)
+    all_metrics = [outcome.metrics for outcome in outcomes]
+    answer = {
+        "hash": runs[0].hash,
+        "path": str(runs[0].path),
+        "seed": runs[0].seed,
+        "metrics": all_metrics[0],
+    }
+    answer |= {"flows": flows_json(runs[0].tables), "queues": queues_json(runs[0].tables)}
+    if len(runs) > 1:
+        each = zip(runs, all_metrics, strict=True)
+        answer["seeds"] = [
+            {"seed": r.seed, "hash": r.hash, "path": str(r.path), "metrics": m} for r, m in each
+        ]
+        answer["over_seeds"] = over_seeds(all_metrics)
+    return answer
+
+
+def sweep_document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The JSON of `sweep`, points in the file's order."""
+    points = []
+    for outcome in outcomes:
+        point = {"params": outcome.point.params, "seed": outcome.point.seed, "hash": outcome.hash}
+        point |= {"status": outcome.status, "metrics": outcome.metrics}
+        points.append(point | ({"error": outcome.error} if outcome.error else {}))
+    return {"points": points, "failed": sum(outcome.error is not None for outcome in outcomes)}
+
+
+def failure(failed: Sequence[Outcome]) -> RunError:
+    """The error of `run` when seeds failed: each different reason once."""
+    reasons = dict.fromkeys(f"{outcome.error}" for outcome in failed)
+    seeds = ", ".join(str(outcome.point.seed) for outcome in failed)
+    return RunError(f"the run failed (seed {seeds}): " + "\n".join(reasons))
+
+
+def show(title: str, outcomes: Sequence[Outcome]) -> None:
+    """Summary, the busiest queues, where the runs are, and a figure of the queue."""
+    runs = _runs(outcomes)
+    metrics = [outcome.metrics for outcome in outcomes]
+    if len(runs) == 1:
+        terminal.print_metrics(
+            title, {name: value for name, value in metrics[0].items() if value is not None}
+        )
+    else:
+        rows = []
+        for name, estimate in over_seeds(metrics).items():
+            low_high = [terminal.readable(name, bound) for bound in estimate["ci95"]]
+            rows.append((name, terminal.readable(name, estimate["mean"]), " to ".join(low_high)))
+        terminal.print_table(f"{title}: {len(runs)} seeds", ("metric", "mean", "95 % interval"), rows)
+    _show_queues(runs[0])
+    found = "found in the store" if outcomes[0].status == "stored" else "stored"
+    print(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
+    figure = _draw(outcomes)
+    if figure:
+        print(f"figure: {figure}")
+
+
+def show_sweep(title: str, outcomes: Sequence[Outcome]) -> None:
+    """One line a point."""
+    names = list(dict.fromkeys(name for outcome in outcomes for name in outcome.point.params))
+    rows = []
+    for outcome in outcomes:
+        metrics = outcome.metrics or {}
+        row = [outcome.point.params.get(name) for name in names] + [outcome.point.seed, outcome.status]
+        rows.append(row + [terminal.readable(name, metrics.get(name)) for name in SWEEP_COLUMNS])
+    terminal.print_table(title, [*names, "seed", "status", *SWEEP_COLUMNS], rows)
+    for reason in dict.fromkeys(outcome.error for outcome in outcomes if outcome.error):
+        print(f"failed: {reason}")
+
+
+def _runs(outcomes: Sequence[Outcome]) -> list[Any]:
+    return [outcome.run for outcome in outcomes if outcome.run is not None]
+
+
+def _show_queues(run: Any, most: int = 8) -> None:
+    queues = run.tables["queues"]
+    busy = queues.filter(queues["packets_in"] > 0).sort(["utilisation", "port"], descending=[True, False])
+    columns = (
+        "port",
+        "utilisation",
+        "mean_packets",
+        "p99_packets",
+        "max_packets",
+        "mean_wait_ps",
+        "drops_full",
+        "marks",
+    )
+    rows = []
+    for row in busy.head(most).select(columns).iter_rows(named=True):
+        rows.append([row["port"]] + [terminal.readable(name, row[name]) for name in columns[1:]])
+    more = f" (the {most} busiest of {len(busy)})" if len(busy) > most else ""
+    print()
+    terminal.print_table(f"Queues{more}", columns, rows)
+
+
+def _draw(outcomes: Sequence[Outcome]) -> str | None:
+    """The busiest port's queue, over time if that was recorded, else its distribution, as a file."""
+    from shallows.figures import queue_cdf, queue_time, style
+
+    runs = _runs(outcomes)
+    labelled = {f"seed {run.seed}" if len(runs) > 1 else "": run.tables for run in runs[:8]}
+    traced = all(len(tables["queue_trace"]) for tables in labelled.values())
+    kind = queue_time if traced else queue_cdf
+    try:
+        return str(style.save(kind.draw(kind.info(labelled)), runs[0].path / "queue.svg"))
+    except ValueError:  # nothing of it was recorded
+        return None

@@ -1,0 +1,1 @@
+"""From an experiment file to checked runs: reading, settings, sweep points, the question to the checker."""

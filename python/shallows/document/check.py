@@ -1,0 +1,64 @@
+"""A document before the checker of the core: what comes back is the resolved experiment, or all faults."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shallows.document.paths import Document
+from shallows.errors import Fault, ShallowsError, SpecError
+from shallows.words import show
+
+__all__ = ["MAX_DEPTH", "check", "resolve"]
+
+
+MAX_DEPTH = 64
+"""Tables within tables; a real experiment needs five."""
+
+
+def check(document: Document) -> tuple[Document | None, list[Fault]]:
+    """The resolved experiment of one run's document (None if faulty), and all its faults."""
+    from shallows import _core
+    from shallows.document.csv_files import fill_in
+
+    faults = list(foreign_values("", document))
+    if faults:
+        return None, faults
+    filled, faults = fill_in(document)
+    answer = json.loads(_core.check(json.dumps(filled)))
+    unread = tuple(fault.path for fault in faults)
+    faults += [f for f in (Fault(**fault) for fault in answer["faults"]) if not f.path.startswith(unread)]
+    return None if faults else answer["experiment"], faults
+
+
+def resolve(document: Document) -> Document:
+    """The resolved experiment of one run's document. Raises SpecError with all faults."""
+    experiment, faults = check(document)
+    if faults:
+        raise SpecError(faults)
+    if experiment is None:
+        raise ShallowsError("the checker returned neither an experiment nor a fault")
+    return experiment
+
+
+def foreign_values(path: str, value: Any, depth: int = 0) -> Iterable[Fault]:
+    """Faults of values that TOML or Python has and a document cannot hold."""
+    if depth > MAX_DEPTH:
+        yield Fault(path[:80], "is nested too deeply")
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(key, str):
+                yield from foreign_values(f"{path}.{key}" if path else key, inner, depth + 1)
+            else:
+                yield Fault(path, "must have text as keys", repr(key))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from foreign_values(f"{path}[{number}]", inner, depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield Fault(path, "must be a finite number", str(value))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+        yield Fault(path, "must be a whole number of at most 64 bits", show(value))
+    elif not isinstance(value, str | int | float | bool):
+        yield Fault(path, "must be text, a number, true or false, a list or a table", show(value))

@@ -1,0 +1,1 @@
+"""Making runs: one, many, in threads, in processes, on a cluster."""

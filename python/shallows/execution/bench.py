@@ -1,0 +1,112 @@
+"""Speed: packet-hops per CPU second on the standard scenarios, each run in a fresh process.
+
+A packet-hop is one data or ACK packet leaving one port, host NICs included. The clock is the CPU time of the
+thread that simulates, set-up and writing of results left out; of several processes the fastest counts, since
+others only disturb. `python -m shallows.execution.bench SCENARIO` is one such process.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shallows.document.load import load
+from shallows.document.places import experiments_path
+from shallows.document.points import one_run
+from shallows.errors import Fault, RunError, SpecError
+from shallows.terminal import Report
+from shallows.words import did_you_mean
+
+PROBES = {
+    "default": (),
+    "off": ("probe.queues=false", "probe.nic_queues=false", "probe.at_dequeue=false", "probe.waits=false"),
+}
+
+NETWORKS = ("dumbbell-8", "permutation-128", "fat-tree-128", "permutation-1024")
+
+SCENARIOS = tuple(f"{network}/probes={probes}" for network in NETWORKS for probes in PROBES)
+
+__all__ = ["SCENARIOS", "choose", "measure", "measure_here"]
+
+
+def choose(words: Sequence[str]) -> list[str]:
+    """The scenarios that are named by any of `words`, in full or by network; all without words."""
+    unknown = [word for word in words if word not in SCENARIOS and word not in NETWORKS]
+    if unknown:
+        known = [*NETWORKS, *SCENARIOS]
+        raise SpecError(
+            Fault("bench", f"knows {', '.join(SCENARIOS)}", word, did_you_mean(word, known))
+            for word in unknown
+        )
+    return [name for name in SCENARIOS if not words or name in words or name.split("/")[0] in words]
+
+
+def measure(scenarios: Sequence[str], repeat: int, report: Report | None = None) -> list[dict[str, Any]]:
+    """The fastest of `repeat` processes of each scenario; `cpu_s_slowest` tells how much they differ."""
+    rows = []
+    for number, scenario in enumerate(scenarios):
+        tries = []
+        for turn in range(repeat):
+            tries.append(_in_process(scenario))
+            if report:
+                report(number * repeat + turn + 1)
+        best = min(tries, key=lambda row: row["cpu_s"])
+        rows.append(best | {"cpu_s_slowest": max(row["cpu_s"] for row in tries)})
+    return rows
+
+
+def _in_process(scenario: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "shallows.execution.bench", scenario]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RunError(f"the scenario {scenario} failed: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def measure_here(scenario: str) -> dict[str, Any]:
+    """One run of a scenario in this process, which should be a fresh one, for its memory to mean anything."""
+    from shallows import _core
+
+    network, _, probes = scenario.partition("/probes=")
+    experiment = one_run(load(experiments_path() / "bench" / f"{network}.toml", PROBES[probes])).experiment
+    before = _resident_bytes()
+    simulation = _core.Simulation(json.dumps(experiment))
+    began = time.thread_time()
+    simulation.run()
+    cpu_s = time.thread_time() - began
+    peak = _peak_bytes()
+    hops = json.loads(simulation.manifest())["counts"]["packet_hops"]
+    tables = simulation.tables()
+    flows = {name: data for name, _, data in tables["flows"]}
+    hosts = len({*flows["src"][0], *flows["dst"][0]})
+    return {
+        "scenario": scenario,
+        "packet_hops": hops,
+        "cpu_s": cpu_s,
+        "hops_per_cpu_s": hops / cpu_s,
+        "peak_rss_bytes": peak,
+        "bytes_per_host": (peak - before) / hosts,
+        "bytes_per_flow": (peak - before) / (len(flows["id"]) // 4),
+    }
+
+
+def _peak_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _resident_bytes() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:  # no Linux: the peak so far
+        return _peak_bytes()
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_here(sys.argv[1]), allow_nan=False))

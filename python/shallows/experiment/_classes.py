@@ -1,0 +1,1617 @@
+"""The parts of an experiment as classes, for completion and documentation.
+
+Made by `make generate` from the parameters declared in crates/; do not edit.
+"""
+
+# ruff: noqa
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shallows.experiment.base import CustomPart, Part, WholeExperiment
+
+__all__ = [
+    "AimdCc",
+    "BulkLoad",
+    "CbrCc",
+    "CodelQueue",
+    "CoupledQueue",
+    "CubicCc",
+    "D2tcpCc",
+    "D3Cc",
+    "D3PortControl",
+    "DctcpCc",
+    "DoubleThresholdQueue",
+    "DropTailQueue",
+    "DtCwaCc",
+    "Dualpi2Queue",
+    "DualqCurvyRedQueue",
+    "DumbbellTopology",
+    "EmpiricalSizes",
+    "Experiment",
+    "ExponentialDeadline",
+    "FatTreeTopology",
+    "FixedDeadline",
+    "FixedSizes",
+    "FqCodelQueue",
+    "GraphTopology",
+    "IncastLoad",
+    "KernelCc",
+    "LeafSpineTopology",
+    "MessagesLoad",
+    "MultiRackTopology",
+    "NewrenoCc",
+    "NonePortControl",
+    "ParetoSizes",
+    "ParkingLotTopology",
+    "PfabricQueue",
+    "Pi2Queue",
+    "PieQueue",
+    "PoissonLoad",
+    "Port",
+    "PragueCc",
+    "PriorityQueue",
+    "Probe",
+    "Python",
+    "RacsCc",
+    "RacsPortControl",
+    "RcpCc",
+    "RcpPortControl",
+    "RedQueue",
+    "SdcCc",
+    "SdcPortControl",
+    "StarTopology",
+    "Switch",
+    "TableLoad",
+    "TcRedQueue",
+    "ThresholdQueue",
+    "Transport",
+    "TreeTopology",
+    "UniformDeadline",
+    "UniformSizes",
+    "XdctcpCc"
+]
+
+
+class NewrenoCc(Part):
+    """NewReno. One segment more a round trip, half the window on congestion (RFC 5681)."""
+
+    kind: Literal["newreno"] = "newreno"
+
+    ecn_beta: float = 0.5
+    """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 3168 s.6.1.2: as a loss; RFC 8511 s.3.1 suggests 0.8."""
+
+    slow_start: Literal["auto", "standard", "hystart", "hystart++"] = 'standard'
+    """How the first slow start ends. Default: RFC 5681 s.3.1; hystart++: RFC 9406."""
+
+    min_rtt_thresh: str = '4ms'
+    """HyStart++: least growth of a round trip that ends slow start. Range (0s, ]. Default: RFC 9406 s.4.3; less than any growth in a shallow buffer tells."""
+
+    max_rtt_thresh: str = '16ms'
+    """HyStart++: most growth that it waits for; between the two an eighth of the round trip. Range (0s, ]. Default: RFC 9406 s.4.3."""
+
+
+class CbrCc(Part):
+    """Constant bit rate. Paced, whatever is marked or lost: unresponsive traffic."""
+
+    kind: Literal["cbr"] = "cbr"
+
+    rate: str = Field(...)
+    """Rate on the wire, headers included. Default: the user's load."""
+
+
+class CubicCc(Part):
+    """CUBIC. The window grows as a cubic of the time since the last congestion (RFC 9438)."""
+
+    kind: Literal["cubic"] = "cubic"
+
+    standard: Literal["rfc9438", "rfc8312"] = 'rfc9438'
+    """Which text is followed where the two differ. Default: RFC 9438 s.1 obsoletes RFC 8312."""
+
+    beta: float = 0.7
+    """Share of the window that a loss leaves. Range (0, 1). Default: RFC 9438 s.4.6, RFC 8312 s.4.5."""
+
+    ecn_beta: float = 0.7
+    """Share of the window that an ECN-Echo leaves. Range (0, 1). Default: RFC 9438 s.4.6: as a loss; RFC 8511 s.3.1 suggests 0.85."""
+
+    c: float = 0.4
+    """Steepness C of the cubic, in segments a second cubed. Range (0, ]. Default: RFC 9438 s.5.1."""
+
+    fast_convergence: bool = True
+    """Whether a window reduced before it is as large as the last time makes room for others. Default: RFC 9438 s.4.7."""
+
+    friendly: bool = True
+    """Whether the window is at least what Reno would have (Reno-friendly region). Default: RFC 9438 s.4.3."""
+
+    slow_start: Literal["auto", "standard", "hystart", "hystart++"] = 'auto'
+    """How the first slow start ends. Default: RFC 5681 s.3.1, and as Linux where counted so; RFC 9438 s.4.10 suggests hystart++."""
+
+    min_rtt_thresh: str = '4ms'
+    """HyStart++: least growth of a round trip that ends slow start. Range (0s, ]. Default: RFC 9406 s.4.3; less than any growth in a shallow buffer tells."""
+
+    max_rtt_thresh: str = '16ms'
+    """HyStart++: most growth that it waits for; between the two an eighth of the round trip. Range (0s, ]. Default: RFC 9406 s.4.3."""
+
+
+class DctcpCc(Part):
+    """DCTCP. The window shrinks in proportion to the share of marked bytes (RFC 8257)."""
+
+    kind: Literal["dctcp"] = "dctcp"
+
+    g: float = 0.0625
+    """Weight of a new window's share of marks in alpha. Range (0, 1]. Default: RFC 8257 s.4.2: 1/16."""
+
+    initial_alpha: float = 1.0
+    """First alpha. Range [0, 1]. Default: RFC 8257 s.4.2; ns-2 inputs use 0."""
+
+    reduction: float = 0.5
+    """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: RFC 8257 s.3.3 step 9: cwnd x (1 - alpha / 2)."""
+
+    whole_segments: bool = False
+    """Whether a marked window shrinks by whole segments only, and by less than one not at all; so always where `arithmetic` is Linux's. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
+
+    on_loss: Literal["halve", "alpha"] = 'halve'
+    """What a loss does to the window. Default: RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha."""
+
+
+class XdctcpCc(Part):
+    """xDCTCP. DCTCP whose reduction differs for short and for long flows."""
+
+    kind: Literal["xdctcp"] = "xdctcp"
+
+    g: float = 0.095
+    """Weight of a new window's share of marks in alpha. Range (0, 1]. Default: xDCTCP report, optimum."""
+
+    ns: float = 0.4
+    """Share of alpha by which a marked window of a short flow shrinks. Range [0, 1]. Default: xDCTCP report, optimum."""
+
+    nl: float = 1.0
+    """Share of alpha by which a marked window of a long flow shrinks. Range [0, 1]. Default: xDCTCP report, optimum."""
+
+    initial_alpha: float = 1.0
+    """First alpha. Range [0, 1]. Default: RFC 8257 s.4.2; ns-2 inputs use 0."""
+
+    on_loss: Literal["halve", "alpha"] = 'halve'
+    """What a loss does to the window. Default: RFC 8257 s.3.5, as DCTCP."""
+
+    class_by: Literal["declared", "size", "sent"] = 'declared'
+    """How a flow's class is known. Default: xDCTCP report: senders are labelled."""
+
+    long_classes: str | list[str] = 'long'
+    """Declared classes that are long; all others are short. Default: xDCTCP report: senders 5 to 7."""
+
+    long_from: str = '1MB'
+    """Bytes, announced or sent, from which a flow is long. Range [1B, ]. Default: above the report's 500 KB messages."""
+
+
+class D2tcpCc(Part):
+    """D2TCP. DCTCP that gives way the less, the nearer its deadline."""
+
+    kind: Literal["d2tcp"] = "d2tcp"
+
+    g: float = 0.0625
+    """Weight of a new window's share of marks in alpha. Range (0, 1]. Default: Vamanan 2012 s.3.1, as DCTCP: 1/16."""
+
+    initial_alpha: float = 1.0
+    """First alpha. Range [0, 1]. Default: as DCTCP: RFC 8257 s.4.2."""
+
+    d_min: float = 0.5
+    """Least urgency d. Range (0, 1]. Default: Vamanan 2012 s.3.2."""
+
+    d_max: float = 2.0
+    """Greatest urgency d. Range [1, 100]. Default: Vamanan 2012 s.3.2."""
+
+
+class AimdCc(Part):
+    """AIMD. A number of segments more a round trip, a share less on congestion."""
+
+    kind: Literal["aimd"] = "aimd"
+
+    alpha: float = 1.0
+    """Segments that a round trip adds. Range (0, 1000]. Default: RFC 5681 s.3.1."""
+
+    beta: float = 0.5
+    """Share of the window that congestion leaves. Range (0, 1). Default: Chiu and Jain 1989 s.4."""
+
+
+class DtCwaCc(Part):
+    """DT-CWA. The window falls to a floor on a mark and gets a share of its range back a window later (Sreekumari 2018)."""
+
+    kind: Literal["dt-cwa"] = "dt-cwa"
+
+    beta: float = 0.2
+    """Share of the range that eq. (2) gives back. Range [0, 1]. Default: Sreekumari 2018 s.2.2, figure 4."""
+
+    operator: Literal["difference", "product", "sum", "quotient"] = 'difference'
+    """What stands between CWmax and CWmin in both equations. Default: the sign is lost in print; a gap is what beta can be a share of."""
+
+    order: Literal["as-printed", "from-current"] = 'as-printed'
+    """Which side of eq. (1) is subtracted. Default: Sreekumari 2018 eq. (1)."""
+
+    react: Literal["window", "ack"] = 'window'
+    """What eq. (1) answers. Default: as DCTCP, which it modifies; the text says the ACK with a notification."""
+
+    extremes: Literal["epoch", "life"] = 'epoch'
+    """Over what CWmax and CWmin are taken. Default: the window adjusted before the notification."""
+
+
+class RcpCc(Part):
+    """RCP. Sends at the rate that the switches offer to all flows alike."""
+
+    kind: Literal["rcp"] = "rcp"
+
+
+class SdcCc(Part):
+    """SDC. Flows increase and decrease by the class that their remaining size puts them in."""
+
+    kind: Literal["sdc"] = "sdc"
+
+    r_a: str = '50pkt'
+    """Most remaining size of class A. Range [1pkt, ]. Default: thesis s.3.4.5: 50 packets."""
+
+    r_b: str = '100pkt'
+    """Most remaining size of class B; above is class C. Range [1pkt, ]. Default: thesis s.3.4.5: 100 packets."""
+
+    gamma_a: float = 1.0
+    """Multiplicative increase of class A a round trip, until the first overload. Range (0, 10]. Default: not in the thesis: doubling, as slow start."""
+
+    gamma_b: float = 1.0
+    """Of class B. Range (0, 10]. Default: not in the thesis, which wants gamma_a >= gamma_b >= gamma_c."""
+
+    gamma_c: float = 1.0
+    """Of class C. Range (0, 10]. Default: not in the thesis, as gamma_b."""
+
+    alpha_a: float = 0.9
+    """Additive increase of class A in segments a round trip. Range (0, 100]. Default: thesis s.3.3: below 1; note 1: that of class B."""
+
+    alpha_b: float = 0.9
+    """Of class B. Range (0, 100]. Default: thesis s.3.4.5 note 1: that of class A."""
+
+    alpha_c: float = 0.5
+    """Of class C. Range (0, 100]. Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+
+    beta_a: float = 0.887
+    """Share of the window that an overload leaves of class A. Range (0, 1). Default: eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)."""
+
+    beta_b: float = 0.538
+    """Of class B. Range (0, 1). Default: eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)."""
+
+    beta_c: float = 0.5
+    """Of class C. Range (0, 1). Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+
+    hold: float = 1.0
+    """Intervals t_p beside a round trip after a decrease during which overload is not answered again. Range [0, 100]. Default: one decrease an overload; 0 is once a round trip, the thesis' words."""
+
+
+class RacsCc(Part):
+    """RACS. Sends at the rate that the switches assign to its weight, which grows as it drains."""
+
+    kind: Literal["racs"] = "racs"
+
+    w_min: float = 1.0
+    """Least weight. Range (0, 1e6]. Default: not in the thesis: the unit of weight."""
+
+    w_max: float = 9.0
+    """What a flow about to end has beyond it. Range [0, 1e6]. Default: not in the thesis: a gain of 10, beyond which ch. 3 finds diminishing returns."""
+
+    size_scale: str = '100KB'
+    """1 / a: the remaining size at which that has fallen to a share of 1 / e. Range [1B, ]. Default: not in the thesis, which calls flows below 100 KB short (s.1.1)."""
+
+
+class D3Cc(Part):
+    """D3. Asks for the rate that its deadline needs, and sends at what the switches grant."""
+
+    kind: Literal["d3"] = "d3"
+
+
+class PragueCc(Part):
+    """Prague. DCTCP for the Internet: ECT(1), paced, marks counted by AccECN, growth while it shrinks, and less dependence on the round-trip time (draft-briscoe-iccrg-prague-congestion-control-04)."""
+
+    kind: Literal["prague"] = "prague"
+
+    g: float = 0.0625
+    """Weight of a new round's share of marks in alpha. Range (0, 1]. Default: draft s.2.4.1: 1/16."""
+
+    initial_alpha: float = 1.0
+    """Alpha when the first mark comes. Range [0, 1]. Default: draft s.2.4.1."""
+
+    reduction: float = 0.5
+    """Share of alpha by which a marked window shrinks. Range (0, 1]. Default: draft s.2.4.2: cwnd x (1 - alpha / 2)."""
+
+    loss_beta: float = 0.5
+    """Share of the window that a loss leaves. Range (0, 1). Default: draft s.2.4.3: Reno's; CUBIC's is 0.7."""
+
+    rtt_virt: Literal["own", "floor", "added"] = 'floor'
+    """As if of which round-trip time a flow behaves, in its long run. Default: draft s.2.4.4: max(SRTT, 25 ms)."""
+
+    rtt_floor: str = '25ms'
+    """The floor of that. Range (0s, ]. Default: draft s.2.4.4; no data centre's, where "own" is meant."""
+
+    rtt_after: int = 500
+    """Rounds after slow start before it counts. Range [0, 60000]. Default: draft s.2.4.4: 500 rounds; Linux prague_rtt_transition."""
+
+
+class KernelCc(Part):
+    """Any of the Linux kernel's congestion controls by its name, with `--backend linux` alone. The simulator has none of them and refuses this before anything runs."""
+
+    kind: Literal["kernel"] = "kernel"
+
+    name: Literal["bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"] = Field(...)
+    """Its name in the kernel. Default: what the Linux backend's kernel has built in."""
+
+
+class FixedSizes(Part):
+    """Every flow of one size."""
+
+    kind: Literal["fixed"] = "fixed"
+
+    bytes: str = Field(...)
+    """Bytes of each flow. Range [1B, ]. Default: the user's application."""
+
+
+class UniformSizes(Part):
+    """Sizes between two bounds, all equally likely."""
+
+    kind: Literal["uniform"] = "uniform"
+
+    min: str = Field(...)
+    """Smallest flow. Range [1B, ]. Default: the user's application."""
+
+    max: str = Field(...)
+    """Largest flow. Range [1B, ]. Default: the user's application."""
+
+
+class ParetoSizes(Part):
+    """Pareto sizes between two bounds: many small flows and few very large ones."""
+
+    kind: Literal["pareto"] = "pareto"
+
+    shape: float = 1.2
+    """Shape a: the share of flows larger than x falls as x to the power of -a. Range (0, 10]. Default: between the 1.05 and 1.5 fitted to file sizes (Crovella and Bestavros 1997)."""
+
+    min: str = Field(...)
+    """Smallest flow. Range [1B, ]. Default: the user's application."""
+
+    max: str = Field(...)
+    """Largest flow, where the distribution is cut. Range [1B, ]. Default: the user's application."""
+
+
+class EmpiricalSizes(Part):
+    """Sizes from a measured distribution function, straight between its points."""
+
+    kind: Literal["empirical"] = "empirical"
+
+    name: str = ''
+    """Name of the distribution, as in `shallows/document/flow_sizes`. Default: recorded with the result."""
+
+    points: list[list[float]] = Field(...)
+    """Points [bytes, percent of flows not larger], rising; filled in from the named file. Default: `shallows/document/flow_sizes` names its sources."""
+
+
+class FixedDeadline(Part):
+    """Every message has the same time."""
+
+    kind: Literal["fixed"] = "fixed"
+
+    span: str = Field(...)
+    """Time from write to delivery. Range (0s, 100000s]. Default: the user's application."""
+
+
+class UniformDeadline(Part):
+    """Times between two bounds, all equally likely."""
+
+    kind: Literal["uniform"] = "uniform"
+
+    min: str = Field(...)
+    """Shortest time. Range (0s, 100000s]. Default: the user's application."""
+
+    max: str = Field(...)
+    """Longest time. Range (0s, 100000s]. Default: the user's application."""
+
+
+class ExponentialDeadline(Part):
+    """Exponentially distributed times, none below a least one: many tight, few loose."""
+
+    kind: Literal["exponential"] = "exponential"
+
+    mean: str = Field(...)
+    """Mean before the least time is applied. Range (0s, 100000s]. Default: the user's application."""
+
+    min: str = '1us'
+    """Least time, which stands in for all shorter ones. Range (0s, 100000s]. Default: next to none."""
+
+
+class StarTopology(Part):
+    """One switch with senders `s0`, `s1` .. and receivers `r0`, `r1` .. on links of their own. The switch is called `switch`; a receiver's bottleneck is the port `switch->r0`."""
+
+    kind: Literal["star"] = "star"
+
+    senders: int = 8
+    """Number of hosts `s0`, `s1` ... Range [1, 100000]. Default: enough flows to share a port, few enough to watch."""
+
+    receivers: int = 1
+    """Number of hosts `r0`, `r1` ... Range [1, 100000]. Default: one bottleneck."""
+
+    rate: str = '10Gbps'
+    """Rate of the receivers' links, and of the senders' unless `sender_rate` says otherwise. Default: the faster testbed of Alizadeh 2010."""
+
+    sender_rate: str = 'none'
+    """Rate of the senders' links; `"none"` is `rate`. Default: hosts of one kind."""
+
+    delay: str = '25us'
+    """One-way delay of the receivers' links, and of the senders' unless `sender_delay` says otherwise. A round trip crosses four links. Range [0s, 100000s]. Default: a base round trip of 100us, as inside a data centre."""
+
+    sender_delay: str = 'none'
+    """One-way delay of the senders' links; `"none"` is `delay`. Range [0s, 100000s]. Default: hosts of one kind."""
+
+
+class DumbbellTopology(Part):
+    """Two switches joined by one link, with hosts `l0`, `l1` .. and `r0`, `r1` .. on either side. The switches are called `left` and `right`; the bottleneck is the port `left->right`."""
+
+    kind: Literal["dumbbell"] = "dumbbell"
+
+    left: int = 8
+    """Number of hosts `l0`, `l1` .. on the left. Range [1, 100000]. Default: as many as a star has senders."""
+
+    right: int = 8
+    """Number of hosts `r0`, `r1` .. on the right. Range [1, 100000]. Default: a receiver a sender."""
+
+    rate: str = '10Gbps'
+    """Rate of the link between the switches. Default: the faster testbed of Alizadeh 2010."""
+
+    delay: str = '10us'
+    """One-way delay of the link between the switches. A round trip crosses it twice, and four hosts' links. Range [0s, 100000s]. Default: with `access_delay`, a base round trip of 100us, as inside a data centre."""
+
+    access_rate: str = 'none'
+    """Rate of the hosts' links; `"none"` is `rate`. Default: a host alone can fill the bottleneck."""
+
+    access_delay: str = '20us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us, as inside a data centre."""
+
+
+class ParkingLotTopology(Part):
+    """A chain of switches `sw0`, `sw1` .. with a long path `s` to `r` and a crossing path each hop. The crossing path of hop i goes from host `ai` to `bi`, counted from 1; its bottleneck is the port into switch `swi`, such as `sw0->sw1`."""
+
+    kind: Literal["parking-lot"] = "parking-lot"
+
+    hops: int = 3
+    """Number of links between switches. Range [1, 10000]. Default: the least with a first, an inner and a last hop."""
+
+    rate: str = '10Gbps'
+    """Rate of the links between switches. Default: the faster testbed of Alizadeh 2010."""
+
+    delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `access_delay`, a round trip of 100us for a crossing path."""
+
+    access_rate: str = 'none'
+    """Rate of the hosts' links; `"none"` is `rate`. Default: a host alone can fill its bottleneck."""
+
+    access_delay: str = '20us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `delay`, a round trip of 100us for a crossing path."""
+
+
+class TreeTopology(Part):
+    """A tree of switches with hosts `h0`, `h1` .. at the leaves and `r0`, `r1` .. at the root. The root is switch `sw0`; the others count on from it, level by level."""
+
+    kind: Literal["tree"] = "tree"
+
+    levels: int = 2
+    """Levels of switches; 1 is the root alone, which then is the leaf. Range [1, 16]. Default: a root and top-of-rack switches."""
+
+    fanout: int = 3
+    """Switches below each switch that is not a leaf. Range [1, 1000]. Default: three racks."""
+
+    hosts_per_leaf: int = 3
+    """Hosts `h0`, `h1` .. at each leaf. Range [1, 100000]. Default: nine senders in three racks."""
+
+    root_hosts: int = 1
+    """Hosts `r0`, `r1` .. at the root. Range [0, 100000]. Default: one receiver for all."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links, those at the root too. Default: the faster testbed of Alizadeh 2010."""
+
+    uplink_rate: str = 'none'
+    """Rate of the links between switches; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '15us'
+    """One-way delay of every link. Range [0s, 100000s]. Default: a base round trip of 90us from leaf to root host, as inside a data centre."""
+
+
+class MultiRackTopology(Part):
+    """Racks of hosts (`a0`, `a1` .., `b0` ..) on switches `S1`, `S2` .., joined by one more switch."""
+
+    kind: Literal["multi-rack"] = "multi-rack"
+
+    racks: int = 3
+    """Racks, lettered from a on. Range [2, 26]. Default: Munir 2012 figure 3.6: A, B, C."""
+
+    hosts_per_rack: int = 3
+    """Hosts of each rack. Range [1, 30000]. Default: Munir 2012 s.3.5: three are drawn."""
+
+    rate: str = '1Gbps'
+    """Rate of the hosts' links. Default: Munir 2012 s.3.5."""
+
+    uplink_rate: str = 'none'
+    """Rate of the links between switches; `"none"` is `rate`. Default: Munir 2012 s.3.5: 1 Gb/s links."""
+
+    delay: str = '75us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: Munir 2012 s.3.4.5: a round trip of 300us, in a rack four crossings."""
+
+    uplink_delay: str = 'none'
+    """One-way delay of the links between switches; `"none"` is `delay`. Range [0s, 100000s]. Default: links of one kind."""
+
+
+class LeafSpineTopology(Part):
+    """Leaves with hosts `h0`, `h1` .., each leaf joined to each spine. Switches are called `leaf0` .. and `spine0` ..; several equal paths are shared as the run's `ecmp` says."""
+
+    kind: Literal["leaf-spine"] = "leaf-spine"
+
+    leaves: int = 4
+    """Leaf switches. Range [2, 100000]. Default: four racks."""
+
+    spines: int = 4
+    """Spine switches. Range [1, 100000]. Default: as many as a leaf has hosts: no oversubscription."""
+
+    hosts_per_leaf: int = 4
+    """Hosts at each leaf. Range [1, 100000]. Default: sixteen hosts."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    uplink_rate: str = 'none'
+    """Rate of each link between a leaf and a spine; `"none"` is `rate`, or what `oversubscription` gives. Default: ports of one kind."""
+
+    oversubscription: float | Literal["none"] = 'none'
+    """Rate of a leaf's hosts over the rate of its uplinks, which sets `uplink_rate`; `"none"` leaves it. Range (0, 1000]. Default: either this or `uplink_rate`."""
+
+    delay: str = '15us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `uplink_delay`, a base round trip of 100us across the spine."""
+
+    uplink_delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us across the spine."""
+
+
+class FatTreeTopology(Part):
+    """A fat tree of k-port switches with hosts `h0`, `h1` ... Switches are called `edge0.0` (pod, place), `agg0.0` and `core0`; several equal paths are shared as the run's `ecmp` says."""
+
+    kind: Literal["fat-tree"] = "fat-tree"
+
+    k: int = 4
+    """Ports of a switch: k pods with (k/2)^2 hosts each. Must be even. Range [2, 100]. Default: Al-Fares 2008 figure 3: 16 hosts."""
+
+    hosts_per_edge: int | Literal["none"] = 'none'
+    """Hosts at each edge switch; `"none"` is k/2, and more oversubscribe the fabric. Range [1, 100000]. Default: Al-Fares 2008 s.2.2."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    aggregation_rate: str = 'none'
+    """Rate of the links from edge to aggregation; `"none"` is `rate`. Default: Al-Fares 2008: identical switches."""
+
+    core_rate: str = 'none'
+    """Rate of the links from aggregation to core; `"none"` is `rate`. Default: Al-Fares 2008: identical switches."""
+
+    delay: str = '5us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `switch_delay`, a base round trip of 100us between pods."""
+
+    switch_delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between pods."""
+
+
+class GraphTopology(Part):
+    """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links; among several, each flow keeps to one."""
+
+    kind: Literal["graph"] = "graph"
+
+    hosts: str | list[str] = Field(...)
+    """Names of the hosts; `"h0..h7"` stands for eight. Default: the user's network."""
+
+    switches: str | list[str] = []
+    """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""
+
+    links: list[dict[str, Any]] = Field(...)
+    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true }`. Default: the user's network."""
+
+
+class DropTailQueue(Part):
+    """Drop-tail. A packet that finds the queue full is dropped."""
+
+    kind: Literal["drop-tail"] = "drop-tail"
+
+    limit: str = 'none'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: the user's switch; hosts queue without limit."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held. Default: a switch's buffer holds a packet until its last bit has left."""
+
+    measure: Literal["before", "after"] = 'after'
+    """Whether the arriving packet counts when held against the limit. Default: a packet that does not fit is dropped; ns-2 measures before."""
+
+
+class ThresholdQueue(Part):
+    """Threshold ECN marking. A packet that finds more than the threshold in the queue is marked; one that finds it full is dropped."""
+
+    kind: Literal["threshold"] = "threshold"
+
+    limit: str = '250pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: xDCTCP report: B = 250."""
+
+    mark_at: str = '65pkt'
+    """Marking threshold K, in bytes or packets: a queue above it is marked. Default: Alizadeh 2010 s.4: K = 65 packets at 10 Gb/s."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as queued. Default: a switch's buffer holds a packet until its last bit has left."""
+
+    measure: Literal["before", "after"] = 'before'
+    """Whether the arriving packet counts. Default: Alizadeh 2010 s.3.1: the occupancy found upon arrival."""
+
+    first_exempt: bool = False
+    """Whether the first packet that finds the queue above the threshold, after it was below, goes unmarked. Default: the ns-2 RED queue of the xDCTCP and DCTCP inputs: true."""
+
+    not_ect: Literal["pass", "drop"] = 'pass'
+    """What happens above the threshold to packets that are not ECN-capable. Default: Alizadeh 2010 marks only; Linux RED drops."""
+
+
+class RedQueue(Part):
+    """Random early detection. Packets are marked or dropped with a probability that rises with the average queue."""
+
+    kind: Literal["red"] = "red"
+
+    limit: str = '250pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+    min: str = '5pkt'
+    """Average queue min_th below which nothing is marked, in bytes or packets. Default: Floyd 1997, Discussions of setting parameters, not verified; ns-2's thresh_."""
+
+    max: str = '15pkt'
+    """Average queue max_th at which the probability is max_p, in the unit of min. Default: Floyd 1997: three times min_th, as tc-red has it too."""
+
+    w_q: float = 0.002
+    """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
+
+    max_p: float = 0.1
+    """Probability max_p just below max. Range (0, 1]. Default: Floyd 1997, not verified; 0.02 in the paper of 1993."""
+
+    gentle: bool = True
+    """Whether the probability rises from max_p to 1 between max and twice max, instead of at once. Default: Floyd 2000."""
+
+    spacing: Literal["uniform", "wait", "independent"] = 'uniform'
+    """How the packets between two marks are counted. Default: Floyd and Jacobson 1993 fig. 2 and s.7, method 2."""
+
+    ecn: bool = True
+    """Whether ECN-capable packets are marked instead of dropped. Default: Floyd and Jacobson 1993 s.4: marks or drops; RFC 3168."""
+
+    hard_drop: bool = False
+    """Whether ECN-capable packets too are dropped when the probability is 1. Default: Floyd and Jacobson 1993 fig. 2 marks; RFC 3168 s.7 recommends true."""
+
+    by_size: bool = False
+    """Whether the probability is in proportion to the packet's size. Default: Floyd and Jacobson 1993 s.4: the option that measures bytes."""
+
+    max_packet: str = '1500B'
+    """Largest packet, which has the whole probability under by_size. Range [1B, ]. Default: Ethernet."""
+
+    mean_packet: str = '1500B'
+    """Mean packet, whose transmission time is the step by which the average decays while idle. Range [1B, ]. Default: Ethernet; Floyd and Jacobson 1993 s.4: s, a typical time."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as queued. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class TcRedQueue(Part):
+    """RED as tc and the Linux kernel have it. Packets are marked or dropped with a probability that rises with the average queue in bytes; `burst` sets the weight of the average."""
+
+    kind: Literal["tc-red"] = "tc-red"
+
+    limit: str = '400KB'
+    """Most that the queue may hold, in bytes. Range [1B, 4294967295B]. Default: tc-red(8), EXAMPLE; tc requires it."""
+
+    min: str = 'none'
+    """Average queue below which nothing is marked; "none": a third of max. Range [1B, 4294967295B]. Default: iproute2 red_parse_opt."""
+
+    max: str = 'none'
+    """Average queue from which all is marked; "none": three times min, or a quarter of the limit. Range [1B, 4294967295B]. Default: iproute2 red_parse_opt."""
+
+    avpkt: str = '1000B'
+    """Mean packet. Range [1B, 4294967295B]. Default: tc-red(8), EXAMPLE; tc requires it."""
+
+    burst: int | Literal["none"] = 'none'
+    """Packets that may come at once to an empty queue, from which the weight of the average follows; "none": (2 min + max) / (3 avpkt). Range [1, 4294967295]. Default: iproute2 red_parse_opt."""
+
+    probability: float = 0.02
+    """Probability just below max. Range (0, 1). Default: iproute2 red_parse_opt; 1 has no place in the kernel's 32 bits."""
+
+    bandwidth: str = '10Mbps'
+    """Rate by which the average decays while idle. Not the port's unless it is written so. Default: iproute2 red_parse_opt: 10Mbit if none is given."""
+
+    ecn: bool = False
+    """Whether ECN-capable packets are marked instead of dropped. Default: tc-red(8)."""
+
+    harddrop: bool = False
+    """Whether ECN-capable packets too are dropped when the average reaches max. Default: tc-red(8)."""
+
+    nodrop: bool = False
+    """Whether packets that are not ECN-capable are queued where others are marked. Default: tc-red(8)."""
+
+    adaptative: bool = False
+    """Whether the probability adapts every 500 ms to keep the average half-way between min and max. Default: tc-red(8); Floyd, Gummadi and Shenker 2001."""
+
+    shaped: bool = False
+    """Whether a shaper (TBF, HTB) stands over it, which never asks an empty RED for a packet: then its idle time never begins, and the average stands still. Default: sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time."""
+
+
+class DoubleThresholdQueue(Part):
+    """Double threshold ECN marking. Marking starts when the queue rises past one threshold and stops when it falls below another, higher or lower."""
+
+    kind: Literal["double-threshold"] = "double-threshold"
+
+    limit: str = '250pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+    start_above: str = '35pkt'
+    """K1, in bytes or packets: a queue that rises past it is marked. Default: DT-CWA: K1 = 35."""
+
+    stop_below: str = '30pkt'
+    """K2, in the unit of K1: a queue that falls below it is not. Below K1: hysteresis. Above K1: early mark and early release. Default: DT-CWA: K2 = 30."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as queued. Default: a switch's buffer holds a packet until its last bit has left."""
+
+    measure: Literal["before", "after"] = 'before'
+    """Whether the arriving packet counts against the thresholds; against the limit it does. Default: as the threshold queue: the occupancy found upon arrival."""
+
+    not_ect: Literal["pass", "drop"] = 'pass'
+    """What happens to packets that are not ECN-capable while others are marked. Default: Alizadeh 2010 marks only; Linux RED drops."""
+
+
+class CoupledQueue(Part):
+    """Coupled single queue. Scalable packets are marked with p, classic ones dropped or marked with (p / k)^2."""
+
+    kind: Literal["coupled"] = "coupled"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: the user's switch."""
+
+    classify: Literal["any_ect", "ect1"] = 'any_ect'
+    """Which packets are marked as scalable traffic. Default: the slides: DCTCP is ECT, CUBIC is not."""
+
+    measure: Literal["time", "bytes"] = 'time'
+    """How the queue is measured. Default: the slides: in time is important for fairness."""
+
+    slope: float = 1.7
+    """Slope in bits: p is the queue in seconds times 2 to this. Default: RFC 9332 fig. 9: a classic slope of 1, and log2(1.63) for the coupling."""
+
+    k: float = 1.63
+    """Coupling factor: a classic packet meets (p / k)^2. Range [1, ]. Default: the slides: 2 / 1.22 makes DCTCP and Reno equal; 1 is p^2 itself."""
+
+
+class Pi2Queue(Part):
+    """PI2. A linear PI controller whose output is squared for classic traffic."""
+
+    kind: Literal["pi2"] = "pi2"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: the user's switch; Linux's PIE too."""
+
+    classify: Literal["any_ect", "ect1"] = 'ect1'
+    """Which packets are marked as scalable traffic. Default: RFC 9331 s.5.1."""
+
+    target: str = '20ms'
+    """Delay at which the queue is held. Default: De Schepper 2016; its Linux module sch_pi2 has the same."""
+
+    interval: str = '32ms'
+    """Time between updates of the probability. Range [1us, ]. Default: De Schepper 2016, T = 32 ms, not verified; its Linux module has 30 ms."""
+
+    alpha: float = 0.3125
+    """Integral gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 5/16; its Linux module has 10/16 for scalable marks, k times this."""
+
+    beta: float = 3.125
+    """Proportional gain an update, in Hz. Range [0, ]. Default: De Schepper 2016: 50/16; its Linux module has 100/16 for scalable marks."""
+
+    k: float = 2.0
+    """Coupling factor: scalable packets are marked with k times p'. Range [1, ]. Default: De Schepper 2016; its Linux module has the same."""
+
+    max_classic: float = 0.25
+    """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: RFC 9332 s.A.2: 1/k^2, where scalable marks are certain; De Schepper 2016, not verified."""
+
+
+class CodelQueue(Part):
+    """CoDel. Packets are dropped or marked at departure when all have waited longer than a target for an interval."""
+
+    kind: Literal["codel"] = "codel"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: Linux sch_codel."""
+
+    target: str = '5ms'
+    """Wait that may last. Default: RFC 8289 s.4.4."""
+
+    interval: str = '100ms'
+    """How long the wait may stay above the target before the first drop: the longest usual round-trip time. Range [1ps, ]. Default: RFC 8289 s.4.3."""
+
+    ecn: bool = True
+    """Whether ECN-capable packets are marked instead of dropped. Default: RFC 8289 s.1 allows it; false in Linux sch_codel."""
+
+    ce_threshold: str = 'none'
+    """Wait above which every ECN-capable packet is marked at once, or "none". Default: Linux sch_codel; RFC 8290 s.5.2.7."""
+
+    max_packet: str = '1500B'
+    """Largest packet: nothing is dropped when no more than this is left. Default: RFC 8289 s.5.3: the interface's MTU."""
+
+    root: Literal["exact", "newton"] = 'exact'
+    """How the control law's square root is taken. Default: RFC 8289 s.5.6."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class FqCodelQueue(Part):
+    """FQ-CoDel. Flows are hashed into queues, served by deficit round robin with new ones first, each under CoDel."""
+
+    kind: Literal["fq-codel"] = "fq-codel"
+
+    limit: str = '10240pkt'
+    """Most that all queues together may hold, in packets or bytes, or "none". Range [1pkt, ]. Default: RFC 8290 s.5.2.3."""
+
+    flows: int = 1024
+    """Number of queues. Range [1, 65536]. Default: RFC 8290 s.5.2.5; the range is Linux's."""
+
+    quantum: str = '1514B'
+    """Bytes that a queue may send a round. Range [1B, 1MB]. Default: RFC 8290 s.5.2.4."""
+
+    drop_batch: int = 64
+    """Most packets dropped at once from the fattest queue when the limit is exceeded. Range [1, ]. Default: RFC 8290 s.4.1."""
+
+    target: str = '5ms'
+    """Wait that may last, in each queue. Default: RFC 8290 s.5.2.2."""
+
+    interval: str = '100ms'
+    """How long the wait may stay above the target before the first drop. Range [1ps, ]. Default: RFC 8290 s.5.2.1."""
+
+    ecn: bool = True
+    """Whether ECN-capable packets are marked instead of dropped. Default: RFC 8290 s.5.2.6."""
+
+    ce_threshold: str = 'none'
+    """Wait above which every ECN-capable packet is marked at once, or "none". Default: RFC 8290 s.5.2.7."""
+
+    max_packet: str = '1500B'
+    """Largest packet: CoDel drops nothing when no more than this is left in a queue. Default: RFC 8289 s.5.3: the interface's MTU."""
+
+    root: Literal["exact", "newton"] = 'exact'
+    """How the control law's square root is taken. Default: RFC 8289 s.5.6."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class PieQueue(Part):
+    """PIE. A controller holds the queueing delay at a target by dropping arrivals at random (RFC 8033)."""
+
+    kind: Literal["pie"] = "pie"
+
+    limit: str = '1000pkt'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: Linux tc-pie."""
+
+    target: str = '15ms'
+    """Delay at which the queue is held. Default: RFC 8033 s.4.2: QDELAY_REF; s.8: 15 us in a data centre."""
+
+    interval: str = '15ms'
+    """Time between updates of the probability. Range [1us, ]. Default: RFC 8033 s.4.2: T_UPDATE."""
+
+    alpha: float = 0.125
+    """Integral gain an update, in Hz. Range [0, ]. Default: RFC 8033 appendix A; s.4.2: x 100 for a target of 150 us."""
+
+    beta: float = 1.25
+    """Proportional gain an update, in Hz. Range [0, ]. Default: RFC 8033 appendix A; s.4.2: x 100 for a target of 150 us."""
+
+    max_burst: str = '150ms'
+    """Time from the start of congestion during which nothing is dropped. Default: RFC 8033 s.4.4: MAX_BURST; s.8: 150 us in a data centre."""
+
+    mark_ecnth: float = 0.1
+    """Probability from which ECN-capable packets are dropped like any other; 0 ignores ECN. Range [0, 1]. Default: RFC 8033 s.5.1."""
+
+    mean_packet: str = '1500B'
+    """Two packets of this size are never too much in the queue. Default: RFC 8033 s.4.1: MEAN_PKTSIZE."""
+
+    latency: Literal["timestamps", "departure_rate"] = 'timestamps'
+    """How the queueing delay is measured. Default: RFC 8033 appendix A; s.4.3 allows both."""
+
+    dq_threshold: str = '16384B'
+    """Bytes that one measurement of the departure rate takes. Range [1B, 65536B]. Default: RFC 8033 appendix B: DQ_THRESHOLD, 2^14."""
+
+    active_from: float | Literal["none"] = 'none'
+    """Share of the limit from which PIE works, until congestion ends, or "none": it always works. Range [0, 1]. Default: RFC 8033 s.5.3: optional; 1/3 of the tail drop threshold."""
+
+    derandomise: bool = False
+    """Whether drops are kept from falling too close together or too far apart. Default: RFC 8033 s.5.4: optional."""
+
+    cap_adjustment: bool = True
+    """Whether a high probability rises by at most 2 % an update. Default: RFC 8033 s.5.5: optional; Linux has it."""
+
+
+class PriorityQueue(Part):
+    """Strict priority. Packets of one ECN class are sent before all others. A flow whose packets belong to both classes may see them reordered."""
+
+    kind: Literal["priority"] = "priority"
+
+    classify: Literal["any_ect", "ect1"] = 'any_ect'
+    """The packets that go first. Default: document 003's slides; ect1 is RFC 9331's."""
+
+    high_limit: str = '250pkt'
+    """Most that the first band may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+    low_limit: str = '250pkt'
+    """Most that the second band may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
+
+
+class PfabricQueue(Part):
+    """pFabric. The packet of the flow with least left to send goes first; when the queue is full, one of the flow with most left is dropped."""
+
+    kind: Literal["pfabric"] = "pfabric"
+
+    limit: str = '24pkt'
+    """Most that the queue may hold, in bytes or packets, the packet being transmitted excluded. Range [1pkt, ]. Default: Alizadeh 2013 s.5.1: 36 KB, twice the bandwidth-delay product at 10 Gb/s."""
+
+
+class Dualpi2Queue(Part):
+    """DualPI2. A low-latency queue beside a classic one, coupled by a PI controller (RFC 9332 appendix A)."""
+
+    kind: Literal["dualpi2"] = "dualpi2"
+
+    limit: str = '10000pkt'
+    """Most that both queues together may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: Linux sch_dualpi2; RFC 9332 fig. 2: 250 ms at the link's rate."""
+
+    classify: Literal["any_ect", "ect1"] = 'ect1'
+    """Which packets go to the low-latency queue. Default: RFC 9331 s.5.1."""
+
+    target: str = '15ms'
+    """Wait at which the classic queue is held. Default: RFC 9332 fig. 2."""
+
+    interval: str = '16ms'
+    """Time between updates of the base probability. Range [1us, ]. Default: RFC 9332 s.A.1: Tupdate."""
+
+    alpha: float = 0.16
+    """Integral gain a update, in Hz. Range [0, ]. Default: RFC 9332 s.A.1."""
+
+    beta: float = 3.2
+    """Proportional gain a update, in Hz. Range [0, ]. Default: RFC 9332 s.A.1."""
+
+    k: float = 2.0
+    """Coupling factor: the low-latency queue is marked with k times the base probability. Range (0, ]. Default: RFC 9332 fig. 2."""
+
+    threshold: str = '1ms'
+    """Wait from which the low-latency queue is marked. Default: Linux sch_dualpi2: a step at 1 ms; RFC 9332 fig. 2: a ramp from 800 us."""
+
+    ramp: str = '0s'
+    """Further wait over which its marking rises to certainty; zero makes a step. Default: RFC 9332 s.A.1 note c: a step; fig. 2: 400 us."""
+
+    threshold_packets: int | Literal["none"] = 'none'
+    """Packets from which the low-latency queue is marked instead, or "none". Range [1, ]. Default: Linux sch_dualpi2: a step in packets."""
+
+    min_length: int = 1
+    """Packets in the low-latency queue up to which its own threshold is not applied. Default: RFC 9332 fig. 2: Th_len."""
+
+    min_backlog: str = '0B'
+    """Bytes held below which neither coupled nor classic marks and drops are made. Default: RFC 9332 figs. 4, 7 have none; s.A.1: 2 MTU in Linux."""
+
+    scheduler: Literal["wrr", "ts_fifo", "priority"] = 'wrr'
+    """Which queue is served next. Default: RFC 9332 s.A.2 recommends weighted round robin."""
+
+    classic_weight: float = 0.0625
+    """Classic queue's share of a weighted round robin. Range (0, 1). Default: RFC 9332 s.A.2: 1/16; Linux 10 %."""
+
+    time_shift: str = '50ms'
+    """Handicap of the classic queue in a time-shifted FIFO. Default: RFC 9332 s.A.2; 4 targets in a private network."""
+
+    overload: Literal["drop", "overflow"] = 'drop'
+    """What happens when the coupled probability is certainty. Default: RFC 9332 fig. 7."""
+
+
+class DualqCurvyRedQueue(Part):
+    """DualQ Coupled with Curvy RED. A low-latency queue beside a classic one, coupled by two slopes (RFC 9332 appendix B)."""
+
+    kind: Literal["dualq-curvy-red"] = "dualq-curvy-red"
+
+    limit: str = '10000pkt'
+    """Most that both queues together may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as dualpi2; RFC 9332 fig. 9: 250 ms at the link's rate."""
+
+    classify: Literal["any_ect", "ect1"] = 'any_ect'
+    """Which packets go to the low-latency queue. Default: the slides: DCTCP is ECT, CUBIC is not."""
+
+    measure: Literal["time", "bytes"] = 'time'
+    """How the queues are measured. Default: the slides: in time is important for fairness."""
+
+    classic_slope: float = 1.0
+    """Classic slope in bits: the root of the classic probability is the classic queue in seconds times 2 to this. Default: RFC 9332 fig. 9: S_C = -1."""
+
+    low_slope: float = 4.0
+    """Low-latency slope in bits: its probability is the classic queue in seconds times 2 to this. Default: the slides: classic slope + 3, so that p_classic = (p_low / 8)^2."""
+
+    threshold: str = '1ms'
+    """Wait from which the low-latency queue is marked in any case. Default: RFC 9332 fig. 9: T."""
+
+    threshold_size: str = 'none'
+    """Threshold as an amount left behind by the departing packet instead, or "none". Default: the slides: DCTCP's threshold K."""
+
+    smoothing: float = 0.03125
+    """Weight of a new measurement in the average of the classic queue. Range (0, 1]. Default: RFC 9332 fig. 9: g_C = 5; 1 takes the instant."""
+
+    fall: Literal["decay", "keep", "min"] = 'decay'
+    """How that average falls while no classic packet departs. Default: RFC 9332 s.B.1: keep by fig. 10, min by note 4; see this page's head."""
+
+    curviness: int = 1
+    """Curviness U: probabilities rise with the queue to this power, classic ones to twice it. Range [1, 16]. Default: RFC 9332 s.B.1: only 1 has been used in experiments so far."""
+
+    min_delay: str = '0s'
+    """Classic queue below which there is no coupling and no drop. Default: the slides: slopes from the origin; RFC 9332 fig. 9 prints a minTh of 500 ms, as long as its whole ramp."""
+
+    scheduler: Literal["wrr", "ts_fifo", "priority"] = 'priority'
+    """Which queue is served next. Default: the slides; RFC 9332 fig. 10: ts_fifo."""
+
+    time_shift: str = '50ms'
+    """Handicap of the classic queue in a time-shifted FIFO. Default: RFC 9332 fig. 9: tshift."""
+
+    classic_weight: float = 0.0625
+    """Classic queue's share of a weighted round robin. Range (0, 1). Default: RFC 9332 s.B.1 note 2: 1/16."""
+
+
+class NonePortControl(Part):
+    """No controller. The port forwards, queues and marks, as without a protocol of its own."""
+
+    kind: Literal["none"] = "none"
+
+
+class RcpPortControl(Part):
+    """RCP. Each port offers one rate to all flows, updated from spare capacity and queue."""
+
+    kind: Literal["rcp"] = "rcp"
+
+    alpha: float = 0.4
+    """Gain of spare capacity. Range (0, 10]. Default: the authors' ns-2 code: 0.4."""
+
+    beta: float = 0.4
+    """Gain of the queue. Range [0, 10]. Default: the authors' ns-2 code: 0.4."""
+
+    interval: str = '10ms'
+    """Longest time between updates; they come every average round trip where that is shorter. Range (0s, 1s]. Default: Dukkipati 2005 s.3: T = min(RTT, chosen); the authors' scripts: 10 ms."""
+
+    target: float = 1.0
+    """Share of the capacity that is offered. Range (0, 1]. Default: Dukkipati 2005 eq. (1); later scripts of the authors: 0.95."""
+
+    initial_share: float = 0.05
+    """First rate on offer, as a share of the capacity. Range (0, 1]. Default: the authors' ns-2 code: 0.05."""
+
+    initial_rtt: str = '300us'
+    """Round trip taken for the average before any has been told. Range (0s, 100s]. Default: of a data centre; the first told replaces it."""
+
+
+class SdcPortControl(Part):
+    """SDC. Each port tells its load factor and the highest class that is active."""
+
+    kind: Literal["sdc"] = "sdc"
+
+    interval: str = '300us'
+    """Interval t_p over which the load is measured. Range (0s, 1s]. Default: thesis s.3.4.1: t_p is the round trip, 300 us there."""
+
+    expiry: str = '10ms'
+    """For how long a claim to a class stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+
+    quantised: bool = False
+    """Whether the load factor travels in two bits: below 80 %, below 100 %, overload. Default: thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes."""
+
+
+class RacsPortControl(Part):
+    """RACS. Each port shares its capacity among the flows by their weights."""
+
+    kind: Literal["racs"] = "racs"
+
+    expiry: str = '10ms'
+    """For how long a weight stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+
+    share: float = 1.0
+    """Share of the capacity that is assigned. Range (0, 1]. Default: eq. (4.2): all of it."""
+
+    drain: float = 0.15
+    """Share of a standing queue that a slot is to drain. Range [0, 1]. Default: not in the thesis; below 1 / (2 e), so that over the two slots of delay a queue drains without swinging."""
+
+    initial_slot: str = '300us'
+    """Slot before any round trip has been told. Range (0s, 100s]. Default: thesis s.3.4.1: 300 us; t_p is the average round trip."""
+
+
+class D3PortControl(Part):
+    """D3. Each port grants the rates that deadlines need, in order of requests, and shares out the rest."""
+
+    kind: Literal["d3"] = "d3"
+
+    expiry: str = '10ms'
+    """For how long a claim stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+
+    alpha: float = 0.1
+    """Gain of spare capacity. Range [0, 10]. Default: Hong 2012 s.5.2.1: the suggested 0.1."""
+
+    beta: float = 1.0
+    """Gain of the queue. Range [0, 10]. Default: Hong 2012 s.5.2.1: the suggested 1."""
+
+    initial_interval: str = '300us'
+    """Interval before any round trip has been told. Range (0s, 100s]. Default: of a data centre; then the average round trip."""
+
+
+class Port(Part):
+    """Overrides of the ports that a name or pattern selects. A pattern changes only the settings that it names. Where several patterns select a port and name the same setting, the last one written decides."""
+
+    rate: str = 'none'
+    """Rate, or "none" to keep the topology's. Default: the topology's."""
+
+    delay: str = 'none'
+    """One-way delay, or "none" to keep the topology's. Range [0s, 100000s]. Default: the topology's."""
+
+    loss: float = 0.0
+    """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
+
+    drop_packets: list[int] = []
+    """Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan. Range [1, ]. Default: a wire without faults."""
+
+    mark: float = 0.0
+    """Probability that an ECN-capable packet is marked CE there: a mark process without a queue. Range [0, 1]. Default: a wire without marks."""
+
+    mark_every: int | Literal["none"] = 'none'
+    """Every so many ECN-capable packets one is marked CE there, or "none". Range [1, ]. Default: a wire without marks."""
+
+    duplicate: float = 0.0
+    """Probability that a packet is delivered twice. Range [0, 1]. Default: a wire without faults."""
+
+    reorder: float = 0.0
+    """Probability that a packet is held back, and so may be overtaken. Range [0, 1]. Default: a wire without faults."""
+
+    reorder_delay: str = '0s'
+    """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
+
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    """Another discipline."""
+
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
+    """Another controller; `"none"` for none."""
+
+
+class Switch(Part):
+    """What the ports of the switches that a name or pattern selects have in common. A pattern changes only the settings that it names. Where several patterns select a switch and name the same setting, the last one written decides."""
+
+    buffer: str = 'none'
+    """Memory that all ports of one switch share, or "none": every port has its own, its discipline's limit. Range [1B, ]. Default: a partition by port."""
+
+    alpha: float | Literal["none"] = 1.0
+    """Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all. Range (0, 1000000]. Default: Choudhury and Hahne 1998: a saturated port leaves half free."""
+
+
+class Transport(Part):
+    """TCP."""
+
+    profile: Literal["datacentre", "rfc", "linux", "ns2"] | None = None
+    """Sets all settings at once."""
+
+    opening: Literal["handshake", "established"] = 'handshake'
+    """How a connection begins. Default: RFC 9293 s.3.5."""
+
+    mss: str = '1460B'
+    """Most payload of a segment. Range [1B, 65000B]. Default: Ethernet's 1500 less 40 bytes of headers."""
+
+    header: str = '40B'
+    """Headers of each packet as counted on the wire, options excluded. Range [1B, 500B]. Default: IPv4 and TCP without options."""
+
+    timestamps: bool = False
+    """Whether packets carry the timestamp option (12 bytes more). Default: RFC 7323; the simulator always knows the times."""
+
+    initial_window: str = '10pkt'
+    """First congestion window. Range [1pkt, ]. Default: RFC 6928."""
+
+    initial_ssthresh: str = 'none'
+    """First slow-start threshold, or "none". Range [1pkt, ]. Default: RFC 5681 s.3.1: arbitrarily high."""
+
+    receive_window: str = 'none'
+    """Receive window, or "none". Range [1pkt, ]. Default: data centres tune it out of the way."""
+
+    cwnd_max: str = 'none'
+    """Most congestion window, or "none". Range [1pkt, ]. Default: none in any RFC."""
+
+    cwnd_floor: str = '1pkt'
+    """Least congestion window after an ECN reduction. Range [1pkt, ]. Default: RFC 8257 s.3.3; Linux and RFC 3168 keep 2."""
+
+    ssthresh_floor: str = '2pkt'
+    """Least slow-start threshold. Range [1pkt, ]. Default: RFC 5681 eq. (4)."""
+
+    growth: Literal["bytes", "acks"] = 'bytes'
+    """What lets the window grow. Default: RFC 3465."""
+
+    arithmetic: Literal["exact", "linux"] = 'exact'
+    """How windows are counted and rounded. Default: RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments."""
+
+    slow_start_limit: float = 2.0
+    """Most segments that one acknowledgement adds in slow start. Range [1, ]. Default: RFC 3465 s.2.3: L = 2."""
+
+    validate_cwnd: bool = True
+    """Whether only a window that limits the sender may grow. Default: RFC 7661 s.4.3; RFC 5681 is silent."""
+
+    idle_restart: bool = True
+    """Whether an idle sender starts again from the restart window. Default: RFC 5681 s.4.1."""
+
+    sack: bool = True
+    """Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675). Default: RFC 2018."""
+
+    loss_detection: Literal["rfc6675", "rack"] = 'rfc6675'
+    """How losses are found with SACK. Without it by duplicate acknowledgements alone (RFC 6582). Default: RFC 6675; Linux's is RFC 8985."""
+
+    tail_loss_probe: bool = False
+    """Whether a lost tail is probed for after two round trips; with SACK. Default: RFC 8985 s.7; Linux's default."""
+
+    pipe: Literal["rfc6675", "sack1"] = 'rfc6675'
+    """How recovery by RFC 6675 counts what is in flight. Default: RFC 6675 s.4."""
+
+    dup_acks: int = 3
+    """Duplicate acknowledgements that tell of a loss. Range [1, 10000]. Default: RFC 5681 s.3.2."""
+
+    limited_transmit: bool = True
+    """Whether the first duplicate acknowledgements each let a new segment out. Default: RFC 3042."""
+
+    prr: bool = False
+    """Whether recovery sends by proportional rate reduction. Default: RFC 6937; Linux's default."""
+
+    prr_on_ecn: bool = False
+    """Whether ECN reductions too are spread over a round trip by it. Default: Linux, state CWR."""
+
+    initial_rto: str = '1s'
+    """First retransmission timeout, before any RTT is known. Range (0s, ]. Default: RFC 6298 s.2.1; less where every RTT is known to be short, or a lost SYN decides the tail."""
+
+    min_rto: str = '10ms'
+    """Least retransmission timeout. Range (0s, ]. Default: Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s."""
+
+    max_rto: str = '60s'
+    """Most retransmission timeout. Range (0s, ]. Default: RFC 6298 s.2.5."""
+
+    rto_backoff: int = 2
+    """Factor of the timeout for each one in a row. Range [1, 16]. Default: RFC 6298 s.5.5."""
+
+    max_timeouts: int = 15
+    """Timeouts in a row after which the connection is given up. Range [1, 60]. Default: RFC 9293 s.3.8.3: at least 100 s; Linux tcp_retries2."""
+
+    clock_grain: str = '0s'
+    """Grain G of the sender's clock: RTT samples are rounded to it, timeouts allow for it. Default: exact; RFC 6298 s.4 wants 100 ms or less."""
+
+    timer_grain: str = '0s'
+    """Ticks with which timers expire, the longer ones in coarser steps; 0 for exact ones. Default: exact; Linux: kernel/time/timer.c at HZ = 1000."""
+
+    timer_slack: str = '0s'
+    """What loss probes and the reordering timer wait beyond their time. Default: RFC 8985 s.6.2, 7.2: none; Linux TCP_TIMEOUT_MIN_US: 2 ms."""
+
+    rtt_by: Literal["timestamps", "karn"] = 'timestamps'
+    """How the round-trip time is measured. Default: RFC 7323 s.4."""
+
+    ack_every: int = 1
+    """Segments that one acknowledgement covers at most. Range [1, 255]. Default: each segment; RFC 5681 s.4.2: two."""
+
+    ack_delay: str = '1ms'
+    """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
+
+    quick_acks: int = 0
+    """Segments at the start, and after a gap of the minimum RTO, that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
+
+    burst: int = 1
+    """Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload. Range [1, 64]. Default: Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments."""
+
+    nagle: bool = False
+    """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
+
+    ecn: Literal["auto", "on", "off"] = 'auto'
+    """Whether data packets are ECN-capable. Default: DCTCP needs it, NewReno works without."""
+
+    ect: Literal["auto", "ect0", "ect1"] = 'auto'
+    """Which codepoint ECN-capable packets carry. Default: ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)."""
+
+    echo: Literal["auto", "until-cwr", "per-packet", "accecn", "never"] = 'auto'
+    """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
+
+    ecn_acks: Literal["change", "linux"] = 'change'
+    """What ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""
+
+    ecn_fallback: bool = False
+    """Whether a SYN that is sent again no longer asks for ECN. Default: RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback."""
+
+    ect_on_control: Literal["never", "needed", "always"] = 'never'
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague."""
+
+    ece_growth: Literal["each", "first", "round"] = 'each'
+    """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "kernel"] | None = None
+    """Congestion control."""
+
+
+class BulkLoad(Part):
+    """Bulk. Connections that send a fixed amount, or without end."""
+
+    kind: Literal["bulk"] = "bulk"
+
+    from_: str | list[str] = Field(..., alias='from')
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. Default: incast and many-to-one are the usual cases."""
+
+    flows: int = 1
+    """Connections for each pair; none is a load that a sweep leaves out. Range [0, 100000]. Default: one connection."""
+
+    bytes: str = 'none'
+    """Bytes of each connection, or "none" for no end. Range [1B, ]. Default: a long flow."""
+
+    start: str = '0s'
+    """When the first connection starts. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further connection starts. Default: together."""
+
+    jitter: str = '0s'
+    """Each start is moved by a random time below this. Default: none; random phases want one."""
+
+    primer: str = '0B'
+    """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class MessagesLoad(Part):
+    """Messages. Each sender writes a message of one size at equal intervals."""
+
+    kind: Literal["messages"] = "messages"
+
+    from_: str | list[str] = Field(..., alias='from')
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = Field(...)
+    """Receiving hosts. Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. Default: many-to-one is the usual case."""
+
+    bytes: str = Field(...)
+    """Bytes of each message. Range [1B, ]. Default: the user's application."""
+
+    interval: str = Field(...)
+    """Time from one message to the next. Range (0s, ]. Default: the user's application."""
+
+    start: str = '0s'
+    """When the first sender writes its first message. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further sender starts. Default: together."""
+
+    phase: Literal["aligned", "random"] = 'aligned'
+    """When within its interval a sender writes. Default: random phases for statistics over seeds."""
+
+    count: int | Literal["none"] = 'none'
+    """Messages of each sender, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    connection: Literal["persistent", "fresh"] = 'persistent'
+    """What carries the messages. Default: RPC libraries keep connections."""
+
+    primer: str = '0B'
+    """Bytes sent at time 0, before the first message, on a persistent connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
+
+    deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
+    """Distribution of the time that messages have."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class PoissonLoad(Part):
+    """Poisson. Flows of random size arrive at random times between random hosts."""
+
+    kind: Literal["poisson"] = "poisson"
+
+    from_: str | list[str] = Field(..., alias='from')
+    """Sending hosts; each flow's is drawn from them. Default: the user's network."""
+
+    to: str | list[str] = Field(...)
+    """Receiving hosts; each flow's is drawn from them. Default: the user's network."""
+
+    load: float | Literal["none"] = 'none'
+    """Offered load: payload over the rate of the receiving hosts' links together, or "none". Range (0, 10]. Default: either this or `every`."""
+
+    every: str = 'none'
+    """Mean time from one arrival to the next, or "none". Range (0s, ]. Default: either this or `load`."""
+
+    start: str = '0s'
+    """When arrivals begin. Default: at once."""
+
+    stop: str = 'none'
+    """When arrivals end, or "none". Default: as long as the run lasts."""
+
+    sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
+    """Distribution of sizes."""
+
+    deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
+    """Distribution of the time that messages have."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class IncastLoad(Part):
+    """Incast. Rounds of a request to each worker, a response from each, and a barrier."""
+
+    kind: Literal["incast"] = "incast"
+
+    to: str | list[str] = Field(...)
+    """The host that asks. Default: the user's network."""
+
+    from_: str | list[str] = Field(..., alias='from')
+    """The workers' hosts. Default: the user's network."""
+
+    workers: int | Literal["none"] = 'none'
+    """Workers; beyond the number of hosts, several share one. Range [1, 100000]. Default: one a host."""
+
+    request: str = '100B'
+    """Bytes of a request. Range [1B, ]. Default: a short query."""
+
+    response: str = 'none'
+    """Bytes of each response, or "none" where `total` is given. Range [1B, ]. Default: either this or `total`."""
+
+    total: str = 'none'
+    """Bytes of all responses of a round together, or "none" where `response` is given. Range [1B, ]. Default: Alizadeh 2010 s.4.2.1: 1 MB."""
+
+    rounds: int | Literal["none"] = 'none'
+    """Rounds, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    start: str = '0s'
+    """When the first round starts. Default: at once."""
+
+    gap: str = '0s'
+    """Time from the barrier to the next round. Default: at once."""
+
+    jitter: str = '0s'
+    """Each request is sent at a random time below this after the round's start. Default: none; Alizadeh 2010 s.2.3.2 reports 10 ms in practice."""
+
+    connection: Literal["persistent", "fresh"] = 'persistent'
+    """What carries requests and responses. Default: as in Alizadeh 2010."""
+
+    deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
+    """Distribution of the time that messages have."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class TableLoad(Part):
+    """Table. Flows as listed in the experiment or in a CSV file, each with its ends, size and start."""
+
+    kind: Literal["table"] = "table"
+
+    name: str = ''
+    """Name of the file that the flows came from. Default: recorded with the result."""
+
+    flows: list[dict[str, Any]] = Field(...)
+    """The flows; filled in from the named file. Default: the user's trace."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = Field(None, alias='class')
+    """Class in the statistics; by default the load's name."""
+
+
+class Probe(Part):
+    """What is recorded. No choice here changes what happens in the network."""
+
+    queues: bool = True
+    """Time-weighted queue lengths and waiting times of every switch port. Default: the queue is what this laboratory is about."""
+
+    nic_queues: bool = False
+    """The same for the hosts' own ports. Default: hosts queue without limit; rarely of interest."""
+
+    at_dequeue: bool = False
+    """Queue length left behind by each departure. Default: the measure of document 003's figures."""
+
+    waits: bool = True
+    """Waiting times and one-way delays of data packets by class. Default: the delay that short flows suffer."""
+
+    queue_trace: str = 'off'
+    """Queue length over time: "off", "change" or an interval. Default: rows cost memory: ask for what is drawn."""
+
+    port_trace: str = 'off'
+    """Packets, bytes, marks and drops of each class at each traced port: "off" or an interval. Default: rows cost memory: ask for what is drawn."""
+
+    ports: str | list[str] = '*->*'
+    """Ports that the two traces above cover: a pattern covers ports of switches only, a full name any. Default: switch ports, where the queues are."""
+
+    flow_trace: str = 'off'
+    """Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval. Default: rows cost memory: ask for what is drawn."""
+
+    classes: str | list[str] = '*'
+    """Classes whose flows `flow_trace` covers. Default: all."""
+
+    packets: str | list[str] = []
+    """Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark). Default: rows cost memory: ask for what is looked at."""
+
+    trace_rows: int = 20000000
+    """Most rows that one trace may hold; a run that needs more ends with an error. Range [1, ]. Default: about 1 GB: memory stays bounded."""
+
+
+class Python(Part):
+    """Algorithms, workloads and topologies written in Python."""
+
+    modules: str | list[str] = []
+    """Python files, relative to the experiment file; what they declare can be named as any built-in. Default: none."""
+
+    components: list[dict[str, Any]] = []
+    """What the modules declare; filled in from them. Default: the modules."""
+
+
+class Experiment(WholeExperiment):
+    """What one run does."""
+
+    title: str = ''
+    """What it shows, in a line. Default: none."""
+
+    duration: str = Field(...)
+    """Simulated time. Range (0s, 100000s]. Default: the user's experiment."""
+
+    warmup: str = '0s'
+    """Time after which statistics begin. Default: from the start."""
+
+    seed: int = 1
+    """Seed of all random numbers. Default: any."""
+
+    ecmp: Literal["flow", "round-robin", "random"] = 'flow'
+    """What shares several equally short paths: flows, each by a hash, or their packets. Default: RFC 2992; packets overtake each other where they share paths."""
+
+    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
+    """The network."""
+
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    """Discipline of switch ports."""
+
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    """Discipline of host ports; by default drop-tail without limit."""
+
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
+    """The switches' half of a protocol with explicit feedback."""
+
+    port: dict[str, Port] | None = None
+    """Overrides of ports by name or pattern; each changes only the settings that it names."""
+
+    switch: dict[str, Switch] | None = None
+    """Shared buffers of switches, by name or pattern."""
+
+    transport: Transport | None = None
+    """TCP and its congestion control."""
+
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CustomPart] | None = None
+    """The loads, by name."""
+
+    probe: Probe | None = None
+    """What is recorded."""
+
+    python: Python | None = None
+    """Algorithms, workloads and topologies written in Python."""
+
+    seeds: int | list[int] | None = None
+    """So many seeds from 1 on, or these."""
+
+    sweep: dict[str, Any] | None = None
+    """`grid`, `zip` and `points`: settings by dotted path."""

@@ -1,0 +1,1 @@
+"""Schemes on the same experiment, seed by seed: which differences are real."""

@@ -1,0 +1,233 @@
+"""Schemes on the same experiment with common random numbers: which differences are real.
+
+The same seed gives every scheme the same arrivals, phases and losses on the wire, because random streams are
+named and no scheme draws from another's. So schemes are compared seed by seed, and what chance does to both
+cancels. What a scheme does to a wait or a completion time is rather a factor than a sum, and such numbers are
+skewed; so where all values are above zero it is the logarithms that are tested.
+Sources: Law and Kelton, Simulation Modeling and Analysis, section 11.2; Holm (1979) for many comparisons.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shallows.errors import Fault, RunError, SpecError
+from shallows.execution.jobs import Executor
+from shallows.execution.many import run_points
+from shallows.results.store import Store, StoredRun
+from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
+from shallows.studies.compare.section import Schemes
+from shallows.tables.metric_names import names
+from shallows.tables.metrics import with_sizes
+from shallows.words import did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shallows.tables.metrics import Number, Tables
+
+LEVEL = 0.95
+
+HEADLINE = (
+    "goodput_bps_total",
+    "jain",
+    "drops",
+    "marks",
+    "retransmissions",
+    "timeouts",
+    "bottleneck_utilisation",
+    "bottleneck_mean_packets",
+    "bottleneck_p99_packets",
+    "bottleneck_mean_wait_ps",
+    "bottleneck_p99_wait_ps",
+    "*.goodput_bps",
+    "*.wait_mean_ps",
+    "*.messages_unfinished",
+    "*.fct_mean_ps",
+    "*.fct_p99_ps",
+    "*.slowdown_p99",
+    "*.round_fct_mean_ps",
+    "*.round_fct_p99_ps",
+)
+"""Compared unless other metrics are named."""
+
+NOT_HEADLINE = ("*.upto_*.slowdown*", "*.over_*.slowdown*")
+"""Within a size bin the slowdown says what the completion time says, and costs a comparison."""
+
+__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "paired_row"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one scheme against the baseline's, over the seeds.
+
+    `verdict` is `real` (the adjusted p is below 0.05), `not-determined`, `identical` (equal in every seed) or
+    `no-value` (a seed in which one of them has none, see `note`). `difference` is scheme less baseline,
+    `ratio` scheme over baseline, None where a value is not above zero; `p` is of the ratio where there is,
+    else of the difference.
+    """
+
+    metric: str
+    scheme: str
+    baseline_mean: Estimate | None = None
+    scheme_mean: Estimate | None = None
+    difference: Estimate | None = None
+    ratio: Estimate | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    verdict: str = "no-value"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was found. `runs`: by scheme, in the seeds' order; `values`: by scheme, metrics of each seed."""
+
+    what: Schemes
+    runs: dict[str, list[StoredRun]]
+    values: dict[str, list[dict[str, Number]]]
+    rows: list[Row]
+    arrivals: dict[str, dict[str, bool]]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def family(self) -> int:
+        """The number of comparisons that are corrected for together."""
+        return sum(row.p is not None for row in self.rows)
+
+
+def compare(
+    what: Schemes,
+    store: Store | str | Path | None = None,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    backend: str = "simulator",
+    progress: Callable[[float, int], None] | None = None,
+) -> Comparison:
+    """Runs what is missing and compares every scheme with the first.
+
+    Raises SpecError for metrics that are none and for what the backend cannot do, RunError if a run fails,
+    StoreError.
+    """
+    _check_metrics(what)
+    points = [point for scheme in what.schemes for point in scheme.points]
+    store = store if isinstance(store, Store) else Store(store)
+    outcomes = run_points(
+        points, store, workers=workers, executor=executor, backend=backend, progress=progress
+    )
+    failed = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)
+    if failed:
+        raise RunError("runs failed: " + "\n".join(map(str, failed)))
+    several = iter([outcome.run for outcome in outcomes if outcome.run is not None])
+    runs = {scheme.name: [next(several) for _ in scheme.points] for scheme in what.schemes}
+    values = {name: [with_sizes(run.tables) for run in mine] for name, mine in runs.items()}
+    chosen = _chosen(values, what.metrics)
+    base = what.schemes[0].name
+    rows = [
+        paired_row(n, s.name, *([one.get(n) for one in values[x]] for x in (s.name, base)), base)
+        for s in what.schemes[1:]
+        for n in chosen
+    ]
+    arrivals = _arrivals(what, runs)
+    return Comparison(what, runs, values, corrected(rows), arrivals, _warnings(what, values))
+
+
+def _check_metrics(what: Schemes) -> None:
+    known = list(dict.fromkeys(name for s in what.schemes for name in names(s.points[0].experiment)))
+    rule = "is no metric of these runs (a * in a pattern matches any text)"
+    faults = [
+        Fault("metrics", rule, pattern, did_you_mean(pattern, known))
+        for pattern in what.metrics
+        if not fnmatch.filter(known, pattern)
+    ]
+    if faults:
+        raise SpecError(faults)
+
+
+def _chosen(values: Mapping[str, Sequence[Mapping[str, Number]]], patterns: Sequence[str]) -> list[str]:
+    """Metrics that match, in the order of the runs."""
+    known = list(dict.fromkeys(name for each in values.values() for one in each for name in one))
+    if patterns:
+        return [name for name in known if _matches(name, patterns)]
+    return [name for name in known if _matches(name, HEADLINE) and not _matches(name, NOT_HEADLINE)]
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def paired_row(
+    metric: str, scheme: str, a: Sequence[Number], b: Sequence[Number], baseline: str = "the baseline"
+) -> Row:
+    """A scheme's values of a metric against the baseline's, seed by seed; not corrected yet."""
+    absent = [name for name, column in ((scheme, a), (baseline, b)) if any(v is None for v in column)]
+    if absent:
+        count = max(sum(v is None for v in column) for column in (a, b))
+        return Row(metric, scheme, note=f"no value in {count} of {len(a)} seeds ({', '.join(absent)})")
+    means = mean_ci(b, LEVEL), mean_ci(a, LEVEL)
+    ratio = paired_ratio(a, b, LEVEL) if min(*a, *b) > 0 else None
+    p = paired_p(a, b) if ratio is None else paired_p(np.log(a), np.log(b))
+    verdict = "identical" if list(a) == list(b) else "not-determined"
+    return Row(metric, scheme, *means, paired_difference(a, b, LEVEL), ratio, p, p, verdict)
+
+
+def corrected(rows: Sequence[Row]) -> list[Row]:
+    """Verdicts after Holm's correction over all rows that have a p."""
+    adjusted = iter(holm([row.p for row in rows if row.p is not None]))
+    found = []
+    for row in rows:
+        p = None if row.p is None else next(adjusted)
+        real = p is not None and p < 1 - LEVEL
+        verdict = "real" if real else row.verdict
+        found.append(Row(**vars(row) | {"p_adjusted": p, "verdict": verdict}))
+    return found
+
+
+def arrived(tables: Tables, traffic: str) -> pl.DataFrame:
+    """What a load asked for: sizes and starts of its connections and messages, in order of time."""
+    import polars as pl
+
+    parts = [
+        tables[name].filter(pl.col("traffic") == traffic).select("bytes", "start_ps")
+        for name in ("flows", "messages")
+    ]
+    return pl.concat([part.sort("start_ps", "bytes") for part in parts])
+
+
+def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, bool]]:
+    """By load and scheme, whether every seed asked for the same as under the baseline."""
+    base, *others = what.schemes
+    found: dict[str, dict[str, bool]] = {}
+    for traffic in base.points[0].experiment["traffic"]:
+        found[traffic] = {}
+        for other in others:
+            pairs = zip(runs[base.name], runs[other.name], strict=True)
+            found[traffic][other.name] = all(
+                arrived(a.tables, traffic).equals(arrived(b.tables, traffic)) for a, b in pairs
+            )
+    return found
+
+
+def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]]) -> list[str]:
+    found = []
+    if len(what.seeds) < 5:
+        found.append(f"{len(what.seeds)} seeds are few: intervals are wide and lean on normality")
+    left = [name for name in values[what.schemes[0].name][0] if name.endswith(".messages_unfinished")]
+    for name in left:
+        counts = {scheme: sum(one.get(name) or 0 for one in each) for scheme, each in values.items()}
+        if len(set(counts.values())) > 1:
+            text = ", ".join(f"{scheme} {count}" for scheme, count in counts.items())
+            found.append(
+                f"unfinished messages of {name.split('.')[0]} differ ({text}): "
+                "their times are missing, which flatters whoever has more of them"
+            )
+    if what.allowed:
+        found.append(f"not of equals: {', '.join(what.allowed)} may differ, as allowed")
+    return found

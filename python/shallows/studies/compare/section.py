@@ -1,0 +1,289 @@
+"""What is compared with what: schemes, each one experiment file, or settings over one file that all share.
+
+`docs/compare.md` has the grammar. A scheme may change transports, queues and probes. What else differs
+(topology, traffic, duration ...) would make a comparison of unequals, and is refused unless allowed by name.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shallows.document.load import load
+from shallows.document.paths import Document, apply_settings, parse_value, set_path
+from shallows.document.points import Point, expand
+from shallows.errors import Fault, SpecError
+from shallows.words import did_you_mean, show
+
+MAX_SCHEMES = 32
+"""Colours, tables and corrections for many comparisons end somewhere; more schemes are a sweep."""
+
+FREE = ("title", "seed", "queue", "port_control", "nic", "probe", "transport", "python")
+"""Sections that a scheme may choose; so are the transport of a load and the queue and control of a port."""
+
+OWN = ("schemes", "baseline", "metrics", "allow")
+
+__all__ = ["MAX_SCHEMES", "Scheme", "Schemes", "read", "split_list"]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One side of a comparison: its name, what it sets, and its runs, one a seed."""
+
+    name: str
+    settings: dict[str, Any]
+    points: list[Point] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Schemes:
+    """What is to be compared. The first scheme is the baseline."""
+
+    title: str
+    schemes: list[Scheme]
+    metrics: list[str]
+    allowed: list[str]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that all share."""
+        return [point.seed for point in self.schemes[0].points]
+
+
+def read(
+    files: Sequence[Path],
+    *,
+    settings: Sequence[str] = (),
+    vary: Sequence[str] = (),
+    schemes: Sequence[str] = (),
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    allow: Sequence[str] = (),
+    seeds: int | None = None,
+) -> Schemes:
+    """The schemes of the command line, every one checked. Raises SpecError with all faults."""
+    faults: list[Fault] = []
+    documents = [load(file, settings) for file in files]
+    own = documents[0].pop("compare", None) if len(documents) == 1 else None
+    for file, document in zip(files, documents, strict=True):
+        for section, command in (("sweep", "sweep"), ("tune", "tune"), ("compare", "compare")):
+            if section in document:
+                rule = "does not belong to one of several compared files"
+                if section != "compare":
+                    rule = f"is of {command}; compare takes one experiment a scheme"
+                faults.append(Fault(f"{file}: {section}", rule, hint=f"./shallows {command} {file}"))
+    own = _own_table(own, faults)
+    if len(files) > 1:
+        for option, given in (("--vary", vary), ("--scheme", schemes)):
+            if given:
+                faults.append(Fault(option, "is for one FILE; with several, each file is a scheme"))
+        written = {name: {} for name in _file_names(files)}
+        sources = dict(zip(written, documents, strict=True))
+    else:
+        written = _written(own, schemes, vary, faults)
+        sources = dict.fromkeys(written, documents[0])
+    if not faults:
+        _count(written, faults)
+    if faults:
+        raise SpecError(faults)
+    chosen = baseline if baseline is not None else own.get("baseline")
+    found = [_scheme(name, sources[name], written[name], seeds, faults) for name in written]
+    if faults:
+        raise SpecError(faults)
+    found = _baseline_first(found, chosen, faults)
+    allowed = [*own.get("allow", []), *allow]
+    _equal_conditions(found, allowed, faults)
+    if faults:
+        raise SpecError(faults)
+    title = documents[0].get("title") or files[0].stem if len(files) == 1 else " and ".join(written)
+    return Schemes(title, found, list(metrics) or own.get("metrics", []), allowed)
+
+
+def split_list(text: str) -> list[str]:
+    """The parts of a text between commas; commas in quotes and brackets do not part."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        depth += (letter in "[{") - (letter in "]}") if not quote else 0
+        if letter == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _own_table(own: Any, faults: list[Fault]) -> dict[str, Any]:
+    if own is None:
+        return {}
+    if not isinstance(own, dict):
+        faults.append(Fault("compare", f"must be a table with {', '.join(OWN)}", show(own)))
+        return {}
+    for key in own:
+        if key not in OWN:
+            rule = f"unknown key; known: {', '.join(OWN)}"
+            faults.append(Fault(f"compare.{key}", rule, show(own[key]), did_you_mean(key, OWN)))
+    shapes = {"schemes": dict, "baseline": str, "metrics": list, "allow": list}
+    for key, shape in shapes.items():
+        value = own.get(key, shape())
+        if not isinstance(value, shape) or (shape is list and not all(isinstance(v, str) for v in value)):
+            word = {dict: "a table of schemes", str: "the name of a scheme", list: "a list of texts"}[shape]
+            faults.append(Fault(f"compare.{key}", f"must be {word}", show(value)))
+    return own
+
+
+def _written(
+    own: Mapping[str, Any], given: Sequence[str], vary: Sequence[str], faults: list[Fault]
+) -> dict[str, dict[str, Any]]:
+    """Each scheme's settings by path: of the file, then of --scheme, then all that --vary multiplies."""
+    found: dict[str, dict[str, Any]] = {}
+    table = own.get("schemes", {})
+    for name, settings in table.items() if isinstance(table, dict) else ():
+        if isinstance(settings, dict):
+            found[name] = dict(_paths(settings))
+        else:
+            faults.append(Fault(f"compare.schemes.{name}", "must be a table of settings", show(settings)))
+    for text in given:
+        name, equals, rest = text.partition("=")
+        if not equals or not name.strip():
+            faults.append(Fault("--scheme", "must be NAME=key=value,key=value", text))
+        elif name.strip() in found:
+            faults.append(Fault("--scheme", "is there already", name.strip()))
+        else:
+            found[name.strip()] = _settings("--scheme", split_list(rest) if rest.strip() else [], faults)
+    columns = []
+    for text in vary:
+        path, equals, rest = text.partition("=")
+        values = split_list(rest) if rest.strip() else []
+        if not equals or len(values) < 2:
+            faults.append(Fault("--vary", "must be key=value,value with two values or more", text))
+        else:
+            columns.append([(path.strip(), parse_value(value)) for value in values])
+    for combination in itertools.product(*columns) if columns else ():
+        found[", ".join(_short(path, value) for path, value in combination)] = dict(combination)
+    return found
+
+
+def _settings(option: str, texts: Sequence[str], faults: list[Fault]) -> dict[str, Any]:
+    found = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if equals and path.strip():
+            found[path.strip()] = parse_value(value)
+        else:
+            faults.append(Fault(option, "must be NAME=key=value,key=value", text))
+    return found
+
+
+def _short(path: str, value: Any) -> str:
+    if isinstance(value, str) and path.split(".")[-1] in ("cc", "queue", "kind", "profile"):
+        return value
+    return f"{path.split('.')[-1]} {value if isinstance(value, str) else json.dumps(value)}"
+
+
+def _paths(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by path. A table that names its kind is a whole component; others are walked into."""
+    for key, value in table.items():
+        bare = not above or re.fullmatch(r"[A-Za-z0-9_-]+", key)
+        path = f"{above}.{key if bare else json.dumps(key)}" if above else key
+        if isinstance(value, dict) and value and "kind" not in value:
+            yield from _paths(value, path)
+        else:
+            yield path, value
+
+
+def _file_names(files: Sequence[Path]) -> list[str]:
+    stems = [file.stem for file in files]
+    return [stem if stems.count(stem) == 1 else str(file) for stem, file in zip(stems, files, strict=True)]
+
+
+def _count(written: Mapping[str, Any], faults: list[Fault]) -> None:
+    if len(written) < 2:
+        hint = "give a second FILE, --vary KEY=A,B, --scheme NAME=KEY=VALUE (NAME= is the file itself)"
+        faults.append(Fault("compare", "needs at least two schemes", str(len(written)), hint))
+    if len(written) > MAX_SCHEMES:
+        rule = f"describes {len(written)} schemes, and more than {MAX_SCHEMES} are refused"
+        faults.append(Fault("compare", rule, hint="./shallows sweep"))
+
+
+def _scheme(
+    name: str, source: Document, settings: dict[str, Any], seeds: int | None, faults: list[Fault]
+) -> Scheme:
+    document = copy.deepcopy(source)
+    if seeds is not None:
+        document = {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}
+    points: list[Point] = []
+    try:
+        apply_settings(document, ())
+        for path, value in settings.items():
+            set_path(document, path, copy.deepcopy(value))
+        points = expand(document)
+    except SpecError as error:
+        faults += [Fault(f"{name}: {f.path}", f.rule, f.value, f.hint) for f in error.faults]
+    if len(points) == 1:
+        hint = "seeds = 10 in the file, or --seeds 10"
+        faults.append(Fault(f"{name}: seeds", "must be two or more: one says nothing of chance", "1", hint))
+    return Scheme(name, settings, points)
+
+
+def _baseline_first(found: list[Scheme], chosen: str | None, faults: list[Fault]) -> list[Scheme]:
+    names = [scheme.name for scheme in found]
+    if chosen is None:
+        return found
+    if chosen not in names:
+        rule = f"is none of the schemes; there are {', '.join(names)}"
+        faults.append(Fault("baseline", rule, chosen, did_you_mean(chosen, names)))
+        return found
+    return sorted(found, key=lambda scheme: scheme.name != chosen)
+
+
+def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: list[Fault]) -> None:
+    """All but transports, queues and probes must be equal, in every seed."""
+    first = found[0]
+    for other in found[1:]:
+        seeds = [[point.seed for point in scheme.points] for scheme in (first, other)]
+        if seeds[0] != seeds[1]:
+            rule = f"{first.name} and {other.name} have different ones; pairs need the same"
+            faults.append(Fault("seeds", rule, f"{show(seeds[0])} and {show(seeds[1])}"))
+            continue
+        mine, theirs = (dict(_leaves(_conditions(s.points[0].experiment))) for s in (first, other))
+        for path in dict.fromkeys([*mine, *theirs]):
+            if mine.get(path) == theirs.get(path) or _is_allowed(path, allowed):
+                continue
+            values = f"{show(mine.get(path))} and {show(theirs.get(path))}"
+            rule = f"differs between {first.name} and {other.name}: not a comparison of equals"
+            faults.append(Fault(path, rule, values, f"--allow {path}, if that is what you want"))
+
+
+def _is_allowed(path: str, allowed: Sequence[str]) -> bool:
+    return any(path == name or path.startswith(f"{name}.") for name in allowed)
+
+
+def _conditions(experiment: Document) -> Document:
+    """An experiment without what a scheme is free to choose."""
+    kept = {key: value for key, value in experiment.items() if key not in FREE}
+    traffic, ports = experiment.get("traffic", {}), experiment.get("port", {})
+    kept["traffic"] = {n: {k: v for k, v in load.items() if k != "transport"} for n, load in traffic.items()}
+    # A port that is named for its queue alone is like one that is not named.
+    kept["port"] = {
+        name: {k: v for k, v in port.items() if k not in FREE and v and v not in ("none", "0s")}
+        for name, port in ports.items()
+    }
+    return kept
+
+
+def _leaves(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        path = f"{above}.{key}" if above else key
+        if isinstance(value, dict):
+            yield from _leaves(value, path)
+        else:
+            yield path, value

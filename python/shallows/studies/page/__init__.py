@@ -1,0 +1,1 @@
+"""Pages of reports: written whole or not at all, in one style."""

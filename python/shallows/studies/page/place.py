@@ -1,0 +1,75 @@
+"""How every report is written: a directory that appears whole, pages from templates with one style."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shallows.errors import StoreError
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def write(out: Path, name: str, fill: Callable[[Path], None]) -> Path:
+    """The directory `out/name`, filled by `fill`; returns its index.html.
+
+    Written beside its place and moved there whole, so that a reader never finds half of one. Error:
+    StoreError if the directory cannot be written.
+    """
+    place = out / name
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=out))
+        try:
+            fill(new)
+            new.chmod(0o755)
+            _swap(new, place)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        raise StoreError(f"the report {place} cannot be written: {error.strerror or error}") from error
+    return place / "index.html"
+
+
+def _swap(new: Path, place: Path) -> None:
+    old = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        if place.exists():
+            os.replace(place, old / "old")  # noqa: PTH105 (a rename over an existing name)
+        new.rename(place)
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def file_name(title: str) -> str:
+    """A title as a name of a file."""
+    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+
+
+def template(study: str) -> "jinja2.Template":
+    """The report's template of a study, with the style and the filters that all pages share."""
+    import jinja2
+
+    homes = {"report.html.j2": f"shallows.studies.{study}", "base.html.j2": "shallows.studies.page"}
+    loader = jinja2.FunctionLoader(lambda name: files(homes[name]).joinpath(name).read_text("utf-8"))
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader)
+    environment.filters |= {"number": number, "cell": cell}
+    return environment.get_template("report.html.j2")
+
+
+def number(value: Any) -> str:
+    """A claim's value: five digits, yes or no, or a dash."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    return f"{value:.5g}"
+
+
+def cell(value: Any) -> str:
+    """A table's cell: four digits, or the text."""
+    if value is None or isinstance(value, bool):
+        return number(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

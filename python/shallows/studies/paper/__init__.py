@@ -1,0 +1,1 @@
+"""Figures of papers, their claims with verdicts, and the report."""

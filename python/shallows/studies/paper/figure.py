@@ -1,0 +1,219 @@
+"""A figure or table of a source document as a directory, and the stored runs that stand behind it.
+
+`experiments/<paper>/<figure>/` holds README.md (what the document says and what is run), figure.py
+(`measure`, `draw`, `tables`), claims.toml, and as many experiment files as it needs, usually one spec.toml;
+quick.toml changes them for `--quick`, reference.csv holds published numbers. `docs/claims.md` says more.
+"""
+
+import hashlib
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from shallows.document.load import load, read_toml
+from shallows.document.paths import set_path
+from shallows.document.places import experiments_path
+from shallows.document.points import Point, expand
+from shallows.errors import Fault, SpecError
+from shallows.results.store import StoredRun
+from shallows.studies.paper.claims import Claim, read_claims
+from shallows.words import did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shallows.tables.metrics import Tables
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stored run: the experiment file it comes from, what its sweep varied (by short name), its seed."""
+
+    spec: str
+    params: Mapping[str, Any]
+    seed: int
+    stored: StoredRun
+
+    @property
+    def tables(self) -> "Tables":
+        """Its tables, each read from the store when first asked for."""
+        return self.stored.tables
+
+
+class Runs(Sequence[Run]):
+    """The runs of a figure, in the order of its sweep, seeds fastest. `reference`: published numbers."""
+
+    def __init__(self, runs: Sequence[Run], reference: "pl.DataFrame | None" = None):
+        self._runs = list(runs)
+        self._frames: dict[Callable, pl.DataFrame] = {}
+        self.reference = reference
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._runs[index]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that were run, ascending."""
+        return sorted({run.seed for run in self})
+
+    def where(self, spec: str | None = None, **params: Any) -> "Runs":
+        """The runs of one experiment file, or with these values of what the sweep varies."""
+
+        def chosen(run: Run) -> bool:
+            return spec in (None, run.spec) and all(run.params.get(k) == v for k, v in params.items())
+
+        return Runs([run for run in self if chosen(run)], self.reference)
+
+    def first(self, spec: str | None = None, **params: Any) -> Run:
+        """The first run that `where` finds. Error: there is none."""
+        found = self.where(spec, **params)
+        if not found:
+            raise LookupError(f"no run of {spec or 'any file'} with {params}")
+        return found[0]
+
+    def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
+        """One row a run: `spec`, what the sweep varied, `seed`, and what `compute` makes of its tables.
+
+        Worked out once for each function that is asked for.
+        """
+        import polars as pl
+
+        if compute not in self._frames:
+            about = [{"spec": run.spec} | _plain(run.params) | {"seed": run.seed} for run in self]
+            rows = [row | dict(compute(run.tables)) for row, run in zip(about, self, strict=True)]
+            self._frames[compute] = pl.DataFrame(rows, infer_schema_length=None)
+        return self._frames[compute]
+
+
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in params.items()}
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Each dotted path's last key, or the path itself where two would be called the same."""
+    lasts = [path.split(".")[-1] for path in paths]
+    return {p: last if lasts.count(last) == 1 else p for p, last in zip(paths, lasts, strict=True)}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The directory of one figure or table."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The figure's id."""
+        return self.path.name
+
+    @property
+    def paper(self) -> str:
+        """The paper's id."""
+        return self.path.parent.name
+
+    @cached_property
+    def readme(self) -> str:
+        """The text of its README.md."""
+        return (self.path / "README.md").read_text(encoding="utf-8")
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """Its claims. Errors: SpecError with all faults of claims.toml."""
+        return read_claims(self.path / "claims.toml")
+
+    @cached_property
+    def module(self) -> ModuleType:
+        """Its figure.py. `from ..common import x` in it finds the paper's common.py."""
+        root = self.path.parent.parent
+        return importlib.import_module(f"{_package(root)}.{self.paper}.{self.name}.figure")
+
+    @property
+    def specs(self) -> dict[str, tuple[Path, dict[str, Any]]]:
+        """Its experiment files by name, each with what is set over it.
+
+        `SPECS` of figure.py gives a path, or a path and a table of dotted paths to set (so that one figure
+        varies another's experiment); without it, every experiment file of the directory by its stem.
+        """
+        named = getattr(self.module, "SPECS", None)
+        if named is None:
+            own = sorted(self.path.glob("*.toml"))
+            named = {file.stem: file.name for file in own if file.name not in ("claims.toml", "quick.toml")}
+        pairs = {name: given if isinstance(given, tuple) else (given, {}) for name, given in named.items()}
+        return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
+
+    def excluded(self, backend: str) -> str | None:
+        """Why this backend cannot run it: `BACKENDS` of figure.py names those that cannot, each with the
+        reason."""
+        return getattr(self.module, "BACKENDS", {}).get(backend)
+
+    def reference(self) -> "pl.DataFrame | None":
+        """Published numbers, from `reference.csv` here or the file that `REFERENCE` of figure.py names."""
+        import polars as pl
+
+        path = self.path / getattr(self.module, "REFERENCE", "reference.csv")
+        return pl.read_csv(path, comment_prefix="#") if path.exists() else None
+
+    def documents(self, quick: bool = False) -> dict[str, dict[str, Any]]:
+        """The experiments by name as they are run; `quick` sets quick.toml's table of that name over each."""
+        file = self.path / "quick.toml"
+        quicker = read_toml(file) if quick and file.exists() else {}
+        documents = {}
+        for name, (path, changes) in self.specs.items():
+            documents[name] = load(path)
+            for key, value in (changes | quicker.get(name, {})).items():
+                set_path(documents[name], key, value)
+        return documents
+
+    def points(self, quick: bool = False) -> dict[str, list[Point]]:
+        """All runs by experiment, checked. Errors: SpecError with all faults."""
+        return {name: expand(document) for name, document in self.documents(quick).items()}
+
+
+@cache
+def _package(root: Path) -> str:
+    """The name under which the papers in `root` are imported: a package without a file of its own."""
+    name = "shallows_experiments"
+    if root != experiments_path():
+        name += "_" + hashlib.sha256(str(root).encode()).hexdigest()[:12]
+    package = ModuleType(name)
+    package.__path__ = [str(root)]
+    sys.modules[name] = package
+    return name
+
+
+def find(target: str | None = None, root: Path | None = None) -> list[Figure]:
+    """The figures of `PAPER`, of `PAPER/FIGURE`, or all. Error: SpecError with the nearest known name.
+
+    A paper's figures come in the order in which its README names them in backquotes, then by name.
+    """
+    root = root or experiments_path()
+    every = [Figure(path.parent) for path in root.glob("*/*/claims.toml")]
+    every.sort(key=lambda figure: (figure.paper, _place(figure), figure.name))
+    wanted = (target or "").strip("/")
+    chosen = [f for f in every if wanted in ("", f.paper, f"{f.paper}/{f.name}")]
+    if not chosen:
+        known = sorted({f.paper for f in every} | {f"{f.paper}/{f.name}" for f in every})
+        papers = ", ".join(sorted({f.paper for f in every})) or "none"
+        rule = f"no such paper or figure; papers: {papers}"
+        raise SpecError([Fault("reproduce", rule, f'"{target}"', did_you_mean(wanted, known))])
+    return chosen
+
+
+def _place(figure: Figure) -> int:
+    try:
+        at = (figure.path.parent / "README.md").read_text(encoding="utf-8").find(f"`{figure.name}`")
+    except OSError:
+        at = -1
+    return at if at >= 0 else 10**9

@@ -1,0 +1,1 @@
+"""The search for settings that make metrics small or large."""

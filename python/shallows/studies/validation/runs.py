@@ -1,0 +1,234 @@
+"""Makes the runs of the cells on each backend, those that are not stored yet, and takes their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from shallows.backends.base import Running
+from shallows.document.points import Point
+from shallows.errors import Fault, ShallowsError, SpecError
+from shallows.execution.jobs import Job, Outcome, Work
+from shallows.execution.single import identify
+from shallows.execution.threads import Threads
+from shallows.results.store import Store
+from shallows.studies.validation import judge
+from shallows.studies.validation import ns3_cells as ns3
+from shallows.studies.validation.matrix import PEERS, Cell, Matrix
+from shallows.studies.validation.measure import numbers
+from shallows.words import did_you_mean
+
+COST_S = {"simulator": (2e-6, 0.05), "linux": (16e-6, 1.5), "ns3": ns3.COST_S}
+"""Seconds a packet and seconds a run, for the estimate of the time left."""
+
+BACKENDS = ("simulator", *PEERS)
+
+__all__ = ["BACKENDS", "Result", "Validation", "choose", "cost", "points", "total_cost", "validate"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell with the numbers of its runs by backend, one a seed, what failed, and why a backend has none."""
+
+    cell: Cell
+    runs: dict[str, list[dict[str, float | None]]]
+    failed: list[str] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Table and reason. ns-3 has no say in it: what it does differently is told, not judged."""
+        if self.cell.not_run:
+            return "not-run", self.cell.not_run
+        if self.failed:
+            return "failed", self.failed[0]
+        return judge.group(self.cell, {b: of for b, of in self.runs.items() if b != "ns3"})
+
+    def compared(self, backend: str) -> list[judge.Compared]:
+        """The simulator held against another backend."""
+        ours, theirs = self.runs.get("simulator", []), self.runs.get(backend, [])
+        return judge.compare(self.cell, ours, theirs) if ours and theirs else []
+
+
+@dataclass(frozen=True)
+class Validation:
+    """All cells, and the backends that ran; `notes` say which did not."""
+
+    matrix: Matrix
+    backends: list[str]
+    results: list[Result]
+    about: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def others(self) -> list[str]:
+        """What the simulator is held against."""
+        return [backend for backend in self.backends if backend != "simulator"]
+
+    def counts(self, backend: str) -> dict[str, int]:
+        """Cells by outcome against a backend: agree, explained, faults, and those that stand apart."""
+        counts = {"agree": 0, "explained": 0, "faults": 0, "apart": 0, "not-run": 0, "failed": 0}
+        for result in self.results:
+            table = result.group[0]
+            if table in ("not-run", "failed"):
+                counts[table] += 1
+            elif backend in result.absent:
+                counts["not-run"] += 1
+            elif table != "main":
+                counts["apart"] += 1
+            else:
+                bad = [c.what for c in result.compared(backend) if not c.agrees]
+                unexplained = [what for what in bad if not self.matrix.why(result.cell.name, what, backend)]
+                counts["faults" if unexplained else "explained" if bad else "agree"] += 1
+        return counts
+
+    @property
+    def exit_status(self) -> int:
+        """1 if a run failed, or a difference has no explanation."""
+        bad = any(c["failed"] or c["faults"] for c in map(self.counts, self.others))
+        return int(bad or any(result.failed for result in self.results))
+
+
+def choose(wanted: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The simulator and the backends that are wanted, else all there are; and what is said of the others.
+
+    They stand in this order, whatever was written: ns-3's flows start when the simulator's did. Raises
+    SpecError; ShallowsError if ns-3 is wanted and not installed.
+    """
+    from shallows.backends.ns3.program import program
+
+    faults = [
+        Fault("--backend", f"must be one of {', '.join(BACKENDS)}", name, did_you_mean(name, BACKENDS))
+        for name in wanted
+        if name not in BACKENDS
+    ]
+    if faults:
+        raise SpecError(faults)
+    try:
+        if not wanted or "ns3" in wanted:
+            program()
+    except ShallowsError as error:
+        if wanted:
+            raise
+        return [backend for backend in BACKENDS if backend != "ns3"], (str(error),)
+    return [b for b in BACKENDS if b == "simulator" or b in wanted or not wanted], ()
+
+
+def points(cell: Cell, backend: str) -> tuple[Point, ...]:
+    """What of a cell a backend runs, one a seed."""
+    if backend != "ns3":
+        return cell.points
+    return () if ns3.not_run(cell) else cell.points[: ns3.seeds(cell)]
+
+
+def cost(cell: Cell, backend: str) -> float:
+    """About how many seconds one of its runs takes."""
+    per_packet, per_run = COST_S[backend]
+    return cell.packets * per_packet + per_run
+
+
+def total_cost(matrix: Matrix, backends: Sequence[str]) -> float:
+    """About how many seconds all runs take."""
+    return sum(
+        cost(cell, backend) * len(points(cell, backend)) for cell in matrix.cells for backend in backends
+    )
+
+
+Key = tuple[str, str, int]
+"""Backend, cell and seed of a run."""
+
+
+def validate(
+    matrix: Matrix,
+    store: Store,
+    backends: Sequence[str],
+    workers: int | None = None,
+    progress: Callable[[float, int], None] | None = None,
+) -> Validation:
+    """Runs what is missing on each backend and gathers all. Stopped, it goes on where it was.
+
+    `progress(done, failed)` counts seconds of expected work. Raises SpecError where a backend cannot do a
+    cell, before anything runs; StoreError.
+    """
+    store.prepare()
+    names = {
+        (backend, cell.name, point.seed): identify(point.experiment, backend)["hash"]
+        for backend in backends
+        if backend != "ns3"
+        for cell in matrix.cells
+        for point in cell.points
+    }
+    outcomes: dict[tuple[str, str], Outcome] = {}
+    done, failed = 0.0, 0
+    for backend in backends:
+        do = None
+        if backend == "ns3":
+            do = _want_ns3(matrix, names, outcomes)
+        todo = {
+            names[key]: (cell, point)
+            for cell in matrix.cells
+            for point in points(cell, backend)
+            if (key := (backend, cell.name, point.seed)) in names
+        }
+        # The dear ones first, so that the last to end are short.
+        order = sorted(todo, key=lambda name: -cost(todo[name][0], backend))
+        stream: Iterator[Job] = ((name, todo[name][1]) for name in order)
+        with closing(Threads(workers, do).run(stream, Work(store, backend))) as ended:
+            for new, _ in ended:
+                for outcome in new:
+                    outcomes[backend, outcome.hash] = outcome
+                    done += cost(todo[outcome.hash][0], backend)
+                    failed += outcome.status == "failed"
+                if progress:
+                    progress(done, failed)
+    results = [_result(cell, backends, names, outcomes) for cell in matrix.cells]
+    return Validation(matrix, list(backends), results, _about(outcomes))
+
+
+def _want_ns3(
+    matrix: Matrix, names: dict[Key, str], outcomes: dict[tuple[str, str], Outcome]
+) -> Callable[[Work, Job, Running], Outcome]:
+    """Names ns-3's runs, whose flows start when the simulator's did; returns what makes them."""
+    from shallows.studies.validation.ns3_runs import Runs
+
+    runs = Runs()
+    for cell in matrix.cells:
+        for point in points(cell, "ns3"):
+            simulated = outcomes["simulator", names["simulator", cell.name, point.seed]].run
+            if simulated is not None:
+                names["ns3", cell.name, point.seed] = runs.want(point, simulated)
+    return runs.do
+
+
+def _result(
+    cell: Cell, backends: Sequence[str], names: dict[Key, str], outcomes: dict[tuple[str, str], Outcome]
+) -> Result:
+    result = Result(cell, {})
+    if "ns3" in backends and (why := ns3.not_run(cell)):
+        result.absent["ns3"] = why
+    for backend in backends:
+        for point in points(cell, backend):
+            name = names.get((backend, cell.name, point.seed))
+            if name is None:
+                continue  # the simulator's failed
+            outcome = outcomes[backend, name]
+            if outcome.run is None:
+                result.failed.append(f"{backend}, seed {point.seed}: {outcome.error}")
+            else:
+                result.runs.setdefault(backend, []).append(numbers(outcome.run.tables, backend))
+    return result
+
+
+def _about(outcomes: dict[tuple[str, str], Outcome]) -> dict[str, Any]:
+    about: dict[str, Any] = {}
+    for (backend, _), outcome in outcomes.items():
+        if outcome.run is not None:
+            manifest = outcome.run.manifest
+            entry = about.setdefault(backend, {"version": manifest["version"], "cpu_s": 0.0, "runs": 0})
+            entry["cpu_s"] += manifest["cpu_s"]
+            entry["runs"] += 1
+            if "linux" in manifest:
+                entry["kernel"] = manifest["linux"]["kernel"].get("version")
+    return about

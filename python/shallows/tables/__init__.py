@@ -1,0 +1,1 @@
+"""A run's tables, and the numbers computed from them."""

@@ -1,0 +1,315 @@
+"""Numbers of one run: pure functions of its tables (docs/architecture.md, "Tables of a run").
+
+`metrics` is what `run --json` and `sweep` print; `flows_json` and `queues_json` are the lists beside
+it. Units stand at the end of each name. What has no value (the mean of nothing) is None, never NaN.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+import polars.selectors as cs
+
+Tables = Mapping[str, pl.DataFrame]
+Number = float | int | None
+Numbers = Sequence | pl.Series
+
+SIZE_EDGES_BYTES = (0, 10_000, 100_000, 1_000_000, 10_000_000)
+"""Lower edges of the size bins (low, high], the last one open: the bins of most data-centre papers."""
+
+BY_SIZE = ("messages", "fct_mean_ps", "fct_p99_ps", "slowdown_mean", "slowdown_p99")
+"""Of `message_metrics`, by size of message."""
+
+SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
+"""Metrics that every sweep has and its table shows; the JSON has all."""
+
+_QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+_DROPS = {
+    "full": "drops_full",
+    "aqm": "drops_aqm",
+    "evicted": "drops_evicted",
+    "wire": "drops_wire",
+    "buffer": "drops_buffer",
+}
+
+
+def metrics(tables: Tables) -> dict[str, Number]:
+    """Flat summary of a run.
+
+    Always `goodput_bps_total`, `jain`, `drops`, `marks`, `retransmissions`, `timeouts` and the busiest
+    switch port's `bottleneck_*`; then for each class c `c.goodput_bps`, `c.wait_mean_ps` and the
+    others of `class_metrics`, for each incast load those of `round_metrics`. `drops` counts every cause
+    at every port, `marks` every CE mark set.
+    """
+    flows, queues = tables["flows"], tables["queues"]
+    out: dict[str, Number] = {
+        "goodput_bps_total": _goodput_bps(flows, queues),
+        "jain": jain(compared_goodput_bps(flows)),
+        "drops": drops(queues),
+        "marks": int(queues["marks"].sum()),
+        "retransmissions": int(flows["retransmissions"].sum()),
+        "timeouts": int(flows["timeouts"].sum()),
+    }
+    out |= bottleneck_metrics(queues)
+    for name in flows["class"].unique().sort():
+        out |= {f"{name}.{key}": value for key, value in class_metrics(tables, name).items()}
+    for name in tables["rounds"]["traffic"].unique().sort():
+        out |= {f"{name}.{key}": value for key, value in round_metrics(tables, name).items()}
+    return out
+
+
+def with_sizes(tables: Tables) -> dict[str, Number]:
+    """`metrics`, and for each class and size bin as `web.upto_10KB.fct_p99_ps` what `BY_SIZE` lists.
+
+    Classes whose messages are all in one bin have only the former.
+    """
+    found = metrics(tables)
+    sizes = by_size(tables["messages"])
+    for row in sizes.to_dicts() if len(sizes) else ():
+        if len(sizes.filter(sizes["class"] == row["class"])) > 1:
+            stem = f"{row['class']}.{bin_word(row['low_bytes'], row['high_bytes'])}"
+            found |= {f"{stem}.{key}": row[key] for key in BY_SIZE}
+    return found
+
+
+def drops(queues: pl.DataFrame) -> int:
+    """Packets dropped at all ports, whatever the cause."""
+    return sum(int(queues[column].sum()) for column in _DROPS.values())
+
+
+def jain(values: Sequence[float] | pl.Series) -> float | None:
+    """Jain's index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n for one taker. None if all are 0.
+
+    Jain, Chiu and Hawe, DEC-TR-301 (1984).
+    """
+    shares = [float(x) for x in values]
+    squares = sum(x * x for x in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares > 0 else None
+
+
+def compared_goodput_bps(flows: pl.DataFrame) -> pl.Series:
+    """Goodputs whose fairness means something: of unbounded connections if there are any, else of all.
+
+    A connection that carries messages takes what it is offered, so its share says nothing of fairness.
+    """
+    unbounded = flows.filter(pl.col("bytes").is_null())["goodput_bps"]
+    return unbounded if len(unbounded) else flows["goodput_bps"]
+
+
+def bottleneck_port(queues: pl.DataFrame) -> str | None:
+    """Name of the switch port with the highest utilisation; the first by name among equals."""
+    switch = queues.filter(pl.col("is_switch") == 1).sort("utilisation", "port", descending=[True, False])
+    return switch["port"][0] if len(switch) else None
+
+
+def bottleneck_metrics(queues: pl.DataFrame) -> dict[str, Number]:
+    """Queue of the busiest switch port in packets, its waits in ps, its utilisation (0..1)."""
+    columns = "utilisation mean_packets sd_packets p5_packets p50_packets p95_packets p99_packets"
+    columns += " max_packets mean_wait_ps p99_wait_ps"
+    row = queues.filter(pl.col("port") == (bottleneck_port(queues) or ""))
+    return {f"bottleneck_{name}": _number(row[name][0]) if len(row) else None for name in columns.split()}
+
+
+def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
+    """Summary of one class.
+
+    `goodput_bps` is all that they delivered over the whole measured time; `goodput_mean_bps` the mean over
+    connections of each one's own, over its own life. Delay four ways, each a mean
+    over connections of the connection's own mean, unweighted: `wait_mean_ps` in switch queues,
+    `delay_mean_ps` one way, `srtt_mean_ps` at the sender; and message completion times `fct_*_ps`
+    with slowdowns over the messages that ended in the run (`messages`, `messages_unfinished` count).
+    `wait_p*_ps` and `delay_p*_ps` are percentiles over packets.
+    """
+    flows = tables["flows"].filter(pl.col("class") == name)
+    out: dict[str, Number] = {
+        "goodput_bps": _goodput_bps(flows, tables["queues"]),
+        "goodput_mean_bps": _mean(flows["goodput_bps"]),
+        "marks": int(flows["marks"].sum()),
+        "drops": int(flows["drops"].sum()),
+        "retransmissions": int(flows["retransmissions"].sum()),
+        "timeouts": int(flows["timeouts"].sum()),
+        "timeouts_head": int(flows["timeouts_head"].sum()),
+        "timeouts_tail": int(flows["timeouts_tail"].sum()),
+        "timeouts_per_flow": _mean(flows["timeouts"]),
+    }
+    for column in ("wait_mean_ps", "delay_mean_ps", "srtt_mean_ps", "cwnd_mean_bytes", "alpha"):
+        out[column] = _mean(flows[column])
+    histogram = tables["wait_histogram"].filter(pl.col("class") == name)
+    for what in ("wait", "delay"):
+        bins = histogram.filter(pl.col("what") == what).sort("low_ps")
+        for label, q in _QUANTILES.items():
+            out[f"{what}_{label}_ps"] = binned_quantile(bins["low_ps"], bins["high_ps"], bins["packets"], q)
+    return out | message_metrics(tables["messages"].filter(pl.col("class") == name))
+
+
+def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
+    """Delay four ways over the connections of these classes together, in us.
+
+    `wait_us` in switch queues, `delay_us` one way, `srtt_us` at the sender: means over connections of
+    each connection's own mean, unweighted. `fct_us`, `fct_p99_us`: completion times of their messages.
+    """
+    chosen = pl.col("class").is_in(list(classes))
+    flows = tables["flows"].filter(chosen)
+    times = tables["messages"].filter(chosen)["fct_ps"].drop_nulls().cast(pl.Float64)
+    means = {name: _mean(flows[f"{name}_mean_ps"]) for name in ("wait", "delay", "srtt")}
+    means |= {"fct": _mean(times), "fct_p99": _number(times.quantile(0.99, "linear"))}
+    return {f"{name}_us": None if value is None else value / 1e6 for name, value in means.items()}
+
+
+def message_metrics(messages: pl.DataFrame) -> dict[str, Number]:
+    """Counts, completion times in ps and slowdowns of a `messages` table, all sizes together.
+
+    Unfinished messages have no time and are left out of it, which favours a system that leaves its
+    slowest unfinished: read `messages_unfinished` first. `deadlines` counts the messages whose deadline
+    was met or missed, `application_throughput` is the share that met it.
+    """
+    ended = messages.filter(pl.col("fct_ps").is_not_null())
+    out: dict[str, Number] = {"messages": len(ended), "messages_unfinished": len(messages) - len(ended)}
+    out |= {"deadlines": len(messages["met"].drop_nulls()), "application_throughput": met_share(messages)}
+    for column, stem, unit in (("fct_ps", "fct", "_ps"), ("slowdown", "slowdown", "")):
+        values = ended[column].cast(pl.Float64).drop_nulls()
+        out[f"{stem}_mean{unit}"] = _mean(values)
+        for label, q in _QUANTILES.items():
+            out[f"{stem}_{label}{unit}"] = _number(values.quantile(q, "linear"))
+    return out
+
+
+def met_share(messages: pl.DataFrame) -> float | None:
+    """Application throughput: the share (0..1) of the messages with a deadline that met it.
+
+    Wilson et al., SIGCOMM 2011. A message under way whose deadline has passed has missed it; one whose
+    deadline was still to come when the run ended counts neither way. None where none has a deadline.
+    """
+    return _mean(messages["met"])
+
+
+def round_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
+    """Rounds (queries) of one incast load, of those that ended.
+
+    How many, their completion times in ps, `round_goodput_bps` their bytes over the sum of their times,
+    and retransmission timeouts a round: all, at a block's head, at its tail.
+    """
+    rounds = tables["rounds"].filter(pl.col("traffic") == traffic)
+    ended = rounds.filter(pl.col("fct_ps").is_not_null())
+    times = ended["fct_ps"].cast(pl.Float64)
+    out: dict[str, Number] = {"rounds": len(times), "rounds_unfinished": len(rounds) - len(times)}
+    out["round_fct_mean_ps"] = _mean(times)
+    out["round_goodput_bps"] = 8e12 * int(ended["bytes"].sum()) / float(times.sum()) if len(times) else None
+    for column in ("timeouts", "timeouts_head", "timeouts_tail"):
+        out[f"round_{column}_mean"] = _mean(ended[column])
+    return out | {f"round_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in _QUANTILES.items()}
+
+
+def timeouts_by(flows: pl.DataFrame, groups: Mapping[str, str]) -> dict[str, Number]:
+    """Mean timeouts a connection by the group of its sending host, such as the worker's switch.
+
+    `groups` names the group of each host; connections of other hosts are left out.
+    """
+    where = pl.col("src").replace_strict(dict(groups), default=None, return_dtype=pl.String)
+    found = (
+        flows.with_columns(group=where).drop_nulls("group").group_by("group").agg(pl.col("timeouts").mean())
+    )
+    return dict(found.sort("group").iter_rows())
+
+
+def by_size(messages: pl.DataFrame, edges_bytes: Sequence[int] = SIZE_EDGES_BYTES) -> pl.DataFrame:
+    """`message_metrics` of each class and size bin (low, high] that holds a message.
+
+    Columns `class`, `low_bytes`, `high_bytes` (null: open), then the metrics.
+    """
+    rows = []
+    for name in messages["class"].unique().sort():
+        mine = messages.filter(pl.col("class") == name)
+        for low, high in size_bins(edges_bytes):
+            inside = pl.col("bytes") > low if high is None else pl.col("bytes").is_between(low, high, "right")
+            chosen = mine.filter(inside)
+            if len(chosen):
+                rows.append({"class": name, "low_bytes": low, "high_bytes": high} | message_metrics(chosen))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def bin_word(low: int, high: int | None) -> str:
+    """A size bin (low, high] as a part of a metric's name: `upto_10KB`, `over_10MB`."""
+    return (f"over_{size_name(low)}" if high is None else f"upto_{size_name(high)}").replace(" ", "")
+
+
+def size_name(size: int) -> str:
+    """A size in bytes for people: 10 KB."""
+    for unit, name in ((10**6, "MB"), (10**3, "KB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"
+
+
+def size_bins(edges: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+    """The bins (low, high] between the edges, the last one open."""
+    yield from zip(edges, [*edges[1:], None], strict=True)
+
+
+def weighted_quantile(values: Numbers, weights: Numbers, q: float) -> Number:
+    """Least value whose share of the weight, with all lesser values, reaches q. None without weight.
+
+    For `queue_histogram`: values in packets, weights the time spent at each length.
+    """
+    total = sum(weights)
+    reached = 0
+    for value, weight in sorted(zip(values, weights, strict=True)):
+        reached += weight
+        if weight and reached >= q * total:
+            return value
+    return None
+
+
+def binned_quantile(low: Numbers, high: Numbers, counts: Numbers, q: float) -> float | None:
+    """The q-quantile of binned counts, linear within the bin (its error is below the bin's width)."""
+    total, reached = sum(counts), 0
+    for bottom, top, count in zip(low, high, counts, strict=True):
+        if count and reached + count >= q * total:
+            return bottom + (top - bottom) * max(q * total - reached, 0) / count
+        reached += count
+    return None
+
+
+def arrivals_bits(tables: Tables, port: str, name: str, until_ps: int) -> int:
+    """Bits on the wire of class `name` that arrived at `port` in (0, until], dropped ones included.
+
+    Needs the `port_trace` probe with an interval that divides `until_ps`; the trace starts at time 0.
+    """
+    trace = tables["port_trace"].filter((pl.col("port") == port) & (pl.col("class") == name))
+    if until_ps not in trace["time_ps"]:
+        raise ValueError(f"port_trace of {port} has no interval of class {name} ending at {until_ps} ps")
+    return 8 * int(trace.filter(pl.col("time_ps") <= until_ps)["bytes_in"].sum())
+
+
+def flows_json(tables: Tables) -> list[dict]:
+    """`flows` of `run --json`: one record a connection; `bytes` and `fct_ps` may be null."""
+    columns = "id cc class bytes start_ps fct_ps goodput_bps retransmissions timeouts"
+    return _records(tables["flows"].select(columns.split()))
+
+
+def queues_json(tables: Tables) -> list[dict]:
+    """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
+    columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
+    columns += " packets_in packets_out packets_held marks utilisation"
+    causes = pl.struct([pl.col(column).alias(cause) for cause, column in _DROPS.items()])
+    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=causes)
+    return _records(table)
+
+
+def _records(table: pl.DataFrame) -> list[dict]:
+    return table.with_columns(cs.float().fill_nan(None)).to_dicts()
+
+
+def _number(value: Number) -> Number:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _mean(column: pl.Series) -> float | None:
+    values = column.cast(pl.Float64).fill_nan(None).drop_nulls()
+    return float(values.sum()) / len(values) if len(values) else None
+
+
+def _goodput_bps(flows: pl.DataFrame, queues: pl.DataFrame) -> float:
+    """Unique payload that these connections delivered, over the whole measured time."""
+    over_ps = int(queues["over_ps"].max() or 0) if len(queues) else 0
+    return 8e12 * int(flows["delivered_bytes"].sum()) / over_ps if over_ps else 0.0

@@ -1,0 +1,25 @@
+"""Words that help the reader of a fault."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["did_you_mean", "show"]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean "...?"` for the nearest known word, or the empty text."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f'did you mean "{near[0]}"?' if near else ""
+
+
+def show(value: Any) -> str:
+    """A value for a fault's text: as JSON, at most 60 characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = type(value).__name__ if isinstance(value, int) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
