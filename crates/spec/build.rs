@@ -1,5 +1,6 @@
 //! Hashes the sources that decide a result, so that stored runs of an edited core are never served.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,19 +27,21 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn main() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // The directory is asked for at run time, and cargo hears relative paths: a copied checkout brings this
+    // program along compiled, and must hash its own sources.
+    let package = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's directory");
+    let crates = Path::new(&package).join("..");
     let mut found = vec![];
     for name in ["units", "core", "spec"] {
-        let src = crates.join(name).join("src");
-        println!("cargo::rerun-if-changed={}", src.display());
-        files(&src, &mut found);
+        println!("cargo::rerun-if-changed=../{name}/src");
+        files(&crates.join(name).join("src"), &mut found);
         found.push(crates.join(name).join("Cargo.toml"));
     }
     found.sort();
     let mut hash = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
     for path in &found {
-        println!("cargo::rerun-if-changed={}", path.display());
         let name = path.strip_prefix(&crates).expect("found below crates/");
+        println!("cargo::rerun-if-changed=../{}", name.display());
         let text = fs::read(path).expect("the crate's sources are readable");
         // Length first, so that moving text from one file to the next changes the hash.
         hash.write(name.to_string_lossy().replace('\\', "/").as_bytes());
