@@ -38,7 +38,7 @@ def test_what_is_called_is_a_function_and_help_shows_it(tmp_path):
     for name in ("run", "sweep", "reproduce"):
         function = getattr(shallows, name)
         assert inspect.isfunction(function) and not isinstance(function, ModuleType)
-        assert f"{name}(" in pydoc.render_doc(function)
+        assert f"{name}(" in pydoc.plain(pydoc.render_doc(function))
     assert shallows.run(SMALL, store=tmp_path).hash == shallows.simulate(SMALL, store=tmp_path).hash
 
 

@@ -7,7 +7,7 @@ import pytest
 from shallows.backends.ns3 import command, program, tables
 from shallows.errors import ShallowsError
 from shallows.results.store import Store
-from shallows.studies.validation import judge, matrix, runs, show
+from shallows.studies.validation import judge, matrix, ns3_cells, runs, show
 from shallows.studies.validation.report import write_validation
 from test_validation import CELL, numbers
 
@@ -51,24 +51,26 @@ def test_incast_shares_its_total():
 
 def test_a_budget_decides_what_runs():
     short, long = WHOLE["dctcp-100M-4ms-2-k20"], WHOLE["dctcp-10G-1ms-2-k150"]
-    assert command.seeds(short) == len(short.points) and command.not_run(short) == ""
-    assert command.seeds(long) == 0 and command.not_run(long).startswith(
+    assert ns3_cells.seeds(short) == len(short.points) and ns3_cells.not_run(short) == ""
+    assert ns3_cells.seeds(long) == 0 and ns3_cells.not_run(long).startswith(
         "too long for ns-3: 1.8 million packets"
     )
     some = WHOLE["dctcp-10G-500us-10-k100"]
-    assert 2 <= command.seeds(some) < len(some.points)
+    assert 2 <= ns3_cells.seeds(some) < len(some.points)
     assert (
-        command.seeds(some) * command.cost(some)
-        <= command.BUDGET_S
-        < (command.seeds(some) + 1) * command.cost(some)
+        ns3_cells.seeds(some) * ns3_cells.cost(some)
+        <= ns3_cells.BUDGET_S
+        < (ns3_cells.seeds(some) + 1) * ns3_cells.cost(some)
     )
-    assert [len(runs.points(cell, "ns3")) for cell in (short, some, long)] == [5, command.seeds(some), 0]
+    assert [len(runs.points(cell, "ns3")) for cell in (short, some, long)] == [5, ns3_cells.seeds(some), 0]
     assert runs.total_cost(matrix.read(), ["ns3"]) < 25 * 60 * 2  # two cores
 
 
 def test_what_ns3_cannot_do_is_said():
-    assert "fewer than two packets" in command.not_run(WHOLE["dctcp-100M-4ms-2-k2"])
-    assert command.not_run(WHOLE["reno-10G-100ms-1-b20000"]) == "50 epochs of 52000 round trips are 80 hours"
+    assert "fewer than two packets" in ns3_cells.not_run(WHOLE["dctcp-100M-4ms-2-k2"])
+    assert (
+        ns3_cells.not_run(WHOLE["reno-10G-100ms-1-b20000"]) == "50 epochs of 52000 round trips are 80 hours"
+    )
 
 
 @pytest.mark.parametrize(

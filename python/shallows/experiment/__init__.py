@@ -1,4 +1,7 @@
 """The typed classes of an experiment: what an experiment file says, with completion and documentation."""
 
+from shallows.experiment import _classes
 from shallows.experiment._classes import *  # noqa: F403
-from shallows.experiment._classes import __all__ as __all__
+from shallows.experiment.base import CustomPart, Part, WholeExperiment
+
+__all__ = [*_classes.__all__, "CustomPart", "Part", "WholeExperiment"]
