@@ -57,7 +57,10 @@ INNER = {
         "queue": ("queue", "Discipline of switch ports."),
         "nic": ("queue", "Discipline of host ports; by default drop-tail without limit."),
         "port_control": ("port_control", "The switches' half of a protocol with explicit feedback."),
-        "port": ("port", "Overrides of ports by name or pattern; each changes only the settings that it names."),
+        "port": (
+            "port",
+            "Overrides of ports by name or pattern; each changes only the settings that it names.",
+        ),
         "switch": ("switch", "Shared buffers of switches, by name or pattern."),
         "transport": ("transport", "TCP and its congestion control."),
         "traffic": ("traffic", "The loads, by name."),
