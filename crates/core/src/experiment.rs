@@ -4,7 +4,7 @@ use crate::params::{Names, Params};
 use crate::port_control::Protocol;
 use crate::probe::ProbeSettings;
 use crate::queue::Queue;
-use crate::routing::ecmp::Ecmp;
+use crate::routing::choice::Ecmp;
 use crate::topology::Topology;
 use crate::transport::Transport;
 use crate::workload::Traffic;

@@ -10,7 +10,7 @@
 //! | [`port_control`] | switches' halves of protocols with explicit feedback, one file each |
 //! | [`queue`] | queue disciplines, one file each |
 //! | [`probe`] | what is recorded, and the form in which it leaves |
-//! | [`routing`] | the network as data: graph, routes, paths, names |
+//! | [`routing`] | the network as data: graph, forwarding tables, names |
 //! | [`topology`] | networks, one file a shape |
 //! | [`net`] | the network at work: ports and wires |
 //! | [`cc`] | congestion controls, one file each |
@@ -24,7 +24,7 @@
 //! [`port_control`] use each other, since a packet's extension holds the protocols' headers by value.
 //!
 //! The path of a packet: `Sender::pump` (transport) -> `Net::send` -> `Net::arrive` (admission, ring)
-//! -> event `Wire` -> `Net::land` -> next port, or `Hosts::on_packet` -> `Receiver` -> an
+//! -> event `Wire` -> `Net::land` -> `Routing::next` -> next port, or `Hosts::on_packet` -> `Receiver` -> an
 //! acknowledgement on the way back.
 
 pub mod cc;

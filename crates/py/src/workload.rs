@@ -151,8 +151,8 @@ impl Load {
         if start < now {
             return Err(wrong("starts before the present; flows come in the order of their starts".into()));
         }
-        let paths = &mut net.net.paths;
-        if paths.find(ends.0, ends.1, 0).is_none() || paths.find(ends.1, ends.0, 0).is_none() {
+        let routing = &mut net.net.routing;
+        if !routing.leads(ends.0, ends.1) || !routing.leads(ends.1, ends.0) {
             return Err(wrong("needs a path there and back, and no links lead there".into()));
         }
         self.due.push(Reverse((start, self.sent.len())));

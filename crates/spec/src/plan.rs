@@ -5,7 +5,7 @@ use shallows_core::Experiment;
 use shallows_core::engine::build::{Chosen, chosen};
 use shallows_core::params::{Fault, Faults, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
-use shallows_core::routing::routes::Routes;
+use shallows_core::routing::table::Routing;
 
 /// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
 /// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.
@@ -39,8 +39,12 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Val
 }
 
 fn routes(graph: &Graph) -> Vec<Vec<Option<u32>>> {
-    let mut routes = Routes::new(graph);
+    let mut routing = Routing::new(graph, 0);
+    routing.find(graph.ids(Role::Host));
     let nodes: Vec<_> = (0..graph.nodes.len() as u32).map(NodeId).collect();
-    let mut first = |from, to| routes.path(from, to, 0).and_then(|path| path.first().copied());
+    let mut first = |from: NodeId, to: NodeId| {
+        let leads = graph.role(from) == Role::Switch || (from != to && routing.leads(from, to));
+        routing.ways(from, to).first().copied().filter(|_| leads)
+    };
     graph.ids(Role::Host).map(|to| nodes.iter().map(|from| first(*from, to)).collect()).collect()
 }

@@ -14,7 +14,7 @@ use shallows_core::cc::{
 use shallows_core::params::{Component, Faults, Kind, Params, Table};
 use shallows_core::queue::Queue;
 use shallows_core::routing::graph::{Graph, Role};
-use shallows_core::routing::routes::Routes;
+use shallows_core::routing::table::Routing;
 use shallows_core::topology::Topology;
 use shallows_core::transport::settings::TransportSettings;
 use shallows_core::transport::{Config, Transport};
@@ -240,10 +240,17 @@ fn check_graph(name: &str, graph: &Graph) {
     assert_eq!(ports.len(), graph.links.len(), "{name}: two ports of one name");
     let hosts: Vec<_> = graph.ids(Role::Host).collect();
     assert!(hosts.len() >= 2, "{name} has {} hosts", hosts.len());
-    let mut routes = Routes::new(graph);
+    let mut routing = Routing::new(graph, 1);
     for (from, to) in hosts.iter().flat_map(|a| hosts.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b) {
+        assert!(routing.leads(from, to), "{name}: no path");
         for choice in 0..4 {
-            let path = routes.path(from, to, choice).unwrap_or_else(|| panic!("{name}: no path"));
+            let mut path: Vec<u32> = vec![];
+            let mut node = from;
+            while node != to {
+                let ways = routing.ways(node, to);
+                path.push(ways[choice % ways.len()]);
+                node = routing.end(path[path.len() - 1]);
+            }
             let ends = |link: &u32| (graph.links[*link as usize].from, graph.links[*link as usize].to);
             assert_eq!((ends(&path[0]).0, ends(path.last().expect("a link")).1), (from, to));
             assert!(

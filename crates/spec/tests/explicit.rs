@@ -16,8 +16,7 @@ use shallows_core::port_control::rcp::Header;
 use shallows_core::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_core::queue::parts::fifo::Fifo;
 use shallows_core::queue::{Built, Place, Queue};
-use shallows_core::routing::graph::Graph;
-use shallows_core::routing::paths::Paths;
+use shallows_core::routing::table::Entry;
 use shallows_units::{Rate, Span, Time};
 use std::sync::{Arc, Mutex};
 
@@ -200,12 +199,6 @@ impl PortControl for Watch {
 /// those that pass in its own direction that there is nothing for it.
 #[test]
 fn arrivals_departures_and_returns_are_shown() {
-    let mut graph = Graph::default();
-    let (switch, host) = (graph.switch("sw"), graph.host("h"));
-    graph.link(switch, host, Rate::gbps(1), Span::us(1));
-    let mut paths = Paths::new(&graph);
-    let there = paths.find(switch, host, 0).expect("a link");
-    let back = paths.find(host, switch, 0).expect("a link");
     let seen = Arc::new(Mutex::new(vec![]));
     let port = |index: u64| {
         let place = Place { rate: Rate::gbps(1), random: Stream::new(1, "queue", index) };
@@ -222,14 +215,25 @@ fn arrivals_departures_and_returns_are_shown() {
         port.prepare();
         port
     };
-    let mut net = Net::new(vec![port(0), port(1)], paths, EventQueue::new(1));
+    let mut net = Net::new(vec![port(0), port(1)], EventQueue::new(1));
     let owner = net.events.add(Event::Sender(0));
-    net.tags.push(Tag { outstanding: 0, class: 0, drops: 0, serial: 0, end: 0, owner });
-    for (route, flags) in [(there, Flags::default()), (there, Flags::REVERSE), (back, Flags::REVERSE)] {
+    net.tags.push(Tag {
+        outstanding: 0,
+        class: 0,
+        drops: 0,
+        serial: 0,
+        end: 0,
+        owner,
+        enters: [Entry::Port(0); 2],
+    });
+    for (port, flags) in [(0, Flags::default()), (0, Flags::REVERSE), (1, Flags::REVERSE)] {
         let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
         let extension = net.extensions.put(Extension { feedback, ..Extension::default() });
         let (at, stamp) = (Time::ZERO, Time::ZERO);
-        net.send(&Packet { at, seq: 0, stamp, waited: 0, flow: 0, route, extension, size: 100, flags });
+        net.inject(
+            port,
+            &Packet { at, seq: 0, stamp, waited: 0, flow: 0, label: 0, extension, size: 100, flags },
+        );
         while let Some((at, event)) = net.events.pop() {
             net.now = at;
             match event {

@@ -17,11 +17,10 @@ use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, Clock};
 use crate::queue::parts::fifo::Fifo;
 use crate::queue::{Built, Place, Queue};
-use crate::routing::ecmp::Chooser;
 use crate::routing::graph::{Graph, Role};
-use crate::routing::paths::Paths;
-use crate::routing::routes::Routes;
+use crate::routing::ideal::Ideals;
 use crate::routing::select::{select_ports, select_switches};
+use crate::routing::table::Routing;
 use crate::transport::Config;
 use crate::workload::BuildCx;
 use serde_json::Value;
@@ -63,11 +62,11 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     if experiment.probes.port_trace == TraceWhen::Change {
         faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
     }
-    let mut loads = loads(experiment, &graph, &mut faults);
+    let mut routing = Routing::new(&graph, run.seed);
+    let mut loads = loads(experiment, &graph, &mut routing, &mut faults);
     if experiment.loads.is_empty() {
         faults.add("traffic", "must hold at least one load", &Value::Null);
     }
-    let paths = Paths::new(&graph);
     if !faults.0.is_empty() {
         return Err(faults);
     }
@@ -78,8 +77,8 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         timeouts: Default::default(),
     });
     let configs = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
-    let mut net = Net::new(ports, paths, EventQueue::new(experiment.tie_stride));
-    net.share_paths(Chooser::new(run.ecmp, run.seed));
+    let mut net = Net::new(ports, EventQueue::new(experiment.tie_stride));
+    net.forward(routing, run.ecmp, run.seed);
     for (i, load) in (0..).zip(&mut loads) {
         load.source = net.events.add(Event::Load(i));
     }
@@ -93,6 +92,7 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     }
     record(experiment, &traced, classes.len(), &mut net);
     let mut hosts = Hosts::new(configs, infos.collect(), classes);
+    hosts.ideals = Ideals::new(run.ecmp.sprays());
     hosts.record_waits = experiment.probes.waits;
     hosts.all_opened = (!tapped.is_empty()).then(Vec::new);
     hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
@@ -341,12 +341,11 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
     }
 }
 
-fn loads(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Load> {
+fn loads(experiment: &Experiment, graph: &Graph, routing: &mut Routing, faults: &mut Faults) -> Vec<Load> {
     if experiment.loads.len() > usize::from(u16::MAX) {
         faults.add("traffic", "must hold fewer than 65536 loads", &Value::Null);
     }
     let mut loads = vec![];
-    let mut routes = Routes::new(graph);
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let mut cx = BuildCx {
@@ -354,7 +353,7 @@ fn loads(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Loa
             path: &path,
             seed: experiment.run.seed,
             duration: experiment.run.duration,
-            routes: &mut routes,
+            routing,
             faults,
         };
         if let Some(work) = spec.traffic.build(&mut cx) {

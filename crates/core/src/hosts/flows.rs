@@ -9,9 +9,10 @@ use crate::net::Net;
 use crate::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::FlowTraceRow;
+use crate::routing::ideal::Ideals;
 use crate::transport::settings::Opening;
 use crate::transport::{Config, Receiver, Sender, State};
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Connections that can stand at once; each has two timers.
@@ -122,7 +123,8 @@ pub struct Hosts {
     pub overflowed: bool,
     vacant: Vec<FlowId>,
     opened: u32,
-    pub(super) links: Vec<(Rate, Span)>,
+    /// Ideal times of messages.
+    pub ideals: Ideals,
 }
 
 impl Hosts {
@@ -144,7 +146,7 @@ impl Hosts {
             overflowed: false,
             vacant: vec![],
             opened: 0,
-            links: vec![],
+            ideals: Ideals::default(),
         }
     }
 
@@ -195,8 +197,9 @@ impl Hosts {
             Some(before) => before.timers,
             None => (net.events.add(Event::Sender(id)), net.events.add(Event::Receiver(id))),
         };
-        let paths = net.chooser.open(id, serial, ends, &mut net.paths);
-        let (there, back) = paths.expect("checked before the run: hosts reach each other");
+        net.routing.find([ends.0, ends.1]);
+        let [there, back] = net.routing.labels(ends, serial);
+        let enters = [ends.0, ends.1].map(|host| net.routing.enters(host));
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
         {
@@ -227,7 +230,8 @@ impl Hosts {
         if let Some(all) = &mut self.all_opened {
             all.push((opener.load, ends));
         }
-        let tag = crate::net::Tag { outstanding: 0, class, drops: 0, serial, end: 0, owner: timers.0 };
+        let tag =
+            crate::net::Tag { outstanding: 0, class, drops: 0, serial, end: 0, owner: timers.0, enters };
         if id as usize == self.flows.len() {
             self.flows.push(flow);
             net.tags.push(tag);

@@ -7,9 +7,9 @@ use super::timeouts::TimeoutCounts;
 use crate::cc::CongestionControl;
 use crate::net::Net;
 use crate::probe::traces::FlowTraceRow;
-use crate::routing::paths::passage;
+use crate::routing::ideal::Burst;
 use crate::transport::Sender;
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Bytes, Span, Time};
 
 /// A row of the table `flows`.
 #[derive(Debug, Clone)]
@@ -102,24 +102,20 @@ impl Hosts {
         let flow = &self.flows[id as usize];
         let config = &self.configs[flow.config as usize];
         let (mss, header) = (config.rules.mss, u64::from(config.header));
-        let links = |place: u32, links: &mut Vec<(Rate, Span)>| {
-            links.clear();
-            links.extend(
-                net.paths.ports(place).map(|p| (net.ports[p as usize].rate, net.ports[p as usize].delay)),
-            );
+        let wire = |port: u32| (net.ports[port as usize].rate, net.ports[port as usize].delay);
+        let (from, to) = flow.ends;
+        let ideals = &mut self.ideals;
+        let mut time = |ends: Pair, packets: u64, full: u64, last: u64| {
+            let burst = Burst { packets, full: Bytes(full + header), last: Bytes(last + header) };
+            ideals.time(&net.routing, ends, burst, wire)
         };
-        let mut handshake = Span::ZERO;
-        if message.first_of_fresh {
-            links(flow.receiver.route(), &mut self.links);
-            handshake = passage(&self.links, 0, Bytes(header), Bytes(header));
-        }
-        links(flow.sender.route, &mut self.links);
-        if message.first_of_fresh {
-            handshake += passage(&self.links, 0, Bytes(header), Bytes(header));
-        }
+        let handshake = if message.first_of_fresh {
+            time((from, to), 0, 0, 0) + time((to, from), 0, 0, 0)
+        } else {
+            Span::ZERO
+        };
         let full = (message.bytes - 1) / mss;
-        let last = message.bytes - full * mss;
-        handshake + passage(&self.links, full, Bytes(mss + header), Bytes(last + header))
+        handshake + time((from, to), full, mss, message.bytes - full * mss)
     }
 
     /// Rows of the messages that a connection has not delivered.

@@ -140,8 +140,7 @@ mod tests {
     use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::{Built, Place, Queue, codel, drop_tail};
-    use crate::routing::graph::Graph;
-    use crate::routing::paths::Paths;
+    use crate::routing::table::Entry;
     use proptest::prelude::*;
     use shallows_units::{Rate, Span, Time};
 
@@ -149,7 +148,6 @@ mod tests {
     /// both ways of working a port are there.
     struct Bench {
         net: Net,
-        routes: Vec<u32>,
         size: u64,
         alpha: Option<f64>,
     }
@@ -157,10 +155,6 @@ mod tests {
     impl Bench {
         fn new(ports: u32, size: u64, alpha: Option<f64>, codel: bool) -> Self {
             let (rate, wire) = (Rate::gbps(1), Span::us(1));
-            let mut graph = Graph::default();
-            let switch = graph.switch("sw");
-            let hosts: Vec<_> = (0..ports).map(|i| graph.host(format!("h{i}"))).collect();
-            hosts.iter().for_each(|host| _ = graph.simplex(switch, *host, rate, wire));
             let tail =
                 Queue::DropTail(drop_tail::Settings { limit: None, ..drop_tail::Settings::defaults() });
             let codel_queue = Queue::Codel(codel::Settings { limit: None, ..codel::Settings::defaults() });
@@ -172,14 +166,14 @@ mod tests {
                 };
                 Port::new(rate, wire, true, service)
             };
-            let mut paths = Paths::new(&graph);
-            let routes = hosts.iter().map(|host| paths.find(switch, *host, 0).expect("a link")).collect();
-            let mut net = Net::new((0..ports).map(port).collect(), paths, EventQueue::new(1));
+            let mut net = Net::new((0..ports).map(port).collect(), EventQueue::new(1));
             net.share(size, alpha, (0..ports).collect());
             net.ports.iter_mut().for_each(Port::prepare);
             let owner = net.events.add(Event::Sender(0));
-            net.tags.push(super::super::Tag { outstanding: 0, class: 0, drops: 0, serial: 0, end: 0, owner });
-            Bench { net, routes, size, alpha }
+            let enters = [Entry::Port(0); 2];
+            let (outstanding, class, drops, serial, end) = Default::default();
+            net.tags.push(super::super::Tag { outstanding, class, drops, serial, end, owner, enters });
+            Bench { net, size, alpha }
         }
 
         fn advance(&mut self, until: Time) {
@@ -218,7 +212,7 @@ mod tests {
             let refused =
                 |bench: &Bench| bench.net.ports[port as usize].counts.drops[DropWhy::Buffer as usize];
             let before = refused(self);
-            self.net.send(&Packet { route: self.routes[port as usize], ..packet(size) });
+            self.net.inject(port, &packet(size));
             assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {}", self.size);
             let held: u64 = self.held().iter().sum();
             assert!(held <= self.size, "{held} of {}", self.size);

@@ -1,4 +1,4 @@
-//! The network: ports, wires and the paths that packets take. Knows nothing of transports.
+//! The network: ports, wires, and switches that forward. Knows nothing of transports.
 
 pub mod buffer;
 pub mod port;
@@ -11,10 +11,11 @@ use crate::packet::{Extension, Extensions, Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
-use crate::routing::ecmp::{Chooser, Ecmp};
-use crate::routing::paths::{END, Paths};
+use crate::routing::choice::{Chooser, Ecmp};
+use crate::routing::graph::Graph;
+use crate::routing::table::{Entry, Routing};
 use buffer::{ALONE, Buffers};
-use port::{Admitted, Port, Service};
+use port::{Admitted, HOST, Port, Service};
 use shallows_units::{Span, Time};
 
 /// What the network keeps of each flow.
@@ -33,6 +34,8 @@ pub struct Tag {
     /// Whose event is brought forward when the last of its packets is dropped: none is left that
     /// would tell the hosts that the flow is over.
     pub owner: Source,
+    /// How packets of its sender and of its receiver enter the network.
+    pub enters: [Entry; 2],
 }
 
 /// Packets over the whole run; sent + duplicated = delivered + dropped + in flight.
@@ -58,12 +61,10 @@ pub struct Net {
     pub events: EventQueue,
     /// Every port, by number.
     pub ports: Vec<Port>,
-    /// Paths in use.
-    pub paths: Paths,
-    /// Who takes which.
-    pub chooser: Chooser,
-    /// Packets, not flows, share paths.
-    sprays: bool,
+    /// The switches' tables.
+    pub routing: Routing,
+    /// By node: what chooses among equal next hops.
+    choosers: Vec<Chooser>,
     /// What is kept of each flow.
     pub tags: Vec<Tag>,
     /// Extensions of packets under way.
@@ -71,7 +72,8 @@ pub struct Net {
     /// Books.
     pub totals: Totals,
     buffers: Buffers,
-    strays: Vec<Packet>,
+    /// Packets that left the order of a wire, each with the node at its end.
+    strays: Vec<(Packet, u32)>,
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
@@ -80,8 +82,9 @@ pub struct Net {
 }
 
 impl Net {
-    /// A network of `ports`, nothing under way.
-    pub fn new(mut ports: Vec<Port>, paths: Paths, mut events: EventQueue) -> Self {
+    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Net::forward`] puts
+    /// switches there.
+    pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
         for (i, port) in (0..).zip(&mut ports) {
             port.source = events.add(Event::Wire(i));
         }
@@ -99,9 +102,8 @@ impl Net {
             now: Time::ZERO,
             events,
             ports,
-            paths,
-            sprays: false,
-            chooser: Chooser::new(Ecmp::Flow, 0),
+            routing: Routing::new(&Graph::default(), 0),
+            choosers: vec![],
             tags: vec![],
             extensions: Extensions::default(),
             totals: Totals::default(),
@@ -114,19 +116,39 @@ impl Net {
         }
     }
 
-    /// Equally short paths are shared as `chooser` says; call before any flow.
-    pub fn share_paths(&mut self, chooser: Chooser) {
-        self.sprays = chooser.sprays();
-        self.chooser = chooser;
+    /// Switches forward by the tables of `routing` and share equally short paths as `ecmp` says; `seed` is the
+    /// run's. Call before any flow.
+    pub fn forward(&mut self, routing: Routing, ecmp: Ecmp, seed: u64) {
+        for (i, port) in (0..).zip(&mut self.ports) {
+            port.leads_to = routing.goes_on(i).unwrap_or(HOST);
+        }
+        self.choosers = routing.choosers(ecmp, seed);
+        self.routing = routing;
     }
 
-    /// A host hands `packet`, whose `route` is at its first port, to its NIC.
+    /// A host hands `packet` to its NIC.
     #[inline(never)]
     pub fn send(&mut self, packet: &Packet) {
+        let enters = self.tags[packet.flow as usize].enters[usize::from(packet.flags.any(Flags::REVERSE))];
+        let port = match enters {
+            Entry::Port(port) => port,
+            Entry::Any(host) => self.choose(host, packet),
+        };
+        self.inject(port, packet);
+    }
+
+    /// A packet enters the network at `port`.
+    #[inline]
+    pub fn inject(&mut self, port: u32, packet: &Packet) {
         self.totals.sent += 1;
         self.tags[packet.flow as usize].outstanding += 1;
-        let route = if self.sprays { self.chooser.spray(packet, &self.paths) } else { packet.route };
-        self.arrive(self.paths.port(route), packet, route);
+        self.arrive(port, packet);
+    }
+
+    /// The port by which `node` sends on `packet`.
+    #[inline(always)]
+    fn choose(&mut self, node: u32, packet: &Packet) -> u32 {
+        self.routing.next(node, packet.label, &mut self.choosers[node as usize])
     }
 
     /// The head of `port`'s wire reaches the far end; a packet at its destination is returned.
@@ -135,59 +157,60 @@ impl Net {
         let here = &mut self.ports[port as usize];
         let (packet, next) = here.land(self.now);
         self.totals.hops += 1;
-        let clear = here.clear;
+        let (clear, leads_to) = (here.clear, here.leads_to);
         if let Some(at) = next {
             self.events.schedule(here.source, at);
         }
-        if clear { self.onward(packet) } else { self.land_watched(port, packet) }
+        if clear { self.onward(leads_to, packet) } else { self.land_watched(port, packet) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
     pub fn land_stray(&mut self, place: u32) -> Option<Packet> {
         self.free_strays.push(place);
-        self.onward(self.strays[place as usize])
+        let (packet, node) = self.strays[place as usize];
+        self.onward(node, packet)
     }
 
+    /// `packet` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn onward(&mut self, packet: Packet) -> Option<Packet> {
-        let route = packet.route + 1;
-        let next = self.paths.port(route);
-        if next == END {
+    fn onward(&mut self, node: u32, packet: Packet) -> Option<Packet> {
+        if node == HOST {
             self.totals.delivered += 1;
             self.tags[packet.flow as usize].outstanding -= 1;
             return Some(packet);
         }
-        self.arrive(next, &packet, route);
+        let next = self.choose(node, &packet);
+        self.arrive(next, &packet);
         None
     }
 
     #[inline(always)]
-    fn arrive(&mut self, number: u32, packet: &Packet, route: u32) {
+    fn arrive(&mut self, number: u32, packet: &Packet) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(packet.size);
         if port.plain {
-            if let Some(at) = port.accept(packet, route, packet.flags, now) {
+            if let Some(at) = port.accept(packet, packet.flags, now) {
                 self.events.schedule(port.source, at);
             }
             return;
         }
         port.settle(now);
         if port.apart {
-            return self.arrive_apart(number, packet, route);
+            return self.arrive_apart(number, packet);
         }
         let class = || self.tags[packet.flow as usize].class as usize;
-        match port.admit(packet, route, now, class) {
+        match port.admit(packet, now, class) {
             Admitted::Queued(None) => {}
             Admitted::Queued(Some(at)) => self.events.schedule(port.source, at),
-            other => self.finish(number, packet, route, other),
+            other => self.finish(number, packet, other),
         }
     }
 
     /// What remains to be done for a packet about which its port has decided.
     #[inline(never)]
-    fn finish(&mut self, number: u32, packet: &Packet, route: u32, admitted: Admitted) {
+    fn finish(&mut self, number: u32, packet: &Packet, admitted: Admitted) {
         match admitted {
             Admitted::Queued(first) => {
                 if let Some(at) = first {
@@ -195,7 +218,7 @@ impl Net {
                 }
             }
             Admitted::Refused(why) => self.lose(number, *packet, why),
-            Admitted::Scheduled => self.arrive_scheduled(number, Packet { route, ..*packet }),
+            Admitted::Scheduled => self.arrive_scheduled(number, *packet),
         }
     }
 
@@ -257,10 +280,10 @@ impl Net {
             copy.extension = self.extensions.copy(packet.extension);
             self.totals.duplicated += 1;
             self.tags[packet.flow as usize].outstanding += 1;
-            self.stray(copy, self.now);
+            self.stray(number, copy, self.now);
         }
         if late {
-            self.stray(packet, self.now + extra);
+            self.stray(number, packet, self.now + extra);
             return None;
         }
         self.come_back(number, packet)
@@ -279,7 +302,8 @@ impl Net {
         });
     }
 
-    fn stray(&mut self, packet: Packet, at: Time) {
+    fn stray(&mut self, number: u32, packet: Packet, at: Time) {
+        let packet = (packet, self.ports[number as usize].leads_to);
         let place = match self.free_strays.pop() {
             Some(place) => {
                 self.strays[place as usize] = packet;
@@ -298,7 +322,7 @@ impl Net {
     // ---- the switches' half of protocols with explicit feedback ----
 
     #[inline(never)]
-    fn arrive_apart(&mut self, number: u32, packet: &Packet, route: u32) {
+    fn arrive_apart(&mut self, number: u32, packet: &Packet) {
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
             self.strike(number, AnyPortControl::on_wake);
         }
@@ -308,8 +332,8 @@ impl Net {
             return self.refuse(number, packet);
         }
         let class = || self.tags[packet.flow as usize].class as usize;
-        let admitted = self.ports[number as usize].admit(packet, route, self.now, class);
-        self.finish(number, packet, route, admitted);
+        let admitted = self.ports[number as usize].admit(packet, self.now, class);
+        self.finish(number, packet, admitted);
         if shared {
             self.count(number);
         }
@@ -323,7 +347,7 @@ impl Net {
         {
             self.consult(opposite, &packet, true, AnyPortControl::on_return);
         }
-        self.onward(packet)
+        self.onward(self.ports[number as usize].leads_to, packet)
     }
 
     /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past

@@ -111,6 +111,9 @@ pub enum Service {
     Departure(Box<Scheduled>),
 }
 
+/// At the end of a wire: a host, which has what comes.
+pub const HOST: u32 = u32::MAX;
+
 /// One direction of a link.
 #[repr(C, align(64))]
 pub struct Port {
@@ -139,6 +142,8 @@ pub struct Port {
     pub clear: bool,
     /// Packets that leave are recorded.
     pub tapped: bool,
+    /// The node at its wire's end, which forwards; or [`HOST`].
+    pub leads_to: u32,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
     /// How it queues.
@@ -177,6 +182,7 @@ impl Port {
             apart: false,
             clear: true,
             tapped: false,
+            leads_to: HOST,
             share: ALONE,
             service,
             counts: PortCounts::default(),
@@ -286,13 +292,7 @@ impl Port {
     /// Asks a discipline that decides at arrival about `packet`, counts what it says, and queues the packet
     /// unless it is refused; call after [`Port::settle`]. `class` gives the packet's, where arrivals are traced.
     #[inline(always)]
-    pub fn admit(
-        &mut self,
-        packet: &Packet,
-        route: u32,
-        now: Time,
-        class: impl FnOnce() -> usize,
-    ) -> Admitted {
+    pub fn admit(&mut self, packet: &Packet, now: Time, class: impl FnOnce() -> usize) -> Admitted {
         let backlog = self.backlog();
         let verdict = match &mut self.service {
             Service::Arrival(admission) => admission.admit(packet, backlog, now),
@@ -308,14 +308,14 @@ impl Port {
         }
         match verdict {
             Verdict::Drop(why) => Admitted::Refused(why),
-            _ => Admitted::Queued(self.accept(packet, route, packet.flags.with_if(Flags::CE, marked), now)),
+            _ => Admitted::Queued(self.accept(packet, packet.flags.with_if(Flags::CE, marked), now)),
         }
     }
 
     /// Queues `packet` behind all others: its times are known at once. Returns whether its arrival
     /// is the wire's next.
     #[inline(always)]
-    pub fn accept(&mut self, packet: &Packet, route: u32, flags: Flags, now: Time) -> Option<Time> {
+    pub fn accept(&mut self, packet: &Packet, flags: Flags, now: Time) -> Option<Time> {
         let begin = self.free_at.max(now);
         let wait = begin - now;
         self.free_at = begin + self.transmission(packet.size);
@@ -332,7 +332,7 @@ impl Port {
         let first = self.ring.is_empty();
         // Field by field into its place: a packet changed on the stack and then copied whole would
         // wait for its own stores.
-        self.ring.push(Packet { at, waited, route, flags, ..*packet });
+        self.ring.push(Packet { at, waited, flags, ..*packet });
         first.then_some(at)
     }
 

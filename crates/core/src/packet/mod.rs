@@ -26,8 +26,8 @@ pub struct Packet {
     pub waited: u64,
     /// The flow it belongs to.
     pub flow: u32,
-    /// Place in the network's path table: the port it is at or is about to enter.
-    pub route: u32,
+    /// Destination and a hash of the flow, by which switches forward it (`routing/table.rs`).
+    pub label: u32,
     /// SACK blocks and explicit feedback, kept apart because few packets have them; or [`NONE`].
     pub extension: u32,
     /// Bytes on the wire, headers included.
@@ -196,7 +196,7 @@ pub(crate) mod tests {
     /// An ECN-capable data packet of `size` bytes.
     pub(crate) fn packet(size: u16) -> Packet {
         let (at, stamp) = (Time::ZERO, Time::ZERO);
-        Packet { at, seq: 0, stamp, waited: 0, flow: 0, route: 0, extension: NONE, size, flags: Flags::ECT0 }
+        Packet { at, seq: 0, stamp, waited: 0, flow: 0, label: 0, extension: NONE, size, flags: Flags::ECT0 }
     }
 
     #[test]

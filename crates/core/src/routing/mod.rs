@@ -1,7 +1,8 @@
-//! The network as data: its graph, who reaches whom on which paths, and the names that select its parts.
+//! The network as data: its graph, the tables by which switches forward, and the names that select its parts.
 
-pub mod ecmp;
+pub mod choice;
 pub mod graph;
-pub mod paths;
-pub mod routes;
+pub mod ideal;
+mod search;
 pub mod select;
+pub mod table;

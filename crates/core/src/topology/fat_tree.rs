@@ -88,7 +88,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use crate::routing::graph::Role;
-    use crate::routing::routes::Routes;
+    use crate::routing::table::tests::all_paths;
     use crate::topology::tests::{build, ports};
     use serde_json::json;
 
@@ -114,14 +114,13 @@ mod tests {
             let half = k / 2;
             let (graph, _) = build(json!({"kind": "fat-tree", "k": k}));
             let host = |i: u64| graph.find(&format!("h{i}")).unwrap();
-            let mut routes = Routes::new(&graph);
             for (to, paths, links) in [
                 (1, 1, 2),
                 (half, half, 4),
                 (half * half, half * half, 6),
                 (k * half * half - 1, half * half, 6),
             ] {
-                let found = routes.all(host(0), host(to), usize::MAX);
+                let found = all_paths(&graph, host(0), host(to));
                 assert_eq!(found.len() as u64, paths, "k {k}, to h{to}");
                 assert!(found.iter().all(|path| path.len() == links));
                 let distinct: std::collections::BTreeSet<_> = found.iter().collect();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::params::Table;
     use crate::routing::graph::Role;
-    use crate::routing::routes::Routes;
+    use crate::routing::table::Routing;
     use serde_json::{Value, json};
 
     /// Reads and builds `topology`, as a file gives it.
@@ -112,9 +112,9 @@ mod tests {
             let (graph, faults) = build(topology);
             assert_eq!(faults, [""; 0]);
             let hosts: Vec<_> = graph.ids(Role::Host).collect();
-            let mut routes = Routes::new(&graph);
+            let mut routing = Routing::new(&graph, 1);
             for (src, dst) in hosts.iter().flat_map(|a| hosts.iter().map(move |b| (*a, *b))) {
-                assert!(routes.path(src, dst, 0).is_some(), "{} {}", graph.name(src), graph.name(dst));
+                assert!(routing.leads(src, dst), "{} {}", graph.name(src), graph.name(dst));
             }
         }
     }

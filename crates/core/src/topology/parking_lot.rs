@@ -60,7 +60,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use crate::routing::routes::Routes;
+    use crate::routing::table::tests::all_paths;
     use crate::topology::tests::build;
     use serde_json::json;
 
@@ -68,10 +68,11 @@ mod tests {
     fn the_long_path_meets_each_crossing_path_once() {
         let (graph, faults) = build(json!({"kind": "parking-lot", "hops": 2}));
         assert_eq!(faults, [""; 0]);
-        let mut routes = Routes::new(&graph);
-        let mut path = |from: &str, to: &str| -> Vec<String> {
-            let path = routes.path(graph.find(from).unwrap(), graph.find(to).unwrap(), 0);
-            path.unwrap().into_iter().map(|link| graph.port_name(link)).collect()
+        let path = |from: &str, to: &str| -> Vec<String> {
+            let [path] = &all_paths(&graph, graph.find(from).unwrap(), graph.find(to).unwrap())[..] else {
+                panic!("one path")
+            };
+            path.iter().map(|link| graph.port_name(*link)).collect()
         };
         assert_eq!(path("s", "r"), ["s->sw0", "sw0->sw1", "sw1->sw2", "sw2->r"]);
         assert_eq!(path("a1", "b1"), ["a1->sw0", "sw0->sw1", "sw1->b1"]);

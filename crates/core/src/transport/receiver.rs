@@ -36,8 +36,8 @@ pub struct ReceiverCounts {
 pub struct Receiver {
     /// The flow.
     flow: u32,
-    /// Path back to the sender.
-    route: u32,
+    /// By which switches forward its packets.
+    label: u32,
     /// Next byte expected; everything below has been delivered.
     pub next: u64,
     /// Held beyond `next`.
@@ -75,10 +75,10 @@ pub struct Receiver {
 
 impl Receiver {
     /// Waiting for the first byte.
-    pub fn new(flow: u32, route: u32, config: &Config) -> Self {
+    pub fn new(flow: u32, label: u32, config: &Config) -> Self {
         Receiver {
             flow,
-            route,
+            label,
             next: 0,
             held: Ranges::default(),
             recent: [u64::MAX; 4],
@@ -244,11 +244,6 @@ impl Receiver {
         }
     }
 
-    /// Path back to the sender.
-    pub fn route(&self) -> u32 {
-        self.route
-    }
-
     /// All data and the FIN have come.
     pub fn fin_delivered(&self) -> bool {
         self.fin_at.is_some_and(|end| self.next > end)
@@ -306,7 +301,7 @@ impl Receiver {
             stamp: self.echo_stamp,
             waited: 0,
             flow: self.flow,
-            route: self.route,
+            label: self.label,
             extension,
             size,
             flags: flags.with(Flags::REVERSE).with_if(config.ect, ect),

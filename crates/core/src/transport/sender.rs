@@ -53,8 +53,8 @@ pub struct SenderCounts {
 pub struct Sender {
     /// The flow.
     pub flow: u32,
-    /// Path to the receiver.
-    pub route: u32,
+    /// By which switches forward its packets.
+    pub label: u32,
     /// Where the connection is.
     pub state: State,
     /// What the transport is doing about congestion.
@@ -120,11 +120,11 @@ pub struct Sender {
 
 impl Sender {
     /// A connection not yet opened.
-    pub fn new(flow: u32, route: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+    pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
         let cc = config.cc.start(info, &Cx { now, rules: &config.rules });
         Sender {
             flow,
-            route,
+            label,
             state: State::Closed,
             phase: Phase::Open,
             ecn: config.ecn,

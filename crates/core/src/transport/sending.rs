@@ -187,7 +187,7 @@ impl Sender {
             stamp: net.now,
             waited: 0,
             flow: self.flow,
-            route: self.route,
+            label: self.label,
             extension,
             size: config.header + payload as u16 + bytes,
             flags,

@@ -11,7 +11,7 @@ use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
 use crate::net::Net;
 use crate::params::{Beyond, Faults};
 use crate::routing::graph::Graph;
-use crate::routing::routes::Routes;
+use crate::routing::table::Routing;
 use shallows_units::{Span, Time};
 
 /// One round of an incast.
@@ -41,8 +41,8 @@ pub struct BuildCx<'a> {
     pub seed: u64,
     /// Length of the run.
     pub duration: Span,
-    /// Shortest paths, to see who reaches whom.
-    pub routes: &'a mut Routes,
+    /// Tables of the switches, to see who reaches whom.
+    pub routing: &'a mut Routing,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }
@@ -59,8 +59,8 @@ impl BuildCx<'_> {
     /// Records a fault for the first of `pairs` that has no path one way or the other.
     pub fn require_paths(&mut self, pairs: impl Iterator<Item = Pair>) {
         for (from, to) in pairs.filter(|(from, to)| from != to).take(PAIRS_CHECKED) {
-            let there = self.routes.path(from, to, 0).is_some();
-            if !there || self.routes.path(to, from, 0).is_none() {
+            let there = self.routing.leads(from, to);
+            if !there || !self.routing.leads(to, from) {
                 let ends = if there { (to, from) } else { (from, to) };
                 let (from, to) = (self.graph.name(ends.0), self.graph.name(ends.1));
                 let rule = format!("needs a path from {from} to {to}: no links lead there");

@@ -11,8 +11,7 @@ use shallows_core::packet::{Flags, NONE, Packet};
 use shallows_core::params::Component;
 use shallows_core::queue::parts::fifo::Fifo;
 use shallows_core::queue::{Built, Place, Queue};
-use shallows_core::routing::graph::Graph;
-use shallows_core::routing::paths::Paths;
+use shallows_core::routing::table::Entry;
 use shallows_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
 
@@ -28,7 +27,6 @@ type Fates = Vec<(u64, Time, bool)>;
 /// One port with a discipline, and a wire of 1 us behind it.
 struct Bench {
     net: Net,
-    route: u32,
     sent: u64,
     fates: Fates,
 }
@@ -38,23 +36,19 @@ const FLOWS: u32 = 3;
 
 impl Bench {
     fn new(built: Built, rate: Rate) -> Self {
-        let mut graph = Graph::default();
-        let (switch, host) = (graph.switch("sw"), graph.host("h"));
-        graph.simplex(switch, host, rate, WIRE);
         let service = match built {
             Built::Arrival(admission) => Service::Arrival(admission),
             Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
         };
         let mut port = Port::new(rate, WIRE, true, service);
         port.prepare();
-        let mut paths = Paths::new(&graph);
-        let route = paths.find(switch, host, 0).expect("a link");
-        let mut net = Net::new(vec![port], paths, EventQueue::new(1));
+        let mut net = Net::new(vec![port], EventQueue::new(1));
+        let enters = [Entry::Port(0); 2];
         for flow in 0..FLOWS {
             let owner = net.events.add(Event::Sender(flow));
-            net.tags.push(Tag { outstanding: 0, class: 0, drops: 0, serial: flow, end: 0, owner });
+            net.tags.push(Tag { outstanding: 0, class: 0, drops: 0, serial: flow, end: 0, owner, enters });
         }
-        Bench { net, route, sent: 0, fates: vec![] }
+        Bench { net, sent: 0, fates: vec![] }
     }
 
     /// Lets everything happen that is due by `until`.
@@ -85,7 +79,7 @@ impl Bench {
             stamp: self.net.now,
             waited: 0,
             flow,
-            route: self.route,
+            label: 0,
             extension: NONE,
             size,
             flags: CODEPOINTS[codepoint],

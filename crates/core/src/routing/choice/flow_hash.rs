@@ -1,0 +1,31 @@
+//! By flow: every switch hashes the packet's label, so that a flow keeps to one path.
+//!
+//! Source: RFC 2992 (hash of the header a flow). A label holds the destination and a hash of the flow's two ends and
+//! its number under the run's seed, and stands for the five-tuple. Each switch hashes it with a number of its own,
+//! or all switches of a tier would choose alike.
+
+use super::{Choice, Group, Place};
+
+/// At work in one switch.
+#[derive(Debug)]
+pub struct Rule {
+    own: u64,
+}
+
+impl Choice for Rule {
+    const SPRAYS: bool = false;
+
+    fn new(place: Place) -> Self {
+        Rule { own: u64::from(place.node + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
+    }
+
+    /// The finaliser of SplitMix64 (Steele et al. 2014), whose upper 32 bits are shared out evenly.
+    #[inline]
+    fn choose(&mut self, label: u32, group: Group) -> u32 {
+        let mut z = self.own.wrapping_add(u64::from(label));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (((z >> 32) * u64::from(group.size)) >> 32) as u32
+    }
+}

@@ -1,0 +1,333 @@
+//! Forwarding tables: for every switch and destination the group of next hops that are equally near.
+//!
+//! A host on a single link is reached through the switch at its other end, so its table entry is that switch's: all
+//! hosts of one switch share a column. Columns are found 64 at a time by one backward search ([`super::search`]), those
+//! that an experiment uses before it runs, others when a flow first needs them.
+//!
+//! What a switch does with 64 neighbouring destinations is a page. Pages speak of a switch's own links and groups by
+//! their places, and equal pages of all switches are kept once. So a tree's or a fat tree's tables shrink to a
+//! few words a switch, without a rule that knows of trees: neighbours in the order of the hosts are mostly neighbours
+//! in the network. A fat tree of 64-port switches takes some 2 MB.
+//!
+//! A packet carries a label: its destination, and below it a hash of its flow. Hosts never forward.
+//! Left out: weights; paths that are not shortest by number of links.
+
+use super::choice::{Chooser, Ecmp, Group, Place};
+use super::graph::{Graph, NodeId, Role};
+use super::search::{Part, Wiring, search};
+use crate::events::random::Stream;
+use std::collections::BTreeMap;
+
+/// Destinations of a page.
+const PAGE: usize = 64;
+/// Entry: no way there, or none found yet.
+const NOWHERE: u32 = u32::MAX;
+/// Entry: the destination is on a link of this switch.
+const HERE: u32 = u32::MAX - 1;
+/// Page of which nothing is known yet.
+const BLANK: u32 = 0;
+
+/// A host as a destination.
+#[derive(Debug, Clone, Copy)]
+struct Destination {
+    /// Its column in the tables.
+    column: u32,
+    /// The link that leads to it from the switch that it shares its column with.
+    last: u32,
+}
+
+/// How a host's packets enter the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// By its only port.
+    Port(u32),
+    /// By one of several, which the host chooses as a switch does.
+    Any(u32),
+}
+
+/// Members of a group: a run of [`Routing::members`].
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    first: u32,
+    size: u32,
+}
+
+/// The tables of all switches.
+#[derive(Debug)]
+pub struct Routing {
+    wiring: Wiring,
+    /// By node: its number among the hosts; nothing for switches.
+    host: Vec<u32>,
+    destinations: Vec<Destination>,
+    /// By column: where its search starts.
+    roots: Vec<NodeId>,
+    /// Bits of a label below the destination.
+    spare: u32,
+    salt: u64,
+    /// By node and page: a place in `pool`.
+    pages: Vec<u32>,
+    /// Distinct pages. An entry below a node's number of links is the place of one of them, others count its groups.
+    pool: Vec<[u32; PAGE]>,
+    /// By node: its groups.
+    groups: Vec<Vec<Run>>,
+    /// Links.
+    members: Vec<u32>,
+    known_pages: BTreeMap<[u32; PAGE], u32>,
+    known_groups: BTreeMap<(u32, Vec<u32>), u32>,
+}
+
+impl Routing {
+    /// The tables of `graph`, nothing searched yet; `seed` is the run's.
+    pub fn new(graph: &Graph, seed: u64) -> Self {
+        let wiring = Wiring::new(graph);
+        let mut host = vec![NOWHERE; graph.nodes.len()];
+        let (mut destinations, mut roots) = (vec![], vec![]);
+        let mut columns = BTreeMap::new();
+        for (number, id) in (0..).zip(graph.ids(Role::Host)) {
+            host[id.index()] = number;
+            let (root, last) = match *wiring.into.of(id.0) {
+                [link] if wiring.forwards(wiring.ends[link as usize].0.0) => {
+                    (wiring.ends[link as usize].0, link)
+                }
+                _ => (id, NOWHERE),
+            };
+            let column = *columns.entry(root).or_insert(roots.len() as u32);
+            if column as usize == roots.len() {
+                roots.push(root);
+            }
+            destinations.push(Destination { column, last });
+        }
+        let bits = usize::BITS - destinations.len().saturating_sub(1).leading_zeros();
+        let nodes = graph.nodes.len();
+        let blank = [NOWHERE; PAGE];
+        Routing {
+            pages: vec![BLANK; nodes * roots.len().div_ceil(PAGE)],
+            pool: vec![blank],
+            groups: vec![vec![]; nodes],
+            members: vec![],
+            known_pages: BTreeMap::from([(blank, BLANK)]),
+            known_groups: BTreeMap::new(),
+            wiring,
+            host,
+            destinations,
+            roots,
+            spare: 32 - bits.max(1),
+            salt: Stream::new(seed, "ecmp", u64::MAX).below(u64::MAX),
+        }
+    }
+
+    // ---- packets ----
+
+    /// The link by which `node` sends on a packet with this label; `chooser` is the node's.
+    #[inline]
+    pub fn next(&self, node: u32, label: u32, chooser: &mut Chooser) -> u32 {
+        let Destination { column, last } = self.destinations[(label >> self.spare) as usize];
+        let entry = self.entry(node, column);
+        let links = self.wiring.out.of(node);
+        if let Some(link) = links.get(entry as usize) {
+            return *link;
+        }
+        if entry == HERE {
+            return last;
+        }
+        let number = entry - links.len() as u32;
+        let Run { first, size } = self.groups[node as usize][number as usize];
+        self.members[(first + chooser.choose(label, Group { number, size })) as usize]
+    }
+
+    #[inline]
+    fn entry(&self, node: u32, column: u32) -> u32 {
+        let (page, place) = (column as usize / PAGE, column as usize % PAGE);
+        self.pool[self.pages[node as usize * self.width() + page] as usize][place]
+    }
+
+    /// Pages of a node.
+    #[inline]
+    fn width(&self) -> usize {
+        self.roots.len().div_ceil(PAGE)
+    }
+
+    // ---- flows ----
+
+    /// The labels of packets there and back of connection number `serial` between two hosts.
+    pub fn labels(&self, (from, to): (NodeId, NodeId), serial: u32) -> [u32; 2] {
+        let flow = |from: NodeId, to: NodeId| {
+            // The finaliser of SplitMix64 (Steele et al. 2014) over what stands for the five-tuple.
+            [from.0, to.0, serial].iter().fold(self.salt, |key, part| {
+                let mut z = (key ^ u64::from(*part)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                z ^ (z >> 31)
+            })
+        };
+        let label =
+            |to: NodeId, flow: u64| self.host[to.index()] << self.spare | (flow >> (64 - self.spare)) as u32;
+        [label(to, flow(from, to)), label(from, flow(to, from))]
+    }
+
+    /// How packets of `host` enter the network.
+    pub fn enters(&self, host: NodeId) -> Entry {
+        match *self.wiring.out.of(host.0) {
+            [port] => Entry::Port(port),
+            _ => Entry::Any(host.0),
+        }
+    }
+
+    /// Where the link `port` ends, if packets go on from there.
+    pub fn goes_on(&self, port: u32) -> Option<u32> {
+        let to = self.wiring.ends[port as usize].1.0;
+        self.wiring.forwards(to).then_some(to)
+    }
+
+    /// Whether packets of `from` come to `to`, two hosts.
+    pub fn leads(&mut self, from: NodeId, to: NodeId) -> bool {
+        self.find([to]);
+        let column = self.column(to);
+        match self.first_link(from).map(|link| self.end(link)) {
+            _ if from == to => true,
+            None => self.entry(from.0, column) != NOWHERE,
+            Some(first) => {
+                first == to || self.wiring.forwards(first.0) && self.entry(first.0, column) != NOWHERE
+            }
+        }
+    }
+
+    // ---- building ----
+
+    /// Finds the columns of these hosts, with those of their pages, where they are not known yet.
+    pub fn find(&mut self, hosts: impl IntoIterator<Item = NodeId>) {
+        for host in hosts {
+            let column = self.destinations[self.host[host.index()] as usize].column;
+            // A destination's own entry is the first to be known.
+            if self.entry(self.roots[column as usize].0, column) == NOWHERE {
+                self.find_page(column as usize / PAGE);
+            }
+        }
+    }
+
+    fn find_page(&mut self, page: usize) {
+        let columns = page * PAGE..self.roots.len().min((page + 1) * PAGE);
+        let roots = self.roots[columns].to_vec();
+        let mut drafts: BTreeMap<u32, [u32; PAGE]> = BTreeMap::new();
+        for (bit, root) in roots.iter().enumerate() {
+            drafts.entry(root.0).or_insert([NOWHERE; PAGE])[bit] = HERE;
+        }
+        let Routing { wiring, groups, members, known_groups, .. } = self;
+        search(wiring, &roots, |node, parts| {
+            let draft = drafts.entry(node).or_insert([NOWHERE; PAGE]);
+            for Part { bits, links } in parts {
+                let entry = match links[..] {
+                    [link] => link,
+                    _ => {
+                        let own = wiring.out.of(node);
+                        own.len() as u32
+                            + *known_groups.entry((node, links.clone())).or_insert_with(|| {
+                                let groups = &mut groups[node as usize];
+                                groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
+                                members.extend(links.iter().map(|place| own[*place as usize]));
+                                groups.len() as u32 - 1
+                            })
+                    }
+                };
+                (0..PAGE).filter(|bit| bits >> bit & 1 == 1).for_each(|bit| draft[bit] = entry);
+            }
+        });
+        let width = self.width();
+        for (node, draft) in drafts {
+            let place = *self.known_pages.entry(draft).or_insert_with(|| {
+                self.pool.push(draft);
+                self.pool.len() as u32 - 1
+            });
+            self.pages[node as usize * width + page] = place;
+        }
+    }
+
+    /// Makes the tables anew without the links of `down`.
+    pub fn rebuild(&mut self, down: &[u32]) {
+        self.wiring.take_down(down);
+        let width = self.width();
+        let known: Vec<usize> = (0..width)
+            .filter(|page| self.pages.iter().skip(*page).step_by(width).any(|place| *place != BLANK))
+            .collect();
+        self.pages.fill(BLANK);
+        self.pool.truncate(1);
+        self.known_pages.retain(|_, place| *place == BLANK);
+        self.groups.iter_mut().for_each(Vec::clear);
+        self.members.clear();
+        self.known_groups.clear();
+        known.into_iter().for_each(|page| self.find_page(page));
+    }
+
+    /// A chooser for every node.
+    pub fn choosers(&self, ecmp: Ecmp, seed: u64) -> Vec<Chooser> {
+        (0..self.host.len() as u32).map(|node| Chooser::new(ecmp, Place { seed, node })).collect()
+    }
+
+    /// Bytes of memory in use.
+    pub fn memory(&self) -> usize {
+        let groups = self.groups.iter().map(|own| size_of_val(own) + own.capacity() * size_of::<Run>());
+        let known = self.known_groups.keys().map(|key| size_of_val(key) + 4 * key.1.capacity() + 16);
+        self.pages.capacity() * 4
+            + self.pool.capacity() * size_of::<[u32; PAGE]>()
+            + self.known_pages.len() * (size_of::<[u32; PAGE]>() + 16)
+            + groups.sum::<usize>()
+            + self.members.capacity() * 4
+            + known.sum::<usize>()
+            + self.destinations.capacity() * size_of::<Destination>()
+            + self.wiring.memory()
+    }
+
+    // ---- for those who look at paths ----
+
+    /// The links by which `node` may send towards host `to`, whose column is known: those of its group, or its only
+    /// one, or none.
+    pub fn ways(&self, node: NodeId, to: NodeId) -> &[u32] {
+        let Destination { column, last } = self.destinations[self.host[to.index()] as usize];
+        let links = self.wiring.out.of(node.0);
+        match self.entry(node.0, column) {
+            NOWHERE if links.len() == 1 && !self.wiring.forwards(node.0) => links,
+            NOWHERE => &[],
+            HERE => links.iter().position(|link| *link == last).map_or(&[], |place| &links[place..=place]),
+            entry if (entry as usize) < links.len() => std::slice::from_ref(&links[entry as usize]),
+            entry => {
+                let Run { first, size } = self.groups[node.index()][entry as usize - links.len()];
+                &self.members[first as usize..(first + size) as usize]
+            }
+        }
+    }
+
+    /// The only link that leaves `host`, if it is the only one.
+    pub fn first_link(&self, host: NodeId) -> Option<u32> {
+        match *self.wiring.out.of(host.0) {
+            [port] => Some(port),
+            _ => None,
+        }
+    }
+
+    /// The link from the switch that `host` shares its column with, if it shares one.
+    pub fn last_link(&self, host: NodeId) -> Option<u32> {
+        let last = self.destinations[self.host[host.index()] as usize].last;
+        (last != NOWHERE).then_some(last)
+    }
+
+    /// The column of `host`.
+    pub fn column(&self, host: NodeId) -> u32 {
+        self.destinations[self.host[host.index()] as usize].column
+    }
+
+    /// Where a link ends.
+    pub fn end(&self, link: u32) -> NodeId {
+        self.wiring.ends[link as usize].1
+    }
+
+    /// Searches so far, and distinct pages that they gave.
+    #[cfg(test)]
+    fn counts(&self) -> (usize, usize) {
+        let width = self.width();
+        let known = |page: &usize| self.pages.iter().skip(*page).step_by(width).any(|p| *p != BLANK);
+        ((0..width).filter(known).count(), self.pool.len() - 1)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

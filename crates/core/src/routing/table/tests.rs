@@ -1,0 +1,237 @@
+use super::super::select::select;
+use super::*;
+use crate::params::{Faults, Names, Table};
+use crate::topology::Topology;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shallows_units::{Rate, Span};
+use std::collections::BTreeSet;
+
+fn graph(hosts: u64, switches: u64, links: &[(u32, u32)]) -> Graph {
+    let mut graph = Graph::default();
+    graph.hosts_named("h", hosts);
+    (0..switches).for_each(|i| _ = graph.switch(format!("sw{i}")));
+    for (from, to) in links {
+        graph.simplex(NodeId(*from), NodeId(*to), Rate::gbps(10), Span::us(1));
+    }
+    graph
+}
+
+fn topology(value: Value) -> Graph {
+    let mut faults = Faults::default();
+    let map = value.as_object().unwrap();
+    let graph = Topology::read(&mut Table::new("topology", map, &mut faults)).unwrap().build(&mut faults);
+    assert!(faults.0.is_empty(), "{:?}", faults.0);
+    graph
+}
+
+/// Every shortest path from one host to another, as its ports.
+pub(crate) fn all_paths(graph: &Graph, from: NodeId, to: NodeId) -> Vec<Vec<u32>> {
+    let mut routing = Routing::new(graph, 1);
+    assert!(routing.leads(from, to));
+    let (mut found, mut open) = (vec![], vec![(from, vec![])]);
+    while let Some((node, path)) = open.pop() {
+        if node == to {
+            found.push(path);
+            continue;
+        }
+        let longer = |link: &u32| (routing.end(*link), [&path[..], &[*link]].concat());
+        open.extend(routing.ways(node, to).iter().map(longer));
+    }
+    found
+}
+
+/// A packet's way from host to host: the ports that it leaves by.
+fn walk(routing: &Routing, choosers: &mut [Chooser], (from, to): (u32, u32), serial: u32) -> Vec<u32> {
+    let [label, _] = routing.labels((NodeId(from), NodeId(to)), serial);
+    let mut choose = |node: u32| routing.next(node, label, &mut choosers[node as usize]);
+    let first = match routing.enters(NodeId(from)) {
+        Entry::Port(port) => port,
+        Entry::Any(node) => choose(node),
+    };
+    let mut path = vec![first];
+    while let Some(node) = routing.goes_on(path[path.len() - 1]) {
+        path.push(choose(node));
+    }
+    assert_eq!(routing.end(path[path.len() - 1]), NodeId(to));
+    path
+}
+
+fn names(graph: &Graph, path: &[u32]) -> Vec<String> {
+    path.iter().map(|link| graph.port_name(*link)).collect()
+}
+
+#[test]
+fn a_path_is_the_shortest() {
+    let ring = [(0, 2), (2, 3), (3, 4), (4, 2), (3, 1)]; // h0 sw0 sw1 sw2, h1 at sw1
+    let graph = graph(2, 3, &ring);
+    let mut routing = Routing::new(&graph, 1);
+    assert!(routing.leads(NodeId(0), NodeId(1)) && !routing.leads(NodeId(1), NodeId(0)));
+    let path = walk(&routing, &mut routing.choosers(Ecmp::Flow, 1), (0, 1), 7);
+    assert_eq!(names(&graph, &path), ["h0->sw0", "sw0->sw1", "sw1->h1"]);
+}
+
+#[test]
+fn hosts_never_forward() {
+    let graph = graph(3, 0, &[(0, 1), (1, 2)]);
+    let mut routing = Routing::new(&graph, 1);
+    assert_eq!([1, 2].map(|to| routing.leads(NodeId(0), NodeId(to))), [true, false]);
+    assert_eq!(walk(&routing, &mut routing.choosers(Ecmp::Flow, 1), (0, 1), 0), [0]);
+}
+
+#[test]
+fn a_host_on_several_links_chooses_too() {
+    // h0 on sw0 and sw1, both joined to h1, which is on two links as well.
+    let graph = graph(2, 2, &[(0, 2), (0, 3), (2, 1), (3, 1)]);
+    let mut routing = Routing::new(&graph, 1);
+    assert!(routing.leads(NodeId(0), NodeId(1)));
+    let mut choosers = routing.choosers(Ecmp::RoundRobin, 1);
+    let paths: BTreeSet<_> = (0..2).map(|_| walk(&routing, &mut choosers, (0, 1), 0)).collect();
+    assert_eq!(paths.into_iter().collect::<Vec<_>>(), [[0, 2], [1, 3]]);
+}
+
+#[test]
+fn hosts_of_one_switch_share_a_search() {
+    let mut graph = graph(1024, 1, &[]);
+    let switch = graph.find("sw0").unwrap();
+    for host in graph.ids(Role::Host).collect::<Vec<_>>() {
+        graph.link(host, switch, Rate::gbps(10), Span::us(1));
+    }
+    let mut routing = Routing::new(&graph, 1);
+    routing.find(graph.ids(Role::Host));
+    let mut choosers = routing.choosers(Ecmp::Flow, 1);
+    for i in 0..1024 {
+        let to = (i + 1) % 1024;
+        assert_eq!(walk(&routing, &mut choosers, (i, to), 0), [2 * i, 2 * to + 1]);
+    }
+    assert_eq!((routing.roots.len(), routing.counts()), (1, (1, 1)));
+}
+
+/// Al-Fares 2008: flows between pods spread over all (k/2)^2 paths, evenly, each on one for good.
+#[test]
+fn equal_paths_share_the_flows() {
+    let graph = topology(json!({"kind": "fat-tree", "k": 4}));
+    let mut routing = Routing::new(&graph, 3);
+    assert!(routing.leads(NodeId(0), NodeId(15)));
+    let mut choosers = routing.choosers(Ecmp::Flow, 3);
+    let mut flows: BTreeMap<Vec<u32>, i32> = BTreeMap::new();
+    for serial in 0..4000 {
+        let path = walk(&routing, &mut choosers, (0, 15), serial);
+        assert_eq!(walk(&routing, &mut choosers, (0, 15), serial), path);
+        *flows.entry(path).or_default() += 1;
+    }
+    assert_eq!(flows.len(), 4);
+    // Binomial: standard deviation 27.4; five of them.
+    assert!(flows.values().all(|n| (1000 - n).abs() < 137), "{flows:?}");
+}
+
+/// Paths there and back are chosen apart: of the flows that share one way there, all ways back are used.
+#[test]
+fn ways_back_are_chosen_apart() {
+    let graph = topology(json!({"kind": "fat-tree", "k": 4}));
+    let mut routing = Routing::new(&graph, 3);
+    assert!(routing.leads(NodeId(0), NodeId(15)) && routing.leads(NodeId(15), NodeId(0)));
+    let mut choosers = routing.choosers(Ecmp::Flow, 3);
+    let mut pairs = BTreeSet::new();
+    for serial in 0..400 {
+        let [there, back] = routing.labels((NodeId(0), NodeId(15)), serial);
+        let core = |label: u32, first: u32, choosers: &mut [Chooser]| {
+            let agg = routing.end(routing.next(first, label, &mut choosers[first as usize]));
+            routing.next(agg.0, label, &mut choosers[agg.index()])
+        };
+        let [near, far] = [0, 15].map(|host| {
+            let Entry::Port(port) = routing.enters(NodeId(host)) else { panic!("one link") };
+            routing.end(port).0
+        });
+        pairs.insert((core(there, near, &mut choosers), core(back, far, &mut choosers)));
+    }
+    assert_eq!(pairs.len(), 16);
+}
+
+/// What a 64-port fat tree costs: 65 536 hosts, 5120 switches. The issue allows 100 MB.
+#[test]
+fn a_fat_tree_of_64_port_switches_takes_few_megabytes() {
+    let graph = topology(json!({"kind": "fat-tree", "k": 64}));
+    assert_eq!(graph.ids(Role::Switch).count(), 5120);
+    let before = Routing::new(&graph, 1).memory();
+    let mut routing = Routing::new(&graph, 1);
+    routing.find(graph.ids(Role::Host));
+    let (tables, all) = (routing.memory() - before, routing.memory());
+    assert!(tables < 12 << 20 && all < 40 << 20, "{tables} of {all}");
+    let path = walk(&routing, &mut routing.choosers(Ecmp::Random, 1), (0, 65_535), 0);
+    assert_eq!(path.len(), 6);
+}
+
+/// Links that go down leave the tables, and come back.
+#[test]
+fn tables_are_made_anew() {
+    let graph = topology(json!({"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 2}));
+    let mut routing = Routing::new(&graph, 1);
+    let link = |from: &str, to: &str| {
+        let [from, to] = [from, to].map(|name| graph.find(name).unwrap());
+        graph.find_link(from, to).unwrap()
+    };
+    let hosts = select(&graph, &Names(vec!["*".into()])).unwrap();
+    let (from, to) = (hosts[0], hosts[3]);
+    assert!(routing.leads(from, to));
+    let used = |routing: &Routing| {
+        let mut choosers = routing.choosers(Ecmp::RoundRobin, 1);
+        (0..12).map(|_| walk(routing, &mut choosers, (from.0, to.0), 0)[1]).collect::<BTreeSet<_>>()
+    };
+    let all = used(&routing);
+    assert_eq!(all.len(), 3);
+    routing.rebuild(&[link("leaf0", "spine1"), link("spine2", "leaf1")]);
+    assert_eq!(used(&routing), BTreeSet::from([link("leaf0", "spine0")]));
+    routing.rebuild(&[]);
+    assert_eq!(used(&routing), all);
+}
+
+proptest! {
+    /// The links of every group are exactly those that lead nearer, as relaxation finds them.
+    #[test]
+    fn groups_are_all_that_lead_nearest(
+        hosts in 1u64..5,
+        switches in 0u64..6,
+        pairs in prop::collection::btree_set((0u32..11, 0u32..11), 0..40),
+        serial: u32,
+    ) {
+        let nodes = (hosts + switches) as u32;
+        let legal = |(a, b): &(u32, u32)| a != b && *a < nodes && *b < nodes;
+        let links: Vec<_> = pairs.into_iter().filter(legal).collect();
+        let graph = graph(hosts, switches, &links);
+        let mut routing = Routing::new(&graph, 1);
+        routing.find(graph.ids(Role::Host));
+        let mut choosers = routing.choosers(Ecmp::Flow, 1);
+        for dst in 0..hosts as u32 {
+            let mut away = vec![None; nodes as usize];
+            away[dst as usize] = Some(0);
+            for _ in 0..nodes {
+                for (a, b) in &links {
+                    let forwards = *b == dst || u64::from(*b) >= hosts;
+                    let over = away[*b as usize].filter(|_| forwards).map(|n: usize| n + 1);
+                    let old = away[*a as usize];
+                    away[*a as usize] = old.into_iter().chain(over).min();
+                }
+            }
+            for src in (0..nodes).filter(|src| *src != dst) {
+                let nearest: Vec<u32> = (0u32..)
+                    .zip(&links)
+                    .filter(|(_, (a, b))| *a == src && (u64::from(*b) >= hosts || *b == dst))
+                    .filter(|(_, (_, b))| away[*b as usize].is_some_and(|n| Some(n + 1) == away[src as usize]))
+                    .map(|(link, _)| link)
+                    .collect();
+                let is_host = u64::from(src) < hosts;
+                if is_host {
+                    prop_assert_eq!(routing.leads(NodeId(src), NodeId(dst)), away[src as usize].is_some());
+                }
+                if away[src as usize].is_some() || !is_host {
+                    prop_assert_eq!(routing.ways(NodeId(src), NodeId(dst)), &nearest[..]);
+                }
+                if is_host && away[src as usize].is_some() {
+                    let path = walk(&routing, &mut choosers, (src, dst), serial);
+                    prop_assert_eq!(Some(path.len()), away[src as usize]);
+                }
+            }
+        }
+    }
+}
