@@ -5,7 +5,7 @@ PYTHON = python tests tools experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest soak fmt generate bench
+.PHONY: test rust lint stubs pytest soak fmt generate bench site
 
 test: rust lint stubs pytest
 
@@ -44,3 +44,7 @@ generate:
 
 bench:
 	./shallows bench
+
+# The documentation, strictly, without the network: .cache/site/html/index.html.
+site:
+	NO_MKDOCS_2_WARNING=1 $(UV) mkdocs build

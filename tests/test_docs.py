@@ -1,0 +1,145 @@
+"""The documentation: plain English, code blocks that run, a complete navigation, and a strict build."""
+
+import re
+import shlex
+import sys
+import tomllib
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+from pages import generated, papers, pictures, prose
+from pages.blocks import Block, blocks_of, commands_of
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_CODE = [page for page in PAGES if any(b.note != "not run" for b in blocks_of(page) if b.language)]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# ---- plain English ----
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_sentences_average_at_most_20_words(page):
+    text = page.read_text()
+    longest = sorted(prose.sentences(text), key=lambda sentence: -len(sentence.split()))[:3]
+    assert prose.mean_words(text) <= prose.MOST_WORDS, longest
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_page_has_a_banned_phrase(page):
+    text = page.read_text()
+    if page == prose.STYLE:
+        text = re.sub(r"## Errors.*<!-- end -->", "", text, flags=re.DOTALL)
+    assert prose.banned_in(text) == []
+
+
+def test_the_measure_counts_words_and_finds_phrases_across_lines():
+    page = "# Title\n\nOne two three. Four five!\n\n| a table | is not prose |\n\n- An item of five words\n"
+    assert prose.sentences(page) == ["One two three.", "Four five!", "An item of five words"]
+    assert prose.mean_words(page) == pytest.approx(10 / 3)
+    assert prose.banned_in("It hangs\n// on the wall.") == [(1, "hangs\n// on")]
+
+
+def test_the_glossary_has_forty_terms_each_once():
+    terms = re.findall(r"^\| ([^|]+) \|", prose.STYLE.read_text().split("## Glossary")[1], re.MULTILINE)[2:]
+    assert len(terms) >= 40
+    assert len(set(terms)) == len(terms)
+    assert sorted(terms, key=str.lower) == terms
+
+
+# ---- code that runs ----
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A directory of its own with the experiments beside it, and one store for all pages."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    monkeypatch.setenv("SHALLOWS_STORE", str(tmp_path.parent / "docs-runs"))
+    monkeypatch.setenv("COLUMNS", "100")
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=name)
+def test_the_code_of_a_page_runs(page, place):
+    scope = pictures.new_scope()
+    for block in blocks_of(page):
+        where = f"{name(page)}:{block.line}"
+        if block.note == "not run":
+            assert block.value, f"{where}: the note needs its reason"
+        elif block.note == "file":
+            path = place / block.value
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+        elif block.language == "python":
+            with redirect_stdout(StringIO()):
+                pictures.run_block(block, scope)
+        elif block.language == "sh":
+            run_commands(block, where)
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+
+
+def run_commands(block: Block, where: str) -> None:
+    """Runs each `./shallows` line in this process, which saves its start; others are refused."""
+    from shallows.cli import app
+
+    for command in commands_of(block):
+        program, *arguments = shlex.split(command)
+        assert program == "./shallows", f"{where}: {command!r} is no ./shallows command; note why it is not run"
+        out, err = StringIO(), StringIO()
+        old, sys.argv = sys.argv, ["./shallows", *arguments]
+        try:
+            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
+                app.main()
+        finally:
+            sys.argv = old
+        wanted = 2 if block.note == "fails" else 0
+        assert (left.value.code or 0) == wanted, f"{where}: {command}\n{out.getvalue()}{err.getvalue()}"
+
+
+# ---- the site ----
+
+
+def navigation() -> set[str]:
+    return set(re.findall(r"[\w./-]+\.md\b", (ROOT / "mkdocs.yml").read_text().split("\nnav:")[1]))
+
+
+def test_every_page_is_in_the_navigation():
+    made = {path for path in generated.pages() if not path.startswith("papers/")}
+    written = {str(page.relative_to(ROOT / "docs")) for page in PAGES[2:]}
+    assert (written | made) - navigation() == set()
+
+
+def test_every_public_name_has_an_entry():
+    import shallows
+
+    page = generated.api()
+    entries = set(re.findall(r"^::: \S*?(\w+)$", page, re.MULTILINE))
+    assert set(shallows.__all__) - {"__version__"} <= entries
+
+
+def test_the_command_line_page_has_every_command():
+    from shallows.cli.app import app
+
+    page = generated.command_line()
+    for command in app.registered_commands:
+        word = command.name or command.callback.__name__.strip("_")
+        assert f"`./shallows {word}`" in page, word
+
+
+def test_every_paper_has_a_page_with_all_its_figures():
+    pages = papers.pages()
+    for claims in (ROOT / "experiments").glob("*/*/claims.toml"):
+        assert f"{{ #{claims.parent.name} }}" in pages[f"papers/{claims.parents[1].name}.md"]

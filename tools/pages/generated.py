@@ -1,0 +1,89 @@
+"""Pages made from the program itself: Python API, command line, notebooks, and files of the root."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its path in the site."""
+    return {
+        "reference/api.md": api(),
+        "reference/cli.md": command_line(),
+        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").replace("](docs/", "]("),
+        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "]("),
+        **{f"notebooks/{path.stem}.md": notebook(path) for path in (ROOT / "docs/notebooks").glob("*.ipynb")},
+    }
+
+
+GROUPS = {
+    "Run": ("run", "sweep", "compare", "tune", "reproduce", "simulate", "load"),
+    "Write an algorithm": (
+        "CongestionControl",
+        "Window",
+        "Workload",
+        "Flow",
+        "Graph",
+        "topology",
+        "param",
+        "Bytes",
+        "Rate",
+        "Span",
+    ),
+    "Errors": ("ShallowsError", "SpecError", "Fault", "RunError", "PluginError", "StoreError"),
+}
+"""Public names by purpose. Names that stand in no group follow as results."""
+
+MODULES = ("shallows.testing", "shallows.figures")
+"""Public modules beside the package itself."""
+
+
+def api() -> str:
+    """A page with every public name of `shallows` and of its public modules."""
+    shallows = importlib.import_module("shallows")
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {group: [name for name in names if name in shallows.__all__] for group, names in GROUPS.items()}
+    groups["Results"] = [name for name in shallows.__all__ if name not in grouped]
+    text = ["# Python API", "Every public name of `import shallows`, by purpose."]
+    for group, names in groups.items():
+        text += [f"## {group}", *(_entry(shallows, name) for name in names)]
+    for name in MODULES:
+        text += [f"## `{name}`", f"::: {name}\n    options: {{show_root_heading: false, show_root_toc_entry: false}}"]
+    return "\n\n".join(text) + "\n"
+
+
+def _entry(package: Any, name: str) -> str:
+    found = getattr(package, name)
+    if inspect.isclass(found) or inspect.isfunction(found):
+        return f"::: {found.__module__}.{found.__qualname__}"
+    return f"::: shallows.{package._HOME[name]}.{name}"
+
+
+def command_line() -> str:
+    """Every command with its arguments and options, as `--help` shows them."""
+    from typer.cli import get_docs_for_click
+    from typer.main import get_command
+
+    import click
+    from shallows.cli.app import app
+
+    command = get_command(app)
+    context = click.Context(command, info_name="./shallows")
+    return get_docs_for_click(obj=command, ctx=context, name="./shallows", title="Command line")
+
+
+def notebook(path: Path) -> str:
+    """A notebook as a page: its text and its code."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    parts = []
+    for cell in cells:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    note = f"Open [this notebook](https://jupyter.org) from `docs/notebooks/{path.name}`; it runs in about ten seconds."
+    return "\n\n".join([parts[0], note.replace("[this notebook](https://jupyter.org)", "this notebook"), *parts[1:]])

@@ -1,0 +1,82 @@
+"""MkDocs hooks: adds the generated pages and pictures, and points links that leave `docs/` at pages."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from pages import generated, papers, pictures  # noqa: E402
+
+_LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]*)(#[^)\s]*)?(?=\))")
+_DRAWN = re.compile(r"<!-- draws: (\S+)\.svg -->(\n+```python\n.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
+
+MOVED = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "README.md": "index.md",
+    "docs/notebooks": "notebooks/1-first-experiment.md",
+    "docs/reference": "reference/README.md",
+}
+"""Pages of the site for paths of the repository."""
+
+
+def on_config(config: Any) -> Any:
+    """Lists the papers in the navigation."""
+    entries = ["papers/index.md", *(f"papers/{paper.name}.md" for paper in papers.papers())]
+    for section in config.nav:
+        if "Papers" in section:
+            section["Papers"] = entries
+    config.nav = _existing(config.nav)
+    return config
+
+
+def _existing(nav: list[Any]) -> list[Any]:
+    """The navigation without pages that are announced in `mkdocs.yml` and not written yet."""
+    made = {*generated.pages(), *papers.pages()}
+    kept: list[Any] = []
+    for entry in nav:
+        title, target = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
+        if isinstance(target, list):
+            kept.append({title: _existing(target)})
+        elif target in made or (ROOT / "docs" / target).exists():
+            kept.append(entry)
+    return kept
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds every page that is made from sources, and every picture."""
+    from mkdocs.structure.files import File
+
+    texts: dict[str, str | bytes] = {**generated.pages(), **papers.pages(), **papers.figures()}
+    texts |= pictures.drawn(ROOT / "docs")
+    for path, content in texts.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Shows pictures below their code, and resolves links to files of the repository."""
+    here = posixpath.dirname(page.file.src_uri)
+    up = posixpath.relpath("images", here or ".")
+    markdown = _DRAWN.sub(lambda m: f"{m[2]}\n\n![{m[1].replace('-', ' ')}]({up}/{m[1]}.svg)", markdown)
+    pages = {file.src_uri for file in files}
+
+    def resolved(match: re.Match[str]) -> str:
+        target, anchor = match[1], match[2] or ""
+        path = posixpath.normpath(posixpath.join(here, target))
+        if not target or path in pages:
+            return match[0]
+        root = posixpath.normpath(posixpath.join("docs", path))
+        found = MOVED.get(root.rstrip("/")) or papers.page_of(root)
+        if found is None:
+            return match[0]
+        place, _, inner = found.partition("#")
+        return posixpath.relpath(place, here or ".") + (f"#{inner}" if inner else anchor)
+
+    return _LINK.sub(resolved, markdown)

@@ -1,0 +1,69 @@
+"""The measures of plain English: words per sentence, and the phrases that the style page bans."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+STYLE = ROOT / "docs/style.md"
+
+MOST_WORDS = 20
+"""Words per sentence, as the mean over a page."""
+
+_BLOCK = re.compile(r"^(```+).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_CODE = re.compile(r"`[^`]*`")
+_END = re.compile(r"(?<=[.!?])[\s*)\"']+(?=[A-Z\"'(*\d])")
+_ABBREVIATED = re.compile(r"\b(s|e\.g|i\.e|al|vs|eq|eqs|sec|fig|no|p)\.\s", re.IGNORECASE)
+
+
+def paragraphs(markdown: str) -> list[str]:
+    """The prose of a page: paragraphs and list items, without code, tables, headings and link targets."""
+    text = _COMMENT.sub("", _BLOCK.sub("\n\n", markdown))
+    text = _CODE.sub("Code", _LINK.sub(r"\1", text))
+    found: list[str] = []
+    fresh = True
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or stripped.startswith(("#", "|", ":::", "===", "???", "!!!")):
+            fresh = True
+            continue
+        item = re.match(r"([-*]|\d+\.)\s+", stripped)
+        if item or fresh or not found:
+            found.append(stripped[item.end() :] if item else stripped)
+        else:
+            found[-1] += " " + stripped
+        fresh = False
+    return found
+
+
+def sentences(markdown: str) -> list[str]:
+    """The sentences of a page's prose."""
+    found = []
+    for paragraph in paragraphs(markdown):
+        whole = _ABBREVIATED.sub(lambda match: match[1] + " ", paragraph)
+        found += [part.strip() for part in _END.split(whole) if len(part.split()) > 1]
+    return found
+
+
+def mean_words(markdown: str) -> float:
+    """Words per sentence, as the mean over a page; 0 for a page without prose."""
+    lengths = [len(sentence.split()) for sentence in sentences(markdown)]
+    return sum(lengths) / len(lengths) if lengths else 0.0
+
+
+def banned() -> dict[str, str]:
+    """The phrases that the style page bans, with its better words. That table is the one list of them."""
+    table = STYLE.read_text(encoding="utf-8").split("<!-- banned -->")[1].split("<!-- end -->")[0]
+    rows = [line.strip("| \n").split("|") for line in table.splitlines() if line.startswith("| ")]
+    return {row[0].strip(): row[1].strip() for row in rows[1:]}
+
+
+def banned_in(text: str) -> list[tuple[int, str]]:
+    """Each banned phrase in a text, with the number of its line."""
+    between = r"\s+(?:(?://[/!]?|#)\s*)?"
+    words = (between.join(map(re.escape, phrase.split())) for phrase in banned())
+    pattern = re.compile(r"\b(?:" + "|".join(words) + r")\b", re.IGNORECASE)
+    return [(text.count("\n", 0, match.start()) + 1, match[0]) for match in pattern.finditer(text)]
