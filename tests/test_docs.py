@@ -97,7 +97,9 @@ def run_commands(block: Block, where: str) -> None:
 
     for command in commands_of(block):
         program, *arguments = shlex.split(command)
-        assert program == "./shallows", f"{where}: {command!r} is no ./shallows command; note why it is not run"
+        assert program == "./shallows", (
+            f"{where}: {command!r} is no ./shallows command; note why it is not run"
+        )
         out, err = StringIO(), StringIO()
         old, sys.argv = sys.argv, ["./shallows", *arguments]
         try:

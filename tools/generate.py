@@ -259,7 +259,7 @@ def _profiles(section: Section) -> list[str]:
     """One table of all settings, and of each profile what it sets otherwise."""
     first = section["components"][0]
     usual = {param["name"]: param["default"] for param in first["params"]}
-    parts = ["## Profiles\n\n`profile` sets all settings at once; single settings stand over it.\n"]
+    parts = ["## Profiles\n\n`profile` sets all settings at once; single settings override it.\n"]
     for profile in section["components"]:
         changed = {p["name"]: p["default"] for p in profile["params"] if p["default"] != usual[p["name"]]}
         parts.append(f"### `{profile['name']}`\n\n{profile['doc'].strip()}\n")

@@ -54,7 +54,10 @@ def api() -> str:
     for group, names in groups.items():
         text += [f"## {group}", *(_entry(shallows, name) for name in names)]
     for name in MODULES:
-        text += [f"## `{name}`", f"::: {name}\n    options: {{show_root_heading: false, show_root_toc_entry: false}}"]
+        text += [
+            f"## `{name}`",
+            f"::: {name}\n    options: {{show_root_heading: false, show_root_toc_entry: false}}",
+        ]
     return "\n\n".join(text) + "\n"
 
 
@@ -86,4 +89,6 @@ def notebook(path: Path) -> str:
         text = "".join(cell["source"])
         parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
     note = f"Open [this notebook](https://jupyter.org) from `docs/notebooks/{path.name}`; it runs in about ten seconds."
-    return "\n\n".join([parts[0], note.replace("[this notebook](https://jupyter.org)", "this notebook"), *parts[1:]])
+    return "\n\n".join(
+        [parts[0], note.replace("[this notebook](https://jupyter.org)", "this notebook"), *parts[1:]]
+    )

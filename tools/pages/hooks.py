@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from pages import generated, papers, pictures  # noqa: E402
 
-_LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]*)(#[^)\s]*)?(?=\))")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)\s#]*)(#[^)\s]*)?\)")
 _DRAWN = re.compile(r"<!-- draws: (\S+)\.svg -->(\n+```python\n.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
 
 MOVED = {
@@ -68,15 +68,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     pages = {file.src_uri for file in files}
 
     def resolved(match: re.Match[str]) -> str:
-        target, anchor = match[1], match[2] or ""
+        bang, text, target, anchor = match[1], match[2], match[3], match[4] or ""
         path = posixpath.normpath(posixpath.join(here, target))
-        if not target or path in pages:
+        if bang or path in pages:
             return match[0]
         root = posixpath.normpath(posixpath.join("docs", path))
-        found = MOVED.get(root.rstrip("/")) or papers.page_of(root)
-        if found is None:
-            return match[0]
+        found = MOVED.get(root) or papers.page_of(root)
+        if found is None:  # a source file has no page: its name stays as text
+            return text if (ROOT / root).is_file() else match[0]
         place, _, inner = found.partition("#")
-        return posixpath.relpath(place, here or ".") + (f"#{inner}" if inner else anchor)
+        return f"[{text}]({posixpath.relpath(place, here or '.')}{f'#{inner}' if inner else anchor})"
 
     return _LINK.sub(resolved, markdown)

@@ -30,7 +30,9 @@ def page_of(path: str) -> str | None:
 def pages() -> dict[str, str]:
     """A page for each paper, and their index."""
     found = {f"papers/{paper.name}.md": _page(paper) for paper in papers()}
-    rows = [f"- [{_title(paper)}]({paper.name}.md): `./shallows reproduce {paper.name}`" for paper in papers()]
+    rows = [
+        f"- [{_title(paper)}]({paper.name}.md): `./shallows reproduce {paper.name}`" for paper in papers()
+    ]
     index = "# Papers\n\nEach study below runs with one command and computes a verdict on every claim.\n\n"
     return found | {"papers/index.md": index + "\n".join(rows) + "\n"}
 
@@ -58,9 +60,15 @@ def _page(paper: Path) -> str:
     return "\n\n".join(text) + "\n"
 
 
-def _figure(paper: str, figure: Path, drawn: list[Path]) -> str:
+    parts = [
+        f"## {readme[0].lstrip('# ')} {{ #{figure.name} }}",
+        f"`./shallows reproduce {paper}/{figure.name}`",
+    ]
     readme = (figure / "README.md").read_text(encoding="utf-8").splitlines()
-    parts = [f"## {readme[0].lstrip('# ')} {{ #{figure.name} }}", f"`./shallows reproduce {paper}/{figure.name}`"]
+    parts = [
+        f"## {readme[0].lstrip('# ')} {{ #{figure.name} }}",
+        f"`./shallows reproduce {paper}/{figure.name}`",
+    ]
     parts.append(re.sub(r"^(#+)", r"#\1", "\n".join(readme[1:]).strip(), flags=re.MULTILINE))
     mine = [svg for svg in drawn if svg.stem == figure.name or svg.stem.startswith(f"{figure.name}-")]
     parts += [f"![{svg.stem}]({paper}/{svg.name})" for svg in mine]

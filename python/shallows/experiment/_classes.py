@@ -738,7 +738,7 @@ class TcRedQueue(Part):
     """Whether the probability adapts every 500 ms to keep the average half-way between min and max. Default: tc-red(8); Floyd, Gummadi and Shenker 2001."""
 
     shaped: bool = False
-    """Whether a shaper (TBF, HTB) stands over it, which never asks an empty RED for a packet: then its idle time never begins, and the average stands still. Default: sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time."""
+    """Whether a shaper (TBF, HTB) is above it, which never asks an empty RED for a packet: then its idle time never begins, and the average stands still. Default: sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time."""
 
 
 class DoubleThresholdQueue(Part):
@@ -1248,7 +1248,7 @@ class Transport(Part):
     """How recovery by RFC 6675 counts what is in flight. Default: RFC 6675 s.4."""
 
     dup_acks: int = 3
-    """Duplicate acknowledgements that tell of a loss. Range [1, 10000]. Default: RFC 5681 s.3.2."""
+    """Duplicate acknowledgements that signal a loss. Range [1, 10000]. Default: RFC 5681 s.3.2."""
 
     limited_transmit: bool = True
     """Whether the first duplicate acknowledgements each let a new segment out. Default: RFC 3042."""

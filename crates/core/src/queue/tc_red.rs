@@ -44,7 +44,7 @@ crate::params! {
         nodrop: bool = false, "", "tc-red(8)";
         /// Whether the probability adapts every 500 ms to keep the average half-way between min and max.
         adaptative: bool = false, "", "tc-red(8); Floyd, Gummadi and Shenker 2001";
-        /// Whether a shaper (TBF, HTB) stands over it, which never asks an empty RED for a packet: then its idle
+        /// Whether a shaper (TBF, HTB) is above it, which never asks an empty RED for a packet: then its idle
         /// time never begins, and the average stands still.
         shaped: bool = false, "", "sch_tbf.c tbf_dequeue looks by peek, sch_htb.c asks classes with packets; red_dequeue begins the idle time";
     }

@@ -123,7 +123,7 @@ crate::choices! {
 
 crate::params! {
     /// TCP. Settings of both ends of a connection; a profile sets all of them, single settings
-    /// stand over it.
+    /// override it.
     pub struct TransportSettings {
         /// How a connection begins.
         opening: Opening = "handshake", "", "RFC 9293 s.3.5";
@@ -163,7 +163,7 @@ crate::params! {
         tail_loss_probe: bool = false, "", "RFC 8985 s.7; Linux's default";
         /// How recovery by RFC 6675 counts what is in flight.
         pipe: Pipe = "rfc6675", "", "RFC 6675 s.4";
-        /// Duplicate acknowledgements that tell of a loss.
+        /// Duplicate acknowledgements that signal a loss.
         dup_acks: u64 = 3, "[1, 10000]", "RFC 5681 s.3.2";
         /// Whether the first duplicate acknowledgements each let a new segment out.
         limited_transmit: bool = true, "", "RFC 3042";
