@@ -284,11 +284,11 @@ def _value(value: Any) -> str:
 
 
 def main() -> None:
-    """Writes every file that has changed and removes reference pages of sections that are gone."""
+    """Writes every file that has changed and removes generated pages of sections that no longer exist."""
     root = Path(__file__).resolve().parents[1]
     wanted = {root / path: text for path, text in files().items()}
     for old in (root / "docs/reference").glob("*.md"):
-        if old not in wanted:
+        if old not in wanted and NOTE in old.read_text(encoding="utf-8"):
             old.unlink()
             print(f"removed {old.relative_to(root)}")
     for path, text in wanted.items():

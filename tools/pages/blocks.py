@@ -4,7 +4,7 @@ A note is an HTML comment on the line before the fence, so that readers do not s
 
 - `<!-- not run: REASON -->`: the tests skip the block.
 - `<!-- file: NAME -->`: the block is the file NAME for the commands further down the page.
-- `<!-- draws: NAME.svg -->`: the Python block ends with a figure in `figure`; the site shows it as images/NAME.svg.
+- `<!-- draws: NAME.svg -->`: the Python block leaves a figure in `figure`; the site shows it below the block.
 - `<!-- fails -->`: each command of the block ends with status 2, as the page says.
 """
 
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FENCE = re.compile(
-    r"^(?:<!-- (?P<note>[^>]*?) -->\n+)?(?P<fence>```+)(?P<language>[\w-]*)[^\n]*\n(?P<text>.*?)^(?P=fence)[ ]*$",
+    r"^(?:<!-- (?P<note>[^>]*?) -->\n+)?(?P<fence>```+)(?P<language>[\w-]*)[^\n]*\n"
+    r"(?P<text>.*?)^(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
 

@@ -70,11 +70,10 @@ def _entry(package: Any, name: str) -> str:
 
 def command_line() -> str:
     """Every command with its arguments and options, as `--help` shows them."""
-    from typer.cli import get_docs_for_click
-    from typer.main import get_command
-
     import click
     from shallows.cli.app import app
+    from typer.cli import get_docs_for_click
+    from typer.main import get_command
 
     command = get_command(app)
     context = click.Context(command, info_name="./shallows")
@@ -88,7 +87,5 @@ def notebook(path: Path) -> str:
     for cell in cells:
         text = "".join(cell["source"])
         parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
-    note = f"Open [this notebook](https://jupyter.org) from `docs/notebooks/{path.name}`; it runs in about ten seconds."
-    return "\n\n".join(
-        [parts[0], note.replace("[this notebook](https://jupyter.org)", "this notebook"), *parts[1:]]
-    )
+    note = f"This page is the notebook `docs/notebooks/{path.name}`; it runs in about ten seconds."
+    return "\n\n".join([parts[0], note, *parts[1:]])

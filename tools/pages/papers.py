@@ -60,10 +60,7 @@ def _page(paper: Path) -> str:
     return "\n\n".join(text) + "\n"
 
 
-    parts = [
-        f"## {readme[0].lstrip('# ')} {{ #{figure.name} }}",
-        f"`./shallows reproduce {paper}/{figure.name}`",
-    ]
+def _figure(paper: str, figure: Path, drawn: list[Path]) -> str:
     readme = (figure / "README.md").read_text(encoding="utf-8").splitlines()
     parts = [
         f"## {readme[0].lstrip('# ')} {{ #{figure.name} }}",

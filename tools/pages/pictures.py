@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import re
 import sys
 import tempfile
 import types
@@ -50,19 +48,17 @@ def _of_page(blocks: list[Block]) -> dict[str, bytes]:
 def draw(code: list[Block]) -> dict[str, bytes]:
     """Runs the Python blocks of one page in order, in an empty directory, and returns its pictures."""
     import matplotlib as mpl
+    from shallows.figures.style import image
 
     mpl.use("Agg")
     scope = new_scope()
     found = {}
     with tempfile.TemporaryDirectory() as place, chdir(place), redirect_stdout(io.StringIO()):
-        os.symlink(ROOT / "experiments", "experiments")
+        Path("experiments").symlink_to(ROOT / "experiments")
         for block in code:
             run_block(block, scope)
             if block.note == "draws":
-                out = io.BytesIO()
-                with mpl.rc_context({"svg.hashsalt": block.value, "svg.fonttype": "path"}):
-                    scope["figure"].savefig(out, format="svg", metadata={"Date": None})
-                found[block.value] = _small(out.getvalue())
+                found[block.value] = image(scope["figure"])
     return found
 
 
@@ -77,7 +73,3 @@ def run_block(block: Block, scope: dict[str, Any]) -> None:
     """Executes one Python block; its tracebacks name the page and the line."""
     source = "\n" * block.line + block.text
     exec(compile(source, str(block.page), "exec"), scope)
-
-
-def _small(svg: bytes) -> bytes:
-    return re.sub(rb"\n\s+", b"\n", svg)
