@@ -151,6 +151,7 @@ DISCIPLINES = {
         "min_backlog": "3028B",
         "classic_weight": 0.1,
         "classify": "any_ect",
+        "draw": "random",
     },
 }
 

@@ -130,6 +130,7 @@ fn windows(algorithm: &Algorithm, rules: &WindowRules, all: &[Told]) -> Vec<u64>
                     marked,
                     round_ended,
                     may_grow,
+                    after_timeout: false,
                     rtt: Some(rtt),
                     srtt: rtt,
                     flight,

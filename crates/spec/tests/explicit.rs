@@ -23,7 +23,17 @@ use std::sync::{Arc, Mutex};
 const PROTOCOLS: [&str; 4] = ["rcp", "sdc", "racs", "d3"];
 
 /// What switches sum over flows.
-const SUMS: [&str; 7] = ["weights", "class_a", "class_b", "class_c", "flows", "demand_bps", "allocated_bps"];
+const SUMS: [&str; 9] = [
+    "weights",
+    "class_a",
+    "class_b",
+    "class_c",
+    "class_d",
+    "class_e",
+    "flows",
+    "demand_bps",
+    "allocated_bps",
+];
 
 /// What the controller of each port tells under `name`.
 fn told(simulation: &Simulation, name: &str) -> Vec<f64> {
@@ -250,4 +260,23 @@ fn arrivals_departures_and_returns_are_shown() {
     let passing = [("arrive", false), ("depart", false)];
     assert_eq!(*seen.lock().expect("one thread"), [&data[..], &passing, &[("return", true)]].concat());
     assert_eq!((net.in_flight(), net.extensions.in_use()), (0, 0));
+}
+
+/// Two bits of load cost nothing, there and back: what leaves is what arrives, to the byte, and the switch tells a load
+/// in three steps.
+#[test]
+fn a_load_in_two_bits_changes_no_byte_on_its_way() {
+    for quantised in [false, true] {
+        let document = json!({
+            "duration": "50ms",
+            "topology": {"kind": "star", "senders": 4, "rate": "1Gbps", "delay": "25us"},
+            "queue": {"kind": "drop-tail"},
+            "port_control": "sdc",
+            "transport": {"cc": {"kind": "sdc", "quantised": quantised}},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "30KB"}},
+        });
+        let simulation = run(&document);
+        let delivered = Tables::of(&simulation).u64("flows", "delivered_bytes").to_vec();
+        assert_eq!(delivered, [30_000; 4], "quantised: {quantised}");
+    }
 }

@@ -252,7 +252,13 @@ class SdcCc(Part):
     """Most remaining size of class A. Range [1pkt, ]. Default: thesis s.3.4.5: 50 packets."""
 
     r_b: str = '100pkt'
-    """Most remaining size of class B; above is class C. Range [1pkt, ]. Default: thesis s.3.4.5: 100 packets."""
+    """Most remaining size of class B; above is class C. "none": there are two classes. Range [1pkt, ]. Default: thesis s.3.4.5: 100 packets."""
+
+    r_c: str = 'none'
+    """Most remaining size of class C, where there is a class D; "none": there is none. Range [1pkt, ]. Default: thesis s.3.4.5: three classes, more give little."""
+
+    r_d: str = 'none'
+    """Most remaining size of class D, where there is a class E; "none": there is none. Range [1pkt, ]. Default: as r_c."""
 
     gamma_a: float = 1.0
     """Multiplicative increase of class A a round trip, until the first overload. Range (0, 10]. Default: not in the thesis: doubling, as slow start."""
@@ -263,6 +269,12 @@ class SdcCc(Part):
     gamma_c: float = 1.0
     """Of class C. Range (0, 10]. Default: not in the thesis, as gamma_b."""
 
+    gamma_d: float = 1.0
+    """Of class D. Range (0, 10]. Default: as gamma_c."""
+
+    gamma_e: float = 1.0
+    """Of class E. Range (0, 10]. Default: as gamma_c."""
+
     alpha_a: float = 0.9
     """Additive increase of class A in segments a round trip. Range (0, 100]. Default: thesis s.3.3: below 1; note 1: that of class B."""
 
@@ -272,6 +284,12 @@ class SdcCc(Part):
     alpha_c: float = 0.5
     """Of class C. Range (0, 100]. Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
 
+    alpha_d: float = 0.5
+    """Of class D. Range (0, 100]. Default: as alpha_c."""
+
+    alpha_e: float = 0.5
+    """Of class E. Range (0, 100]. Default: as alpha_c."""
+
     beta_a: float = 0.887
     """Share of the window that an overload leaves of class A. Range (0, 1). Default: eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)."""
 
@@ -280,6 +298,18 @@ class SdcCc(Part):
 
     beta_c: float = 0.5
     """Of class C. Range (0, 1). Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+
+    beta_d: float = 0.5
+    """Of class D. Range (0, 1). Default: as beta_c."""
+
+    beta_e: float = 0.5
+    """Of class E. Range (0, 1). Default: as beta_c."""
+
+    mapping: Literal["dynamic", "fixed"] = 'dynamic'
+    """Whether classes behave otherwise while no higher one is active. Default: thesis s.3.2.1: class C alone would leave a link unused."""
+
+    quantised: bool = False
+    """Whether the load factor travels in two bits: below 80 %, below 100 %, overload. Default: thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes."""
 
     hold: float = 1.0
     """Intervals t_p beside a round trip after a decrease during which overload is not answered again. Range [0, 100]. Default: one decrease an overload; 0 is once a round trip, the thesis' words."""
@@ -663,10 +693,13 @@ class RedQueue(Part):
     """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
 
     min: str = '5pkt'
-    """Average queue min_th below which nothing is marked, in bytes or packets. Default: Floyd 1997, Discussions of setting parameters, not verified; ns-2's thresh_."""
+    """Average queue min_th below which nothing is marked, in bytes or packets. 0: half of what the rate sends in target_delay, at least 5 mean packets. Default: Floyd 1997, Discussions of setting parameters, not verified; ns-2 since 2001: thresh_ 0, red.cc initialize_params."""
 
     max: str = '15pkt'
-    """Average queue max_th at which the probability is max_p, in the unit of min. Default: Floyd 1997: three times min_th, as tc-red has it too."""
+    """Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th. Default: Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0."""
+
+    target_delay: str = '5ms'
+    """Wait that min_th is worked out from, where min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
 
     w_q: float = 0.002
     """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
@@ -987,7 +1020,7 @@ class Dualpi2Queue(Part):
     """Further wait over which its marking rises to certainty; zero makes a step. Default: RFC 9332 s.A.1 note c: a step; fig. 2: 400 us."""
 
     threshold_packets: int | Literal["none"] = 'none'
-    """Packets from which the low-latency queue is marked instead, or "none". Range [1, ]. Default: Linux sch_dualpi2: a step in packets."""
+    """Packets that a departing one may leave behind in the low-latency queue unmarked, instead of a wait, or "none". Range [1, ]. Default: Linux sch_dualpi2 do_step_aqm: the length after the dequeue."""
 
     min_length: int = 1
     """Packets in the low-latency queue up to which its own threshold is not applied. Default: RFC 9332 fig. 2: Th_len."""
@@ -1003,6 +1036,9 @@ class Dualpi2Queue(Part):
 
     time_shift: str = '50ms'
     """Handicap of the classic queue in a time-shifted FIFO. Default: RFC 9332 s.A.2; 4 targets in a private network."""
+
+    draw: Literal["even", "random"] = 'even'
+    """How a likelihood becomes marks and drops. Default: RFC 9332 fig. 4, preferred there to random marking; Linux: random."""
 
     overload: Literal["drop", "overflow"] = 'drop'
     """What happens when the coupled probability is certainty. Default: RFC 9332 fig. 7."""
@@ -1083,7 +1119,10 @@ class RcpPortControl(Part):
     """First rate on offer, as a share of the capacity. Range (0, 1]. Default: the authors' ns-2 code: 0.05."""
 
     initial_rtt: str = '300us'
-    """Round trip taken for the average before any has been told. Range (0s, 100s]. Default: of a data centre; the first told replaces it."""
+    """Round trip taken for the average before any has been told. Range (0s, 100s]. Default: of a data centre; the authors' ns-2 code: 200 ms."""
+
+    first_rtt: Literal["replaces", "averages"] = 'replaces'
+    """What becomes of it when the first round trip is told. Default: of a data centre: 200 ms by the authors' average would last for minutes."""
 
 
 class SdcPortControl(Part):
@@ -1096,9 +1135,6 @@ class SdcPortControl(Part):
 
     expiry: str = '10ms'
     """For how long a claim to a class stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
-
-    quantised: bool = False
-    """Whether the load factor travels in two bits: below 80 %, below 100 %, overload. Default: thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes."""
 
 
 class RacsPortControl(Part):
@@ -1212,7 +1248,7 @@ class Transport(Part):
     """Receive window, or "none". Range [1pkt, ]. Default: data centres tune it out of the way."""
 
     cwnd_max: str = 'none'
-    """Most congestion window, or "none". Range [1pkt, ]. Default: none in any RFC."""
+    """Most congestion window, or "none". Range [1pkt, ]. Default: none but TCP's own, 1 GiB (RFC 7323 s.2.3)."""
 
     cwnd_floor: str = '1pkt'
     """Least congestion window after an ECN reduction. Range [1pkt, ]. Default: RFC 8257 s.3.3; Linux and RFC 3168 keep 2."""

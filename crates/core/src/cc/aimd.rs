@@ -40,7 +40,7 @@ impl CongestionControl for Control {
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
         if ack.may_grow {
             // A window of acknowledged bytes adds alpha segments.
-            let grown = self.cwnd + self.alpha * (cx.rules.mss * ack.acked) as f64 / self.cwnd;
+            let grown = self.cwnd + self.alpha * cx.rules.mss as f64 * cx.rules.counted(ack) / self.cwnd;
             self.cwnd = grown.min(cx.rules.cwnd_max);
         }
     }
@@ -56,8 +56,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{ack, cx, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{ack, cx, rules};
 
     #[test]
     fn a_round_trip_adds_alpha_segments_and_congestion_leaves_beta() {

@@ -11,9 +11,9 @@
 
 mod linux;
 
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use crate::cc::parts::hystart::{FirstSlowStart, SlowStart};
 use crate::cc::parts::window::Arithmetic;
-use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use shallows_units::{Bytes, Span, Time};
 
 crate::choices! {
@@ -167,7 +167,7 @@ impl Control {
             // bounded to [cwnd, 1.5 cwnd], in RFC 8312 not.
             let most = if self.standard == Standard::Rfc9438 { 1.5 * cwnd } else { f64::INFINITY };
             let target = self.w_cubic(t + srtt, mss).clamp(cwnd, most);
-            self.window.cwnd += (target - cwnd) / cwnd * counted;
+            self.window.cwnd += (target - cwnd) / cwnd * counted.min(cwnd); // never beyond the target
         }
         self.window.cwnd = self.window.cwnd.min(cx.rules.cwnd_max);
     }
@@ -224,7 +224,7 @@ impl CongestionControl for Control {
             Congestion::Timeout => {
                 // s.4.8: as Reno, with this beta; the next stage has K = 0 and its own window as W_max.
                 self.reduce(self.beta, flight, cx);
-                self.window.cwnd = cx.rules.mss as f64;
+                self.window.begin_again(cx);
                 self.w_max = 0.0;
             }
         }

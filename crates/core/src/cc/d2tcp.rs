@@ -136,8 +136,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{ack, cx, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{ack, cx, rules};
     use crate::params::Params;
 
     /// Urgency and window of a flow of 10 segments of 1000 bytes in flight, alpha 1/4 and an RTT of 100 us,

@@ -16,11 +16,11 @@
 //! Left out: giving up flows that cannot meet their deadline (s.6.1.3, "quenching": a demand beyond the sender's link, or a
 //! deadline that has passed), so that all transports do the same work.
 
-use crate::cc::parts::requests::{Requests, Turn};
 use super::{
     Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, MessageInfo, Outgoing,
     RatePaced,
 };
+use crate::cc::parts::requests::{Requests, Turn};
 use crate::port_control::Feedback;
 use crate::port_control::d3::{HOPS, Header};
 use crate::port_control::soft::Claim;
@@ -167,8 +167,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{cx, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{cx, rules};
     use crate::params::Params;
 
     const RTT: Span = Span::us(100);

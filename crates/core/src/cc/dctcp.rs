@@ -5,8 +5,8 @@
 //! to losses" (5.2, 2019), which asked `dctcp_ssthresh` for loss and marks alike.
 //! Left out: Linux's `dctcp_clamp_alpha_on_loss` (off by default: alpha is 1 after a timeout).
 
-use crate::cc::parts::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
+use crate::cc::parts::window::Arithmetic;
 
 crate::choices! {
     /// What a loss does to the window.
@@ -143,7 +143,7 @@ pub fn react(window: &mut Window, why: Congestion, cut: f64, on_loss: OnLoss, fl
         (Congestion::LossAfterEcn, OnLoss::Alpha) => {}
         (Congestion::Timeout, OnLoss::Alpha) => {
             window.shrink(by_marks, cx);
-            window.cwnd = cx.rules.mss as f64; // RFC 5681 s.3.1
+            window.begin_again(cx);
         }
     }
 }
@@ -173,9 +173,9 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::cc::parts::window::WindowRules;
     use crate::cc::parts::window::tests::{cx, echo, rules};
-    use super::*;
     use crate::params::Params;
     use shallows_units::Bytes;
 

@@ -212,8 +212,8 @@ impl CongestionControl for Control {
 #[cfg(test)]
 mod tests {
     use super::super::WindowRules;
-    use crate::cc::parts::window::tests::{ack, cx, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{ack, cx, rules};
     use crate::params::Params;
 
     /// One connection, told in segments of 1000 bytes; it starts with a window of ten.

@@ -27,6 +27,9 @@ pub struct Ack {
     /// The window may grow: no recovery under way, and the window is what limits the sender; of marks,
     /// with ECN-Echo only (AccECN leaves them to the algorithm).
     pub may_grow: bool,
+    /// Data that was sent before a timeout was still outstanding. Then `acked` says little of what left the network:
+    /// the receiver may have held much of it for long.
+    pub after_timeout: bool,
     /// This acknowledgement's round-trip time, where it gives one.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time (RFC 6298), zero before the first sample.

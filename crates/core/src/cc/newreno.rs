@@ -3,8 +3,8 @@
 //! Source: RFC 5681 s.3.1; RFC 3168 s.6.1.2 for ECN. Its recovery (RFC 6582, RFC 6675) is the
 //! transport's.
 
-use crate::cc::parts::hystart::{FirstSlowStart, SlowStart};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
+use crate::cc::parts::hystart::{FirstSlowStart, SlowStart};
 use shallows_units::Span;
 
 crate::params! {

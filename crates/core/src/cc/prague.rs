@@ -10,8 +10,8 @@
 //! here); the heuristic `RTT_CONTROL_SCALABLE`; undoing spurious reductions.
 
 use super::dctcp::MarkEstimate;
-use crate::cc::parts::window::Arithmetic;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
+use crate::cc::parts::window::Arithmetic;
 use shallows_units::{Rate, Span, Time};
 
 crate::choices! {
@@ -164,7 +164,7 @@ impl CongestionControl for Control {
             Congestion::LossAfterEcn => self.lose(flight, true, cx),
             Congestion::Timeout => {
                 self.lose(flight, false, cx);
-                self.window.cwnd = cx.rules.mss as f64; // RFC 5681 s.3.1
+                self.window.begin_again(cx);
             }
         }
     }
@@ -185,8 +185,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{ack, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{ack, rules};
     use crate::params::Params;
 
     const RTT: Span = Span::ms(5);

@@ -9,10 +9,10 @@
 //! Left open by the thesis: what is lost, crashes or falls idle; see [`super::requests`]. Lost data is repaired
 //! and changes no rate.
 
-use crate::cc::parts::requests::{Requests, Turn};
 use super::{
     Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, Outgoing, RatePaced,
 };
+use crate::cc::parts::requests::{Requests, Turn};
 use crate::port_control::Feedback;
 use crate::port_control::racs::Header;
 use crate::port_control::soft::Claim;
@@ -135,8 +135,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{cx, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{cx, rules};
     use crate::params::Params;
 
     const RTT: Span = Span::us(100);

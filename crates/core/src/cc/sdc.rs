@@ -15,32 +15,63 @@ use crate::params::Faults;
 use crate::port_control::Feedback;
 use crate::port_control::sdc::{CLASSES, Header, Membership, NO_CLASS};
 use shallows_units::{Bytes, Size, Span, Time};
+use std::sync::Arc;
+
+crate::choices! {
+    /// How classes map to behaviours.
+    pub enum Mapping {
+        /// The highest class that is active on the path behaves as class A.
+        Dynamic = "dynamic",
+        /// Each class behaves as itself, whatever else is active.
+        Fixed = "fixed",
+    }
+}
 
 crate::params! {
     /// SDC. Flows increase and decrease by the class that their remaining size puts them in.
     pub struct Settings {
         /// Most remaining size of class A.
         r_a: Size = "50pkt", "[1pkt, ]", "thesis s.3.4.5: 50 packets";
-        /// Most remaining size of class B; above is class C.
-        r_b: Size = "100pkt", "[1pkt, ]", "thesis s.3.4.5: 100 packets";
+        /// Most remaining size of class B; above is class C. "none": there are two classes.
+        r_b: Option<Size> = "100pkt", "[1pkt, ]", "thesis s.3.4.5: 100 packets";
+        /// Most remaining size of class C, where there is a class D; "none": there is none.
+        r_c: Option<Size> = "none", "[1pkt, ]", "thesis s.3.4.5: three classes, more give little";
+        /// Most remaining size of class D, where there is a class E; "none": there is none.
+        r_d: Option<Size> = "none", "[1pkt, ]", "as r_c";
         /// Multiplicative increase of class A a round trip, until the first overload.
         gamma_a: f64 = 1.0, "(0, 10]", "not in the thesis: doubling, as slow start";
         /// Of class B.
         gamma_b: f64 = 1.0, "(0, 10]", "not in the thesis, which wants gamma_a >= gamma_b >= gamma_c";
         /// Of class C.
         gamma_c: f64 = 1.0, "(0, 10]", "not in the thesis, as gamma_b";
+        /// Of class D.
+        gamma_d: f64 = 1.0, "(0, 10]", "as gamma_c";
+        /// Of class E.
+        gamma_e: f64 = 1.0, "(0, 10]", "as gamma_c";
         /// Additive increase of class A in segments a round trip.
         alpha_a: f64 = 0.9, "(0, 100]", "thesis s.3.3: below 1; note 1: that of class B";
         /// Of class B.
         alpha_b: f64 = 0.9, "(0, 100]", "thesis s.3.4.5 note 1: that of class A";
         /// Of class C.
         alpha_c: f64 = 0.5, "(0, 100]", "thesis tables 3.2, 3.3: class C (0.5, 0.5)";
+        /// Of class D.
+        alpha_d: f64 = 0.5, "(0, 100]", "as alpha_c";
+        /// Of class E.
+        alpha_e: f64 = 0.5, "(0, 100]", "as alpha_c";
         /// Share of the window that an overload leaves of class A.
         beta_a: f64 = 0.887, "(0, 1)", "eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)";
         /// Of class B.
         beta_b: f64 = 0.538, "(0, 1)", "eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)";
         /// Of class C.
         beta_c: f64 = 0.5, "(0, 1)", "thesis tables 3.2, 3.3: class C (0.5, 0.5)";
+        /// Of class D.
+        beta_d: f64 = 0.5, "(0, 1)", "as beta_c";
+        /// Of class E.
+        beta_e: f64 = 0.5, "(0, 1)", "as beta_c";
+        /// Whether classes behave otherwise while no higher one is active.
+        mapping: Mapping = "dynamic", "", "thesis s.3.2.1: class C alone would leave a link unused";
+        /// Whether the load factor travels in two bits: below 80 %, below 100 %, overload.
+        quantised: bool = false, "", "thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes";
         /// Intervals t_p beside a round trip after a decrease during which overload is not answered again.
         hold: f64 = 1.0, "[0, 100]", "one decrease an overload; 0 is once a round trip, the thesis' words";
     }
@@ -53,19 +84,39 @@ impl CcSettings for Settings {
 
     /// Thesis s.3.2.1: the order of the classes.
     fn check(&self, path: &str, faults: &mut Faults) {
-        let ordered = |key: &str, [a, b, c]: [f64; CLASSES], faults: &mut Faults| {
-            if a < b || b < c {
-                let rule = format!("must not grow from class to class: {key}_a >= {key}_b >= {key}_c");
-                faults.add(&format!("{path}.{key}_b"), rule, &b.into());
+        let classes = 2 + [self.r_b, self.r_c, self.r_d].iter().flatten().count();
+        for (key, values) in self.tables() {
+            for (pair, name) in values[..classes.min(CLASSES)].windows(2).zip(["b", "c", "d", "e"]) {
+                if pair[0] < pair[1] {
+                    let rule = format!("must not grow from class to class: at most {}", pair[0]);
+                    faults.add(&format!("{path}.{key}_{name}"), rule, &pair[1].into());
+                }
             }
-        };
-        ordered("gamma", [self.gamma_a, self.gamma_b, self.gamma_c], faults);
-        ordered("alpha", [self.alpha_a, self.alpha_b, self.alpha_c], faults);
-        ordered("beta", [self.beta_a, self.beta_b, self.beta_c], faults);
-        if self.r_a.partial_cmp(&self.r_b).is_none_or(|order| order.is_gt()) {
-            let rule = format!("must be >= r_a ({}), in the same unit", self.r_a);
-            faults.add(&format!("{path}.r_b"), rule, &self.r_b.to_string().into());
         }
+        let sizes = [("r_a", Some(self.r_a)), ("r_b", self.r_b), ("r_c", self.r_c), ("r_d", self.r_d)];
+        for pair in sizes.windows(2) {
+            let ((below, least), (key, most)) = (pair[0], pair[1]);
+            let Some(most) = most else { continue };
+            let rule = match least {
+                None => format!("needs {below}: classes follow on each other"),
+                Some(least) if least.partial_cmp(&most).is_none_or(|order| order.is_gt()) => {
+                    format!("must be >= {below} ({least}), in the same unit")
+                }
+                Some(_) => continue,
+            };
+            faults.add(&format!("{path}.{key}"), rule, &most.to_string().into());
+        }
+    }
+}
+
+impl Settings {
+    /// Increase until the first overload, increase, and what an overload leaves, from class to class.
+    fn tables(&self) -> [(&'static str, [f64; CLASSES]); 3] {
+        [
+            ("gamma", [self.gamma_a, self.gamma_b, self.gamma_c, self.gamma_d, self.gamma_e]),
+            ("alpha", [self.alpha_a, self.alpha_b, self.alpha_c, self.alpha_d, self.alpha_e]),
+            ("beta", [self.beta_a, self.beta_b, self.beta_c, self.beta_d, self.beta_e]),
+        ]
     }
 }
 
@@ -77,13 +128,21 @@ struct Behaviour {
     beta: f32,
 }
 
+/// The classes as set, apart from what changes.
+#[derive(Debug)]
+struct Classes {
+    behaviours: [Behaviour; CLASSES],
+    /// Bytes remaining up to which a flow is of each class but the last.
+    sizes: Vec<u64>,
+    mapping: Mapping,
+    quantised: bool,
+}
+
 /// One flow's control; window in bytes.
 #[derive(Debug, Clone)]
 pub struct Control {
     cwnd: f64,
-    behaviours: [Behaviour; CLASSES],
-    /// Bytes remaining up to which a flow is of class A, and of class B.
-    sizes: [u64; 2],
+    classes: Arc<Classes>,
     hold: f32,
     /// Bytes announced at the start.
     announced: u64,
@@ -111,23 +170,21 @@ impl Control {
 
     /// At the start of a flow.
     pub fn start(s: &Settings, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
-        let behaviour = |gamma: f64, alpha: f64, beta: f64| Behaviour {
-            gamma: gamma as f32,
-            alpha: alpha as f32,
-            beta: beta as f32,
-        };
         let bytes = |size: Size| match size {
             Size::Bytes(bytes) => bytes.as_u64(),
             Size::Packets(packets) => packets.saturating_mul(cx.rules.mss),
         };
         Control {
             cwnd: cx.rules.initial_window,
-            behaviours: [
-                behaviour(s.gamma_a, s.alpha_a, s.beta_a),
-                behaviour(s.gamma_b, s.alpha_b, s.beta_b),
-                behaviour(s.gamma_c, s.alpha_c, s.beta_c),
-            ],
-            sizes: [bytes(s.r_a), bytes(s.r_b)],
+            classes: Arc::new(Classes {
+                behaviours: std::array::from_fn(|class| {
+                    let [gamma, alpha, beta] = s.tables().map(|(_, values)| values[class] as f32);
+                    Behaviour { gamma, alpha, beta }
+                }),
+                sizes: [Some(s.r_a), s.r_b, s.r_c, s.r_d].into_iter().flatten().map(bytes).collect(),
+                mapping: s.mapping,
+                quantised: s.quantised,
+            }),
             hold: s.hold as f32,
             announced: flow.bytes.unwrap_or(0),
             remaining: flow.bytes.unwrap_or(u64::MAX),
@@ -144,15 +201,17 @@ impl Control {
 
     /// Thesis s.3.2.1, flow-to-class mapping.
     fn class(&self) -> u8 {
-        self.sizes.iter().position(|most| self.remaining <= *most).unwrap_or(CLASSES - 1) as u8
+        let sizes = &self.classes.sizes;
+        sizes.iter().position(|most| self.remaining <= *most).unwrap_or(sizes.len()) as u8
     }
 
     /// The same, dynamic: the highest class that is active, alone or over others, behaves as A (one class
     /// alone; B over C). A flow that no port has heard of yet behaves by its class.
     fn behaviour(&self) -> Behaviour {
         let class = self.class();
-        let acts_as = if class <= self.highest && self.highest != NO_CLASS { 0 } else { class };
-        self.behaviours[acts_as as usize]
+        let is_highest = class <= self.highest && self.highest != NO_CLASS;
+        let acts_as = if is_highest && self.classes.mapping == Mapping::Dynamic { 0 } else { class };
+        self.classes.behaviours[acts_as as usize]
     }
 
     /// Eq. (3.3), once an overload.
@@ -200,10 +259,10 @@ impl CongestionControl for Control {
         let mss = cx.rules.mss as f64;
         self.cwnd += if self.met_overload {
             // Eq. (3.2), spread over the round trip: alpha segments for a window of acknowledgements.
-            f64::from(alpha) * mss * (ack.acked as f64 / self.cwnd).min(1.0)
+            f64::from(alpha) * mss * (cx.rules.counted(ack) / self.cwnd).min(1.0)
         } else {
             // Eq. (3.1), likewise.
-            f64::from(gamma) * ack.acked as f64
+            f64::from(gamma) * cx.rules.counted(ack)
         };
         self.cwnd = self.cwnd.min(cx.rules.cwnd_max);
     }
@@ -221,7 +280,8 @@ impl CongestionControl for Control {
         self.remaining =
             if packet.kind == Kind::Syn && packet.remaining == 0 { self.announced } else { packet.remaining };
         let claim = self.claim(packet, cx.now);
-        Feedback::Sdc(Header { load: 0.0, quantised: false, interval: Span::ZERO, highest: NO_CLASS, claim })
+        let quantised = self.classes.quantised;
+        Feedback::Sdc(Header { load: 0.0, quantised, interval: Span::ZERO, highest: NO_CLASS, claim })
     }
 
     fn on_feedback(&mut self, header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {
@@ -249,9 +309,9 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{ack, cx, rules};
     use super::*;
     use crate::cc::WindowRules;
+    use crate::cc::parts::window::tests::{ack, cx, rules};
     use crate::params::Params;
 
     fn start(bytes: u64, rules: &WindowRules) -> Control {
@@ -310,13 +370,13 @@ mod tests {
             };
             header.claim.map(|claim| (claim.from, claim.to))
         };
-        assert_eq!(send(Kind::Syn, 0, 0), Some((3, 2)));
+        assert_eq!(send(Kind::Syn, 0, 0), Some((NO_CLASS, 2)));
         assert_eq!(send(Kind::Data, 10, 150_000), None);
         assert_eq!(send(Kind::Data, 50, 100_000), Some((2, 1)));
         assert_eq!(send(Kind::Data, 60, 50_000), Some((1, 0)));
         assert_eq!(send(Kind::Data, 159, 40_000), None);
         assert_eq!(send(Kind::Data, 160, 40_000), Some((0, 0))); // renewed
-        assert_eq!(send(Kind::Fin, 170, 1000), Some((0, 3)));
+        assert_eq!(send(Kind::Fin, 170, 1000), Some((0, NO_CLASS)));
         assert_eq!(send(Kind::Data, 500, 1000), None);
     }
 
@@ -332,6 +392,35 @@ mod tests {
         assert_eq!([beta(a, 0), beta(b, 0), beta(c, 0)], [0.887, 0.538, 0.5]);
         assert_eq!([beta(b, 1), beta(c, 1)], [0.887, 0.5]);
         assert_eq!(beta(c, 2), 0.887);
+    }
+
+    /// With 2 to 5 classes a flow's is the first whose size it does not exceed, and with a fixed mapping none behaves as
+    /// another; thesis s.3.4.5 and s.5.1, s.3.2.1.
+    #[test]
+    fn the_number_of_classes_and_their_mapping_are_settings() {
+        let packets = |n| Some(Size::Packets(n));
+        let class = |settings: &Settings, segments: u64| {
+            let flow = FlowInfo { class: "", bytes: Some(1000 * segments) };
+            Control::start(settings, &flow, &cx(&rules())).class()
+        };
+        let two = Settings { r_b: None, ..Settings::defaults() };
+        assert_eq!([50, 51, 10_000].map(|n| class(&two, n)), [0, 1, 1]);
+        let five = Settings { r_c: packets(200), r_d: packets(400), ..Settings::defaults() };
+        assert_eq!([50, 100, 200, 400, 401].map(|n| class(&five, n)), [0, 1, 2, 3, 4]);
+        let fixed = Settings { mapping: Mapping::Fixed, ..Settings::defaults() };
+        let mut control =
+            Control::start(&fixed, &FlowInfo { class: "", bytes: Some(200_000) }, &cx(&rules()));
+        control.highest = 2;
+        assert_eq!(control.behaviour().beta, 0.5);
+        let faults = |settings: Settings| {
+            let mut faults = Faults::default();
+            settings.check("cc", &mut faults);
+            faults.0.iter().map(|fault| fault.path.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(faults(five.clone()), [""; 0]);
+        assert_eq!(faults(Settings { r_b: None, r_c: packets(200), ..two.clone() }), ["cc.r_c"]);
+        assert_eq!(faults(Settings { alpha_d: 0.7, ..five }), ["cc.alpha_d"]);
+        assert_eq!(faults(Settings { r_b: packets(10), ..two }), ["cc.r_b"]);
     }
 
     /// Eq. (3.18): the defaults give class A ten times and class B twice the throughput of class C.

@@ -118,8 +118,8 @@ impl CongestionControl for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::cc::parts::window::tests::{ack, cx, echo, rules};
     use super::*;
+    use crate::cc::parts::window::tests::{ack, cx, echo, rules};
     use crate::params::Params;
 
     /// Window left of 10 000 bytes after a fully marked round.

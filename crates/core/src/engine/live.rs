@@ -3,7 +3,6 @@
 //! A watched run is always run by one thread. Its tables are those of a run at once, byte for byte.
 
 use super::{Control, RunError, Simulation};
-use crate::cc::CongestionControl;
 use crate::hosts::Pair;
 use crate::hosts::records::alpha;
 use crate::net::port::{Port, Service};
@@ -123,7 +122,7 @@ impl Simulation {
             serial: flow.serial,
             load: flow.load,
             ends: flow.ends,
-            cwnd: flow.sender.cc.cwnd().as_u64() as f64,
+            cwnd: flow.sender.window.bytes() as f64,
             srtt: flow.sender.srtt().map(|srtt| srtt.as_ps() as f64),
             alpha: alpha(&flow.sender),
             delivered: flow.receiver.delivered(),

@@ -150,7 +150,7 @@ impl Hosts {
             received: flow.receiver.counts,
             drops: net.tags[id as usize].drops - flow.drops_at_start,
             timeouts: flow.timeouts,
-            cwnd: flow.sender.cc.cwnd().as_u64(),
+            cwnd: flow.sender.window.bytes(),
             ssthresh: flow.sender.cc.ssthresh(),
             alpha: alpha(&flow.sender),
         }
@@ -202,7 +202,7 @@ impl Hosts {
     #[cold]
     pub(super) fn trace_change(&mut self, id: FlowId, now: Time) {
         let flow = &mut self.flows[id as usize];
-        let cwnd = flow.sender.cc.cwnd().as_u64();
+        let cwnd = flow.sender.window.bytes();
         if cwnd != flow.traced_cwnd && !flow.vacant {
             flow.traced_cwnd = cwnd;
             let row = self.trace_row(id as usize, now);
@@ -215,7 +215,7 @@ impl Hosts {
         FlowTraceRow {
             time: now,
             flow: flow.serial,
-            cwnd: flow.sender.cc.cwnd().as_u64() as f64,
+            cwnd: flow.sender.window.bytes() as f64,
             ssthresh: flow.sender.cc.ssthresh(),
             srtt: flow.sender.srtt().map(|srtt| srtt.as_ps() as f64),
             alpha: alpha(&flow.sender),

@@ -9,6 +9,16 @@ use super::{Feedback, PortControl, PortView};
 use crate::packet::Packet;
 use shallows_units::{Rate, Span, Time};
 
+crate::choices! {
+    /// What the first round trip that is told does to the initial one.
+    pub enum FirstRtt {
+        /// Takes its place.
+        Replaces = "replaces",
+        /// Moves it as any other does: a shorter one by its share of the flows (rcp.cc).
+        Averages = "averages",
+    }
+}
+
 crate::params! {
     /// RCP. Each port offers one rate to all flows, updated from spare capacity and queue.
     pub struct Settings {
@@ -23,7 +33,9 @@ crate::params! {
         /// First rate on offer, as a share of the capacity.
         initial_share: f64 = 0.05, "(0, 1]", "the authors' ns-2 code: 0.05";
         /// Round trip taken for the average before any has been told.
-        initial_rtt: Span = "300us", "(0s, 100s]", "of a data centre; the first told replaces it";
+        initial_rtt: Span = "300us", "(0s, 100s]", "of a data centre; the authors' ns-2 code: 200 ms";
+        /// What becomes of it when the first round trip is told.
+        first_rtt: FirstRtt = "replaces", "", "of a data centre: 200 ms by the authors' average would last for minutes";
     }
 }
 
@@ -95,7 +107,7 @@ impl Control {
             return;
         }
         let told = sum / bits;
-        if !self.told {
+        if !self.told && self.settings.first_rtt == FirstRtt::Replaces {
             (self.rtt, self.told) = (told, true);
             return;
         }
@@ -150,9 +162,9 @@ impl PortControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::packet::Backlog;
 
     const RATE: Rate = Rate::gbps(1);
 
@@ -184,6 +196,23 @@ mod tests {
         let mut low = Feedback::Rcp(Header { rate: 1e6, rtt: Span::ZERO });
         control.on_arrive(&packet(1500), &mut low, &view(0, 0));
         assert_eq!(low, Feedback::Rcp(Header { rate: 1e6, rtt: Span::ZERO }));
+    }
+
+    /// rcp.cc starts from 0.2 s. A round trip of 300 us lowers that by (R / C) (RTT / avg) (T / avg): with R at 5 %, 10 ms and
+    /// 200 ms 0.05 x 0.0015 x 0.05 = 3.75e-6 of the difference a slot, so that it stands for minutes.
+    #[test]
+    fn the_first_round_trip_takes_the_initial_ones_place_or_only_moves_it() {
+        let first = |first_rtt: FirstRtt| {
+            let initial_rtt = Span::ms(200);
+            let mut control =
+                Control::new(&Settings { initial_rtt, first_rtt, ..Settings::defaults() }, RATE);
+            control.on_arrive(&packet(1250), &mut header(300), &view(0, 0));
+            control.on_tick(&view(10_000, 0));
+            control.rtt
+        };
+        assert_eq!(first(FirstRtt::Replaces), 300e-6);
+        let want = 0.2 - 3.75e-6 * (0.2 - 300e-6);
+        assert!((first(FirstRtt::Averages) - want).abs() < 1e-15);
     }
 
     #[test]

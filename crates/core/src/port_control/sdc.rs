@@ -21,13 +21,11 @@ crate::params! {
         interval: Span = "300us", "(0s, 1s]", "thesis s.3.4.1: t_p is the round trip, 300 us there";
         /// For how long a claim to a class stands that is not renewed, or "none" for ever.
         expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: who is silent that long sends nothing";
-        /// Whether the load factor travels in two bits: below 80 %, below 100 %, overload.
-        quantised: bool = false, "", "thesis s.3.2.2 conveys it in the two ECN bits; in full it costs 4 bytes";
     }
 }
 
-/// Classes, highest first.
-pub const CLASSES: usize = 3;
+/// Most classes, highest first; a sender's thresholds say how many there are.
+pub const CLASSES: usize = 5;
 
 /// Stands for no class.
 pub const NO_CLASS: u8 = CLASSES as u8;
@@ -50,7 +48,7 @@ pub struct Membership {
 pub struct Header {
     /// Greatest load factor on the path.
     pub load: f32,
-    /// It travels in two bits.
+    /// It travels in two bits, since the sender asks for it so.
     pub quantised: bool,
     /// t_p where the load is greatest; the same in a whole network, and so not carried in bytes.
     pub interval: Span,
@@ -147,8 +145,7 @@ impl PortControl for Control {
         if let Some(claim) = &header.claim {
             self.enroll(claim, port.now);
         }
-        let load = if self.settings.quantised { quantise(self.load) } else { self.load };
-        header.quantised = self.settings.quantised;
+        let load = if header.quantised { quantise(self.load) } else { self.load };
         if load as f32 >= header.load {
             (header.load, header.interval) = (load as f32, self.settings.interval);
         }
@@ -177,7 +174,8 @@ impl PortControl for Control {
 
     fn observe(&self, now: Time, put: &mut dyn FnMut(&'static str, f64)) {
         put("load", self.load);
-        for (name, class) in ["class_a", "class_b", "class_c"].into_iter().zip(&self.classes) {
+        let names = ["class_a", "class_b", "class_c", "class_d", "class_e"];
+        for (name, class) in names.into_iter().zip(&self.classes) {
             put(name, class.clone().total(now));
         }
     }
@@ -186,9 +184,9 @@ impl PortControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::packet::Backlog;
 
     const RATE: Rate = Rate::gbps(1);
 
@@ -246,15 +244,20 @@ mod tests {
 
     #[test]
     fn two_bits_tell_overload_and_little_else() {
-        let settings = Settings { quantised: true, ..Settings::defaults() };
         for (packets, told) in [(10, 0.0), (22, 0.8), (25, 1.0), (60, 1.0)] {
-            let mut control = Control::new(&settings, RATE);
+            let mut control = Control::new(&Settings::defaults(), RATE);
             control.on_wake(&view(0, 0));
             for _ in 0..packets {
                 arrive(&mut control, 100, 0, None);
             }
             control.on_tick(&view(300, 0));
-            assert_eq!(arrive(&mut control, 301, 0, None).load, told);
+            let Feedback::Sdc(plain) = header(301, None) else { unreachable!() };
+            let mut asked = Feedback::Sdc(Header { quantised: true, ..plain });
+            control.on_arrive(&packet(1500), &mut asked, &view(301, 0));
+            let Feedback::Sdc(answer) = asked else { unreachable!() };
+            assert_eq!(answer.load, told);
+            // What a packet of this size carries does not change on its way.
+            assert_eq!(crate::port_control::Header::bytes(&answer, false), 0);
         }
     }
 

@@ -7,16 +7,19 @@
 //! queue's length at departure includes the departing packet, so that `min_length` spares a packet
 //! that is alone. Packets of one flow with different codepoints (a retransmission without ECT) go
 //! through different queues and may overtake each other, as the RFC has it.
+//! Linux draws each mark and drop at random (`dualpi2_roll`), the RFC's `recur` spaces them evenly: `draw`. A number of
+//! packets as the low-latency queue's own threshold is Linux's alone, which asks for the length after the dequeue.
 //! Left out: the split of GSO packets, dropping at enqueue, `RTT_max` as a parameter (alpha and beta
 //! follow from it).
 
-use crate::queue::parts::classify::Classifier;
 use super::drop_tail::check_limit;
-use crate::queue::parts::dual::{Dual, Scheduler};
-use crate::queue::parts::pi::Pi;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
+use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::classify::Classifier;
+use crate::queue::parts::dual::{Dual, Scheduler};
+use crate::queue::parts::pi::Pi;
 use shallows_units::{Bytes, Size, Span, Time};
 
 crate::choices! {
@@ -26,6 +29,16 @@ crate::choices! {
         Drop = "drop",
         /// Marks go on, the base probability stays at 1/k, and the limit drops.
         Overflow = "overflow",
+    }
+}
+
+crate::choices! {
+    /// How a likelihood becomes marks and drops.
+    pub enum Draw {
+        /// Evenly spaced: each adds its likelihood to a count, and the count decides (RFC 9332 fig. 4, `recur`).
+        Even = "even",
+        /// Each packet for itself, at random (Linux `dualpi2_roll`).
+        Random = "random",
     }
 }
 
@@ -51,8 +64,8 @@ crate::params! {
         threshold: Span = "1ms", "", "Linux sch_dualpi2: a step at 1 ms; RFC 9332 fig. 2: a ramp from 800 us";
         /// Further wait over which its marking rises to certainty; zero makes a step.
         ramp: Span = "0s", "", "RFC 9332 s.A.1 note c: a step; fig. 2: 400 us";
-        /// Packets from which the low-latency queue is marked instead, or "none".
-        threshold_packets: Option<u64> = "none", "[1, ]", "Linux sch_dualpi2: a step in packets";
+        /// Packets that a departing one may leave behind in the low-latency queue unmarked, instead of a wait, or "none".
+        threshold_packets: Option<u64> = "none", "[1, ]", "Linux sch_dualpi2 do_step_aqm: the length after the dequeue";
         /// Packets in the low-latency queue up to which its own threshold is not applied.
         min_length: u64 = 1, "", "RFC 9332 fig. 2: Th_len";
         /// Bytes held below which neither coupled nor classic marks and drops are made.
@@ -63,6 +76,8 @@ crate::params! {
         classic_weight: f64 = 0.0625, "(0, 1)", "RFC 9332 s.A.2: 1/16; Linux 10 %";
         /// Handicap of the classic queue in a time-shifted FIFO.
         time_shift: Span = "50ms", "", "RFC 9332 s.A.2; 4 targets in a private network";
+        /// How a likelihood becomes marks and drops.
+        draw: Draw = "even", "", "RFC 9332 fig. 4, preferred there to random marking; Linux: random";
         /// What happens when the coupled probability is certainty.
         overload: Overload = "drop", "", "RFC 9332 fig. 7";
     }
@@ -87,21 +102,45 @@ pub struct Discipline {
     min_length: u64,
     min_backlog: u64,
     drop_in_overload: bool,
-    /// Likelihoods added up: low-latency, classic.
-    counts: [f64; 2],
+    dice: Dice,
 }
 
-/// RFC 9332 fig. 4 lines 23-30: true with a certain likelihood, evenly spaced.
-fn recur(count: &mut f64, likelihood: f64) -> bool {
-    *count += likelihood;
-    let hit = *count > 1.0;
-    *count -= f64::from(u8::from(hit));
-    hit
+const LOW: usize = 0;
+const CLASSIC: usize = 1;
+
+/// Says yes with a certain likelihood.
+#[derive(Debug)]
+enum Dice {
+    /// Likelihoods added up: low-latency, classic.
+    Even([f64; 2]),
+    Random(Stream),
+}
+
+impl Dice {
+    fn new(draw: Draw, random: Stream) -> Self {
+        match draw {
+            Draw::Even => Dice::Even([0.0; 2]),
+            Draw::Random => Dice::Random(random),
+        }
+    }
+
+    fn roll(&mut self, queue: usize, likelihood: f64) -> bool {
+        match self {
+            // RFC 9332 fig. 4 lines 23-30.
+            Dice::Even(counts) => {
+                counts[queue] += likelihood;
+                let hit = counts[queue] > 1.0;
+                counts[queue] -= f64::from(u8::from(hit));
+                hit
+            }
+            Dice::Random(stream) => stream.chance(likelihood),
+        }
+    }
 }
 
 impl Discipline {
     /// Ready to run.
-    pub fn new(settings: &Settings, _place: Place) -> Self {
+    pub fn new(settings: &Settings, place: Place) -> Self {
         let s = settings;
         let drop_in_overload = s.overload == Overload::Drop;
         // RFC 9332 s.A.1: p' is bounded; without drops it stops where p_CL is certainty.
@@ -116,7 +155,7 @@ impl Discipline {
             min_length: s.min_length,
             min_backlog: s.min_backlog.as_u64(),
             drop_in_overload,
-            counts: [0.0; 2],
+            dice: Dice::new(s.draw, place.random),
         }
     }
 
@@ -136,7 +175,7 @@ impl Discipline {
             return 0.0;
         }
         if let Some(threshold) = self.threshold_packets {
-            return f64::from(u8::from(length > threshold));
+            return f64::from(u8::from(length - 1 > threshold));
         }
         if wait >= self.threshold + self.ramp {
             1.0
@@ -151,24 +190,23 @@ impl Discipline {
     fn pass(&mut self, low: bool, packet: &mut Packet, held: u64, cx: &mut QueueCx<'_>) -> bool {
         let base = if held < self.min_backlog { 0.0 } else { self.pi.p() };
         let (coupled, classic) = (self.k * base, base * base); // fig. 8 lines 4, 5
-        let [low_count, classic_count] = &mut self.counts;
         if !low {
-            if recur(classic_count, classic) {
+            if self.dice.roll(CLASSIC, classic) {
                 // Lines 12a, 12b; p_Cmax = min(1/k^2, 1).
                 let overload = self.drop_in_overload && classic >= (1.0 / (self.k * self.k)).min(1.0);
                 return !overload && cx.mark(packet);
             }
         } else if coupled < 1.0 || !self.drop_in_overload {
             let native = self.native(cx.now - packet.at, self.queues.low.packets() + 1);
-            if recur(&mut self.counts[0], native.max(coupled).min(1.0)) {
+            if self.dice.roll(LOW, native.max(coupled).min(1.0)) {
                 cx.mark(packet);
             }
         } else {
             // Lines 8c-8i.
-            if recur(low_count, classic) {
+            if self.dice.roll(LOW, classic) {
                 return false;
             }
-            if recur(low_count, coupled.min(1.0)) {
+            if self.dice.roll(LOW, coupled.min(1.0)) {
                 cx.mark(packet);
             }
         }
@@ -262,6 +300,28 @@ mod tests {
         near(fates(&overflow, 0.6, true, Flags::ECT1, Span::ZERO), 1000, 0);
     }
 
+    /// `recur` leaves no chance in how many are marked, dice a binomial's: 1000 x 0.04 is 40 +- 6.2, and gaps between two
+    /// are not all alike. Four standard deviations.
+    #[test]
+    fn drawn_at_random_marks_are_as_many_and_not_evenly_spaced() {
+        let random = Settings { draw: Draw::Random, ..Settings::defaults() };
+        let (marks, _) = fates(&random, 0.2, false, Flags::ECT0, Span::ZERO);
+        assert!((15..=65).contains(&marks), "{marks}");
+        let gaps = |draw: Draw| {
+            let mut dice = Dice::new(draw, place().random);
+            let hits: Vec<usize> = (0..20_000).filter(|_| dice.roll(CLASSIC, 0.04)).collect();
+            let gaps: Vec<f64> = hits.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance =
+                gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
+            (mean, variance.sqrt())
+        };
+        let (even, dice) = (gaps(Draw::Even), gaps(Draw::Random));
+        assert!((even.0 - 25.0).abs() < 0.1 && even.1 < 0.5, "{even:?}");
+        // Geometric: mean 1 / p, standard deviation sqrt(1 - p) / p = 24.5; 800 gaps.
+        assert!((dice.0 - 25.0).abs() < 3.5 && (dice.1 - 24.5).abs() < 5.0, "{dice:?}");
+    }
+
     #[test]
     fn the_own_threshold_is_a_step_a_ramp_or_a_number_of_packets() {
         let step = Settings::defaults();
@@ -272,7 +332,11 @@ mod tests {
         assert!(marks(&ramp, Span::us(900)).abs_diff(250) <= 1);
         assert!(marks(&ramp, Span::us(1200)) >= 999);
         let packets = |n| Settings { threshold_packets: Some(n), ..step.clone() };
-        assert_eq!([marks(&packets(1), Span::ZERO), marks(&packets(2), Span::s(1))], [999, 0]);
+        // One packet is left behind by each: K = 1 is not exceeded, however long it waited (do_step_aqm).
+        assert_eq!(marks(&packets(1), Span::s(1)), 0);
+        let mut disc = discipline(&packets(1));
+        disc.queues.low.push(crate::packet::tests::packet(1500));
+        assert_eq!([disc.native(Span::ZERO, 2), disc.native(Span::ZERO, 3)], [0.0, 1.0]);
         // A packet that is alone goes unmarked however long it waited.
         assert_eq!(discipline(&step).native(Span::s(1), 1), 0.0);
     }

@@ -7,12 +7,12 @@
 //! Left out: ns-2's classes with weights and priorities; adaptive RED (`tc-red` has Linux's).
 
 use super::drop_tail::{self, check_limit};
-use crate::queue::parts::gauge::{Gauge, Measure};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::Faults;
-use shallows_units::{Bytes, Rate, Size, Time};
+use crate::queue::parts::gauge::{Gauge, Measure};
+use shallows_units::{Bytes, Rate, Size, Span, Time};
 
 crate::choices! {
     /// How the packets between two marks are counted.
@@ -32,10 +32,13 @@ crate::params! {
     pub struct Settings {
         /// Most that the queue may hold, in bytes or packets, or "none".
         limit: Option<Size> = "250pkt", "[1pkt, ]", "as the threshold queue";
-        /// Average queue min_th below which nothing is marked, in bytes or packets.
-        min: Size = "5pkt", "", "Floyd 1997, Discussions of setting parameters, not verified; ns-2's thresh_";
-        /// Average queue max_th at which the probability is max_p, in the unit of min.
-        max: Size = "15pkt", "", "Floyd 1997: three times min_th, as tc-red has it too";
+        /// Average queue min_th below which nothing is marked, in bytes or packets. 0: half of what the rate sends in
+        /// target_delay, at least 5 mean packets.
+        min: Size = "5pkt", "", "Floyd 1997, Discussions of setting parameters, not verified; ns-2 since 2001: thresh_ 0, red.cc initialize_params";
+        /// Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th.
+        max: Size = "15pkt", "", "Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0";
+        /// Wait that min_th is worked out from, where min is 0.
+        target_delay: Span = "5ms", "(0s, 100s]", "ns-2: targetdelay_";
         /// Weight w_q of a new queue length in the average.
         w_q: f64 = 0.002, "(0, 1]", "Floyd and Jacobson 1993 s.6";
         /// Probability max_p just below max.
@@ -59,13 +62,40 @@ crate::params! {
     }
 }
 
+fn is_zero(size: Size) -> bool {
+    matches!(size, Size::Packets(0) | Size::Bytes(Bytes(0)))
+}
+
 impl Settings {
+    /// min_th and max_th in packets or bytes at a port of `rate`.
+    fn thresholds(&self, rate: Rate) -> (f64, f64) {
+        let level = |size: Size| match size {
+            Size::Packets(packets) => packets as f64,
+            Size::Bytes(bytes) => bytes.as_u64() as f64,
+        };
+        // ns-2 red.cc initialize_params: ptc, packets of the mean size a second.
+        let mean = self.mean_packet.as_u64() as f64;
+        let ptc = rate.as_bps() as f64 / (8.0 * mean);
+        let unit = if matches!(self.min, Size::Bytes(_)) { mean } else { 1.0 };
+        let min = if is_zero(self.min) {
+            (self.target_delay.as_secs_f64() * ptc / 2.0).max(5.0) * unit
+        } else {
+            level(self.min)
+        };
+        (min, if is_zero(self.max) { 3.0 * min } else { level(self.max) })
+    }
+
     /// Settings that contradict each other.
     pub fn check(&self, path: &str, faults: &mut Faults) {
         check_limit(self.limit, path, faults);
+        if is_zero(self.min) && !is_zero(self.max) {
+            let rule = "must be 0 where min is: both follow from the rate";
+            faults.add(&format!("{path}.max"), rule, &self.max.to_string().into());
+        }
         use std::cmp::Ordering::{Equal, Greater};
         match self.max.partial_cmp(&self.min) {
             Some(Greater) => {}
+            Some(_) if is_zero(self.max) => {} // three times min
             order => {
                 let rule = match order {
                     None => format!("must be in the unit of min, {}", self.min),
@@ -112,17 +142,14 @@ impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, place: Place) -> Self {
         let Settings { limit, count_in_service, .. } = *settings;
-        let level = |size: Size| match size {
-            Size::Packets(packets) => packets as f64,
-            Size::Bytes(bytes) => bytes.as_u64() as f64,
-        };
+        let (min, max) = settings.thresholds(place.rate);
         let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
         Discipline(Box::new(Red {
             tail: drop_tail::Discipline::new(&tail, place.clone()),
             gauge: Gauge::new(count_in_service, false),
             in_bytes: matches!(settings.min, Size::Bytes(_)),
-            min: level(settings.min),
-            max: level(settings.max),
+            min,
+            max,
             step: step(place.rate, settings.mean_packet),
             random: place.random,
             average: 0.0,

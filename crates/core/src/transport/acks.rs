@@ -148,6 +148,7 @@ impl Sender {
             marked,
             round_ended,
             may_grow: self.may_grow(ece, flight, config) && !must_recover,
+            after_timeout: self.phase == Phase::AfterTimeout,
             rtt,
             srtt,
             flight,
@@ -188,7 +189,7 @@ impl Sender {
                 EceGrowth::Round if self.phase == Phase::AfterTimeout => true,
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
             };
-        // RFC 7661 s.4.3, in Linux's form: slow start goes on while half the window is in use.
+        // RFC 7661 s.4.3, in Linux's form (tcp_is_cwnd_limited): slow start goes on while half the window is in use.
         let in_use = || self.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight);
         by_phase && by_ecn && (!settings.validate_cwnd || in_use())
     }

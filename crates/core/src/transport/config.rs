@@ -1,7 +1,9 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::profiles::Transport;
-use super::settings::{Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, TransportSettings};
+use super::settings::{
+    Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, MAX_WINDOW, TransportSettings,
+};
 use crate::cc::parts::window::Arithmetic;
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
@@ -66,7 +68,7 @@ impl Config {
                 burst: s.burst,
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
-                cwnd_max: bytes(s.cwnd_max),
+                cwnd_max: bytes(s.cwnd_max).min(MAX_WINDOW as f64),
                 restart_window: initial_window,
             },
             header: s.header_bytes() as u16,

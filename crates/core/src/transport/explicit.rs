@@ -34,7 +34,7 @@ impl Sender {
             kind,
             again: flags.any(Flags::RETRANSMITTED) || (kind == Kind::Syn && self.rtt.timeouts > 0),
             remaining: self.written.saturating_sub(self.una),
-            srtt: self.round_trip(),
+            srtt: self.round_trip(config),
         };
         let feedback = self.steer(config, net.now, |cc, cx| cc.on_send(&packet, cx));
         if matches!(feedback, Feedback::None) {
@@ -56,11 +56,17 @@ impl Sender {
         self.least_rtt = if self.least_rtt == Span::ZERO { took } else { self.least_rtt.min(took) };
     }
 
-    /// Smoothed round-trip time, zero before there is one. The transport's clock may be so coarse that it
-    /// measures nothing, and who asks once a round trip would then ask for ever: none is shorter than the least.
-    fn round_trip(&self) -> Span {
+    /// Smoothed round-trip time, zero before there is one. A clock that shows no more than its tick has measured nothing;
+    /// then the least that an exact one shows counts, since these protocols ask once a round trip.
+    fn round_trip(&self, config: &Config) -> Span {
         let srtt = self.rtt.srtt();
-        if srtt > Span::ZERO { srtt.max(self.least_rtt) } else { srtt }
+        if srtt == Span::ZERO {
+            srtt
+        } else if srtt <= config.settings.clock_grain {
+            self.least_rtt
+        } else {
+            srtt.max(self.least_rtt)
+        }
     }
 
     /// The echo of a header has come with a packet that was sent at `stamp`.
@@ -69,7 +75,7 @@ impl Sender {
             return;
         }
         let took = now - stamp;
-        let srtt = Some(self.round_trip()).filter(|srtt| *srtt > Span::ZERO).unwrap_or(took);
+        let srtt = Some(self.round_trip(config)).filter(|srtt| *srtt > Span::ZERO).unwrap_or(took);
         if self.high == self.una {
             self.rtt.progress();
             self.rto_at = Time::MAX; // it watched over headers alone

@@ -36,9 +36,11 @@ impl RttEstimator {
         self.backoff = 1;
         let grain = settings.clock_grain.as_ps();
         let mut r = rtt.as_ps();
+        // A clock shows no less than a tick: ns-2 TcpAgent::rtt_update, Linux tcp_ack_update_rtt.
         if let Some(ticks) = (r + grain / 2).checked_div(grain) {
-            r = (ticks * grain).max(1); // 0 would say that there is no sample yet
+            r = ticks.max(1) * grain;
         }
+        r = r.max(1); // 0 would say that there is no sample yet
         if self.srtt == 0 {
             // RFC 6298 s.2.2.
             (self.srtt, self.rttvar) = (r, r / 2);
@@ -119,6 +121,17 @@ mod tests {
         assert_eq!(rtt.rto(&settings), Span::s(60)); // an acknowledgement is not yet a measurement
         rtt.sample(Span::ms(100), &settings);
         assert_eq!(rtt.rto(&settings), Span::us(250_000)); // 100 + 4 x 37.5
+    }
+
+    /// A clock of 10 ms shows a round trip of 100 us as one tick for ever; it never decays to nothing.
+    #[test]
+    fn a_coarse_clock_shows_a_tick() {
+        let settings = TransportSettings { clock_grain: Span::ms(10), ..TransportSettings::defaults() };
+        let mut rtt = RttEstimator::default();
+        for _ in 0..1000 {
+            rtt.sample(Span::us(100), &settings);
+            assert_eq!(rtt.srtt(), Span::ms(10));
+        }
     }
 
     /// Linux: the minimum bounds the spread and not the sum.

@@ -81,9 +81,12 @@ impl Sender {
                     break;
                 }
             }
-            let beyond_receiver = seq + payload - self.una > config.receive_window;
-            if flight > 0 && (flight + payload > window || beyond_receiver) {
+            if flight > 0 && flight + payload > window {
                 self.window_limited = true;
+                break;
+            }
+            // A sender that its receiver limits does not use its window: RFC 7661 s.4.3, Linux tcp_snd_wnd_test.
+            if flight > 0 && seq + payload - self.una > config.receive_window {
                 break;
             }
             // RFC 9293 s.3.7.4: a short segment waits while data is outstanding.

@@ -140,7 +140,7 @@ crate::params! {
         /// Receive window, or "none".
         receive_window: Option<Size> = "none", "[1pkt, ]", "data centres tune it out of the way";
         /// Most congestion window, or "none".
-        cwnd_max: Option<Size> = "none", "[1pkt, ]", "none in any RFC";
+        cwnd_max: Option<Size> = "none", "[1pkt, ]", "none but TCP's own, 1 GiB (RFC 7323 s.2.3)";
         /// Least congestion window after an ECN reduction.
         cwnd_floor: Size = "1pkt", "[1pkt, ]", "RFC 8257 s.3.3; Linux and RFC 3168 keep 2";
         /// Least slow-start threshold.
@@ -217,7 +217,7 @@ crate::params! {
 }
 
 /// TCP's largest window in bytes (RFC 7323 s.2.3).
-const MAX_WINDOW: u64 = 1 << 30;
+pub(super) const MAX_WINDOW: u64 = 1 << 30;
 
 impl TransportSettings {
     /// Checks across settings.

@@ -5,6 +5,7 @@
 
 use super::config::Config;
 use super::sender::Sender;
+use super::settings::MAX_WINDOW;
 use crate::cc::{AnyCc, CongestionControl, Cx};
 use shallows_units::Time;
 
@@ -18,15 +19,21 @@ pub struct Window {
     integral: u128,
 }
 
+/// The window of `cc`, held to TCP's largest (RFC 7323 s.2.3), whatever a plug-in says.
+#[inline]
+fn asked(cc: &AnyCc) -> u64 {
+    cc.cwnd().as_u64().min(MAX_WINDOW)
+}
+
 impl Window {
     /// The window that `cc` begins with.
     pub(super) fn new(cc: &AnyCc, now: Time) -> Self {
-        Window { bytes: cc.cwnd().as_u64(), counted_at: now, integral: 0 }
+        Window { bytes: asked(cc), counted_at: now, integral: 0 }
     }
 
     /// The window in bytes.
     #[inline]
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -63,6 +70,31 @@ impl Sender {
     #[inline]
     fn refresh_window(&mut self, now: Time) {
         self.window.count(now);
-        self.window.bytes = self.cc.cwnd().as_u64();
+        self.window.bytes = asked(&self.cc);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::{Ack, Congestion};
+    use shallows_units::{Bytes, Span};
+
+    struct Boundless;
+
+    impl CongestionControl for Boundless {
+        fn on_ack(&mut self, _: &Ack, _: &Cx<'_>) {}
+        fn on_congestion(&mut self, _: Congestion, _: u64, _: &Cx<'_>) {}
+        fn cwnd(&self) -> Bytes {
+            Bytes(u64::MAX)
+        }
+    }
+
+    /// RFC 7323 s.2.3: 2^14 times 2^16. A window without bound would also make its integral overflow in time.
+    #[test]
+    fn no_window_is_larger_than_tcps_largest() {
+        let mut window = Window::new(&AnyCc::Custom(Box::new(Boundless)), Time::ZERO);
+        assert_eq!(window.bytes(), 1 << 30);
+        assert_eq!(window.count(Time::ZERO + Span::ps(3)), 3 << 30);
     }
 }

@@ -158,6 +158,8 @@ impl Case {
     fn cc_settings(&self) -> Value {
         if self.cc == "xdctcp" {
             json!({"kind": "xdctcp", "long_classes": "load"})
+        } else if self.cc == "sdc" {
+            json!({"kind": "sdc", "quantised": self.bytes.is_multiple_of(2)})
         } else {
             json!({"kind": self.cc})
         }

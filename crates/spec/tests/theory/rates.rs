@@ -12,7 +12,7 @@
 //! - Reno grows in steps of a segment at the end of a round trip: half a segment less, on average. A fraction
 //!   of a segment is not sent: half a segment less again (a quarter where windows are multiples of 1/2).
 
-use crate::bench::{MSS, close, run, with};
+use crate::bench::{MSS, close, pair, run, watch, with};
 use serde_json::{Value, json};
 
 /// A flow's path, its marks and its sender; the mean window in segments.
@@ -210,5 +210,22 @@ fn prague_with_independent_marks() {
         let cc = json!({"cc": {"kind": "prague", "rtt_floor": "20ms", "rtt_after": 10}});
         let got = mean_window(5, 200, json!({"mark": p}), cc);
         close(&format!("Prague by 20 ms, p = {p}"), got, law(p, 4.0), 0.1);
+    }
+}
+
+/// RFC 8312 s.4.2 divides by the round-trip time. A clock of 10 ms over a path of 100 us shows a tick, not nothing, and so the
+/// window goes up by a segment an acknowledgement at most and not at once to its bound.
+#[test]
+fn cubic_of_rfc_8312_stands_a_clock_coarser_than_the_round_trip() {
+    for profile in ["ns2", "rfc"] {
+        let cc = json!({"kind": "cubic", "standard": "rfc8312"});
+        let transport = json!({"profile": profile, "clock_grain": "10ms", "cc": cc, "cwnd_max": "1256pkt",
+            "receive_window": "1256pkt", "initial_ssthresh": "20pkt"});
+        let document = with(pair(transport, json!({})), json!({"duration": "50ms"}));
+        let windows = watch(document, &["s0->switch"]).column("flow_trace", "cwnd_bytes");
+        let steps = windows.windows(2).map(|pair| (pair[1] - pair[0]) / MSS as f64);
+        let most = steps.fold(0.0, f64::max);
+        let last = windows.last().expect("it grows") / MSS as f64;
+        assert!(most <= 2.0 && last < 60.0, "{profile}: {most} segments at once, {last} at the end");
     }
 }

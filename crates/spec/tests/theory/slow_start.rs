@@ -118,6 +118,24 @@ fn a_window_that_is_not_used_does_not_grow() {
     close("not validated", last(false), 110.0 * MSS as f64, 0.0);
 }
 
+/// RFC 7661 s.4.3, Linux tcp_is_cwnd_limited: a window that the receiver's keeps from being filled grows to at most twice
+/// the flight in slow start, since there "half the window is in use" lets it grow, and not at all in avoidance.
+#[test]
+fn a_window_that_the_receiver_limits_stops_growing() {
+    for profile in ["datacentre", "rfc", "linux"] {
+        let last = |more: Value| {
+            let transport = with(json!({"profile": profile, "receive_window": "100pkt"}), more);
+            let run = run(with(pair(transport, json!({})), json!({"duration": "300ms"})));
+            let mss = if profile == "linux" { 1448.0 } else { MSS as f64 };
+            run.flow("cwnd_bytes") / mss
+        };
+        let slow = last(json!({}));
+        assert!((199.0..=202.0).contains(&slow), "{profile}: {slow}");
+        let avoiding = last(json!({"initial_ssthresh": "50pkt"}));
+        assert!((99.0..=102.0).contains(&avoiding), "{profile}: {avoiding}");
+    }
+}
+
 /// RFC 9406 s.1: HyStart++ leaves slow start before a deep buffer overflows. 100 Mb/s and 40 ms are 333
 /// packets; the buffer holds 13 times that. Standard slow start goes on until window = pipe + buffer and then
 /// loses thousands of packets. HyStart++ ends it where the shortest round trip of a round has grown by

@@ -193,3 +193,37 @@ fn a_paced_retransmission_is_timed_from_when_it_leaves() {
     }));
     assert_eq!([done.flow("timeouts"), done.flow("retransmissions")], [6.0, 6.0]);
 }
+
+/// RFC 3465 s.2.3, its own example: segment N is lost, N + 1 and N + 2 arrive, two duplicates are too few, the timer
+/// expires. The acknowledgement of N sent again covers three segments, of which one left the network in the last round
+/// trip; the window grows from one segment to two, whatever L is elsewhere. ssthresh is two (RFC 5681 eq. 4).
+#[test]
+fn after_a_timeout_an_acknowledgement_adds_one_segment() {
+    for (profile, sack, limit) in [
+        ("datacentre", true, 2.0),
+        ("datacentre", false, 2.0),
+        ("rfc", true, 2.0),
+        ("datacentre", true, 100.0),
+    ] {
+        let transport = json!({"profile": profile, "sack": sack, "slow_start_limit": limit, "initial_window": "3pkt",
+            "initial_ssthresh": "100pkt", "opening": "established", "cc": {"kind": "newreno"}});
+        let document = pair(transport, json!({"bytes": format!("{}B", 3 * MSS)}));
+        let lost = json!({"duration": "3s", "port": {"s0->switch": {"drop_packets": [1]}}});
+        let run = run(with(document, lost));
+        assert_eq!(run.flow("timeouts"), 1.0);
+        assert_eq!(run.flow("cwnd_bytes"), 2.0 * MSS as f64, "{profile} {sack} {limit}");
+    }
+}
+
+/// The same of a whole window of 100 segments: the first is lost, and all that it kept from being delivered in order is
+/// acknowledged at once. Limited transmit and SACK are off, so that nothing tells of the loss before the timer.
+#[test]
+fn after_a_timeout_cubic_does_not_jump_either() {
+    let cc = json!({"kind": "cubic"});
+    let transport = json!({"dup_acks": 1000, "initial_window": "100pkt", "slow_start_limit": 1e6, "cc": cc});
+    let document = pair(transport, json!({"bytes": format!("{}B", 100 * MSS)}));
+    let lost = json!({"duration": "3s", "port": {"s0->switch": {"drop_packets": [1]}}});
+    let run = run(with(document, lost));
+    assert_eq!(run.flow("timeouts"), 1.0);
+    assert_eq!(run.flow("cwnd_bytes"), 2.0 * MSS as f64);
+}

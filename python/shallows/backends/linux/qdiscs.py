@@ -224,6 +224,11 @@ def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
         f'must be "{idle_bytes}B", as in Linux',
     )
     must("scheduler", settings["scheduler"] == "wrr", 'must be "wrr", which Linux has')
+    must(
+        "draw",
+        settings["draw"] == "random",
+        'must be "random": Linux draws each mark and drop (dualpi2_roll), the RFC spaces them evenly',
+    )
     must("k", settings["k"] == int(settings["k"]), "must be whole, as the kernel takes it")
     must(
         "classic_weight", abs(percent - round(percent)) < 1e-9, "must be a whole per cent; Linux's own is 0.1"

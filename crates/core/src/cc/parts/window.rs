@@ -60,17 +60,23 @@ pub struct Window {
     pub cwnd: f64,
     /// Slow-start threshold.
     pub ssthresh: f64,
-    /// Counted towards the next segment of congestion avoidance.
+    /// Counted towards the next segment of congestion avoidance. [`AFTER_TIMEOUT`] in a slow start that follows a
+    /// timeout, where nothing is counted: one number says both, since every flow holds it.
     credit: f64,
 }
+
+const AFTER_TIMEOUT: f64 = -1.0;
 
 impl WindowRules {
     /// What of an acknowledgement lets the window grow, in bytes.
     #[inline]
     pub fn counted(&self, ack: &Ack) -> f64 {
         match self.growth {
-            // tcp_cong_control: acked_sacked.
-            Growth::Bytes if self.arithmetic == Arithmetic::Linux => ack.acked.min(ack.delivered) as f64,
+            // Linux tcp_cong_control: acked_sacked. After a timeout an acknowledgement covers much of which SACK told
+            // before; RFC 3465 s.2.3: it "does not indicate that" this left the network in the last round trip.
+            Growth::Bytes if ack.after_timeout || self.arithmetic == Arithmetic::Linux => {
+                ack.acked.min(ack.delivered) as f64
+            }
             Growth::Bytes => ack.acked as f64,
             Growth::Acks => self.mss as f64,
         }
@@ -82,6 +88,14 @@ impl WindowRules {
         match self.arithmetic {
             Arithmetic::Exact => window,
             Arithmetic::Linux => libm::floor(window / self.mss as f64) * self.mss as f64,
+        }
+    }
+
+    /// What stands of `limit` in a slow start that follows a timeout, in segments.
+    fn limit_after_timeout(&self, limit: f64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Exact => limit.min(1.0),
+            Arithmetic::Linux => limit,
         }
     }
 
@@ -110,7 +124,7 @@ impl Window {
             return self.slow_start(ack, cx.rules.slow_start_limit, 1.0, cx);
         }
         // RFC 3465 s.2.1: one segment once a window has been counted.
-        self.credit += cx.rules.counted(ack);
+        self.credit = self.credit.max(0.0) + cx.rules.counted(ack);
         if self.credit >= self.cwnd {
             self.credit -= self.cwnd;
             self.cwnd += cx.rules.mss as f64;
@@ -123,6 +137,8 @@ impl Window {
     #[inline]
     pub fn slow_start(&mut self, ack: &Ack, limit: f64, share: f64, cx: &Cx<'_>) {
         if ack.may_grow {
+            // RFC 3465 s.2.3: L = 1 in a slow start that follows a timeout. Linux's tcp_slow_start has no limit.
+            let limit = if self.credit < 0.0 { cx.rules.limit_after_timeout(limit) } else { limit };
             let most = limit * cx.rules.mss as f64;
             self.cwnd = (self.cwnd + share * cx.rules.counted(ack).min(most)).min(cx.rules.cwnd_max);
         }
@@ -146,7 +162,13 @@ impl Window {
     /// RFC 5681 s.3.1, end: one segment, and slow start to half of what was in flight.
     pub fn on_timeout(&mut self, flight: u64, cx: &Cx<'_>) {
         self.on_loss(flight, cx);
+        self.begin_again(cx);
+    }
+
+    /// RFC 5681 s.3.1, end: a timeout leaves one segment, whatever became of ssthresh.
+    pub fn begin_again(&mut self, cx: &Cx<'_>) {
         self.cwnd = cx.rules.mss as f64;
+        self.credit = AFTER_TIMEOUT;
     }
 
     /// RFC 5681 s.4.1: at most the restart window after an idle time.
@@ -208,6 +230,7 @@ pub(crate) mod tests {
             marked: 0,
             round_ended,
             may_grow,
+            after_timeout: false,
             rtt: None,
             srtt,
             flight: 0,
@@ -248,7 +271,7 @@ pub(crate) mod tests {
     #[test]
     fn avoidance_adds_one_segment_a_window() {
         let rules = rules();
-        let mut window = Window { cwnd: 10_000.0, ssthresh: 5000.0, credit: 0.0 };
+        let mut window = Window { cwnd: 10_000.0, ssthresh: 5000.0, ..Window::new(&rules) };
         for _ in 0..10 {
             assert_eq!(window.cwnd, 10_000.0);
             window.grow(&ack(1000), &cx(&rules));
@@ -259,7 +282,7 @@ pub(crate) mod tests {
     #[test]
     fn counting_acks_ignores_how_much_they_acknowledge() {
         let rules = WindowRules { growth: Growth::Acks, ..rules() };
-        let mut window = Window { cwnd: 4000.0, ssthresh: 2000.0, credit: 0.0 };
+        let mut window = Window { cwnd: 4000.0, ssthresh: 2000.0, ..Window::new(&rules) };
         for _ in 0..4 {
             window.grow(&ack(2000), &cx(&rules));
         }
@@ -274,6 +297,26 @@ pub(crate) mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (4000.0, 4000.0));
         window.on_timeout(3000, &cx(&rules));
         assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
+    }
+
+    /// RFC 3465 s.2.3: the acknowledgement of the segment sent again covers what the receiver held already. It adds
+    /// L = 1 segment, whatever L is elsewhere; so does each until the window has reached ssthresh.
+    #[test]
+    fn after_a_timeout_slow_start_adds_one_segment_an_acknowledgement() {
+        let rules = WindowRules { slow_start_limit: 100.0, ..rules() };
+        let mut window = Window::new(&rules);
+        window.on_timeout(10_000, &cx(&rules));
+        let covers = Ack { delivered: 1000, after_timeout: true, ..ack(100_000) };
+        let steps = [covers, ack(2000), ack(2000), ack(2000)].map(|ack| {
+            window.grow(&ack, &cx(&rules));
+            window.cwnd
+        });
+        assert_eq!(steps, [2000.0, 3000.0, 4000.0, 5000.0]);
+        window.grow(&Ack { after_timeout: true, delivered: 1000, ..ack(100_000) }, &cx(&rules));
+        assert_eq!((window.cwnd, window.credit), (5000.0, 1000.0)); // avoidance counts what was new too
+        window.ssthresh = f64::INFINITY;
+        window.grow(&ack(2000), &cx(&rules));
+        assert_eq!(window.cwnd, 7000.0); // a later slow start is any other
     }
 
     /// Linux `tcp_reno_ssthresh`: max(cwnd >> 1, 2), of a window of which less may be in use.

@@ -175,3 +175,18 @@ fn thresholds_in_the_wrong_order_or_unit_are_refused() {
     let small = Settings { limit: Some(Size::Packets(5)), ..settings(5, 15) };
     assert!(fault(small).starts_with("queue.min: must be below the limit of 5pkt"));
 }
+
+/// ns-2 red.cc initialize_params since 2001: at 1 Gb/s with packets of 500 bytes ptc = 250 000 a second, 5 ms of them are
+/// 1250, half is 625; th_max three times that. At 1 Mb/s 5 ms are 1.25 packets, and 5 is the least.
+#[test]
+fn thresholds_of_nought_follow_from_the_rate() {
+    let automatic = Settings { mean_packet: Bytes(500), ..settings(0, 0) };
+    assert_eq!(automatic.thresholds(Rate::gbps(1)), (625.0, 1875.0));
+    assert_eq!(automatic.thresholds(Rate::mbps(1)), (5.0, 15.0));
+    let in_bytes = Settings { min: Size::Bytes(Bytes(0)), max: Size::Bytes(Bytes(0)), ..automatic };
+    assert_eq!(in_bytes.thresholds(Rate::gbps(1)), (312_500.0, 937_500.0));
+    assert_eq!(settings(7, 0).thresholds(Rate::gbps(1)), (7.0, 21.0));
+    let mut faults = Faults::default();
+    settings(0, 9).check("queue", &mut faults);
+    assert_eq!(faults.0.len(), 1);
+}
