@@ -17,6 +17,7 @@ import typer
 
 from shallows import terminal
 from shallows.cli.linux import app as linux_app
+from shallows.cli.starting import app as starting_app
 from shallows.errors import Fault, ShallowsError, SpecError
 
 app = typer.Typer(
@@ -67,6 +68,7 @@ def _run() -> int:
 
 
 app.add_typer(linux_app, name="linux")
+app.add_typer(starting_app)
 
 
 @app.callback(invoke_without_command=True)
@@ -129,19 +131,6 @@ def run(
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
         print(f"{path}: {count} packets of {name}", file=sys.stderr)
-
-
-@app.command()
-def new(
-    kind: Annotated[str, typer.Argument(help="What to make: cc.", show_default=False)],
-    name: Annotated[str, typer.Argument(help="Its name.", show_default=False)],
-) -> None:
-    """A congestion control of your own to start from, with its test and its experiment."""
-    from shallows.cli.scaffold import create
-
-    files = create(kind, name, Path())
-    module, test, experiment = (file.name for file in files)
-    print(f"{module}: the algorithm\n{test}: its test\n{experiment}: ./shallows run {experiment}")
 
 
 @app.command()

@@ -1,129 +1,134 @@
-"""`./shallows new cc NAME`: a congestion control to start from, with its test and its experiment."""
+"""`./shallows new KIND NAME`: files to start an algorithm, a network or a study from, each with its test."""
 
 from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
 from shallows.document.schema import schema
 from shallows.errors import Fault, SpecError, StoreError
+from shallows.words import did_you_mean
 
-__all__ = ["KINDS", "create"]
+__all__ = ["KINDS", "Made", "create"]
 
-KINDS = ("cc",)
-"""What can be made."""
+TEMPLATES = Path(__file__).with_name("templates")
 
-MODULE = Template('''"""$title: what it does, in a line.
+SECTIONS = {"cc": "transport.cc", "workload": "traffic", "topology": "topology", "queue": "queue"}
+"""The section of an experiment file that names each kind of component."""
 
-Source: where it is published, with section and equation at each law below.
-"""
-
-import shallows
-
-
-class $cls(shallows.CongestionControl):
-    """One segment a round trip up, a share down (Chiu and Jain 1989). Bytes, seconds."""
-
-    # Annotated attributes are settings: `cc = { kind = "$kind", beta = 0.7 }` in the experiment.
-    beta: float = shallows.param(0.5, range="(0, 1)")
-
-    # ecn = "per-packet"  # packets are ECN-capable, and each mark is reported
-    # cadence = "round"   # on_round once a round trip instead of on_ack: faster
-
-    def start(self, flow):
-        """The flow begins: `flow.mss`, `flow.initial_window`, `flow.bytes` if announced, `flow.random` ..."""
-        self.mss = flow.mss
-        self.cwnd = flow.initial_window
-
-    def on_ack(self, ack):
-        """New data is acknowledged: `ack.acked`, `ack.ece`, `ack.rtt`, `ack.round_ended`, `ack.flight` ..."""
-        if ack.may_grow:  # no recovery under way, and the window is what limits the sender
-            self.cwnd += self.mss * ack.acked / self.cwnd
-
-    def on_congestion(self, why, ack):
-        """`why` is loss, loss-after-ecn, ecn or timeout; once a window, but for timeouts."""
-        self.cwnd = self.mss if why == "timeout" else self.cwnd * self.beta
-''')
-
-TEST = Template('''"""$title is held to what the built-in congestion controls are held to."""
-
-from $module import $cls
-from shallows.testing import check_congestion_control
+KINDS = (*SECTIONS, "study")
+"""The kinds of scaffold."""
 
 
-def test_it_holds_what_every_congestion_control_must():
-    check_congestion_control($cls)
+@dataclass(frozen=True)
+class Made:
+    """The written files, and the next commands."""
+
+    files: list[Path]
+    next: list[str]
 
 
-if __name__ == "__main__":  # without pytest
-    check_congestion_control($cls)
-    print("$cls passes")
-''')
+def create(kind: str, name: str, directory: Path) -> Made:
+    """Writes the files of a scaffold. Raises SpecError, with nothing written, if one exists already.
 
-EXPERIMENT = Template("""# Run it:  ./shallows run $module.toml
-title = "$title: four senders through one 10 Gb/s port"
-duration = "50ms"
-warmup = "10ms"
-
-[python]
-modules = ["$module.py"]     # beside this file
-
-[topology]
-kind = "star"
-senders = 4
-rate = "10Gbps"
-delay = "25us"
-
-[queue]
-kind = "threshold"
-limit = "250pkt"
-mark_at = "65pkt"
-
-[transport]
-cc = { kind = "$kind", beta = 0.5 }
-
-[traffic.long]
-kind = "bulk"
-from = "s*"
-to = "r0"
-
-[probe]
-queue_trace = "20us"
-flow_trace = "100us"
-""")
-
-
-def create(kind: str, name: str, directory: Path) -> list[Path]:
-    """Writes the three files and returns them. Raises SpecError, with nothing written, if one is there."""
-    from shallows.authoring.declaration import kebab
-    from shallows.words import did_you_mean
-
+    A congestion control, a workload and a topology are Python files in `directory`. A queue discipline is a Rust
+    file of the checkout, with its line in the list. A study is a directory PAPER/FIGURE in `directory`.
+    """
     if kind not in KINDS:
         raise SpecError([Fault("new", f"makes {', '.join(KINDS)}", f'"{kind}"', did_you_mean(kind, KINDS))])
-    module = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    if kind == "study":
+        return _study(name, directory)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-        raise SpecError([Fault("new cc", "needs a name of letters, digits, - and _", f'"{name}"')])
-    cc = next(section for section in schema()["sections"] if section["path"] == "transport.cc")
-    known = {component["name"] for component in cc["components"]}
+        raise SpecError([Fault(f"new {kind}", "needs a name of letters, digits, - and _", f'"{name}"')])
+    module = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     label = module.replace("_", "-")
-    if label in known or module in sys.stdlib_module_names or module == "shallows":
-        whose = "a congestion control that there is" if label in known else "a module of Python"
-        raise SpecError([Fault("new cc", f"must not bear the name of {whose}", f'"{name}"')])
+    _check_free(kind, name, module, label)
     cls = "".join(part.capitalize() for part in module.split("_"))
-    about = {"module": module, "cls": cls, "kind": kebab(cls), "title": cls}
+    about = {"module": module, "cls": cls, "kind": label, "title": cls}
+    if kind == "queue":
+        return _queue(about, directory)
     files = {
-        directory / f"{module}.py": MODULE,
-        directory / f"test_{module}.py": TEST,
-        directory / f"{module}.toml": EXPERIMENT,
+        directory / f"{module}.py": "module.py",
+        directory / f"test_{module}.py": "test.py",
+        directory / f"{module}.toml": "experiment.toml",
     }
-    there = [Fault(str(path), "is there already, and is not overwritten") for path in files if path.exists()]
+    _write({path: _text(kind, template, about) for path, template in files.items()})
+    return Made(list(files), [f"./shallows run {module}.toml", f"python test_{module}.py"])
+
+
+def _check_free(kind: str, name: str, module: str, label: str) -> None:
+    section = next(part for part in schema()["sections"] if part["path"] == SECTIONS[kind])
+    if label in {component["name"] for component in section["components"]}:
+        rule = f"must not have the name of an existing {kind}"
+    elif kind != "queue" and (module in sys.stdlib_module_names or module == "shallows"):
+        rule = "must not have the name of a Python module"
+    else:
+        return
+    raise SpecError([Fault(f"new {kind}", rule, f'"{name}"')])
+
+
+def _queue(about: dict[str, str], directory: Path) -> Made:
+    root = Path(__file__).resolve().parents[3]
+    queues = root / "crates/core/src/queue"
+    if not (queues / "mod.rs").is_file():
+        rule = "needs a checkout of the sources: queue disciplines are compiled into the simulator"
+        raise SpecError(
+            [Fault("new queue", rule, hint="clone the repository and run ./shallows new queue there")]
+        )
+    module, title = about["module"], about["title"]
+    listed = (queues / "mod.rs").read_text(encoding="utf-8")
+    head, rest = listed.split("    arrival {\n", 1)
+    entries, tail = rest.split("    }\n", 1)
+    line = f'        "{about["kind"]}" => {title}({module}),\n'
+    experiment = directory / f"{module}.toml"
+    files = {
+        queues / f"{module}.rs": _text("queue", "queue.rs", about),
+        experiment: _text("queue", "experiment.toml", about),
+    }
+    _write(files)
+    (queues / "mod.rs").write_text(f"{head}    arrival {{\n{entries}{line}    }}\n{tail}", encoding="utf-8")
+    following = [
+        f"cargo test -p shallows-core queue::{module}",
+        "make generate",
+        f"./shallows run {experiment}",
+    ]
+    return Made([*files, queues / "mod.rs"], following)
+
+
+def _study(name: str, directory: Path) -> Made:
+    paper, slash, figure = name.partition("/")
+    if not slash or not all(re.fullmatch(r"[a-z][a-z0-9-]*", part) for part in (paper, figure)):
+        rule = "needs PAPER/FIGURE, each of lower-case letters, digits and -"
+        raise SpecError([Fault("new study", rule, f'"{name}"')])
+    about = {"paper": paper, "name": figure, "title": figure.replace("-", " ").capitalize()}
+    place = directory / paper / figure
+    names = ("README.md", "spec.toml", "quick.toml", "claims.toml", "figure.py")
+    files = {place / each: _text("study", each, about) for each in names}
+    if not (directory / paper / "README.md").exists():
+        files[directory / paper / "README.md"] = (
+            f"# {paper}\n\nName the document, and list its figures: `{figure}`.\n"
+        )
+    _write(files)
+    command = f"./shallows reproduce ./{paper}"
+    return Made(list(files), [f"{command} --quick", command])
+
+
+def _text(kind: str, template: str, about: dict[str, str]) -> str:
+    text = (TEMPLATES / kind / f"{template}.in").read_text(encoding="utf-8")
+    return Template(text).substitute(about)
+
+
+def _write(files: dict[Path, str]) -> None:
+    there = [Fault(str(path), "exists already and is not overwritten") for path in files if path.exists()]
     if there:
         raise SpecError(there)
+    path = Path()
     try:
-        for path, template in files.items():
-            path.write_text(template.substitute(about), encoding="utf-8")
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"cannot write in {directory}: {error.strerror}") from error
-    return list(files)
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Where the data lies that comes with Shallows."""
+"""The places of the data that comes with Shallows, in a checkout and in an installed package alike."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ __all__ = ["experiments_path", "flow_sizes_path"]
 
 
 def experiments_path() -> Path:
-    """The directory of experiments that come with Shallows, beside the sources."""
-    return Path(__file__).resolve().parents[3] / "experiments"
+    """The directory of papers and example experiments.
+
+    In a checkout `_data/experiments` is a link to the root's `experiments`; a wheel holds the files themselves.
+    """
+    return (Path(__file__).resolve().parents[1] / "_data/experiments").resolve()
 
 
 def flow_sizes_path() -> Path:

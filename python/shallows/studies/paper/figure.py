@@ -196,9 +196,11 @@ def _package(root: Path) -> str:
 def find(target: str | None = None, root: Path | None = None) -> list[Figure]:
     """The figures of `PAPER`, of `PAPER/FIGURE`, or all. Error: SpecError with the nearest known name.
 
+    A target that begins with `.` or `/` is a directory: a paper's or a figure's, such as `shallows copy` makes.
     A paper's figures come in the order in which its README names them in backquotes, then by name.
     """
-    root = root or experiments_path()
+    if root is None:
+        root, target = located(target)
     every = [Figure(path.parent) for path in root.glob("*/*/claims.toml")]
     every.sort(key=lambda figure: (figure.paper, _place(figure), figure.name))
     wanted = (target or "").strip("/")
@@ -209,6 +211,15 @@ def find(target: str | None = None, root: Path | None = None) -> list[Figure]:
         rule = f"no such paper or figure; papers: {papers}"
         raise SpecError([Fault("reproduce", rule, f'"{target}"', did_you_mean(wanted, known))])
     return chosen
+
+
+def located(target: str | None) -> tuple[Path, str | None]:
+    """The directory of papers that a target means, and `PAPER` or `PAPER/FIGURE` in it."""
+    if not (target or "").startswith((".", "/")):
+        return experiments_path(), target
+    directory = Path(target or "").resolve()
+    parts = 2 if (directory / "claims.toml").is_file() else 1
+    return directory.parents[parts - 1], "/".join(directory.parts[-parts:])
 
 
 def _place(figure: Figure) -> int:

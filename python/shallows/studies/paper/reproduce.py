@@ -14,7 +14,7 @@ from shallows.execution.many import run_points
 from shallows.execution.single import identify
 from shallows.results.store import Store
 from shallows.studies.paper.claims import Measured, as_measured, record, unexpected
-from shallows.studies.paper.figure import Figure, Run, Runs, find, short_names
+from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
 from shallows.terminal import Report, print_table, progress
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def reproduce(
     reports = []
     for paper in dict.fromkeys(figure.paper for figure in figures):
         mine = [section for section in sections if section.figure.paper == paper]
-        reports.append(write_report(paper, mine, Path(out), target or paper, quick))
+        reports.append(write_report(paper, mine, Path(out), located(target)[1] or paper, quick))
     return Reproduction(sections, reports, skipped)
 
 

@@ -1,0 +1,54 @@
+"""Commands to start from: `new` writes scaffolds, `copy` gives an editable copy of a paper's studies."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shallows.errors import Fault, SpecError, StoreError
+
+app = typer.Typer()
+
+
+@app.command()
+def new(
+    kind: Annotated[
+        str, typer.Argument(help="What to make: cc, queue, workload, topology or study.", show_default=False)
+    ],
+    name: Annotated[str, typer.Argument(help="Its name; for a study PAPER/FIGURE.", show_default=False)],
+) -> None:
+    """Files to start from: an algorithm, a network or a study, with its test and its experiment."""
+    from shallows.cli.scaffold import create
+
+    made = create(kind, name, Path())
+    print("\n".join(f"wrote {path}" for path in made.files))
+    print("next: " + "\n      ".join(made.next))
+
+
+@app.command()
+def copy(
+    paper: Annotated[str, typer.Argument(help="A paper; `list papers` names all.", show_default=False)],
+    to: Annotated[
+        Path | None, typer.Argument(help="A new directory; default: ./PAPER.", show_default=False)
+    ] = None,
+) -> None:
+    """An editable copy of a paper's studies: `reproduce ./PAPER` runs the copy."""
+    from shallows.document.places import experiments_path
+    from shallows.studies.paper.figure import find
+
+    figures = find(paper)
+    source = figures[0].path.parent
+    if figures[0].path.parents[1] != experiments_path() or paper.strip("/") != source.name:
+        raise SpecError([Fault("copy", "takes a whole paper", f'"{paper}"', source.name)])
+    place = to or Path(source.name)
+    if place.exists():
+        raise SpecError([Fault(str(place), "exists already and is not overwritten")])
+    try:
+        shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
+    except OSError as error:
+        raise StoreError(f"cannot write {place}: {error.strerror or error}") from error
+    shown = place if place.is_absolute() else f"./{place}"
+    print(f"wrote {place}\nnext: ./shallows reproduce {shown} --quick")
