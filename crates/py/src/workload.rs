@@ -151,8 +151,8 @@ impl Load {
         if start < now {
             return Err(wrong("starts before the present; flows come in the order of their starts".into()));
         }
-        let routing = &mut net.net.routing;
-        if !routing.leads(ends.0, ends.1) || !routing.leads(ends.1, ends.0) {
+        let leads = |from, to| net.leads(from, to);
+        if !leads(ends.0, ends.1) || !leads(ends.1, ends.0) {
             return Err(wrong("needs a path there and back, and no links lead there".into()));
         }
         self.due.push(Reverse((start, self.sent.len())));

@@ -59,7 +59,7 @@ proptest! {
         all_is_delivered(&case, &tables);
         delivery_never_steps_back(&tables);
         if case.load.closes() {
-            prop_assert_eq!(simulation.hosts().standing(), 0, "places still taken");
+            prop_assert_eq!(simulation.roster().standing(), 0, "places still taken");
         }
     }
 }
@@ -69,7 +69,7 @@ fn balance(simulation: &Simulation) {
     let books = simulation.books();
     assert!(books.balance(), "{books:?}");
     let net = simulation.net();
-    let outstanding: u64 = net.tags.iter().map(|tag| u64::from(tag.outstanding)).sum();
+    let outstanding = simulation.outstanding();
     assert_eq!(outstanding, books.in_flight);
     let with_extension: usize = net.ports.iter().map(extensions).sum();
     let in_ports: u64 = net.ports.iter().map(|port| u64::from(port.ring.len())).sum();
@@ -109,7 +109,7 @@ fn ports_balance(simulation: &Simulation) {
         time[tables.port(port)] += tables.u64("queue_histogram", "time_ps")[row];
     }
     assert_eq!(left, column("packets_out"), "departures as recorded and as counted");
-    let measured = (simulation.net().now - simulation.hosts().measured_from).as_ps();
+    let measured = (simulation.net().now - simulation.roster().measured_from).as_ps();
     assert!(time.iter().all(|time| *time == measured), "{time:?} of {measured} ps");
 }
 
@@ -188,7 +188,7 @@ fn a_connection_without_a_way_ends() {
         document["transport"]["opening"] = opening.into();
         let simulation = run(&document);
         assert!(simulation.books().balance());
-        assert_eq!((simulation.hosts().standing(), simulation.hosts().flows.len()), (0, 1));
+        assert_eq!((simulation.roster().standing(), simulation.roster().places()), (0, 1));
         let tables = Tables::of(&simulation);
         assert_eq!(tables.u64("flows", "timeouts"), [4; 4]);
         assert_eq!(tables.u64("messages", "end_ps"), [u64::MAX; 4]);
@@ -209,7 +209,7 @@ fn a_connection_given_up_stays_silent() {
             "connection": "fresh"}},
     }));
     balance(&simulation);
-    assert!(simulation.hosts().flows.len() <= 2, "{} places", simulation.hosts().flows.len());
+    assert!(simulation.roster().places() <= 2, "{} places", simulation.roster().places());
 }
 
 /// A sender that gives up while pacing holds its next packet back forgets that packet: it once woke for it for

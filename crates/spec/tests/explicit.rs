@@ -10,13 +10,12 @@ use shallows_core::Simulation;
 use shallows_core::events::random::Stream;
 use shallows_core::events::{Event, EventQueue};
 use shallows_core::net::port::{Controlled, Port, Scheduled, Service};
-use shallows_core::net::{Net, Tag};
+use shallows_core::net::{Commons, Connection, Network};
 use shallows_core::packet::{Extension, Flags, NONE, Packet};
 use shallows_core::port_control::rcp::Header;
 use shallows_core::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_core::queue::parts::fifo::Fifo;
 use shallows_core::queue::{Built, Place, Queue};
-use shallows_core::routing::table::Entry;
 use shallows_units::{Rate, Span, Time};
 use std::sync::{Arc, Mutex};
 
@@ -85,7 +84,7 @@ proptest! {
         let simulation = run(&churn(protocol, loss, opening, seed, gives_up, every));
         prop_assert!(simulation.books().balance());
         prop_assert_eq!(simulation.net().extensions.in_use(), 0);
-        prop_assert_eq!(simulation.hosts().standing(), 0, "a connection that never ends");
+        prop_assert_eq!(simulation.roster().standing(), 0, "a connection that never ends");
         for name in SUMS {
             prop_assert!(told(&simulation, name).iter().all(|sum| *sum == 0.0), "{}: {:?}", name, told(&simulation, name));
         }
@@ -225,17 +224,8 @@ fn arrivals_departures_and_returns_are_shown() {
         port.prepare();
         port
     };
-    let mut net = Net::new(vec![port(0), port(1)], EventQueue::new(1));
-    let owner = net.events.add(Event::Sender(0));
-    net.tags.push(Tag {
-        outstanding: 0,
-        class: 0,
-        drops: 0,
-        serial: 0,
-        end: 0,
-        owner,
-        enters: [Entry::Port(0); 2],
-    });
+    let mut net = Network::new(vec![port(0), port(1)], EventQueue::new(1));
+    let commons = Commons { connections: vec![Connection::default()], ..Commons::default() };
     for (port, flags) in [(0, Flags::default()), (0, Flags::REVERSE), (1, Flags::REVERSE)] {
         let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
         let extension = net.extensions.put(Extension { feedback, ..Extension::default() });
@@ -243,14 +233,15 @@ fn arrivals_departures_and_returns_are_shown() {
         net.inject(
             port,
             &Packet { at, seq: 0, stamp, waited: 0, flow: 0, label: 0, extension, size: 100, flags },
+            &commons,
         );
         while let Some((at, event)) = net.events.pop() {
             net.now = at;
             match event {
-                Event::Port(port) => net.depart(port),
+                Event::Port(port) => net.depart(port, &commons),
                 Event::Wire(port) => {
-                    let packet = net.land(port).expect("one hop");
-                    assert!(packet.extension != NONE && net.extension(&packet).is_some());
+                    let packet = net.land(port, &commons).expect("one hop");
+                    assert!(packet.extension != NONE && net.extensions.take(packet.extension).is_some());
                 }
                 _ => {}
             }

@@ -6,9 +6,11 @@ use super::{Load, Simulation};
 use crate::events::random::Stream;
 use crate::events::{Event, EventQueue, MAX_SOURCES, Source};
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
-use crate::hosts::flows::{ClassRecord, Hosts, LoadInfo};
-use crate::net::Net;
+use crate::hosts::cell::Cell;
+use crate::hosts::connections::{Class, Roster};
+use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
+use crate::net::{Commons, Network};
 use crate::params::{Faults, ParamType, Params};
 use crate::port_control::Protocol;
 use crate::probe::inner::records;
@@ -26,6 +28,7 @@ use crate::workload::BuildCx;
 use serde_json::Value;
 use shallows_units::{Span, Time};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Most simulated time between two looks at [`crate::Control`], so that a long run stops soon too.
 const LONGEST_STRETCH: Span = Span::ms(100);
@@ -71,39 +74,50 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         return Err(faults);
     }
 
-    let infos = experiment.loads.iter().enumerate().map(|(i, _)| LoadInfo {
-        config: i as u16,
-        class: class_of[i],
-        timeouts: Default::default(),
-    });
-    let configs = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
-    let mut net = Net::new(ports, EventQueue::new(experiment.tie_stride));
-    net.forward(routing, run.ecmp, run.seed);
+    let infos: Vec<LoadInfo> = (0..)
+        .zip(class_of.iter().zip(&loads))
+        .map(|(config, (class, load))| LoadInfo {
+            config,
+            class: *class,
+            listens: load.work.listens(),
+            timeouts: Default::default(),
+        })
+        .collect();
+    let configs: Arc<[Config]> = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
+    let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
+    network.forward(&routing, run.ecmp, run.seed);
     for (i, load) in (0..).zip(&mut loads) {
-        load.source = net.events.add(Event::Load(i));
+        load.source = network.events.add(Event::Load(i));
     }
     for port in &tapped {
-        net.ports[*port as usize].tapped = true;
+        network.ports[*port as usize].tapped = true;
     }
     for (settings, ports) in buffers {
         if let Some(size) = settings.buffer {
-            net.share(size.as_u64(), settings.alpha, ports);
+            network.share(size.as_u64(), settings.alpha, ports);
         }
     }
-    record(experiment, &traced, classes.len(), &mut net);
-    let mut hosts = Hosts::new(configs, infos.collect(), classes);
+    record(experiment, &traced, classes.len(), &mut network);
+    let links = network.ports.iter().map(|port| (port.rate, port.delay)).collect();
+    let mut hosts = Hosts::new(0, configs.clone(), infos.clone());
     hosts.ideals = Ideals::new(run.ecmp.sprays());
-    hosts.record_waits = experiment.probes.waits;
-    hosts.all_opened = (!tapped.is_empty()).then(Vec::new);
     hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
-    let duration = Time::ZERO + run.duration;
+    if experiment.probes.waits {
+        hosts.waits = vec![ClassRecord::default(); classes.len()];
+    }
+    let mut roster = Roster::new(classes, infos, configs);
+    roster.cell_of = vec![0; graph.nodes.len()];
+    roster.all_opened = (!tapped.is_empty()).then(Vec::new);
     Ok(Simulation {
         names: ResultNames::new(experiment, &graph),
-        net,
-        hosts,
+        places: (0..network.ports.len() as u32).map(|place| (0, place)).collect(),
+        cells: vec![Cell::new(network, hosts)],
+        commons: Commons { connections: vec![], routing, links },
+        roster,
         loads,
         probes: experiment.probes.clone(),
-        duration,
+        now: Time::ZERO,
+        duration: Time::ZERO + run.duration,
         warmup: Time::ZERO + run.warmup,
         traced_ports: traced,
         queue_clock: Clock::new(experiment.probes.queue_trace),
@@ -114,16 +128,16 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         pause_at: Time::ZERO,
         stop_at: Time::MAX,
         progress_every: Span::ps((run.duration.as_ps() / 500).max(1)).min(LONGEST_STRETCH),
-        events: 0,
         begun: false,
         warm: false,
         before_warmup: vec![],
+        tapped: vec![],
         finished: false,
     })
 }
 
 /// The distinct classes, and each load's by number.
-fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<ClassRecord>, Vec<u16>) {
+fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<Class>, Vec<u16>) {
     let mut names: Vec<&str> = vec![];
     let mut numbers = vec![];
     for load in &experiment.loads {
@@ -148,10 +162,9 @@ fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<ClassRecord>, V
         }
     }
     let tracing = experiment.probes.flow_trace != TraceWhen::Off;
-    let record = |name: &&str| ClassRecord {
+    let record = |name: &&str| Class {
         name: (*name).into(),
         traced: tracing && (all || wanted.0.iter().any(|w| w == name)),
-        ..ClassRecord::default()
     };
     (names.iter().map(record).collect(), numbers)
 }
@@ -364,7 +377,7 @@ fn loads(experiment: &Experiment, graph: &Graph, routing: &mut Routing, faults: 
 }
 
 /// Attaches what is to be recorded.
-fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Net) {
+fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Network) {
     let probes = &experiment.probes;
     let changes = probes.queue_trace == TraceWhen::Change;
     for (i, port) in net.ports.iter_mut().enumerate() {

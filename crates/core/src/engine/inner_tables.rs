@@ -20,7 +20,7 @@ impl Simulation {
     fn inner_queues(&self) -> (Vec<InnerQueue<'_>>, Vec<String>) {
         let mut found = vec![];
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
-        for (port, of) in (0u32..).zip(&self.net().ports) {
+        for (port, of) in (0u32..).zip(self.ports()) {
             let Service::Departure(scheduled) = &of.service else { continue };
             let (Some(records), Some(queues)) = (&scheduled.inner, scheduled.disc.inner()) else { continue };
             for (i, record) in records.queues().iter().enumerate().filter(|(_, q)| !q.cells.is_empty()) {
@@ -86,7 +86,7 @@ impl Simulation {
     /// scalable one over this.
     pub(super) fn coupling_factors(&self) -> Vec<f64> {
         let mut factors = vec![];
-        for port in &self.net().ports {
+        for port in self.ports() {
             let mut put = |name: &'static str, value: f64| {
                 if name == "coupling" && !factors.contains(&value) {
                     factors.push(value);

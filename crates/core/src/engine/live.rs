@@ -2,8 +2,9 @@
 //!
 //! A watched run is always run by one thread. Its tables are those of a run at once, byte for byte.
 
-use super::{Control, RunError, Simulation};
+use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::Pair;
+use crate::hosts::connections::locked;
 use crate::hosts::records::alpha;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
@@ -75,13 +76,17 @@ struct PacketNow {
 impl Simulation {
     /// The time that the run has reached.
     pub fn now(&self) -> Time {
-        self.net.now
+        self.now
     }
 
     /// Notes what passed before the counters begin again with the warm-up's end.
-    pub(super) fn keep_warmup(&mut self) {
-        let now = self.net.now;
-        self.before_warmup = self.net.ports.iter().map(|port| Passed::of(port, held(port, now))).collect();
+    pub(super) fn keep_warmup(&mut self, floor: &Floor) {
+        let now = self.now;
+        let passed = |(cell, place): &(u32, u32)| {
+            let port = &locked(&floor.cells[*cell as usize]).network.ports[*place as usize];
+            Passed::of(port, held(port, now))
+        };
+        self.before_warmup = self.places.iter().map(passed).collect();
     }
 
     /// Tables of the present: `ports` in the order of the network's links, the `flows` that stand, and
@@ -107,45 +112,52 @@ impl Simulation {
             if ended {
                 break;
             }
-            ended = self.advance(self.net.now + every, control)?;
+            ended = self.advance(self.now + every, control)?;
             self.look(most_flows, &mut ports, &mut flows);
         }
         Ok((ended, vec![ports_table(&ports), flows_table(&flows)]))
     }
 
     fn look(&self, most_flows: u32, ports: &mut Vec<PortNow>, flows: &mut Vec<FlowNow>) {
-        ports.extend(self.net.ports.iter().enumerate().map(|(number, port)| self.port_now(number, port)));
-        let hosts = self.hosts();
-        let wanted = hosts.flows.iter().filter(|flow| !flow.vacant && flow.serial < most_flows);
-        flows.extend(wanted.map(|flow| FlowNow {
-            time: self.net.now,
-            serial: flow.serial,
-            load: flow.load,
-            ends: flow.ends,
-            cwnd: flow.sender.window.bytes() as f64,
-            srtt: flow.sender.srtt().map(|srtt| srtt.as_ps() as f64),
-            alpha: alpha(&flow.sender),
-            delivered: flow.receiver.delivered(),
-            flight: flow.sender.flight(&hosts.configs[flow.config as usize]),
-        }));
+        ports.extend(self.ports().enumerate().map(|(number, port)| self.port_now(number, port)));
+        for (id, connection) in (0..).zip(&self.commons.connections) {
+            if connection.serial >= most_flows || !self.roster.stands(id) {
+                continue;
+            }
+            let ((cell, sender), (other, receiver)) = (connection.sender, connection.receiver);
+            let sending = &self.cells[cell as usize].hosts.senders[sender as usize];
+            let receiving = &self.cells[other as usize].hosts.receivers[receiver as usize];
+            let (about, sender) = (sending.about, &sending.sender);
+            flows.push(FlowNow {
+                time: self.now,
+                serial: about.serial,
+                load: about.load,
+                ends: about.ends,
+                cwnd: sender.window.bytes() as f64,
+                srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
+                alpha: alpha(sender),
+                delivered: receiving.receiver.delivered(),
+                flight: sender.flight(&self.roster.configs[about.config as usize]),
+            });
+        }
     }
 
     fn port_now(&self, number: usize, port: &Port) -> PortNow {
-        let (packets, bytes) = held(port, self.net.now);
+        let (packets, bytes) = held(port, self.now);
         let earlier = self.before_warmup.get(number).copied().unwrap_or_default();
         let passed = earlier.and(Passed::of(port, (packets, bytes)));
-        PortNow { time: self.net.now, packets, bytes, passed }
+        PortNow { time: self.now, packets, bytes, passed }
     }
 
     fn packets_now(&self, most: usize) -> TableData {
-        let rings = (0..).zip(&self.net.ports).flat_map(|(number, port)| {
+        let rings = (0..).zip(self.ports()).flat_map(|(number, port)| {
             let (head, held) = (port.ring.head(), port.ring.len());
             (0..held).map(move |i| (number, *port.ring.at(head.wrapping_add(i))))
         });
         let rows: Vec<PacketNow> = rings
             .take(most)
             .map(|(port, packet)| {
-                let serial = self.net.tags[packet.flow as usize].serial;
+                let serial = self.commons.connections[packet.flow as usize].serial;
                 PacketNow { port, serial, packet }
             })
             .collect();

@@ -1,22 +1,25 @@
 //! The engine: events in order of time, and a run from its experiment to its tables.
 
+mod alone;
 pub mod build;
 pub mod control;
 mod inner_tables;
 mod live;
 mod packet_table;
+mod pauses;
 pub mod results;
 
-use crate::events::{Event, Source};
-use crate::hosts::flows::{Hosts, MAX_FLOWS, Opener};
-use crate::net::Net;
-use crate::net::port::Service;
-use crate::packet::Packet;
+use crate::events::Source;
+use crate::hosts::cell::Cell;
+use crate::hosts::connections::{Connections, Opener, Roster};
+use crate::net::port::{Port, Service};
+use crate::net::{Commons, Network};
 use crate::probe::settings::ProbeSettings;
-use crate::probe::traces::{Clock, PortRow, QueueRow};
+use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
 pub use control::{Control, RunError};
 use shallows_units::{Span, Time};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 /// A load, and when it is to wake.
 pub struct Load {
@@ -29,11 +32,15 @@ pub struct Load {
 
 /// A run: built from an [`crate::Experiment`], run once, read as tables.
 pub struct Simulation {
-    net: Net,
-    hosts: Hosts,
+    cells: Vec<Cell>,
+    commons: Commons,
+    roster: Roster,
+    /// By link: its port's cell and place there.
+    places: Vec<(u32, u32)>,
     loads: Vec<Load>,
     names: results::Names,
     probes: ProbeSettings,
+    now: Time,
     duration: Time,
     warmup: Time,
     /// Ports that the traces cover.
@@ -48,12 +55,19 @@ pub struct Simulation {
     /// The loop returns at this time.
     stop_at: Time,
     progress_every: Span,
-    events: u64,
     begun: bool,
     warm: bool,
     /// What passed each port before the warm-up ended; empty until then.
     before_warmup: Vec<live::Passed>,
+    /// Packets that left tapped ports.
+    tapped: Vec<PacketRow>,
     finished: bool,
+}
+
+/// The cells at work, and what they read.
+struct Floor {
+    cells: Vec<Mutex<Cell>>,
+    commons: RwLock<Commons>,
 }
 
 impl Simulation {
@@ -65,228 +79,114 @@ impl Simulation {
     /// Runs until `until`, before the events of that time, or to the end; returns whether it has ended.
     /// Any number of stops leave the results as they are.
     pub fn advance(&mut self, until: Time, control: &Control) -> Result<bool, RunError> {
-        if self.finished || self.begun && until <= self.net.now {
+        if self.finished || self.begun && until <= self.now {
             return Ok(self.finished);
         }
         self.stop_at = until;
-        if !self.begun {
-            self.begun = true;
-            for load in 0..self.loads.len() as u32 {
-                self.wake(load);
-            }
-        }
-        self.pause(control)?;
-        loop {
-            let Some((at, event)) = self.net.events.pop() else {
-                if self.jump(self.pause_at, control)? {
-                    return Ok(self.finished);
-                }
-                continue;
-            };
-            if at >= self.pause_at {
-                self.net.events.unpop();
-                if self.jump(self.pause_at, control)? {
-                    return Ok(self.finished);
-                }
-                continue;
-            }
-            self.net.now = at;
-            self.events += 1;
-            match event {
-                Event::Wire(port) => {
-                    if let Some(packet) = self.net.land(port) {
-                        self.deliver(&packet);
-                    }
-                }
-                Event::Port(port) => self.net.depart(port),
-                Event::Sender(flow) => self.hosts.on_sender_timer(flow, &mut self.net),
-                Event::Receiver(flow) => self.hosts.on_receiver_timer(flow, &mut self.net),
-                Event::Load(load) => self.wake_due(load),
-                Event::Tick(port) => self.net.tick(port),
-                Event::Stray(place) => {
-                    if let Some(packet) = self.net.land_stray(place) {
-                        self.deliver(&packet);
-                    }
-                }
-            }
-        }
+        let cells = std::mem::take(&mut self.cells).into_iter().map(Mutex::new).collect();
+        let floor = Floor { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
+        let result = self.run_alone(&floor, control);
+        let whole = |cell: Mutex<Cell>| cell.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.cells = floor.cells.into_iter().map(whole).collect();
+        self.commons = floor.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.map(|()| self.finished)
     }
 
-    #[inline]
-    fn deliver(&mut self, packet: &Packet) {
-        self.hosts.on_packet(packet, &mut self.net);
-        if !self.hosts.done.is_empty() {
-            self.tell_loads();
-        }
+    /// The connections at a time.
+    fn connections<'a>(roster: &'a mut Roster, floor: &'a Floor, now: Time) -> Connections<'a> {
+        Connections { cells: &floor.cells, commons: &floor.commons, roster, now }
     }
 
-    // ---- loads ----
-
-    fn wake_due(&mut self, number: u32) {
-        self.loads[number as usize].wake_at = Time::MAX;
-        self.wake(number);
-    }
-
-    fn wake(&mut self, number: u32) {
+    /// Wakes a load; returns when it is to wake next, if that is sooner than what it waits for.
+    fn wake(&mut self, number: u32, floor: &Floor, now: Time) -> Option<Time> {
+        let connections = Self::connections(&mut self.roster, floor, now);
         let load = &mut self.loads[number as usize];
-        let opener = Opener { load: number as u16 };
-        let wanted = load.work.wake(&mut WorkCx { hosts: &mut self.hosts, net: &mut self.net, opener });
-        self.wake_later(number, wanted);
-    }
-
-    fn wake_later(&mut self, number: u32, wanted: Option<Time>) {
-        let load = &mut self.loads[number as usize];
-        if let Some(at) = wanted
-            && at < load.wake_at
-        {
-            load.wake_at = at;
-            self.net.events.schedule(load.source, at);
-        }
-    }
-
-    #[cold]
-    fn tell_loads(&mut self) {
-        while let Some((number, done)) = self.hosts.done.pop_front() {
-            let load = &mut self.loads[number as usize];
-            let opener = Opener { load: number };
-            let mut cx = WorkCx { hosts: &mut self.hosts, net: &mut self.net, opener };
-            let wanted = load.work.on_message(&done, &mut cx);
-            self.wake_later(u32::from(number), wanted);
-        }
-    }
-
-    // ---- pauses: warm-up, traces, end ----
-
-    /// Whether the loop returns now.
-    fn jump(&mut self, to: Time, control: &Control) -> Result<bool, RunError> {
-        self.net.now = to;
-        self.pause(control)?;
-        Ok(self.finished || to >= self.stop_at)
-    }
-
-    /// Does what is due now and sets the next pause.
-    fn pause(&mut self, control: &Control) -> Result<(), RunError> {
-        let now = self.net.now;
-        if !self.warm && now >= self.warmup {
-            self.warm = true;
-            self.keep_warmup();
-            self.net.ports.iter_mut().for_each(|port| port.restart(now));
-            self.hosts.restart(&self.net);
-        }
-        if self.queue_clock.due(now) {
-            self.sample_queues();
-        }
-        if self.port_clock.due(now) {
-            self.sample_ports();
-        }
-        if self.flow_clock.due(now) {
-            self.hosts.trace_all(now);
-        }
-        self.check(control)?;
-        if now >= self.duration {
-            self.net.ports.iter_mut().for_each(|port| port.sync(now));
-            self.hosts.finish(&self.net);
-            self.finished = true;
-            return Ok(());
-        }
-        let tick = now + self.progress_every;
-        let next_trace = self.queue_clock.next.min(self.port_clock.next).min(self.flow_clock.next);
-        let warm_at = if self.warm { Time::MAX } else { self.warmup };
-        self.pause_at = tick.min(next_trace).min(warm_at).min(self.duration).min(self.stop_at);
-        Ok(())
-    }
-
-    fn check(&self, control: &Control) -> Result<(), RunError> {
-        control.report(self.net.now.as_ps() as f64 / self.duration.as_ps() as f64);
-        if control.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
-        if self.hosts.overflowed {
-            return Err(RunError::TooManyFlows(MAX_FLOWS));
-        }
-        let changes = |p: &crate::net::port::Port| {
-            p.record.as_ref().and_then(|r| r.changes.as_ref()).map_or(0, Vec::len)
-        };
-        let by_change =
-            if self.traces_changes() { self.net.ports.iter().map(changes).max().unwrap_or(0) } else { 0 };
-        let longest =
-            self.queue_rows.len().max(self.port_rows.len()).max(self.hosts.trace_rows.len()).max(by_change);
-        let longest = longest.max(self.net.tapped.len());
-        if longest as u64 > self.probes.trace_rows {
-            return Err(RunError::TraceTooLong(self.probes.trace_rows));
-        }
-        Ok(())
-    }
-
-    fn traces_changes(&self) -> bool {
-        self.probes.queue_trace == crate::probe::TraceWhen::Change
-    }
-
-    fn sample_queues(&mut self) {
-        let now = self.net.now;
-        for port in &self.traced_ports {
-            let queue = &mut self.net.ports[*port as usize];
-            queue.settle(now);
-            let (packets, bytes) = queue.held();
-            self.queue_rows.push(QueueRow { time: now, port: *port, packets, bytes });
-        }
-    }
-
-    fn sample_ports(&mut self) {
-        let time = self.net.now;
-        for port in &self.traced_ports {
-            let Some(arrivals) = &mut self.net.ports[*port as usize].arrivals else { continue };
-            for (class, arrivals) in arrivals.iter_mut().enumerate() {
-                let arrivals = std::mem::take(arrivals);
-                self.port_rows.push(PortRow { time, port: *port, class: class as u32, arrivals });
-            }
-        }
+        load.wake_at = Time::MAX;
+        let wanted = load.work.wake(&mut WorkCx { connections, opener: Opener { load: number as u16 } });
+        load.sooner(wanted)
     }
 
     // ---- books ----
 
-    /// Packets over the whole run, and whether the books balance.
-    pub fn books(&self) -> Books {
-        let totals = self.net.totals;
-        Books {
-            sent: totals.sent,
-            duplicated: totals.duplicated,
-            delivered: totals.delivered,
-            dropped: totals.dropped,
-            in_flight: self.net.in_flight(),
-            hops: totals.hops,
-            events: self.events,
-        }
+    /// Every port, in the order of the network's links.
+    pub fn ports(&self) -> impl Iterator<Item = &Port> + '_ {
+        self.places.iter().map(|(cell, place)| &self.cells[*cell as usize].network.ports[*place as usize])
     }
 
-    /// The network, for tests.
-    pub fn net(&self) -> &Net {
-        &self.net
+    /// Port number `link`.
+    fn port(&self, link: u32) -> &Port {
+        let (cell, place) = self.places[link as usize];
+        &self.cells[cell as usize].network.ports[place as usize]
+    }
+
+    /// Packets over the whole run, and whether the books balance.
+    pub fn books(&self) -> Books {
+        let mut books = Books::default();
+        for cell in &self.cells {
+            let totals = cell.network.totals;
+            books.sent += totals.sent;
+            books.duplicated += totals.duplicated;
+            books.delivered += totals.delivered;
+            books.dropped += totals.dropped;
+            books.in_flight += cell.network.in_flight();
+            books.hops += totals.hops;
+            books.events += cell.handled;
+        }
+        books
+    }
+
+    /// Packets under way as the connections' ends count them, for tests.
+    pub fn outstanding(&self) -> u64 {
+        let standing = (0..).zip(&self.commons.connections).filter(|(id, _)| self.roster.stands(*id));
+        let under_way = standing.map(|(_, connection)| {
+            let ((cell, sender), (other, receiver)) = (connection.sender, connection.receiver);
+            let sending = &self.cells[cell as usize].hosts.senders[sender as usize];
+            let receiving = &self.cells[other as usize].hosts.receivers[receiver as usize];
+            sending.under_way(receiving)
+        });
+        under_way.sum()
+    }
+
+    /// The network, or its first cell's part, for tests.
+    pub fn net(&self) -> &Network {
+        &self.cells[0].network
     }
 
     /// The connections, for tests.
-    pub fn hosts(&self) -> &Hosts {
-        &self.hosts
+    pub fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// Replaces every discipline that decides at arrival by its two-event twin; call before running.
     pub fn schedule_departures(&mut self) {
+        use crate::events::Event;
         use crate::net::port::Scheduled;
         use crate::queue::parts::fifo::Fifo;
-        for (i, port) in (0..).zip(&mut self.net.ports) {
-            if let Service::Arrival(admission) = &port.service {
-                let disc = Box::new(Fifo::new(admission.clone(), port.rate));
-                let mut scheduled = Scheduled::new(disc);
-                scheduled.source = self.net.events.add(Event::Port(i));
-                port.service = Service::Departure(Box::new(scheduled));
-                port.prepare();
+        for cell in &mut self.cells {
+            for (i, port) in (0..).zip(&mut cell.network.ports) {
+                if let Service::Arrival(admission) = &port.service {
+                    let disc = Box::new(Fifo::new(admission.clone(), port.rate));
+                    let mut scheduled = Scheduled::new(disc);
+                    scheduled.source = cell.network.events.add(Event::Port(i));
+                    port.service = Service::Departure(Box::new(scheduled));
+                    port.prepare();
+                }
             }
         }
     }
 }
 
+impl Load {
+    /// When to wake, if that is sooner than what it waits for.
+    fn sooner(&mut self, wanted: Option<Time>) -> Option<Time> {
+        let at = wanted.filter(|at| *at < self.wake_at)?;
+        self.wake_at = at;
+        Some(at)
+    }
+}
+
 /// Packets over a whole run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Books {
     /// Handed to a NIC.
     pub sent: u64,

@@ -52,12 +52,12 @@ fn codepoint(row: &PacketRow) -> u32 {
 impl Simulation {
     /// Packets that left the ports of `probe.packets`.
     pub(super) fn packet_table(&self) -> TableData {
-        let (names, rows) = (&self.names, &self.net().tapped);
-        let opened = self.hosts().all_opened.as_deref().unwrap_or_default();
+        let (names, rows) = (&self.names, &self.tapped);
+        let opened = self.roster.all_opened.as_deref().unwrap_or_default();
         let of = |row: &PacketRow| opened[row.flow as usize];
         let config = |row: &PacketRow| {
-            let config = self.hosts().loads[of(row).0 as usize].config;
-            &self.hosts().configs[config as usize]
+            let config = self.roster.loads[of(row).0 as usize].config;
+            &self.roster.configs[config as usize]
         };
         let block = |i: usize| move |r: &PacketRow| r.extension.and_then(|e| e.sacked().get(i).copied());
         let (first, beyond) = (

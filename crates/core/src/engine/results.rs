@@ -66,13 +66,13 @@ impl Simulation {
     }
 
     pub(super) fn classes(&self) -> Vec<String> {
-        self.hosts().classes.iter().map(|c| c.name.clone()).collect()
+        self.roster.classes.iter().map(|c| c.name.clone()).collect()
     }
 
     fn flows_table(&self) -> TableData {
         let names = &self.names;
         let rate = |r: &FlowRow| r.delivered as f64 * 8.0 / r.over.as_secs_f64();
-        TableBuilder::new("flows", &self.hosts().flow_rows)
+        TableBuilder::new("flows", &self.roster.flow_rows)
             .u32("id", |r| r.serial)
             .words("traffic", &names.loads, |r| r.load.into())
             .words("class", &self.classes(), |r| r.class.into())
@@ -107,7 +107,7 @@ impl Simulation {
 
     fn messages_table(&self) -> TableData {
         let took = |r: &MessageRow| r.ended.map(|end| (end - r.started).as_ps());
-        TableBuilder::new("messages", &self.hosts().message_rows)
+        TableBuilder::new("messages", &self.roster.message_rows)
             .u32("flow", |r| r.flow)
             .words("traffic", &self.names.loads, |r| r.load.into())
             .words("class", &self.classes(), |r| r.class.into())
@@ -123,7 +123,7 @@ impl Simulation {
     }
 
     fn rounds_table(&self) -> TableData {
-        let since = self.hosts().measured_from;
+        let since = self.roster.measured_from;
         let rows: Vec<(u32, Round)> = (0u32..)
             .zip(&self.loads)
             .flat_map(|(i, load)| load.work.rounds().iter().map(move |round| (i, *round)))
@@ -145,20 +145,20 @@ impl Simulation {
 
     fn queues_table(&self) -> TableData {
         let rows: Vec<QueueSummary> =
-            (0u32..).zip(&self.net().ports).map(|(i, port)| self.queue_summary(i, port)).collect();
+            (0u32..).zip(self.ports()).map(|(i, port)| self.queue_summary(i, port)).collect();
         let drops = |why: DropWhy| move |r: &QueueSummary| r.counts.drops[why as usize];
         let quantile = |q: f64| move |r: &QueueSummary| self.lengths(r.port).and_then(|l| l.quantile(q));
         let wait = |q: f64| {
             move |r: &QueueSummary| {
-                let record = self.net().ports[r.port as usize].record.as_ref()?;
+                let record = self.port(r.port).record.as_ref()?;
                 record.waits.quantile(q).map(|ps| ps as f64)
             }
         };
         TableBuilder::new("queues", &rows)
             .words("port", &self.names.ports, |r| r.port)
-            .u32("is_switch", |r| self.net().ports[r.port as usize].is_switch.into())
-            .u64("rate_bps", |r| self.net().ports[r.port as usize].rate.as_bps())
-            .u64("over_ps", |_| (self.net().now - self.hosts().measured_from).as_ps())
+            .u32("is_switch", |r| self.port(r.port).is_switch.into())
+            .u64("rate_bps", |r| self.port(r.port).rate.as_bps())
+            .u64("over_ps", |_| (self.now - self.roster.measured_from).as_ps())
             .u64("packets_in", |r| r.counts.packets_in)
             .u64("packets_out", |r| r.counts.packets_in - r.counts.dropped() - r.packets_held)
             .u64("packets_held", |r| r.packets_held)
@@ -180,9 +180,7 @@ impl Simulation {
             .maybe_u64("p99_packets", quantile(0.99))
             .maybe_u64("max_packets", |r| self.lengths(r.port).and_then(|l| l.rows().last()).map(|row| row.0))
             .maybe_f64("mean_bytes", |r| r.mean_bytes)
-            .maybe_u64("max_bytes", |r| {
-                self.net().ports[r.port as usize].record.as_ref().map(|record| record.max_bytes)
-            })
+            .maybe_u64("max_bytes", |r| self.port(r.port).record.as_ref().map(|record| record.max_bytes))
             .maybe_f64("mean_wait_ps", |r| r.mean_wait)
             .maybe_f64("p50_wait_ps", wait(0.5))
             .maybe_f64("p95_wait_ps", wait(0.95))
@@ -192,14 +190,14 @@ impl Simulation {
     }
 
     fn lengths(&self, port: u32) -> Option<&crate::probe::histogram::LengthHistogram> {
-        self.net().ports[port as usize].record.as_ref().map(|r| &r.time_at).filter(|l| l.total() > 0)
+        self.port(port).record.as_ref().map(|r| &r.time_at).filter(|l| l.total() > 0)
     }
 
     fn queue_summary(&self, number: u32, port: &Port) -> QueueSummary {
         let (packets_held, bytes_held) = port.held();
         let counts = port.counts;
         let bytes_out = counts.bytes_in - counts.dropped_bytes - bytes_held;
-        let span = (self.net().now - self.hosts().measured_from).as_secs_f64();
+        let span = (self.now - self.roster.measured_from).as_secs_f64();
         let record = port.record.as_deref();
         QueueSummary {
             port: number,
@@ -219,7 +217,7 @@ impl Simulation {
 
     fn queue_histogram(&self) -> TableData {
         let mut rows: Vec<(u32, u64, u64, u64)> = vec![];
-        for (i, port) in (0u32..).zip(&self.net().ports) {
+        for (i, port) in (0u32..).zip(self.ports()) {
             let Some(record) = &port.record else { continue };
             let mut merged: std::collections::BTreeMap<u64, (u64, u64)> =
                 record.time_at.rows().map(|(low, _, time)| (low, (time, 0))).collect();
@@ -239,7 +237,7 @@ impl Simulation {
     fn wait_histogram(&self) -> TableData {
         let kinds = ["wait".to_string(), "delay".to_string()];
         let mut rows: Vec<(u32, u32, (u64, u64, u64))> = vec![];
-        for (i, class) in (0u32..).zip(&self.hosts().classes) {
+        for (i, class) in (0u32..).zip(&self.roster.waits) {
             let mut add =
                 |kind: u32, times: &TimeHistogram| rows.extend(times.rows().map(|row| (i, kind, row)));
             add(0, &class.waits);
@@ -256,7 +254,7 @@ impl Simulation {
 
     fn queue_trace(&self) -> TableData {
         let mut rows: Vec<QueueRow> = self.queue_rows.clone();
-        for (i, port) in (0u32..).zip(&self.net().ports) {
+        for (i, port) in (0u32..).zip(self.ports()) {
             let changes = port.record.iter().flat_map(|r| r.changes.iter().flatten());
             rows.extend(changes.map(|(time, packets, bytes)| QueueRow {
                 time: *time,
@@ -286,7 +284,7 @@ impl Simulation {
     }
 
     fn flow_trace(&self) -> TableData {
-        TableBuilder::<FlowTraceRow>::new("flow_trace", &self.hosts().trace_rows)
+        TableBuilder::<FlowTraceRow>::new("flow_trace", &self.roster.trace_rows)
             .u64("time_ps", |r| r.time.as_ps())
             .u32("flow", |r| r.flow)
             .f64("cwnd_bytes", |r| r.cwnd)
@@ -301,13 +299,12 @@ impl Simulation {
     /// Counts of the whole run and memory in use, for the manifest.
     pub fn manifest_counts(&self) -> Value {
         let books = self.books();
-        let ports = &self.net().ports;
         let inner = |p: &Port| match &p.service {
             Service::Departure(scheduled) => scheduled.inner.as_ref().map_or(0, |inner| inner.memory()),
             Service::Arrival(_) => 0,
         };
-        let port_bytes: usize = ports
-            .iter()
+        let port_bytes: usize = self
+            .ports()
             .map(|p| {
                 size_of::<Port>() + p.ring.memory() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p)
             })
@@ -321,15 +318,15 @@ impl Simulation {
                 "packets_delivered": books.delivered,
                 "packets_dropped": books.dropped,
                 "packets_in_flight": books.in_flight,
-                "flows": self.hosts().opened(),
-                "messages": self.hosts().message_rows.len(),
+                "flows": self.roster.opened(),
+                "messages": self.roster.message_rows.len(),
             },
             "coupling": self.coupling_factors(),
             "memory": {
-                "ports": ports.len(),
+                "ports": self.places.len(),
                 "port_bytes": port_bytes,
-                "flows_at_once": self.hosts().flows.len(),
-                "flow_bytes": self.hosts().memory(),
+                "flows_at_once": self.roster.places(),
+                "flow_bytes": self.cells.iter().map(|cell| cell.hosts.memory()).sum::<usize>(),
             },
         })
     }

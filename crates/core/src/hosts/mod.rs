@@ -1,9 +1,12 @@
-//! The hosts: their connections, messages and timeouts, and the records of them.
+//! The hosts: their connections, messages and timeouts, and the records of them; the cells in which they work.
 
+pub mod cell;
+pub mod connections;
+pub mod ends;
 mod facts;
-pub mod flows;
 pub mod records;
 pub mod timeouts;
+pub mod work;
 
 pub use facts::{FlowId, MessageDone, Pair, Write};
 pub use timeouts::TimeoutCounts;

@@ -1,14 +1,15 @@
 //! What is recorded of connections: their rows in the tables, the ideal times of their messages, and
 //! their traces.
 
+use super::ends::{Message, ReceivingEnd, SendingEnd};
 use super::facts::{FlowId, Pair};
-use super::flows::{Hosts, Message};
 use super::timeouts::TimeoutCounts;
+use super::work::Hosts;
 use crate::cc::CongestionControl;
-use crate::net::Net;
+use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::Sender;
+use crate::transport::{Config, Sender};
 use shallows_units::{Bytes, Span, Time};
 
 /// A row of the table `flows`.
@@ -77,37 +78,77 @@ pub struct MessageRow {
     pub met: Option<bool>,
 }
 
+impl FlowRow {
+    /// The row of a connection at `now`, with statistics since `measured_from`.
+    pub fn new(
+        sending: &mut SendingEnd,
+        receiving: &ReceivingEnd,
+        unbounded: bool,
+        measured_from: Time,
+        now: Time,
+    ) -> Self {
+        let about = sending.about;
+        let cwnd_time = sending.sender.window.count(now);
+        let from = about.opened.max(measured_from);
+        let until = receiving.ended.unwrap_or(now);
+        FlowRow {
+            serial: about.serial,
+            load: about.load,
+            class: about.class,
+            config: about.config,
+            ends: about.ends,
+            bytes: (!unbounded).then_some(sending.sender.written),
+            opened: about.opened,
+            ended: receiving.ended,
+            delivered: receiving.receiver.delivered() - receiving.delivered_before,
+            over: until.max(from) - from,
+            watched: now - from,
+            sent: sending.sender.counts,
+            cwnd_time,
+            received: receiving.receiver.counts,
+            drops: sending.lost - sending.lost_before,
+            timeouts: sending.timeouts,
+            cwnd: sending.sender.window.bytes(),
+            ssthresh: sending.sender.cc.ssthresh(),
+            alpha: alpha(&sending.sender),
+        }
+    }
+}
+
 impl Hosts {
-    pub(super) fn message_row(
+    /// The row of a message that came whole at `ended`, or has not by `now`.
+    pub(super) fn record_message(
         &mut self,
-        id: FlowId,
+        place: usize,
         message: &Message,
         ended: Option<Time>,
-        net: &Net,
-    ) -> MessageRow {
-        let ideal = self.ideal(id, message, net);
-        let flow = &self.flows[id as usize];
+        (now, commons): (Time, &Commons),
+    ) {
+        if message.started < self.measured_from {
+            return;
+        }
+        let ideal = self.ideal(place, message, commons);
         let Message { bytes, started, deadline, .. } = *message;
         let met = deadline.and_then(|deadline| match ended {
             Some(ended) => Some(ended - started <= deadline),
-            None => (net.now - started >= deadline).then_some(false),
+            None => (now - started >= deadline).then_some(false),
         });
-        let (flow, load, class) = (flow.serial, flow.load, flow.class);
-        MessageRow { flow, load, class, bytes, started, ended, ideal, deadline, met }
+        let about = self.receivers[place].about;
+        let (flow, load, class) = (about.serial, about.load, about.class);
+        self.message_rows.push(MessageRow { flow, load, class, bytes, started, ended, ideal, deadline, met });
     }
 
     /// Time the message would take alone on the empty network, with a window that never limits: the
     /// handshake where it waited for one, then its packets, store and forward.
-    fn ideal(&mut self, id: FlowId, message: &Message, net: &Net) -> Span {
-        let flow = &self.flows[id as usize];
-        let config = &self.configs[flow.config as usize];
+    fn ideal(&mut self, place: usize, message: &Message, commons: &Commons) -> Span {
+        let about = self.receivers[place].about;
+        let config = &self.configs[about.config as usize];
         let (mss, header) = (config.rules.mss, u64::from(config.header));
-        let wire = |port: u32| (net.ports[port as usize].rate, net.ports[port as usize].delay);
-        let (from, to) = flow.ends;
+        let (from, to) = about.ends;
         let ideals = &mut self.ideals;
         let mut time = |ends: Pair, packets: u64, full: u64, last: u64| {
             let burst = Burst { packets, full: Bytes(full + header), last: Bytes(last + header) };
-            ideals.time(&net.routing, ends, burst, wire)
+            ideals.time(&commons.routing, ends, burst, |link| commons.links[link as usize])
         };
         let handshake = if message.first_of_fresh {
             time((from, to), 0, 0, 0) + time((to, from), 0, 0, 0)
@@ -119,112 +160,67 @@ impl Hosts {
     }
 
     /// Rows of the messages that a connection has not delivered.
-    pub(super) fn undelivered_messages(&mut self, id: FlowId, net: &Net) {
-        for message in std::mem::take(&mut self.flows[id as usize].messages) {
-            if message.started >= self.measured_from {
-                let row = self.message_row(id, &message, None, net);
-                self.message_rows.push(row);
-            }
+    pub(super) fn undelivered_messages(&mut self, place: usize, now: Time, commons: &Commons) {
+        for message in std::mem::take(&mut self.receivers[place].messages) {
+            self.record_message(place, &message, None, (now, commons));
         }
     }
 
-    pub(super) fn flow_row(&mut self, id: FlowId, net: &Net) -> FlowRow {
-        let flow = &mut self.flows[id as usize];
-        let cwnd_time = flow.sender.window.count(net.now);
-        let from = flow.opened.max(self.measured_from);
-        let until = flow.ended.unwrap_or(net.now);
-        FlowRow {
-            serial: flow.serial,
-            load: flow.load,
-            class: flow.class,
-            config: flow.config,
-            ends: flow.ends,
-            bytes: (!flow.unbounded).then_some(flow.sender.written),
-            opened: flow.opened,
-            ended: flow.ended,
-            delivered: flow.receiver.delivered() - flow.delivered_at_start,
-            over: until.max(from) - from,
-            watched: net.now - from,
-            sent: flow.sender.counts,
-            cwnd_time,
-            received: flow.receiver.counts,
-            drops: net.tags[id as usize].drops - flow.drops_at_start,
-            timeouts: flow.timeouts,
-            cwnd: flow.sender.window.bytes(),
-            ssthresh: flow.sender.cc.ssthresh(),
-            alpha: alpha(&flow.sender),
-        }
-    }
-
-    /// The warm-up ends: statistics begin.
-    pub fn restart(&mut self, net: &Net) {
-        self.measured_from = net.now;
-        self.flow_rows.clear();
+    /// The warm-up ends at `now`: statistics begin.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.measured_from = now;
         self.message_rows.clear();
-        for class in &mut self.classes {
+        for class in &mut self.waits {
             class.waits.clear();
             class.delays.clear();
         }
-        for (flow, tag) in self.flows.iter_mut().zip(&net.tags) {
-            flow.sender.restart_counts(net.now);
-            flow.receiver.counts = Default::default();
-            flow.delivered_at_start = flow.receiver.delivered();
-            flow.drops_at_start = tag.drops;
-            flow.timeouts = Default::default();
+        for end in &mut self.senders {
+            end.sender.restart_counts(now);
+            end.lost_before = end.lost;
+            end.timeouts = Default::default();
+        }
+        for end in &mut self.receivers {
+            end.receiver.counts = Default::default();
+            end.delivered_before = end.receiver.delivered();
         }
     }
 
-    /// The run ends: rows of what still stands.
-    pub fn finish(&mut self, net: &Net) {
-        for id in 0..self.flows.len() as u32 {
-            if self.flows[id as usize].vacant {
-                continue;
-            }
-            let row = self.flow_row(id, net);
-            self.flow_rows.push(row);
-            self.undelivered_messages(id, net);
-        }
-        self.flow_rows.sort_by_key(|row| row.serial);
-    }
-
-    // ---- traces ----
-
-    /// A row of the flow trace for each traced connection.
-    pub fn trace_all(&mut self, now: Time) {
-        for i in 0..self.flows.len() {
-            if self.flows[i].traced && !self.flows[i].vacant {
-                let row = self.trace_row(i, now);
-                self.trace_rows.push(row);
-            }
-        }
-    }
-
+    /// A row of the flow trace if the window has changed; both ends are in this cell.
     #[cold]
-    pub(super) fn trace_change(&mut self, id: FlowId, now: Time) {
-        let flow = &mut self.flows[id as usize];
-        let cwnd = flow.sender.window.bytes();
-        if cwnd != flow.traced_cwnd && !flow.vacant {
-            flow.traced_cwnd = cwnd;
-            let row = self.trace_row(id as usize, now);
-            self.trace_rows.push(row);
-        }
-    }
-
-    fn trace_row(&self, i: usize, now: Time) -> FlowTraceRow {
-        let flow = &self.flows[i];
-        FlowTraceRow {
-            time: now,
-            flow: flow.serial,
-            cwnd: flow.sender.window.bytes() as f64,
-            ssthresh: flow.sender.cc.ssthresh(),
-            srtt: flow.sender.srtt().map(|srtt| srtt.as_ps() as f64),
-            alpha: alpha(&flow.sender),
-            delivered: flow.receiver.delivered(),
-            flight: flow.sender.flight(&self.configs[flow.config as usize]),
+    pub(super) fn trace_change(&mut self, id: FlowId, net: &Net) {
+        let connection = &net.commons.connections[id as usize];
+        let sending = &mut self.senders[connection.sender.1 as usize];
+        let cwnd = sending.sender.window.bytes();
+        if cwnd != sending.traced_cwnd && !sending.vacant {
+            sending.traced_cwnd = cwnd;
+            let receiving = &self.receivers[connection.receiver.1 as usize];
+            let config = &self.configs[sending.about.config as usize];
+            self.trace_rows.push(trace_row(sending, receiving, config, net.now));
         }
     }
 }
 
+/// A row of the flow trace.
+pub(super) fn trace_row(
+    sending: &SendingEnd,
+    receiving: &ReceivingEnd,
+    config: &Config,
+    now: Time,
+) -> FlowTraceRow {
+    let sender = &sending.sender;
+    FlowTraceRow {
+        time: now,
+        flow: sending.about.serial,
+        cwnd: sender.window.bytes() as f64,
+        ssthresh: sender.cc.ssthresh(),
+        srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
+        alpha: alpha(sender),
+        delivered: receiving.receiver.delivered(),
+        flight: sender.flight(config),
+    }
+}
+
+/// The estimate of congestion of a sender whose algorithm has one.
 pub(crate) fn alpha(sender: &Sender) -> Option<f64> {
     let mut found = None;
     sender.cc.observe(&mut |name, value| {

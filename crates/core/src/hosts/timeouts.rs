@@ -6,7 +6,7 @@
 //! few come after it for the duplicates that fast retransmit needs. A block is a message here. The
 //! sender's view decides; timeouts of a handshake, of unbounded flows and all others are neither.
 
-use super::flows::{Flow, Message};
+use super::ends::{Block, SendingEnd};
 use crate::transport::{Config, State};
 use std::ops::{AddAssign, Sub};
 
@@ -40,11 +40,11 @@ impl Sub for TimeoutCounts {
     }
 }
 
-/// The timeout that is about to expire at the sender of `flow`, as a count.
-pub(super) fn classify(flow: &Flow, config: &Config) -> TimeoutCounts {
-    let sender = &flow.sender;
+/// The timeout that is about to expire at the sender of `end`, as a count.
+pub(super) fn classify(end: &SendingEnd, config: &Config) -> TimeoutCounts {
+    let sender = &end.sender;
     let una = sender.una;
-    let block = flow.messages.iter().find(|message| message.end > una);
+    let block = end.blocks.iter().find(|block| block.end > una);
     let sacked = sender.repair.board.bytes();
     let few = config.settings.dup_acks.saturating_mul(config.rules.mss);
     match block.filter(|_| sender.state == State::Established) {
@@ -55,7 +55,7 @@ pub(super) fn classify(flow: &Flow, config: &Config) -> TimeoutCounts {
 
 /// With `una` the oldest byte not acknowledged, `sacked` how many beyond it have arrived, and `few` the
 /// bytes whose packets are too few for a fast retransmit.
-fn place(una: u64, sacked: u64, block: &Message, few: u64) -> TimeoutCounts {
+fn place(una: u64, sacked: u64, block: &Block, few: u64) -> TimeoutCounts {
     let starts = block.end - block.bytes;
     let head = una == starts && sacked == 0;
     let tail = !head && una >= starts && block.end - una <= few;
@@ -65,14 +65,11 @@ fn place(una: u64, sacked: u64, block: &Message, few: u64) -> TimeoutCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shallows_units::Time;
 
     /// Head and tail of a timeout in a block of ten segments from byte 50 000 on.
     fn at(una: u64, sacked: u64) -> (u64, u64) {
         let (end, bytes) = (60_000, 10_000);
-        let block =
-            Message { end, bytes, started: Time::ZERO, tag: 0, first_of_fresh: false, deadline: None };
-        let counts = place(una, sacked, &block, 3000);
+        let counts = place(una, sacked, &Block { end, bytes }, 3000);
         assert_eq!(counts.all, 1);
         (counts.head, counts.tail)
     }

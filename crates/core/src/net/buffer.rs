@@ -13,8 +13,8 @@
 //! never less than what they hold: where the old count admits a packet, the true one would, and the
 //! other ports need not be touched. Only where it refuses are they all brought up to date.
 
-use super::Net;
 use super::port::Service;
+use super::{Commons, Network};
 use crate::packet::Packet;
 use crate::queue::DropWhy;
 
@@ -85,7 +85,7 @@ impl Buffers {
     }
 }
 
-impl Net {
+impl Network {
     /// `ports` share a buffer of `size` bytes; call before packets are sent, and before [`Port::prepare`].
     pub fn share(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) {
         let numbers = ports.clone();
@@ -96,9 +96,9 @@ impl Net {
     }
 
     /// The buffer has no room for `packet`.
-    pub(super) fn refuse(&mut self, number: u32, packet: &Packet) {
+    pub(super) fn refuse(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        let class = self.tags[packet.flow as usize].class as usize;
+        let class = commons.class(packet);
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[class].packets += 1;
             arrivals[class].bytes += u64::from(packet.size);
@@ -106,7 +106,7 @@ impl Net {
         if let Service::Departure(scheduled) = &mut port.service {
             scheduled.note(packet, |record, _, queue| record.came(queue, class, packet));
         }
-        self.lose(number, *packet, DropWhy::Buffer);
+        self.lose(number, *packet, DropWhy::Buffer, commons);
     }
 
     /// Whether the buffer has room for `size` bytes more at a port, settled.
@@ -133,6 +133,7 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Connection;
     use super::super::port::{Port, Scheduled};
     use super::*;
     use crate::events::random::Stream;
@@ -140,14 +141,14 @@ mod tests {
     use crate::packet::tests::packet;
     use crate::params::Params;
     use crate::queue::{Built, Place, Queue, codel, drop_tail};
-    use crate::routing::table::Entry;
     use proptest::prelude::*;
     use shallows_units::{Rate, Span, Time};
 
     /// A switch with `ports` ports of 1 Gb/s that share `size` bytes; CoDel at every second one, so that
     /// both ways of working a port are there.
     struct Bench {
-        net: Net,
+        net: Network,
+        commons: Commons,
         size: u64,
         alpha: Option<f64>,
     }
@@ -166,14 +167,11 @@ mod tests {
                 };
                 Port::new(rate, wire, true, service)
             };
-            let mut net = Net::new((0..ports).map(port).collect(), EventQueue::new(1));
+            let mut net = Network::new((0..ports).map(port).collect(), EventQueue::new(1));
             net.share(size, alpha, (0..ports).collect());
             net.ports.iter_mut().for_each(Port::prepare);
-            let owner = net.events.add(Event::Sender(0));
-            let enters = [Entry::Port(0); 2];
-            let (outstanding, class, drops, serial, end) = Default::default();
-            net.tags.push(super::super::Tag { outstanding, class, drops, serial, end, owner, enters });
-            Bench { net, size, alpha }
+            let commons = Commons { connections: vec![Connection::default()], ..Commons::default() };
+            Bench { net, commons, size, alpha }
         }
 
         fn advance(&mut self, until: Time) {
@@ -184,8 +182,8 @@ mod tests {
                 }
                 self.net.now = at;
                 match event {
-                    Event::Wire(port) => _ = self.net.land(port),
-                    Event::Port(port) => self.net.depart(port),
+                    Event::Wire(port) => _ = self.net.land(port, &self.commons),
+                    Event::Port(port) => self.net.depart(port, &self.commons),
                     _ => {}
                 }
             }
@@ -212,7 +210,7 @@ mod tests {
             let refused =
                 |bench: &Bench| bench.net.ports[port as usize].counts.drops[DropWhy::Buffer as usize];
             let before = refused(self);
-            self.net.inject(port, &packet(size));
+            self.net.inject(port, &packet(size), &self.commons);
             assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {}", self.size);
             let held: u64 = self.held().iter().sum();
             assert!(held <= self.size, "{held} of {}", self.size);

@@ -1,42 +1,23 @@
 //! The network: ports, wires, and switches that forward. Knows nothing of transports.
 
 pub mod buffer;
+mod commons;
 pub mod port;
 pub mod ring;
 mod scheduled;
 pub mod wire;
 
 use crate::events::{Event, EventQueue, Source};
-use crate::packet::{Extension, Extensions, Flags, Packet};
+use crate::packet::{Extensions, Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
 use crate::routing::choice::{Chooser, Ecmp};
-use crate::routing::graph::Graph;
 use crate::routing::table::{Entry, Routing};
 use buffer::{ALONE, Buffers};
+pub use commons::{Change, Commons, Connection, Net};
 use port::{Admitted, HOST, Port, Service};
 use shallows_units::{Span, Time};
-
-/// What the network keeps of each flow.
-#[derive(Debug, Clone, Copy)]
-pub struct Tag {
-    /// Packets of the flow in the network now.
-    pub outstanding: u32,
-    /// Its class.
-    pub class: u16,
-    /// Packets of it dropped so far.
-    pub drops: u64,
-    /// Running number of the connection.
-    pub serial: u32,
-    /// One beyond the last byte of its stream that is to be sent, as far as is known.
-    pub end: u64,
-    /// Whose event is brought forward when the last of its packets is dropped: none is left that
-    /// would tell the hosts that the flow is over.
-    pub owner: Source,
-    /// How packets of its sender and of its receiver enter the network.
-    pub enters: [Entry; 2],
-}
 
 /// Packets over the whole run; sent + duplicated = delivered + dropped + in flight.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,20 +34,18 @@ pub struct Totals {
     pub hops: u64,
 }
 
-/// The network at work.
-pub struct Net {
+/// The network at work, or the part of it that is one cell.
+pub struct Network {
     /// The present.
     pub now: Time,
     /// What will happen.
     pub events: EventQueue,
     /// Every port, by number.
     pub ports: Vec<Port>,
-    /// The switches' tables.
-    pub routing: Routing,
     /// By node: what chooses among equal next hops.
     choosers: Vec<Chooser>,
-    /// What is kept of each flow.
-    pub tags: Vec<Tag>,
+    /// Packets of flows that were lost or doubled since the hosts last looked.
+    pub changes: Vec<Change>,
     /// Extensions of packets under way.
     pub extensions: Extensions,
     /// Books.
@@ -81,8 +60,8 @@ pub struct Net {
     pub tapped: Vec<PacketRow>,
 }
 
-impl Net {
-    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Net::forward`] puts
+impl Network {
+    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::forward`] puts
     /// switches there.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
         for (i, port) in (0..).zip(&mut ports) {
@@ -98,13 +77,12 @@ impl Net {
                 controlled.source = events.add(Event::Tick(i));
             }
         }
-        Net {
+        Network {
             now: Time::ZERO,
             events,
             ports,
-            routing: Routing::new(&Graph::default(), 0),
             choosers: vec![],
-            tags: vec![],
+            changes: vec![],
             extensions: Extensions::default(),
             totals: Totals::default(),
             buffers: Buffers::default(),
@@ -118,42 +96,41 @@ impl Net {
 
     /// Switches forward by the tables of `routing` and share equally short paths as `ecmp` says; `seed` is the
     /// run's. Call before any flow.
-    pub fn forward(&mut self, routing: Routing, ecmp: Ecmp, seed: u64) {
+    pub fn forward(&mut self, routing: &Routing, ecmp: Ecmp, seed: u64) {
         for (i, port) in (0..).zip(&mut self.ports) {
             port.leads_to = routing.goes_on(i).unwrap_or(HOST);
         }
         self.choosers = routing.choosers(ecmp, seed);
-        self.routing = routing;
     }
 
     /// A host hands `packet` to its NIC.
     #[inline(never)]
-    pub fn send(&mut self, packet: &Packet) {
-        let enters = self.tags[packet.flow as usize].enters[usize::from(packet.flags.any(Flags::REVERSE))];
+    pub fn send(&mut self, packet: &Packet, commons: &Commons) {
+        let reverse = usize::from(packet.flags.any(Flags::REVERSE));
+        let enters = commons.connections[packet.flow as usize].enters[reverse];
         let port = match enters {
             Entry::Port(port) => port,
-            Entry::Any(host) => self.choose(host, packet),
+            Entry::Any(host) => self.choose(host, packet, commons),
         };
-        self.inject(port, packet);
+        self.inject(port, packet, commons);
     }
 
     /// A packet enters the network at `port`.
     #[inline]
-    pub fn inject(&mut self, port: u32, packet: &Packet) {
+    pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
         self.totals.sent += 1;
-        self.tags[packet.flow as usize].outstanding += 1;
-        self.arrive(port, packet);
+        self.arrive(port, packet, commons);
     }
 
     /// The port by which `node` sends on `packet`.
     #[inline(always)]
-    fn choose(&mut self, node: u32, packet: &Packet) -> u32 {
-        self.routing.next(node, packet.label, &mut self.choosers[node as usize])
+    fn choose(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
+        commons.routing.next(node, packet.label, &mut self.choosers[node as usize])
     }
 
     /// The head of `port`'s wire reaches the far end; a packet at its destination is returned.
     #[inline(always)]
-    pub fn land(&mut self, port: u32) -> Option<Packet> {
+    pub fn land(&mut self, port: u32, commons: &Commons) -> Option<Packet> {
         let here = &mut self.ports[port as usize];
         let (packet, next) = here.land(self.now);
         self.totals.hops += 1;
@@ -161,31 +138,30 @@ impl Net {
         if let Some(at) = next {
             self.events.schedule(here.source, at);
         }
-        if clear { self.onward(leads_to, packet) } else { self.land_watched(port, packet) }
+        if clear { self.onward(leads_to, packet, commons) } else { self.land_watched(port, packet, commons) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
-    pub fn land_stray(&mut self, place: u32) -> Option<Packet> {
+    pub fn land_stray(&mut self, place: u32, commons: &Commons) -> Option<Packet> {
         self.free_strays.push(place);
         let (packet, node) = self.strays[place as usize];
-        self.onward(node, packet)
+        self.onward(node, packet, commons)
     }
 
     /// `packet` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn onward(&mut self, node: u32, packet: Packet) -> Option<Packet> {
+    fn onward(&mut self, node: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
         if node == HOST {
             self.totals.delivered += 1;
-            self.tags[packet.flow as usize].outstanding -= 1;
             return Some(packet);
         }
-        let next = self.choose(node, &packet);
-        self.arrive(next, &packet);
+        let next = self.choose(node, &packet, commons);
+        self.arrive(next, &packet, commons);
         None
     }
 
     #[inline(always)]
-    fn arrive(&mut self, number: u32, packet: &Packet) {
+    fn arrive(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
@@ -198,79 +174,74 @@ impl Net {
         }
         port.settle(now);
         if port.apart {
-            return self.arrive_apart(number, packet);
+            return self.arrive_apart(number, packet, commons);
         }
-        let class = || self.tags[packet.flow as usize].class as usize;
+        let class = || commons.class(packet);
         match port.admit(packet, now, class) {
             Admitted::Queued(None) => {}
             Admitted::Queued(Some(at)) => self.events.schedule(port.source, at),
-            other => self.finish(number, packet, other),
+            other => self.finish(number, packet, other, commons),
         }
     }
 
     /// What remains to be done for a packet about which its port has decided.
     #[inline(never)]
-    fn finish(&mut self, number: u32, packet: &Packet, admitted: Admitted) {
+    fn finish(&mut self, number: u32, packet: &Packet, admitted: Admitted, commons: &Commons) {
         match admitted {
             Admitted::Queued(first) => {
                 if let Some(at) = first {
                     self.events.schedule(self.ports[number as usize].source, at);
                 }
             }
-            Admitted::Refused(why) => self.lose(number, *packet, why),
-            Admitted::Scheduled => self.arrive_scheduled(number, *packet),
+            Admitted::Refused(why) => self.lose(number, *packet, why, commons),
+            Admitted::Scheduled => self.arrive_scheduled(number, *packet, commons),
         }
     }
 
     /// Takes a dropped packet out of the books.
     #[cold]
     #[inline(never)]
-    fn lose(&mut self, number: u32, packet: Packet, why: DropWhy) {
+    fn lose(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        let tag = &mut self.tags[packet.flow as usize];
         port.counts.drops[why as usize] += 1;
         if why != DropWhy::Wire {
             port.counts.dropped_bytes += u64::from(packet.size);
         }
         if let Some(arrivals) = &mut port.arrivals {
-            arrivals[tag.class as usize].drops += 1;
+            arrivals[commons.class(&packet)].drops += 1;
         }
         if let Service::Departure(scheduled) = &mut port.service
             && why != DropWhy::Wire
         {
-            let class = tag.class as usize;
+            let class = commons.class(&packet);
             scheduled.note(&packet, |record, _, queue| record.dropped(queue, class, &packet, why));
         }
-        tag.outstanding -= 1;
-        tag.drops += 1;
-        if tag.outstanding == 0 {
-            self.events.schedule(tag.owner, self.now);
-        }
+        self.changes.push(Change { flow: packet.flow, lost: true, at: self.now });
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
     }
 
     #[cold]
     #[inline(never)]
-    fn land_watched(&mut self, number: u32, mut packet: Packet) -> Option<Packet> {
+    fn land_watched(&mut self, number: u32, mut packet: Packet, commons: &Commons) -> Option<Packet> {
         let port = &mut self.ports[number as usize];
         let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
         if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(&packet)) {
             packet.flags = packet.flags.with(Flags::CE);
             port.counts.marks += 1;
             if let Some(arrivals) = &mut port.arrivals {
-                arrivals[self.tags[packet.flow as usize].class as usize].marks += 1;
+                arrivals[commons.class(&packet)].marks += 1;
             }
         }
         if port.tapped {
-            self.tap(number, packet, lost);
+            self.tap(number, packet, lost, commons);
         }
         if lost {
-            self.lose(number, packet, DropWhy::Wire);
+            self.lose(number, packet, DropWhy::Wire, commons);
             return None;
         }
         let Some(faults) = &mut self.ports[number as usize].faults else {
-            return self.come_back(number, packet);
+            return self.come_back(number, packet, commons);
         };
         let twice = faults.random.chance(faults.duplicate);
         let late = faults.random.chance(faults.reorder);
@@ -279,23 +250,23 @@ impl Net {
             let mut copy = packet;
             copy.extension = self.extensions.copy(packet.extension);
             self.totals.duplicated += 1;
-            self.tags[packet.flow as usize].outstanding += 1;
+            self.changes.push(Change { flow: packet.flow, lost: false, at: self.now });
             self.stray(number, copy, self.now);
         }
         if late {
             self.stray(number, packet, self.now + extra);
             return None;
         }
-        self.come_back(number, packet)
+        self.come_back(number, packet, commons)
     }
 
     /// Records a packet that has come to the far end of the port's wire.
-    fn tap(&mut self, number: u32, packet: Packet, lost: bool) {
+    fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
         self.tapped.push(PacketRow {
             left: self.now - self.ports[number as usize].delay,
             landed: self.now,
             port: number,
-            flow: self.tags[packet.flow as usize].serial,
+            flow: commons.connections[packet.flow as usize].serial,
             packet,
             extension: self.extensions.look(packet.extension),
             lost,
@@ -322,18 +293,18 @@ impl Net {
     // ---- the switches' half of protocols with explicit feedback ----
 
     #[inline(never)]
-    fn arrive_apart(&mut self, number: u32, packet: &Packet) {
+    fn arrive_apart(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
             self.strike(number, AnyPortControl::on_wake);
         }
         self.consult(number, packet, false, AnyPortControl::on_arrive);
         let shared = self.ports[number as usize].share != ALONE;
         if shared && !self.has_room(number, packet.size) {
-            return self.refuse(number, packet);
+            return self.refuse(number, packet, commons);
         }
-        let class = || self.tags[packet.flow as usize].class as usize;
+        let class = || commons.class(packet);
         let admitted = self.ports[number as usize].admit(packet, self.now, class);
-        self.finish(number, packet, admitted);
+        self.finish(number, packet, admitted, commons);
         if shared {
             self.count(number);
         }
@@ -341,13 +312,13 @@ impl Net {
 
     /// A packet has come along the wire of `number`: the controller of the port that sends the other way
     /// sees what comes back.
-    fn come_back(&mut self, number: u32, packet: Packet) -> Option<Packet> {
+    fn come_back(&mut self, number: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
         if let Some(opposite) = self.ports[number as usize].opposite
             && packet.flags.any(Flags::REVERSE)
         {
             self.consult(opposite, &packet, true, AnyPortControl::on_return);
         }
-        self.onward(self.ports[number as usize].leads_to, packet)
+        self.onward(self.ports[number as usize].leads_to, packet, commons)
     }
 
     /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past
@@ -396,10 +367,5 @@ impl Net {
         };
         let strays = (self.strays.len() - self.free_strays.len()) as u64;
         self.ports.iter().map(in_ports).sum::<u64>() + strays
-    }
-
-    /// Takes the extension of a delivered packet.
-    pub fn extension(&mut self, packet: &Packet) -> Option<Extension> {
-        self.extensions.take(packet.extension)
     }
 }

@@ -1,19 +1,19 @@
 //! Ports whose discipline decides at departure: two events a packet, and what they count.
 
-use super::Net;
 use super::port::{Scheduled, Service};
+use super::{Commons, Network};
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use crate::queue::QueueCx;
 
-impl Net {
+impl Network {
     #[inline(never)]
-    pub(super) fn arrive_scheduled(&mut self, number: u32, mut packet: Packet) {
+    pub(super) fn arrive_scheduled(&mut self, number: u32, mut packet: Packet, commons: &Commons) {
         packet.at = self.now;
-        let (class, size) = (self.tags[packet.flow as usize].class as usize, u64::from(packet.size));
-        let to_end = self.tags[packet.flow as usize].end.saturating_sub(packet.seq);
+        let (class, size) = (commons.class(&packet), u64::from(packet.size));
+        let to_end = commons.connections[packet.flow as usize].end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
-        let marked = self.ask(number, |scheduled, cx| {
+        let marked = self.ask(number, commons, |scheduled, cx| {
             scheduled.note(&packet, |record, _, queue| record.came(queue, class, &packet));
             cx.remaining = remaining;
             scheduled.disc.enqueue(packet, cx);
@@ -30,11 +30,11 @@ impl Net {
         {
             scheduled.note(&packet, |record, _, queue| record.marked(queue, class, &packet, marked));
         }
-        self.serve(number);
+        self.serve(number, commons);
     }
 
     /// A port finishes a transmission, or asks its discipline again.
-    pub fn depart(&mut self, number: u32) {
+    pub fn depart(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return };
@@ -54,18 +54,18 @@ impl Net {
                 self.events.schedule(port.source, at);
             }
         }
-        self.serve(number);
+        self.serve(number, commons);
     }
 
     /// Begins the next transmission if the transmitter is free.
-    fn serve(&mut self, number: u32) {
+    fn serve(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let Service::Departure(scheduled) = &self.ports[number as usize].service else { return };
         if scheduled.serving.is_some() {
             return;
         }
         let mut next = None;
-        let marked = self.ask(number, |scheduled, cx| {
+        let marked = self.ask(number, commons, |scheduled, cx| {
             next = scheduled.disc.dequeue(cx);
             scheduled.serving = next;
         });
@@ -79,7 +79,7 @@ impl Net {
                 }
                 port.free_at = now + port.transmission(packet.size);
                 if let Service::Departure(scheduled) = &mut port.service {
-                    let class = self.tags[packet.flow as usize].class as usize;
+                    let class = commons.class(&packet);
                     scheduled.note(&packet, |record, queues, queue| {
                         record.marked(queue, class, &packet, marked);
                         record.left(queue, class, &packet, wait, queues.len(queue));
@@ -98,7 +98,12 @@ impl Net {
     }
 
     /// Calls the discipline, then counts and records what it did; returns the packets it marked.
-    fn ask(&mut self, number: u32, call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>)) -> u64 {
+    fn ask(
+        &mut self,
+        number: u32,
+        commons: &Commons,
+        call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>),
+    ) -> u64 {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return 0 };
@@ -121,7 +126,7 @@ impl Net {
             }
         }
         for (packet, why) in dropped.drain(..) {
-            self.lose(number, packet, why);
+            self.lose(number, packet, why, commons);
         }
         self.dropped = dropped;
         marked

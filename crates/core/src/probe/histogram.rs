@@ -50,6 +50,15 @@ impl<const EXACT_BITS: u32> Histogram<EXACT_BITS> {
         self.bins[bin] = amount;
     }
 
+    /// Adds all that `other` holds.
+    pub fn add_all(&mut self, other: &Self) {
+        let held = other.bins.iter().rposition(|amount| *amount > 0).map_or(0, |last| last + 1);
+        if held > self.bins.len() {
+            self.bins.resize(held.next_power_of_two(), 0);
+        }
+        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, amount)| *mine += amount);
+    }
+
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         self.bins.fill(0);

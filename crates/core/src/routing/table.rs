@@ -53,7 +53,7 @@ struct Run {
 }
 
 /// The tables of all switches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Routing {
     wiring: Wiring,
     /// By node: its number among the hosts; nothing for switches.

@@ -2,7 +2,7 @@
 
 use super::profiles::Transport;
 use super::settings::{
-    Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, MAX_WINDOW, TransportSettings,
+    Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, MAX_WINDOW, Opening, TransportSettings,
 };
 use crate::cc::parts::window::Arithmetic;
 use crate::cc::{Algorithm, EcnUse, WindowRules};
@@ -102,5 +102,10 @@ impl Config {
             cc: transport.cc.clone(),
             settings: s.clone(),
         }
+    }
+
+    /// Connections open with a handshake, and close with one.
+    pub fn handshakes(&self) -> bool {
+        self.settings.opening == Opening::Handshake
     }
 }

@@ -111,7 +111,7 @@ impl Load {
 
     fn begin_round(&mut self, at: Time, cx: &mut WorkCx<'_>) {
         self.outstanding = self.workers.len() as u32;
-        self.timeouts_before = cx.hosts.timeouts_of(cx.opener);
+        self.timeouts_before = cx.timeouts();
         self.rounds.push(Round {
             round: self.rounds.len() as u32,
             responses: self.outstanding,
@@ -170,13 +170,17 @@ impl Workload for Load {
         if self.outstanding > 0 {
             return None;
         }
-        let timeouts = cx.hosts.timeouts_of(cx.opener) - self.timeouts_before;
+        let timeouts = cx.timeouts() - self.timeouts_before;
         let round = self.rounds.last_mut()?;
         (round.ended, round.timeouts) = (Some(cx.now()), timeouts);
         if self.settings.rounds.is_none_or(|rounds| (self.rounds.len() as u64) < rounds) {
             self.next_round = Some(cx.now() + self.settings.gap);
         }
         self.next_round
+    }
+
+    fn listens(&self) -> bool {
+        true
     }
 
     fn rounds(&self) -> &[Round] {

@@ -6,11 +6,10 @@ pub mod sizes;
 
 use crate::events::random::Stream;
 pub use crate::hosts::MessageDone;
-use crate::hosts::flows::{Hosts, Opener};
+use crate::hosts::connections::{Connections, Opener};
 use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
-use crate::net::Net;
 use crate::params::{Beyond, Faults};
-use crate::routing::graph::Graph;
+use crate::routing::graph::{Graph, NodeId};
 use crate::routing::table::Routing;
 use shallows_units::{Span, Time};
 
@@ -79,9 +78,7 @@ impl BuildCx<'_> {
 /// What a workload may do.
 pub struct WorkCx<'a> {
     /// The connections.
-    pub hosts: &'a mut Hosts,
-    /// The network.
-    pub net: &'a mut Net,
+    pub connections: Connections<'a>,
     /// Whose connections are opened.
     pub opener: Opener,
 }
@@ -89,34 +86,44 @@ pub struct WorkCx<'a> {
 impl WorkCx<'_> {
     /// The present.
     pub fn now(&self) -> Time {
-        self.net.now
+        self.connections.now
+    }
+
+    /// Whether packets of the first host come to the second.
+    pub fn leads(&self, from: NodeId, to: NodeId) -> bool {
+        self.connections.leads(from, to)
     }
 
     /// Opens a connection from `ends.0` to `ends.1` (hosts by node number); `bytes` is what the
     /// application announces, if it does.
     pub fn open(&mut self, ends: Pair, bytes: Option<u64>) -> FlowId {
-        self.hosts.open(self.opener, ends, bytes, self.net)
+        self.connections.open(self.opener, ends, bytes)
     }
 
     /// Writes a message; [`Workload::on_message`] tells of its delivery and repeats `tag`. `deadline` is
     /// the time that it has from now on, if any.
     pub fn send(&mut self, flow: FlowId, bytes: u64, tag: u64, deadline: Option<Span>) {
-        self.hosts.send(flow, Write { bytes, tag, deadline }, self.net);
+        self.connections.send(flow, Write { bytes, tag, deadline });
     }
 
     /// Writes without end.
     pub fn send_forever(&mut self, flow: FlowId) {
-        self.hosts.send_forever(flow, self.net);
+        self.connections.send_forever(flow);
     }
 
     /// No more will be written.
     pub fn close(&mut self, flow: FlowId) {
-        self.hosts.close(flow, self.net);
+        self.connections.close(flow);
     }
 
     /// Opens, writes one message, closes.
     pub fn send_once(&mut self, ends: Pair, bytes: u64, tag: u64, deadline: Option<Span>) -> FlowId {
-        self.hosts.send_once(self.opener, ends, Write { bytes, tag, deadline }, self.net)
+        self.connections.send_once(self.opener, ends, Write { bytes, tag, deadline })
+    }
+
+    /// Timeouts so far of this load's connections.
+    pub fn timeouts(&self) -> TimeoutCounts {
+        self.connections.timeouts_of(self.opener)
     }
 }
 
@@ -127,6 +134,10 @@ pub trait Workload: Send {
     /// A message of this workload was delivered (closed loops); returns when to wake, if sooner.
     fn on_message(&mut self, _done: &MessageDone, _cx: &mut WorkCx<'_>) -> Option<Time> {
         None
+    }
+    /// It wants to know of deliveries: what it sends answers what arrives. Such a load keeps a run in one cell.
+    fn listens(&self) -> bool {
+        false
     }
     /// Rounds so far, where it works in rounds.
     fn rounds(&self) -> &[Round] {

@@ -6,12 +6,11 @@ use proptest::prelude::*;
 use shallows_core::events::random::Stream;
 use shallows_core::events::{Event, EventQueue};
 use shallows_core::net::port::{Port, Scheduled, Service};
-use shallows_core::net::{Net, Tag};
+use shallows_core::net::{Commons, Connection, Network};
 use shallows_core::packet::{Flags, NONE, Packet};
 use shallows_core::params::Component;
 use shallows_core::queue::parts::fifo::Fifo;
 use shallows_core::queue::{Built, Place, Queue};
-use shallows_core::routing::table::Entry;
 use shallows_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
 
@@ -26,7 +25,8 @@ type Fates = Vec<(u64, Time, bool)>;
 
 /// One port with a discipline, and a wire of 1 us behind it.
 struct Bench {
-    net: Net,
+    net: Network,
+    commons: Commons,
     sent: u64,
     fates: Fates,
 }
@@ -42,13 +42,10 @@ impl Bench {
         };
         let mut port = Port::new(rate, WIRE, true, service);
         port.prepare();
-        let mut net = Net::new(vec![port], EventQueue::new(1));
-        let enters = [Entry::Port(0); 2];
-        for flow in 0..FLOWS {
-            let owner = net.events.add(Event::Sender(flow));
-            net.tags.push(Tag { outstanding: 0, class: 0, drops: 0, serial: flow, end: 0, owner, enters });
-        }
-        Bench { net, sent: 0, fates: vec![] }
+        let net = Network::new(vec![port], EventQueue::new(1));
+        let connection = |serial| Connection { serial, ..Connection::default() };
+        let commons = Commons { connections: (0..FLOWS).map(connection).collect(), ..Commons::default() };
+        Bench { net, commons, sent: 0, fates: vec![] }
     }
 
     /// Lets everything happen that is due by `until`.
@@ -61,10 +58,10 @@ impl Bench {
             self.net.now = at;
             match event {
                 Event::Wire(port) => {
-                    let packet = self.net.land(port).expect("the path ends here");
+                    let packet = self.net.land(port, &self.commons).expect("the path ends here");
                     self.fates.push((packet.seq, at, packet.flags.any(Flags::CE)));
                 }
-                Event::Port(port) => self.net.depart(port),
+                Event::Port(port) => self.net.depart(port, &self.commons),
                 _ => {} // a flow's last packet was dropped
             }
         }
@@ -85,7 +82,7 @@ impl Bench {
             flags: CODEPOINTS[codepoint],
         };
         self.sent += 1;
-        self.net.send(&packet);
+        self.net.send(&packet, &self.commons);
     }
 
     /// Packets and bytes held in the queue.

@@ -102,9 +102,9 @@ fn the_loss_of_any_control_packet_is_made_good() {
         let fct = done.fct()[0];
         // Nothing but a timeout of 5 ms may come in between, and for the last two not even that.
         assert!(fct < 6 * MS, "{port} {number}: {fct}");
-        let places = done.simulation.hosts().flows.len();
+        let places = done.simulation.roster().places();
         assert!(done.column("flows", "end_ps")[0] > 0.0 && places == 1);
-        assert!(done.simulation.hosts().flow_rows.len() == 1);
+        assert!(done.simulation.roster().flow_rows.len() == 1);
     }
 }
 

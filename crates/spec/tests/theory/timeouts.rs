@@ -46,7 +46,7 @@ fn a_connection_is_given_up_after_max_timeouts() {
     for opening in ["established", "handshake"] {
         let done = black_hole(json!({"opening": opening, "max_timeouts": 3}), 1000, 1, "200s");
         assert_eq!(seconds(&done), [0, 1, 3, 7], "{opening}");
-        assert_eq!(done.simulation.hosts().flow_rows.len(), 1);
+        assert_eq!(done.simulation.roster().flow_rows.len(), 1);
         assert!(done.column("messages", "fct_ps")[0].is_nan());
     }
     let done = black_hole(json!({"max_timeouts": 2}), 10 * MSS, 1, "200s");

@@ -1,0 +1,118 @@
+//! What a run does at pauses: the warm-up's end, traces at intervals, limits, progress, the end.
+
+use super::{Control, Floor, RunError, Simulation};
+use crate::hosts::connections::{MAX_FLOWS, locked};
+use crate::hosts::records::MessageRow;
+use crate::net::port::Port;
+use crate::probe::TraceWhen;
+use crate::probe::traces::{PortRow, QueueRow};
+use shallows_units::Time;
+
+impl Simulation {
+    /// Does what is due now and sets the next pause.
+    pub(super) fn pause(&mut self, floor: &Floor, control: &Control) -> Result<(), RunError> {
+        let now = self.now;
+        if !self.warm && now >= self.warmup {
+            self.warm = true;
+            self.keep_warmup(floor);
+            each_port(floor, |port| port.restart(now));
+            Self::connections(&mut self.roster, floor, now).restart();
+        }
+        if self.queue_clock.due(now) {
+            self.sample_queues(floor);
+        }
+        if self.port_clock.due(now) {
+            self.sample_ports(floor);
+        }
+        if self.flow_clock.due(now) {
+            Self::connections(&mut self.roster, floor, now).trace_all();
+        }
+        self.check(floor, control)?;
+        if now >= self.duration {
+            each_port(floor, |port| port.sync(now));
+            Self::connections(&mut self.roster, floor, now).finish();
+            self.gather(floor);
+            self.finished = true;
+            return Ok(());
+        }
+        let tick = now + self.progress_every;
+        let next_trace = self.queue_clock.next.min(self.port_clock.next).min(self.flow_clock.next);
+        let warm_at = if self.warm { Time::MAX } else { self.warmup };
+        self.pause_at = tick.min(next_trace).min(warm_at).min(self.duration).min(self.stop_at);
+        Ok(())
+    }
+
+    /// Brings together what cells recorded each for itself, in an order that does not depend on the cells.
+    fn gather(&mut self, floor: &Floor) {
+        let roster = &mut self.roster;
+        for cell in &floor.cells {
+            let mut cell = locked(cell);
+            roster.message_rows.append(&mut cell.hosts.message_rows);
+            roster.trace_rows.append(&mut cell.hosts.trace_rows);
+            self.tapped.append(&mut cell.network.tapped);
+            if roster.waits.is_empty() {
+                roster.waits = std::mem::take(&mut cell.hosts.waits);
+            } else {
+                roster.waits.iter_mut().zip(&cell.hosts.waits).for_each(|(all, own)| all.add(own));
+            }
+        }
+        if floor.cells.len() > 1 {
+            let at = |row: &MessageRow| row.ended.unwrap_or(Time::MAX);
+            roster.message_rows.sort_by_key(|row| (at(row), row.flow, row.started));
+            roster.trace_rows.sort_by_key(|row| (row.time, row.flow));
+            self.tapped.sort_by_key(|row| (row.landed, row.port));
+        }
+    }
+
+    fn check(&self, floor: &Floor, control: &Control) -> Result<(), RunError> {
+        control.report(self.now.as_ps() as f64 / self.duration.as_ps() as f64);
+        if control.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        if self.roster.overflowed {
+            return Err(RunError::TooManyFlows(MAX_FLOWS));
+        }
+        let changes = |p: &Port| p.record.as_ref().and_then(|r| r.changes.as_ref()).map_or(0, Vec::len);
+        let (mut tapped, mut traced, mut by_change) = (0, self.roster.trace_rows.len(), 0);
+        for cell in &floor.cells {
+            let cell = locked(cell);
+            tapped += cell.network.tapped.len();
+            traced += cell.hosts.trace_rows.len();
+            if self.probes.queue_trace == TraceWhen::Change {
+                by_change = cell.network.ports.iter().map(changes).max().unwrap_or(0).max(by_change);
+            }
+        }
+        let longest = self.queue_rows.len().max(self.port_rows.len()).max(traced).max(by_change).max(tapped);
+        if longest as u64 > self.probes.trace_rows {
+            return Err(RunError::TraceTooLong(self.probes.trace_rows));
+        }
+        Ok(())
+    }
+
+    fn sample_queues(&mut self, floor: &Floor) {
+        let time = self.now;
+        for port in &self.traced_ports {
+            let (cell, place) = self.places[*port as usize];
+            let queue = &mut locked(&floor.cells[cell as usize]).network.ports[place as usize];
+            queue.settle(time);
+            let (packets, bytes) = queue.held();
+            self.queue_rows.push(QueueRow { time, port: *port, packets, bytes });
+        }
+    }
+
+    fn sample_ports(&mut self, floor: &Floor) {
+        let time = self.now;
+        for port in &self.traced_ports {
+            let (cell, place) = self.places[*port as usize];
+            let traced = &mut locked(&floor.cells[cell as usize]).network.ports[place as usize].arrivals;
+            for (class, arrivals) in traced.iter_mut().flatten().enumerate() {
+                let arrivals = std::mem::take(arrivals);
+                self.port_rows.push(PortRow { time, port: *port, class: class as u32, arrivals });
+            }
+        }
+    }
+}
+
+fn each_port(floor: &Floor, act: impl Fn(&mut Port)) {
+    floor.cells.iter().for_each(|cell| locked(cell).network.ports.iter_mut().for_each(&act));
+}

@@ -1,0 +1,105 @@
+//! A cell: a part of the network with the hosts in it, which works for itself until a given time.
+
+use super::work::{Hosts, Order};
+use crate::events::Event;
+use crate::net::{Commons, Net, Network};
+use shallows_units::Time;
+
+/// Why a cell stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// It has done all that comes before the time.
+    Reached,
+    /// A load wants to be woken.
+    Load(u32),
+    /// Deliveries of which a load wants to know, or connections that may be over.
+    News,
+}
+
+/// A part of the network with its hosts.
+pub struct Cell {
+    /// Ports, wires and events.
+    pub network: Network,
+    /// Ends of connections.
+    pub hosts: Hosts,
+    /// Events handled.
+    pub handled: u64,
+}
+
+impl Cell {
+    /// Nothing under way.
+    pub fn new(network: Network, hosts: Hosts) -> Self {
+        Cell { network, hosts, handled: 0 }
+    }
+
+    /// Handles events in order of time until `until`, before the events of that time, or until somebody outside
+    /// is to be asked.
+    pub fn run(&mut self, commons: &Commons, until: Time) -> Stop {
+        let Cell { network, hosts, handled } = self;
+        let mut net = Net { network, commons };
+        loop {
+            let Some((at, event)) = net.events.pop() else { return Stop::Reached };
+            if at >= until {
+                net.events.unpop();
+                return Stop::Reached;
+            }
+            net.now = at;
+            *handled += 1;
+            if let Event::Load(load) = event {
+                return Stop::Load(load);
+            }
+            handle(event, hosts, &mut net);
+            if hosts.news {
+                return Stop::News;
+            }
+        }
+    }
+
+    /// Does what an application wants of the sending end at `place`.
+    pub fn perform(&mut self, place: u32, order: Order, commons: &Commons) {
+        let mut net = Net { network: &mut self.network, commons };
+        self.hosts.perform(place, order, &mut net);
+        if !net.changes.is_empty() {
+            take_changes(&mut self.hosts, &mut net);
+        }
+    }
+}
+
+/// Handles one event.
+#[inline(always)]
+fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
+    match event {
+        Event::Wire(port) => {
+            if let Some(packet) = net.network.land(port, net.commons) {
+                hosts.on_packet(&packet, net);
+            }
+        }
+        Event::Port(port) => net.network.depart(port, net.commons),
+        Event::Sender(place) => hosts.on_sender_timer(place, net),
+        Event::Receiver(place) => hosts.on_receiver_timer(place, net),
+        Event::Load(_) => {}
+        Event::Tick(port) => net.network.tick(port),
+        Event::Stray(place) => {
+            if let Some(packet) = net.network.land_stray(place, net.commons) {
+                hosts.on_packet(&packet, net);
+            }
+        }
+    }
+    if !net.network.changes.is_empty() {
+        take_changes(hosts, net);
+    }
+}
+
+/// Tells the senders of this cell of packets that were lost or doubled; those of others stay in the list.
+#[cold]
+fn take_changes(hosts: &mut Hosts, net: &mut Net) {
+    let mut changes = std::mem::take(&mut net.network.changes);
+    changes.retain(|change| {
+        let (cell, place) = net.commons.connections[change.flow as usize].sender;
+        if cell == hosts.cell {
+            hosts.on_change(change, place);
+        }
+        cell != hosts.cell
+    });
+    net.network.changes = changes;
+}

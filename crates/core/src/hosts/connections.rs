@@ -1,0 +1,433 @@
+//! All connections: loads open, feed and close them here, whatever cells their ends are in.
+//!
+//! In a single cell all happens at once, at the present. Among several, loads run before the cells do: an end is
+//! made at once, since it does nothing by itself, and what its application wants reaches it as an order for a time.
+
+use super::cell::Cell;
+use super::ends::{About, Block, Message, ReceivingEnd, SendingEnd};
+use super::facts::{FlowId, Pair, Write};
+use super::records::{FlowRow, MessageRow};
+use super::timeouts::TimeoutCounts;
+use super::work::{ClassRecord, LoadInfo, Order};
+use crate::cc::{Algorithm, FlowInfo};
+use crate::events::{MAX_SOURCES, Source};
+use crate::net::{Change, Commons, Connection, Net};
+use crate::probe::traces::FlowTraceRow;
+use crate::routing::graph::NodeId;
+use crate::transport::{Config, Receiver, Sender, State};
+use shallows_units::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+/// Connections that can stand at once; each has two timers.
+pub const MAX_FLOWS: usize = MAX_SOURCES / 4;
+
+/// Which load opens a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Opener {
+    /// Number of the load.
+    pub load: u16,
+}
+
+/// A class of connections.
+#[derive(Debug, Clone, Default)]
+pub struct Class {
+    /// Name.
+    pub name: String,
+    /// Its flows are traced.
+    pub traced: bool,
+}
+
+/// A connection, as its load made it.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    /// Bytes that the application has written.
+    written: u64,
+    unbounded: bool,
+    opened: Time,
+    config: u16,
+    stands: bool,
+}
+
+/// The list of all connections, and the records of those that ended.
+#[derive(Default)]
+pub struct Roster {
+    /// Classes.
+    pub classes: Vec<Class>,
+    /// What the connections of each load have in common.
+    pub loads: Vec<LoadInfo>,
+    /// Transport configurations.
+    pub configs: Arc<[Config]>,
+    /// By node: its cell.
+    pub cell_of: Vec<u32>,
+    /// Rows of connections that have ended.
+    pub flow_rows: Vec<FlowRow>,
+    /// Rows of messages, from all cells when the run has ended.
+    pub message_rows: Vec<MessageRow>,
+    /// Rows of the flow trace at intervals.
+    pub trace_rows: Vec<FlowTraceRow>,
+    /// Waits and delays by class, from all cells when the run has ended.
+    pub waits: Vec<ClassRecord>,
+    /// Load and ends of every connection so far, where packets are recorded.
+    pub all_opened: Option<Vec<(u16, Pair)>>,
+    /// Statistics begin here.
+    pub measured_from: Time,
+    /// More connections stood at once than events can name.
+    pub overflowed: bool,
+    /// A number freed at one time is used again after this much, so that it does not matter when cells met.
+    pub rest: Span,
+    lives: Vec<Life>,
+    /// Numbers to use again, in one cell.
+    vacant: Vec<FlowId>,
+    /// The same among several cells, with the times from when.
+    resting: BinaryHeap<Reverse<(Time, FlowId)>>,
+    opened: u32,
+}
+
+impl Roster {
+    /// No connection yet.
+    pub fn new(classes: Vec<Class>, loads: Vec<LoadInfo>, configs: Arc<[Config]>) -> Self {
+        Roster { classes, loads, configs, ..Roster::default() }
+    }
+
+    /// Connections opened so far.
+    pub fn opened(&self) -> u32 {
+        self.opened
+    }
+
+    /// Most connections that stood at once.
+    pub fn places(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// Whether connection number `id` stands.
+    pub fn stands(&self, id: FlowId) -> bool {
+        self.lives[id as usize].stands
+    }
+
+    /// Connections that stand now.
+    pub fn standing(&self) -> usize {
+        self.lives.iter().filter(|life| life.stands).count()
+    }
+}
+
+/// All connections, at a time.
+pub struct Connections<'a> {
+    /// The cells.
+    pub cells: &'a [Mutex<Cell>],
+    /// What they read.
+    pub commons: &'a RwLock<Commons>,
+    /// The list of connections.
+    pub roster: &'a mut Roster,
+    /// The present of whoever calls.
+    pub now: Time,
+}
+
+/// The lock's content; a thread that panicked ends the run anyway.
+pub fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connections<'_> {
+    fn commons(&self) -> RwLockReadGuard<'_, Commons> {
+        self.commons.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connection(&self, id: FlowId) -> Connection {
+        self.commons().connections[id as usize]
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Commons) -> T) -> T {
+        change(&mut self.commons.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    // ---- what workloads do ----
+
+    /// Packets of `from` come to `to`.
+    pub fn leads(&self, from: NodeId, to: NodeId) -> bool {
+        self.change(|commons| commons.routing.leads(from, to))
+    }
+
+    /// Opens a connection; `bytes` is what the application announces, if it does.
+    pub fn open(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>) -> FlowId {
+        let id = self.place(opener, ends, bytes);
+        self.order(id, Order::Open);
+        id
+    }
+
+    /// Opens, writes one message, closes: the congestion control knows of the message before the SYN.
+    pub fn send_once(&mut self, opener: Opener, ends: Pair, write: Write) -> FlowId {
+        let id = self.place(opener, ends, Some(write.bytes));
+        self.announce(id, write);
+        self.order(id, Order::Open);
+        self.write(id, write.bytes);
+        self.close(id);
+        id
+    }
+
+    /// Writes a message.
+    pub fn send(&mut self, id: FlowId, write: Write) {
+        self.announce(id, write);
+        self.write(id, write.bytes);
+    }
+
+    /// Writes without end.
+    pub fn send_forever(&mut self, id: FlowId) {
+        self.roster.lives[id as usize].unbounded = true;
+        self.change(|commons| commons.connections[id as usize].end = u64::MAX);
+        self.write(id, u64::MAX);
+    }
+
+    /// No more will be written.
+    pub fn close(&mut self, id: FlowId) {
+        let (cell, place) = self.connection(id).receiver;
+        locked(&self.cells[cell as usize]).hosts.receivers[place as usize].closed = true;
+        self.order(id, Order::Close);
+    }
+
+    /// Timeouts so far of the connections of a load.
+    pub fn timeouts_of(&self, opener: Opener) -> TimeoutCounts {
+        let mut all = TimeoutCounts::default();
+        self.cells.iter().for_each(|cell| all += locked(cell).hosts.loads[opener.load as usize].timeouts);
+        all
+    }
+
+    /// Makes a connection's two ends, which have sent nothing yet.
+    fn place(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>) -> FlowId {
+        let load = self.roster.loads[opener.load as usize];
+        let configs = self.roster.configs.clone();
+        let config = &configs[load.config as usize];
+        let serial = self.roster.opened;
+        self.roster.opened += 1;
+        let id = self.number();
+        let (labels, enters) = self.change(|commons| {
+            commons.routing.find([ends.0, ends.1]);
+            (commons.routing.labels(ends, serial), [ends.0, ends.1].map(|host| commons.routing.enters(host)))
+        });
+        if let Algorithm::Custom(custom) = &config.cc
+            && let Some(made) = &custom.made
+        {
+            made.announce(serial);
+        }
+        let class = &self.roster.classes[load.class as usize];
+        let info = FlowInfo { class: &class.name, bytes };
+        let about = About {
+            id,
+            serial,
+            load: opener.load,
+            config: load.config,
+            class: load.class,
+            ends,
+            opened: self.now,
+        };
+        let sending = SendingEnd {
+            sender: Sender::new(id, labels[0], &info, config, self.now),
+            about,
+            passed: (0, 0),
+            lost: 0,
+            doubled: 0,
+            blocks: VecDeque::new(),
+            closed: false,
+            vacant: false,
+            timer: Source::NONE,
+            timeouts: TimeoutCounts::default(),
+            traced: class.traced,
+            traced_cwnd: 0,
+            lost_before: 0,
+        };
+        let receiving = ReceivingEnd {
+            receiver: Receiver::new(id, labels[1], config),
+            about,
+            passed: (0, 0),
+            messages: VecDeque::new(),
+            closed: false,
+            vacant: false,
+            ended: None,
+            timer: Source::NONE,
+            delivered_before: 0,
+        };
+        let cells = [ends.0, ends.1].map(|host| self.roster.cell_of[host.index()]);
+        let sender = self.in_cell(cells[0], |cell, commons| {
+            cell.hosts.add_sender(sending, &mut Net { network: &mut cell.network, commons })
+        });
+        let receiver = self.in_cell(cells[1], |cell, commons| {
+            cell.hosts.add_receiver(receiving, &mut Net { network: &mut cell.network, commons })
+        });
+        let connection = Connection {
+            serial,
+            class: load.class,
+            enters,
+            sender: (cells[0], sender),
+            receiver: (cells[1], receiver),
+            end: 0,
+        };
+        let life = Life { written: 0, unbounded: false, opened: self.now, config: load.config, stands: true };
+        self.change(|commons| match commons.connections.get_mut(id as usize) {
+            Some(place) => *place = connection,
+            None => commons.connections.push(connection),
+        });
+        match self.roster.lives.get_mut(id as usize) {
+            Some(place) => *place = life,
+            None => self.roster.lives.push(life),
+        }
+        if let Some(all) = &mut self.roster.all_opened {
+            all.push((opener.load, ends));
+        }
+        self.roster.overflowed |= self.roster.lives.len() >= MAX_FLOWS;
+        id
+    }
+
+    /// A number for a connection that opens now.
+    fn number(&mut self) -> FlowId {
+        let roster = &mut *self.roster;
+        if let Some(Reverse((from, id))) = roster.resting.peek().copied()
+            && from <= self.now
+        {
+            roster.resting.pop();
+            return id;
+        }
+        roster.vacant.pop().unwrap_or(roster.lives.len() as u32)
+    }
+
+    fn in_cell<T>(&self, cell: u32, act: impl FnOnce(&mut Cell, &Commons) -> T) -> T {
+        act(&mut locked(&self.cells[cell as usize]), &self.commons())
+    }
+
+    /// What the application wants, at the present, of the sending end.
+    fn order(&mut self, id: FlowId, order: Order) {
+        let (cell, place) = self.connection(id).sender;
+        self.in_cell(cell, |cell, commons| cell.perform(place, order, commons));
+    }
+
+    /// Tells the records and the congestion control of a message that is about to be written.
+    fn announce(&mut self, id: FlowId, write: Write) {
+        let now = self.now;
+        let life = self.roster.lives[id as usize];
+        let handshake = self.roster.configs[life.config as usize].handshakes();
+        let end = life.written.saturating_add(write.bytes);
+        let message = Message {
+            end,
+            bytes: write.bytes,
+            started: now,
+            tag: write.tag,
+            first_of_fresh: handshake && life.written == 0 && life.opened == now,
+            deadline: write.deadline,
+        };
+        let (cell, place) = self.connection(id).receiver;
+        locked(&self.cells[cell as usize]).hosts.receivers[place as usize].messages.push_back(message);
+        let block = Block { end, bytes: write.bytes };
+        self.order(id, Order::Announce(block, write.deadline.map(|span| now + span)));
+        self.change(|commons| commons.connections[id as usize].end = end);
+    }
+
+    fn write(&mut self, id: FlowId, bytes: u64) {
+        let life = &mut self.roster.lives[id as usize];
+        life.written = life.written.saturating_add(bytes);
+        self.order(id, Order::Write(bytes));
+    }
+
+    // ---- ends ----
+
+    /// Ends a connection if nothing is left to do at either end and none of its packets is under way.
+    pub fn release_if_over(&mut self, id: FlowId) {
+        if !self.roster.lives[id as usize].stands {
+            return;
+        }
+        let connection = self.connection(id);
+        let over = self.with_ends(connection, |sending, receiving| {
+            let failed = sending.sender.state == State::Failed;
+            let both_closed = !sending.sender.closing || receiving.receiver.closed;
+            let complete = sending.sender.all_acknowledged() && receiving.messages.is_empty() && both_closed;
+            // A load may still write to a sender that failed; the row then says how it ended.
+            sending.closed && (complete || failed) && sending.under_way(receiving) == 0
+        });
+        if !over {
+            return;
+        }
+        self.record(id, connection);
+        let roster = &mut *self.roster;
+        roster.lives[id as usize].stands = false;
+        if self.cells.len() == 1 {
+            roster.vacant.push(id);
+        } else {
+            roster.resting.push(Reverse((self.now + roster.rest, id)));
+        }
+        locked(&self.cells[connection.sender.0 as usize]).hosts.free_sender(connection.sender.1);
+        locked(&self.cells[connection.receiver.0 as usize]).hosts.free_receiver(connection.receiver.1);
+    }
+
+    /// The rows of a connection that ends now.
+    fn record(&mut self, id: FlowId, connection: Connection) {
+        let (now, from) = (self.now, self.roster.measured_from);
+        let unbounded = self.roster.lives[id as usize].unbounded;
+        let row = self.with_ends(connection, |sending, receiving| {
+            FlowRow::new(sending, receiving, unbounded, from, now)
+        });
+        if row.ended.is_none_or(|ended| ended >= from) {
+            self.roster.flow_rows.push(row);
+        }
+        self.in_cell(connection.receiver.0, |cell, commons| {
+            cell.hosts.undelivered_messages(connection.receiver.1 as usize, now, commons);
+        });
+    }
+
+    /// Both ends of a connection.
+    fn with_ends<T>(
+        &self,
+        connection: Connection,
+        act: impl FnOnce(&mut SendingEnd, &mut ReceivingEnd) -> T,
+    ) -> T {
+        let ((one, sender), (two, receiver)) = (connection.sender, connection.receiver);
+        let mut first = locked(&self.cells[one as usize]);
+        if one == two {
+            let hosts = &mut first.hosts;
+            return act(&mut hosts.senders[sender as usize], &mut hosts.receivers[receiver as usize]);
+        }
+        let mut second = locked(&self.cells[two as usize]);
+        act(&mut first.hosts.senders[sender as usize], &mut second.hosts.receivers[receiver as usize])
+    }
+
+    /// The warm-up ends: statistics begin.
+    pub fn restart(&mut self) {
+        self.roster.measured_from = self.now;
+        self.roster.flow_rows.clear();
+        for cell in self.cells {
+            locked(cell).hosts.restart(self.now);
+        }
+    }
+
+    /// The run ends: rows of what still stands.
+    pub fn finish(&mut self) {
+        for id in 0..self.roster.lives.len() as u32 {
+            if self.roster.lives[id as usize].stands {
+                self.record(id, self.connection(id));
+            }
+        }
+        self.roster.flow_rows.sort_by_key(|row| row.serial);
+    }
+
+    /// A row of the flow trace for each traced connection.
+    pub fn trace_all(&mut self) {
+        for id in 0..self.roster.lives.len() as u32 {
+            if !self.roster.lives[id as usize].stands {
+                continue;
+            }
+            let connection = self.connection(id);
+            if self.roster.classes[connection.class as usize].traced {
+                let now = self.now;
+                let config = &self.roster.configs[self.roster.lives[id as usize].config as usize];
+                let row = self.with_ends(connection, |sending, receiving| {
+                    super::records::trace_row(sending, receiving, config, now)
+                });
+                self.roster.trace_rows.push(row);
+            }
+        }
+    }
+
+    /// A packet of a connection was lost or doubled in a cell that is not its sender's.
+    pub fn on_change(&mut self, change: &Change) {
+        let (cell, place) = self.connection(change.flow).sender;
+        locked(&self.cells[cell as usize]).hosts.on_change(change, place);
+    }
+}

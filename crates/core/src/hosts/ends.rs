@@ -1,0 +1,121 @@
+//! The two ends of a connection, each in its host's cell, with what is recorded of them there.
+
+use super::facts::{FlowId, Pair};
+use super::timeouts::TimeoutCounts;
+use crate::events::Source;
+use crate::transport::{Receiver, Sender, State};
+use shallows_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// A message under way, at the end that receives it.
+#[derive(Debug, Clone, Copy)]
+pub struct Message {
+    /// One beyond its last byte in the stream.
+    pub end: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When the application wrote it.
+    pub started: Time,
+    /// What the load calls it.
+    pub tag: u64,
+    /// It waited for the handshake of a fresh connection.
+    pub first_of_fresh: bool,
+    /// Time that it has from `started` on.
+    pub deadline: Option<Span>,
+}
+
+/// A message that is not yet known to be delivered, at the end that sends it.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// One beyond its last byte in the stream.
+    pub end: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// What both ends of a connection know.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Number of the connection.
+    pub id: FlowId,
+    /// Running number over all connections of the run.
+    pub serial: u32,
+    /// Which load opened it.
+    pub load: u16,
+    /// Its configuration.
+    pub config: u16,
+    /// Its class.
+    pub class: u16,
+    /// Sender and receiver.
+    pub ends: Pair,
+    /// When it was opened.
+    pub opened: Time,
+}
+
+/// The sending end at work.
+pub struct SendingEnd {
+    /// TCP's half.
+    pub sender: Sender,
+    /// The connection.
+    pub about: About,
+    /// Packets handed to the NIC, and packets that came.
+    pub passed: (u64, u64),
+    /// Its packets that were dropped, either way.
+    pub lost: u64,
+    /// Copies that faults made of its packets.
+    pub doubled: u64,
+    /// Messages not known to be delivered.
+    pub blocks: VecDeque<Block>,
+    /// The application has closed it.
+    pub closed: bool,
+    /// The place is empty.
+    pub vacant: bool,
+    /// Its timer's events; they stay with the place.
+    pub timer: Source,
+    /// Its timeouts since the statistics began.
+    pub timeouts: TimeoutCounts,
+    /// Its window is traced.
+    pub traced: bool,
+    /// The window that the trace has last.
+    pub traced_cwnd: u64,
+    /// Packets dropped before the statistics began.
+    pub lost_before: u64,
+}
+
+impl SendingEnd {
+    /// Nothing is left for it to do.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.closed && self.sender.all_acknowledged() || self.sender.state == State::Failed
+    }
+}
+
+impl SendingEnd {
+    /// Packets of the connection under way, either way.
+    pub fn under_way(&self, receiving: &ReceivingEnd) -> u64 {
+        let sent = self.passed.0 + receiving.passed.0 + self.doubled;
+        sent - self.passed.1 - receiving.passed.1 - self.lost
+    }
+}
+
+/// The receiving end at work.
+pub struct ReceivingEnd {
+    /// TCP's half.
+    pub receiver: Receiver,
+    /// The connection.
+    pub about: About,
+    /// Packets handed to the NIC, and packets that came.
+    pub passed: (u64, u64),
+    /// Messages under way.
+    pub messages: VecDeque<Message>,
+    /// The application at the other end has closed the connection.
+    pub closed: bool,
+    /// The place is empty.
+    pub vacant: bool,
+    /// When the last byte was delivered, of a connection that was closed.
+    pub ended: Option<Time>,
+    /// Its timer's events; they stay with the place.
+    pub timer: Source,
+    /// Bytes delivered before the statistics began.
+    pub delivered_before: u64,
+}

@@ -1,0 +1,363 @@
+//! The ends of one cell at work: packets and timers come in, packets leave.
+
+use super::ends::{Block, ReceivingEnd, SendingEnd};
+use super::facts::{FlowId, MessageDone};
+use super::records::MessageRow;
+use super::timeouts::{TimeoutCounts, classify};
+use crate::cc::MessageInfo;
+use crate::events::Event;
+use crate::net::{Change, Net};
+use crate::packet::{Flags, NONE, Packet};
+use crate::probe::histogram::TimeHistogram;
+use crate::probe::traces::FlowTraceRow;
+use crate::routing::ideal::Ideals;
+use crate::transport::Config;
+use shallows_units::Time;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What the connections of a load have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadInfo {
+    /// Number of its transport configuration.
+    pub config: u16,
+    /// Number of its class.
+    pub class: u16,
+    /// It wants to know of each message that is delivered.
+    pub listens: bool,
+    /// Retransmission timeouts of its connections so far.
+    pub timeouts: TimeoutCounts,
+}
+
+/// Waits and delays of the data packets of a class.
+#[derive(Debug, Default, Clone)]
+pub struct ClassRecord {
+    /// Time in switch queues, in ps.
+    pub waits: TimeHistogram,
+    /// One-way delay, in ps.
+    pub delays: TimeHistogram,
+}
+
+impl ClassRecord {
+    /// Adds what another cell recorded.
+    pub fn add(&mut self, other: &ClassRecord) {
+        self.waits.add_all(&other.waits);
+        self.delays.add_all(&other.delays);
+    }
+}
+
+/// What the application wants of a sending end.
+#[derive(Debug, Clone, Copy)]
+pub enum Order {
+    /// Opens the connection.
+    Open,
+    /// A message is about to be written: the congestion control hears of it.
+    Announce(Block, Option<Time>),
+    /// Writes so many bytes more.
+    Write(u64),
+    /// No more will be written.
+    Close,
+}
+
+/// The hosts of one cell.
+pub struct Hosts {
+    /// The cell's number.
+    pub cell: u32,
+    /// Transport configurations.
+    pub configs: Arc<[Config]>,
+    /// Loads; timeouts are those of this cell's senders.
+    pub loads: Vec<LoadInfo>,
+    /// Waits and delays by class; empty where none are recorded.
+    pub waits: Vec<ClassRecord>,
+    /// Sending ends by place.
+    pub senders: Vec<SendingEnd>,
+    /// Receiving ends by place.
+    pub receivers: Vec<ReceivingEnd>,
+    pub(super) free_senders: Vec<u32>,
+    pub(super) free_receivers: Vec<u32>,
+    /// Rows of messages that have been delivered here.
+    pub message_rows: Vec<MessageRow>,
+    /// Rows of the flow trace on change.
+    pub trace_rows: Vec<FlowTraceRow>,
+    /// Deliveries of which loads are to be told.
+    pub done: VecDeque<(u16, MessageDone)>,
+    /// Connections of which an end here has nothing left to do, and since when.
+    pub over: Vec<(Time, FlowId)>,
+    /// Connections, a message of which came whole, whose sender is in another cell.
+    pub delivered: Vec<FlowId>,
+    /// Something stands in `done` or `over`.
+    pub news: bool,
+    /// Traced flows get a row whenever their window changes.
+    pub trace_changes: bool,
+    /// Statistics begin here.
+    pub measured_from: Time,
+    /// Ideal times of messages.
+    pub ideals: Ideals,
+}
+
+impl Hosts {
+    /// The hosts of cell number `cell`, without connections.
+    pub fn new(cell: u32, configs: Arc<[Config]>, loads: Vec<LoadInfo>) -> Self {
+        Hosts {
+            cell,
+            configs,
+            loads,
+            waits: vec![],
+            senders: vec![],
+            receivers: vec![],
+            free_senders: vec![],
+            free_receivers: vec![],
+            message_rows: vec![],
+            trace_rows: vec![],
+            done: VecDeque::new(),
+            over: vec![],
+            delivered: vec![],
+            news: false,
+            trace_changes: false,
+            measured_from: Time::ZERO,
+            ideals: Ideals::default(),
+        }
+    }
+
+    // ---- what applications want ----
+
+    /// Does what the application wants of the sending end at `place`.
+    pub fn perform(&mut self, place: u32, order: Order, net: &mut Net) {
+        let sent = net.totals.sent;
+        let now = net.now;
+        let end = &mut self.senders[place as usize];
+        let config = &self.configs[end.about.config as usize];
+        match order {
+            Order::Open => end.sender.open(config, net),
+            Order::Announce(block, due) => {
+                end.blocks.push_back(block);
+                let message = MessageInfo { end: block.end, due };
+                end.sender.announce(&message, config, now);
+                return;
+            }
+            Order::Write(bytes) => end.sender.write(bytes, config, net),
+            Order::Close => {
+                end.closed = true;
+                end.sender.close(config, net);
+            }
+        }
+        end.passed.0 += net.totals.sent - sent;
+        arm_sender(end, net);
+        if end.traced && self.trace_changes && matches!(order, Order::Write(_)) {
+            let id = end.about.id;
+            self.trace_change(id, net); // a restart after an idle time
+        }
+    }
+
+    // ---- what the network brings ----
+
+    /// A packet has arrived at its destination.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, net: &mut Net) {
+        let sent = net.totals.sent;
+        let connection = &net.commons.connections[packet.flow as usize];
+        if packet.flags.any(Flags::REVERSE) {
+            let end = &mut self.senders[connection.sender.1 as usize];
+            let config = &self.configs[end.about.config as usize];
+            let sack = if packet.extension == NONE { None } else { net.extension(packet) };
+            end.sender.on_packet(packet, sack, config, net);
+            end.passed.0 += net.totals.sent - sent;
+            end.passed.1 += 1;
+            arm_sender(end, net);
+            let over = end.is_over();
+            if end.traced && self.trace_changes {
+                self.trace_change(packet.flow, net);
+            }
+            if over {
+                self.note_over(packet.flow, net.now);
+            }
+            return;
+        }
+        let end = &mut self.receivers[connection.receiver.1 as usize];
+        if !packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0 | Flags::PROBE.0))
+            && let Some(class) = self.waits.get_mut(end.about.class as usize)
+        {
+            class.waits.add(packet.waited, 1);
+            class.delays.add((net.now - packet.stamp).as_ps(), 1);
+        }
+        let config = &self.configs[end.about.config as usize];
+        end.receiver.on_packet(packet, config, net);
+        end.passed.0 += net.totals.sent - sent;
+        end.passed.1 += 1;
+        arm_receiver(end, net);
+        let arrived = end.messages.front().is_some_and(|message| message.end <= end.receiver.delivered());
+        let closed = end.closed;
+        if arrived {
+            self.complete_messages(packet.flow, net);
+        }
+        if closed {
+            self.note_received(packet.flow, net);
+        }
+    }
+
+    /// A sender's timer event.
+    pub fn on_sender_timer(&mut self, place: u32, net: &mut Net) {
+        let sent = net.totals.sent;
+        let end = &mut self.senders[place as usize];
+        end.sender.timer_at = Time::MAX;
+        if end.sender.wake_at() <= net.now {
+            let config = &self.configs[end.about.config as usize];
+            let before = end.sender.counts.timeouts;
+            let expiring = (net.now >= end.sender.rto_at).then(|| classify(end, config));
+            end.sender.on_timer(config, net);
+            if let Some(timeout) = expiring.filter(|_| end.sender.counts.timeouts > before) {
+                end.timeouts += timeout;
+                self.loads[end.about.load as usize].timeouts += timeout;
+            }
+        }
+        debug_assert!(end.sender.wake_at() > net.now, "a timer that wakes for nothing wakes for ever");
+        end.passed.0 += net.totals.sent - sent;
+        arm_sender(end, net);
+        let (id, over, traced) = (end.about.id, end.is_over() && !end.vacant, end.traced);
+        if traced && self.trace_changes {
+            self.trace_change(id, net);
+        }
+        if over {
+            self.note_over(id, net.now);
+        }
+    }
+
+    /// A receiver's timer event.
+    pub fn on_receiver_timer(&mut self, place: u32, net: &mut Net) {
+        let sent = net.totals.sent;
+        let end = &mut self.receivers[place as usize];
+        end.receiver.timer_at = Time::MAX;
+        end.receiver.on_timer(&self.configs[end.about.config as usize], net);
+        end.passed.0 += net.totals.sent - sent;
+        arm_receiver(end, net);
+    }
+
+    /// A packet of a connection whose sender is here was lost or doubled.
+    #[cold]
+    pub fn on_change(&mut self, change: &Change, place: u32) {
+        let end = &mut self.senders[place as usize];
+        if !change.lost {
+            end.doubled += 1;
+            return;
+        }
+        end.lost += 1;
+        if end.is_over() {
+            self.note_over(change.flow, change.at);
+        }
+    }
+
+    /// The first message that a sender here waits for has been delivered.
+    pub fn on_delivered(&mut self, place: u32) {
+        self.senders[place as usize].blocks.pop_front();
+    }
+
+    #[cold]
+    fn complete_messages(&mut self, id: FlowId, net: &Net) {
+        let connection = net.commons.connections[id as usize];
+        let place = connection.receiver.1 as usize;
+        loop {
+            let end = &mut self.receivers[place];
+            let delivered = end.receiver.delivered();
+            let Some(message) = end.messages.front().copied().filter(|m| m.end <= delivered) else { break };
+            end.messages.pop_front();
+            if end.closed && end.messages.is_empty() {
+                end.ended = Some(net.now);
+            }
+            let load = end.about.load;
+            self.record_message(place, &message, Some(net.now), (net.now, net.commons));
+            if connection.sender.0 == self.cell {
+                self.on_delivered(connection.sender.1);
+            } else {
+                self.delivered.push(id);
+            }
+            if self.loads[load as usize].listens {
+                self.done
+                    .push_back((load, MessageDone { flow: id, tag: message.tag, started: message.started }));
+                self.news = true;
+            }
+        }
+    }
+
+    /// A packet has come to the receiving end of a closed connection: it may have been the last.
+    #[cold]
+    fn note_received(&mut self, id: FlowId, net: &Net) {
+        let end = &self.receivers[net.commons.connections[id as usize].receiver.1 as usize];
+        let handshakes = self.configs[end.about.config as usize].handshakes();
+        if end.messages.is_empty() && (end.receiver.closed || !handshakes) {
+            self.note_over(id, net.now);
+        }
+    }
+
+    #[cold]
+    fn note_over(&mut self, id: FlowId, at: Time) {
+        self.over.push((at, id));
+        self.news = true;
+    }
+
+    // ---- places ----
+
+    /// Gives a sending end its place and its timer.
+    pub fn add_sender(&mut self, mut end: SendingEnd, net: &mut Net) -> u32 {
+        let place = self.free_senders.pop().unwrap_or(self.senders.len() as u32);
+        if let Some(before) = self.senders.get_mut(place as usize) {
+            end.timer = before.timer;
+            *before = end;
+        } else {
+            end.timer = net.events.add(Event::Sender(place));
+            self.senders.push(end);
+        }
+        place
+    }
+
+    /// Gives a receiving end its place and its timer.
+    pub fn add_receiver(&mut self, mut end: ReceivingEnd, net: &mut Net) -> u32 {
+        let place = self.free_receivers.pop().unwrap_or(self.receivers.len() as u32);
+        if let Some(before) = self.receivers.get_mut(place as usize) {
+            end.timer = before.timer;
+            *before = end;
+        } else {
+            end.timer = net.events.add(Event::Receiver(place));
+            self.receivers.push(end);
+        }
+        place
+    }
+
+    /// The place of a sending end is empty.
+    pub fn free_sender(&mut self, place: u32) {
+        self.senders[place as usize].vacant = true;
+        self.free_senders.push(place);
+    }
+
+    /// The place of a receiving end is empty.
+    pub fn free_receiver(&mut self, place: u32) {
+        let end = &mut self.receivers[place as usize];
+        end.vacant = true;
+        end.receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
+        self.free_receivers.push(place);
+    }
+
+    /// Bytes of memory that the connections use.
+    pub fn memory(&self) -> usize {
+        self.senders.capacity() * size_of::<SendingEnd>()
+            + self.receivers.capacity() * size_of::<ReceivingEnd>()
+    }
+}
+
+/// Schedules the sender's timer unless an event comes soon enough anyway.
+#[inline]
+fn arm_sender(end: &mut SendingEnd, net: &mut Net) {
+    let wanted = end.sender.wake_at();
+    if wanted < end.sender.timer_at {
+        end.sender.timer_at = wanted;
+        net.events.schedule(end.timer, wanted);
+    }
+}
+
+/// Schedules the receiver's timer unless an event comes soon enough anyway.
+#[inline]
+fn arm_receiver(end: &mut ReceivingEnd, net: &mut Net) {
+    if end.receiver.ack_at < end.receiver.timer_at {
+        end.receiver.timer_at = end.receiver.ack_at;
+        net.events.schedule(end.timer, end.receiver.ack_at);
+    }
+}

@@ -1,0 +1,98 @@
+//! What all cells of a network read, and the network as one of them sees it.
+
+use super::Network;
+use crate::packet::{Extension, Packet};
+use crate::routing::table::{Entry, Routing};
+use shallows_units::{Rate, Span, Time};
+use std::ops::{Deref, DerefMut};
+
+/// A connection, as switches and both of its ends may know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Connection {
+    /// Running number over all connections of the run.
+    pub serial: u32,
+    /// Its class.
+    pub class: u16,
+    /// How packets of its sender and of its receiver enter the network.
+    pub enters: [Entry; 2],
+    /// Cell and place there of the end that sends.
+    pub sender: (u32, u32),
+    /// Cell and place there of the end that receives.
+    pub receiver: (u32, u32),
+    /// One beyond the last byte of its stream that is to be sent, as far as is known.
+    pub end: u64,
+}
+
+impl Default for Connection {
+    /// The first of all, in one cell.
+    fn default() -> Self {
+        let enters = [Entry::Port(0); 2];
+        Connection { serial: 0, class: 0, enters, sender: (0, 0), receiver: (0, 0), end: 0 }
+    }
+}
+
+/// What all cells read. It changes only while no cell is at work.
+#[derive(Debug, Default)]
+pub struct Commons {
+    /// Connections by number; numbers of ended ones are used again.
+    pub connections: Vec<Connection>,
+    /// The switches' tables.
+    pub routing: Routing,
+    /// Rate and delay of each link.
+    pub links: Vec<(Rate, Span)>,
+}
+
+impl Commons {
+    /// The class of `packet`.
+    #[inline]
+    pub fn class(&self, packet: &Packet) -> usize {
+        self.connections[packet.flow as usize].class as usize
+    }
+}
+
+/// A packet of a flow was lost, or an injected fault made one more.
+#[derive(Debug, Clone, Copy)]
+pub struct Change {
+    /// Its connection.
+    pub flow: u32,
+    /// Lost; otherwise doubled.
+    pub lost: bool,
+    /// When.
+    pub at: Time,
+}
+
+/// A cell's part of the network with what all cells read: what hosts send into.
+pub struct Net<'a> {
+    /// The cell's part.
+    pub network: &'a mut Network,
+    /// What all read.
+    pub commons: &'a Commons,
+}
+
+impl Net<'_> {
+    /// A host hands `packet` to its NIC.
+    #[inline(always)]
+    pub fn send(&mut self, packet: &Packet) {
+        self.network.send(packet, self.commons);
+    }
+
+    /// Takes the extension of a delivered packet.
+    pub fn extension(&mut self, packet: &Packet) -> Option<Extension> {
+        self.network.extensions.take(packet.extension)
+    }
+}
+
+impl Deref for Net<'_> {
+    type Target = Network;
+    #[inline(always)]
+    fn deref(&self) -> &Network {
+        self.network
+    }
+}
+
+impl DerefMut for Net<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Network {
+        self.network
+    }
+}
