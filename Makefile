@@ -5,7 +5,7 @@ PYTHON = python tests tools experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest soak fmt generate bench site
+.PHONY: test rust lint stubs pytest soak fmt generate bench site wheel
 
 test: rust lint stubs pytest
 
@@ -48,3 +48,9 @@ bench:
 # The documentation, strictly, without the network: .cache/site/html/index.html.
 site:
 	NO_MKDOCS_2_WARNING=1 $(UV) mkdocs build
+
+# A wheel for Python 3.11 and later, and its commands in a fresh environment elsewhere.
+wheel:
+	rm -rf dist
+	tools/uv build --wheel --out-dir dist --quiet .
+	tools/try_wheel.sh

@@ -190,3 +190,17 @@ def test_help_imports_nothing_heavy():
     code = f"import sys, shallows, shallows.cli.app; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_version_names_the_sources_of_the_core():
+    from shallows import _core
+
+    done = shallows("--version", cwd=ROOT)
+    assert done.stdout == f"shallows 0.1.0 (sources {_core.source_hash()[:12]})\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_offered_to_each_shell(shell):
+    done = shallows("--show-completion", shell, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "shallows" in done.stdout

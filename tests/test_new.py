@@ -1,4 +1,4 @@
-"""`./shallows new` and `./shallows copy`: what they write runs and passes as written, and nothing is overwritten."""
+"""`./shallows new` and `./shallows copy`: their files run and pass as written, and nothing is overwritten."""
 
 import json
 import subprocess
@@ -49,7 +49,7 @@ def test_a_study_is_reproduced_from_its_directory(tmp_path):
 
 
 def test_a_queue_is_a_file_and_a_line_of_the_checkout(tmp_path, monkeypatch):
-    """The text is compiled by hand, see docs/how-to/queue.md; here its place, its list and its form are held."""
+    """The file, its line and its format. Compiling it takes minutes and is no part of the suite."""
     queues = tmp_path / "crates/core/src/queue"
     queues.mkdir(parents=True)
     before = (ROOT / "crates/core/src/queue/mod.rs").read_text()

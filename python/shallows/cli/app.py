@@ -23,7 +23,6 @@ from shallows.errors import Fault, ShallowsError, SpecError
 app = typer.Typer(
     name="shallows",
     help="A laboratory for data-centre congestion control.",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -72,11 +71,14 @@ app.add_typer(starting_app)
 
 
 @app.callback(invoke_without_command=True)
-def _top(version: Annotated[bool, typer.Option("--version", help="Prints the version.")] = False) -> None:
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Prints version and source hash.")] = False,
+) -> None:
     if version:
         import shallows
+        from shallows import _core
 
-        typer.echo(f"shallows {shallows.__version__}")
+        typer.echo(f"shallows {shallows.__version__} (sources {_core.source_hash()[:12]})")
         raise typer.Exit
 
 

@@ -34,8 +34,8 @@ class Made:
 def create(kind: str, name: str, directory: Path) -> Made:
     """Writes the files of a scaffold. Raises SpecError, with nothing written, if one exists already.
 
-    A congestion control, a workload and a topology are Python files in `directory`. A queue discipline is a Rust
-    file of the checkout, with its line in the list. A study is a directory PAPER/FIGURE in `directory`.
+    A congestion control, a workload and a topology are Python files in `directory`. A queue discipline is
+    a Rust file of the checkout, with its line in the list. A study is a directory PAPER/FIGURE.
     """
     if kind not in KINDS:
         raise SpecError([Fault("new", f"makes {', '.join(KINDS)}", f'"{kind}"', did_you_mean(kind, KINDS))])

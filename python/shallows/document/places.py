@@ -10,7 +10,7 @@ __all__ = ["experiments_path", "flow_sizes_path"]
 def experiments_path() -> Path:
     """The directory of papers and example experiments.
 
-    In a checkout `_data/experiments` is a link to the root's `experiments`; a wheel holds the files themselves.
+    In a checkout `_data/experiments` is a link to the root's `experiments`; a wheel holds the files.
     """
     return (Path(__file__).resolve().parents[1] / "_data/experiments").resolve()
 

@@ -196,7 +196,7 @@ def _package(root: Path) -> str:
 def find(target: str | None = None, root: Path | None = None) -> list[Figure]:
     """The figures of `PAPER`, of `PAPER/FIGURE`, or all. Error: SpecError with the nearest known name.
 
-    A target that begins with `.` or `/` is a directory: a paper's or a figure's, such as `shallows copy` makes.
+    A target that begins with `.` or `/` is the directory of a paper or a figure, such as `copy` makes.
     A paper's figures come in the order in which its README names them in backquotes, then by name.
     """
     if root is None:
