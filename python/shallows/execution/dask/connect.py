@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from shallows.document.paths import parse_value
 from shallows.errors import Fault, RunError, SpecError
+from shallows.execution.dask.slurm import Slurm
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -68,19 +69,14 @@ def to_address(address: str) -> Connect:
     return connect
 
 
-def to_slurm(text: str) -> Connect:
+def to_slurm(text: str) -> Slurm:
     """Asks Slurm for jobs whose workers connect back here. Raises SpecError with all faults of the text."""
     options = _slurm_options(text)
-
-    @contextmanager
-    def connect() -> Iterator[Client]:
-        jobs = options["jobs"]
-        with _slurm_cluster(options) as cluster:
-            cluster.scale(jobs=jobs)
-            with _client("the Slurm cluster", address=cluster) as client:
-                yield client
-
-    return connect
+    return Slurm(
+        options["jobs"],
+        start=lambda: _slurm_cluster(options),
+        client=lambda cluster: _client("the Slurm cluster", address=cluster),
+    )
 
 
 def job_script(text: str) -> str:

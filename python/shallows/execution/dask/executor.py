@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends.base import Running
 from shallows.document.points import Point
 from shallows.errors import Cancelled, StoreError
+from shallows.execution.dask.slurm import Slurm
 from shallows.execution.dask.workers import Crew, Patience, other_version
 from shallows.execution.jobs import Ended, Job, Outcome, Work
 from shallows.execution.single import identify
@@ -66,7 +67,8 @@ class Cluster:
         about = identify(first[1].experiment, work.backend)
         version = about["version"], about["source_hash"]
         with self.connect() as client:
-            crew = Crew(client, work.store.path, version, self.patience, self.tell)
+            check = self.connect.check if isinstance(self.connect, Slurm) else None
+            crew = Crew(client, work.store.path, version, self.patience, self.tell, check)
             yield from _Sweep(client, work, crew, self.patience).run(itertools.chain([first], jobs))
 
 

@@ -85,8 +85,10 @@ class Crew:
         version: tuple[str, str],
         patience: Patience,
         tell: Callable[[str], None],
+        check: Callable[[int], str] | None = None,
     ):
         self._client, self._patience, self._tell = client, patience, tell
+        self._check = check or (lambda _workers: "")
         self._token = store.resolve() / f".new-seen-{secrets.token_hex(8)}"
         self._token.touch()
         self._what = (str(self._token.parent), self._token.name, *version)
@@ -171,6 +173,7 @@ class Crew:
         return True
 
     def _wait_or_give_up(self) -> None:
+        jobs = self._check(len(self._workers))
         if self.fit or any(worker.fit is None for worker in self._workers.values()):
             self._idle_since, self._told = time.monotonic(), False
             return
@@ -181,4 +184,4 @@ class Crew:
             raise RunError(f"no worker of the cluster can serve: {reasons}")
         if not self._workers and waited > 5 and not self._told:
             self._told = True
-            self._tell("the cluster has no workers yet; waiting")
+            self._tell("the cluster has no workers yet; waiting" + (f": jobs {jobs}" if jobs else ""))
