@@ -84,14 +84,6 @@ def test_a_cut_table_counts_as_absent(store):
     assert store.find(NAME) is None
 
 
-def test_a_table_of_rubbish_is_a_clear_error(store):
-    store.save(MANIFEST, TABLES)
-    file = store.path / NAME / "flows.parquet"
-    file.write_bytes(b"x" * file.stat().st_size)
-    with pytest.raises(StoreError, match="cannot be read"):
-        store.find(NAME).tables["flows"]
-
-
 def test_another_format_is_refused_with_who_wrote_it(store):
     store.save(MANIFEST, TABLES)
     file = store.path / NAME / "manifest.json"

@@ -11,8 +11,10 @@ from typing import Any
 
 __all__ = [
     "Cancelled",
+    "DamagedRun",
     "Fault",
     "Interrupted",
+    "OtherFormat",
     "PluginError",
     "RunError",
     "ShallowsError",
@@ -74,3 +76,11 @@ class Interrupted(ShallowsError):
 
 class StoreError(ShallowsError):
     """The store of runs cannot be read or written."""
+
+
+class DamagedRun(StoreError):
+    """A stored run is not as it was written: the disk lost something, or somebody changed it."""
+
+
+class OtherFormat(StoreError):
+    """A stored run was written by a release that stores runs in another way."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from shallows.backends.base import Running
 from shallows.document.points import Point
-from shallows.errors import Cancelled, RunError, ShallowsError, SpecError
+from shallows.errors import Cancelled, OtherFormat, RunError, ShallowsError, SpecError
 from shallows.execution.single import simulate_point
 from shallows.results.store import Store, StoredRun
 
@@ -72,7 +72,7 @@ class Work:
             run = found or simulate_point(point.experiment, self.store, backend=self.backend, running=running)
         except Cancelled:
             raise
-        except (RunError, SpecError) as error:
+        except (RunError, SpecError, OtherFormat) as error:
             return Outcome(point, name, "failed", error=str(error))
         except Exception as error:
             if "python" not in point.experiment or isinstance(error, ShallowsError):

@@ -65,6 +65,7 @@ def run_points(
     """
     store.prepare()
     names = [identify(point.experiment, backend)["hash"] for point in points]
+    store.require_writable(set(names))
     jobs = iter(dict(zip(names, points, strict=True)).items())  # equal ones once, where the first stands
     outcomes: dict[str, Outcome] = {}
     failed = 0

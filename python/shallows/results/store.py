@@ -1,7 +1,9 @@
 """The store of runs: one directory a run, named by a hash of what was run, never written twice.
 
 A run is written to a temporary sibling, synced, and renamed into place, so that what bears a run's name is
-complete. The place is `--store`, else the environment's SHALLOWS_STORE, else `runs` in the current directory.
+complete. The manifest holds the SHA-256 of each table and of itself; a run is checked against them when it
+is found, and a table again when it is read, so that a damaged disk never gives another result. The place is
+`--store`, else the environment's SHALLOWS_STORE, else `runs` in the current directory.
 """
 
 from __future__ import annotations
@@ -14,19 +16,19 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.errors import StoreError
+from shallows.errors import DamagedRun, OtherFormat, StoreError
 
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = 1
+FORMAT = 2
 """Of the directory of a run. A store of another format is refused, not guessed at."""
 
 FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
@@ -34,6 +36,9 @@ FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
 
 LEFTOVER_AGE_S = 3600.0
 """A temporary directory lives for seconds; an older one was left by a killed process."""
+
+Mark = dict[str, Any]
+"""What the manifest says of a table's file: `bytes`, and `sha256` in hex digits."""
 
 __all__ = ["Store", "StoredRun", "run_hash", "store_path"]
 
@@ -53,29 +58,32 @@ def run_hash(experiment: Mapping[str, Any], backend: str, version: str, source_h
 class Tables(Mapping[str, "pl.DataFrame"]):
     """The tables of a stored run, each read from disk when first asked for."""
 
-    def __init__(self, path: Path, names: list[str]):
-        self._path, self._names, self._read = path, names, {}
+    def __init__(self, path: Path, marks: Mapping[str, Mark]):
+        self._path, self._marks = path, marks
+        self._read: dict[str, pl.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        if name not in self._names:
-            raise KeyError(f"no table {name!r}; there are {', '.join(self._names)}")
+        if name not in self._marks:
+            raise KeyError(f"no table {name!r}; there are {', '.join(self._marks)}")
         if name not in self._read:
             import polars as pl
 
             file = self._path / f"{name}.parquet"
             try:
-                self._read[name] = pl.read_parquet(file)
-            except (OSError, pl.exceptions.PolarsError) as error:
-                raise StoreError(
-                    f"{file} cannot be read: {error}; remove {self._path} to run it again"
-                ) from error
+                data = file.read_bytes()
+            except OSError as error:
+                raise StoreError(f"{file} cannot be read: {error.strerror}") from error
+            if not _is(data, self._marks[name]):
+                raise DamagedRun(f"{file} is damaged; a command that needs it will run it again")
+            # From memory, since a reader that is given a path takes `*`, `?` and `[` in it for a pattern.
+            self._read[name] = pl.read_parquet(io.BytesIO(data))
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._marks)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._marks)
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ class StoredRun:
     @cached_property
     def tables(self) -> Tables:
         """The tables by name, read when asked for; `docs/architecture.md` lists their columns."""
-        return Tables(self.path, list(self.manifest["tables"]))
+        return Tables(self.path, self.manifest["tables"])
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -147,7 +155,10 @@ class Store:
         self.path = store_path(path)
 
     def prepare(self) -> None:
-        """Makes the directory and clears what killed processes left. Raises StoreError if it cannot."""
+        """Makes the directory and clears what killed processes left. Raises StoreError if it cannot be read.
+
+        One that is there and cannot be written is of use: what it has is found (see `require_writable`).
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             old = time.time() - LEFTOVER_AGE_S
@@ -157,46 +168,60 @@ class Store:
                         shutil.rmtree(left, ignore_errors=True)
         except OSError as error:
             raise StoreError(f"the store {self.path} cannot be used: {error.strerror}") from error
-        if not os.access(self.path, os.W_OK | os.X_OK):
-            raise StoreError(f"the store {self.path} cannot be written; choose another with --store")
+        if not os.access(self.path, os.R_OK | os.X_OK):
+            raise StoreError(f"the store {self.path} cannot be read; choose another with --store")
+
+    def require_writable(self, names: Collection[str]) -> None:
+        """Raises StoreError if one of the runs `names` is not here and none can be stored."""
+        missing = [name for name in names if not (self.path / name).is_dir()]
+        if missing and not os.access(self.path, os.W_OK | os.X_OK):
+            raise StoreError(
+                f"the store {self.path} lacks {len(missing)} of {len(names)} runs and cannot be written; "
+                "choose another with --store"
+            )
 
     def find(self, name: str) -> StoredRun | None:
         """The stored run `name`, or None. Raises StoreError if it was written in another format.
 
-        A damaged one (a manifest that is no manifest, a table missing or cut) counts as absent.
+        A damaged one (a manifest or a table that is missing, cut, or not as it was written) counts as absent.
         """
-        path = self.path / name
-        try:
-            manifest = json.loads((path / "manifest.json").read_bytes())
-        except (OSError, ValueError):
-            return None
-        if not isinstance(manifest, dict) or manifest.get("hash") != name:
-            return None
-        if manifest.get("format") != FORMAT:
-            raise StoreError(
-                f"{path} was written by Shallows {manifest.get('version', '(unknown)')} in store format "
-                f"{manifest.get('format', '(none)')}, and this one reads format {FORMAT}; "
-                "choose another store with --store, or remove that directory"
-            )
-        try:
-            whole = all(
-                (path / f"{t}.parquet").stat().st_size == size for t, size in manifest["tables"].items()
-            )
-        except (OSError, KeyError, AttributeError):
-            return None
-        return StoredRun(path, manifest) if whole else None
+        run = self._listed(name)
+        return run if run is not None and _whole(run) else None
+
+    def check(self, name: str) -> StoredRun:
+        """The stored run `name`. Raises StoreError if it is absent, and DamagedRun with what is wrong."""
+        if not (self.path / name).is_dir():
+            raise StoreError(f"there is no run {name} in the store {self.path}")
+        run = self._listed(name)
+        if run is None:
+            raise DamagedRun(f"{self.path / name / 'manifest.json'} is damaged or missing")
+        dict(run.tables)
+        return run
 
     def runs(self) -> list[StoredRun]:
-        """Every readable run of this format, by name."""
+        """Every run of this format with a readable manifest, by name. Tables are checked when they are read."""
         found = []
         for path in sorted(self.path.glob("[0-9a-f]*")):
             try:
-                run = self.find(path.name)
+                run = self._listed(path.name)
             except StoreError:
                 continue
             if run is not None:
                 found.append(run)
         return found
+
+    def _listed(self, name: str) -> StoredRun | None:
+        """The run by its manifest alone."""
+        path = self.path / name
+        try:
+            manifest = json.loads((path / "manifest.json").read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        if not isinstance(manifest, dict) or manifest.get("hash") != name:
+            return None
+        if manifest.get("format", FORMAT) != FORMAT:  # never taken for a damaged one, which is replaced
+            raise _other_format(path, manifest)
+        return StoredRun(path, manifest) if manifest.get("sha256") == manifest_digest(manifest) else None
 
     def save(self, manifest: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> StoredRun:
         """Stores a run, all or nothing. A run that is there already is left as it is.
@@ -207,10 +232,11 @@ class Store:
         new = self.path / f".new-{name}-{os.getpid()}-{secrets.token_hex(4)}"
         try:
             new.mkdir(parents=True)
-            sizes = {
+            marks = {
                 table: _write(new / f"{table}.parquet", _parquet(data)) for table, data in tables.items()
             }
-            whole = {"format": FORMAT, **manifest, "tables": sizes}
+            whole = {"format": FORMAT, **manifest, "tables": marks}
+            whole["sha256"] = manifest_digest(whole)
             text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
             _write(new / "manifest.json", text.encode())
             _sync_directory(new)
@@ -253,12 +279,43 @@ def _parquet(table: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: Path, data: bytes) -> int:
+def _write(path: Path, data: bytes) -> Mark:
     with path.open("xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    return len(data)
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of a manifest's values but for `sha256` itself, whatever the order and the blanks."""
+    values = {key: value for key, value in manifest.items() if key != "sha256"}
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is(data: bytes, mark: Mark) -> bool:
+    return len(data) == mark["bytes"] and hashlib.sha256(data).hexdigest() == mark["sha256"]
+
+
+def _whole(run: StoredRun) -> bool:
+    """Whether each table's file is the one that was written."""
+    try:
+        return all(_is(_file(run, name).read_bytes(), mark) for name, mark in run.manifest["tables"].items())
+    except OSError:
+        return False
+
+
+def _file(run: StoredRun, table: str) -> Path:
+    return run.path / f"{table}.parquet"
+
+
+def _other_format(path: Path, manifest: Mapping[str, Any]) -> OtherFormat:
+    return OtherFormat(
+        f"{path} was written by Shallows {manifest.get('version', '(unknown)')} in store format "
+        f"{manifest['format']}, and this one reads format {FORMAT}; "
+        "choose another store with --store, or remove that directory"
+    )
 
 
 def _sync_directory(path: Path) -> None:
