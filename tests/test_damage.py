@@ -1,7 +1,6 @@
 """Stored runs that were damaged, and stores in odd places: never another table, never a traceback."""
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -10,10 +9,10 @@ from contextlib import suppress
 import polars as pl
 import pytest
 from conftest import SMALL, shallows, write_toml
-from shallows.errors import DamagedRun, OtherFormat, StoreError
 from shallows.document.points import expand
-from shallows.results.store import Store
+from shallows.errors import DamagedRun, OtherFormat, StoreError
 from shallows.execution.many import run_points
+from shallows.results.store import Store
 
 NAME = "0123456789abcdef0123"
 MANIFEST = {"hash": NAME, "seed": 1, "version": "1", "experiment": {"seed": 1}}
@@ -143,4 +142,4 @@ def test_a_store_that_is_read_only_can_be_used(tmp_path):
     assert done.returncode == 1
     assert "cannot be written" in done.stderr
     assert "1 of 3 runs" in done.stderr
-    assert len(os.listdir(tmp_path / "runs")) == 2
+    assert len(list((tmp_path / "runs").iterdir())) == 2

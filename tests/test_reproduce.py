@@ -72,7 +72,13 @@ def test_report_is_one_file_without_outside_assets(paper, monkeypatch, tmp_path)
     assert "./shallows reproduce paper" in text and "data:image/svg+xml;base64," in text
     assert "0.0-test" in text and "transport" in text
     names = sorted(p.name for p in page.parent.iterdir())
-    assert names == ["claims.json", "fig-published-numbers.csv", "fig-queue.svg", "index.html"]
+    assert names == [
+        ".shallows-report",
+        "claims.json",
+        "fig-published-numbers.csv",
+        "fig-queue.svg",
+        "index.html",
+    ]
     assert len(json.loads((page.parent / "claims.json").read_text())["claims"]) == 3
     again = reproduce("paper", **paper).reports[0]
     assert again.read_text() == text and not list(again.parent.parent.glob(".*"))

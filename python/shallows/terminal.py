@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,6 +31,30 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
 
 
+def plain(text: Any, lines: bool = False) -> str:
+    """Text that a terminal shows and does not interpret.
+
+    Names and titles come from files of others: characters that control the terminal, or turn the direction
+    of writing, are shown as escapes. Line ends and tabs stay if `lines`.
+    """
+    return "".join(c if lines and c in "\n\t" else _shown(c) for c in str(text))
+
+
+def _shown(character: str) -> str:
+    known = character.isprintable() or unicodedata.category(character) == "Zs"
+    return character if known else character.encode("unicode_escape").decode()
+
+
+def say(text: str) -> None:
+    """A line on standard output."""
+    print(plain(text, lines=True))
+
+
+def note(text: str) -> None:
+    """A line on standard error."""
+    print(plain(text, lines=True), file=sys.stderr)
+
+
 def error_console() -> Console:
     """Standard error."""
     from rich.console import Console
@@ -42,11 +67,11 @@ def print_error(error: ShallowsError, as_json: bool) -> None:
     faults = error.faults if isinstance(error, SpecError) else []
     if faults:
         count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
-        print(f"shallows: {count} in the input; nothing was run", file=sys.stderr)
+        note(f"shallows: {count} in the input; nothing was run")
         for fault in faults:
-            print(f"  {fault}", file=sys.stderr)
+            note(f"  {fault}")
     else:
-        print(f"shallows: {error}", file=sys.stderr)
+        note(f"shallows: {error}")
     if as_json:
         about = {"kind": type(error).__name__, "message": str(error)}
         print_json({"error": about | {"faults": [vars(fault) for fault in faults]}})
@@ -73,7 +98,7 @@ def _bar(console: Console, what: str, total: int) -> Iterator[Report]:
     from rich import progress as rich_progress
 
     columns = (
-        rich_progress.TextColumn("{task.description}"),
+        rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),
         rich_progress.TaskProgressColumn(),
         rich_progress.TextColumn("{task.fields[count]}"),
@@ -82,7 +107,7 @@ def _bar(console: Console, what: str, total: int) -> Iterator[Report]:
         rich_progress.TimeRemainingColumn(elapsed_when_finished=True),
     )
     with rich_progress.Progress(*columns, console=console, transient=True, speed_estimate_period=600) as bar:
-        task = bar.add_task(what, total=total, count="")
+        task = bar.add_task(plain(what), total=total, count="")
 
         def report(done: float, failed: int = 0) -> None:
             count = f"{int(done)}/{total}" if total > 1 else ""
@@ -102,7 +127,7 @@ def _lines(what: str, total: int) -> Report:
             told = int(10 * share)
             left = elapsed / share - elapsed
             bad = f", {failed} failed" if failed else ""
-            print(f"{what}: {share:.0%}, about {left:.0f} s left{bad}", file=sys.stderr)
+            note(f"{what}: {share:.0%}, about {left:.0f} s left{bad}")
 
     return report
 
@@ -111,13 +136,23 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     """A table on standard output; on no terminal as wide as it is, so that nothing is cut."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    def text(value: Any) -> Text:  # of which rich takes no bracket for markup
+        return Text(plain(value))
+
+    table = Table(
+        title=text(title) if title else None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+    )
     for number, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[number], int | float | None) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(text(name), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(show, row))
+        table.add_row(*(text(show(value)) for value in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=400)

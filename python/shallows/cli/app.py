@@ -132,7 +132,7 @@ def run(
         raise show_run.failure(failed)
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
-        print(f"{path}: {count} packets of {name}", file=sys.stderr)
+        terminal.note(f"{path}: {count} packets of {name}")
 
 
 @app.command()
@@ -229,7 +229,7 @@ def compare(
     from shallows.studies.compare import section as schemes
     from shallows.studies.compare import show as show_compare
     from shallows.studies.compare.comparison import compare as run_compare
-    from shallows.studies.compare.report import write_comparison
+    from shallows.studies.compare.report import page_of_comparison, write_comparison
 
     what = schemes.read(
         files,
@@ -241,11 +241,13 @@ def compare(
         allow=allow,
         seeds=seeds,
     )
+    name = "-".join(file.stem for file in files)
+    page_of_comparison(name, out)
     _check_backend(backend)
     with terminal.progress("compare", len(what.schemes) * len(what.seeds)) as report:
         found = run_compare(what, store, workers=workers, backend=backend, progress=report)
     command = shlex.join(["./shallows", *sys.argv[1:]])
-    page = write_comparison(found, "-".join(file.stem for file in files), out, command)
+    page = write_comparison(found, name, out, command)
     if as_json:
         terminal.print_json(show_compare.document(found, str(page)))
     else:
@@ -264,10 +266,11 @@ def tune(
     """The file's [tune] study: trials, their front, and its winners on fresh seeds. Stopped, it goes on."""
     from shallows.studies.tune import section as tuning
     from shallows.studies.tune import show as show_tune
-    from shallows.studies.tune.report import write_tuning
+    from shallows.studies.tune.report import page_of_tuning, write_tuning
     from shallows.studies.tune.search import tune as run_study
 
     what = tuning.read(file, settings)
+    page_of_tuning(file.stem, out)
     known = len(what.baselines)
     most = (what.trials + known) * len(what.seeds) + (what.winners + known) * len(what.confirm)
     with terminal.progress("tune", most) as report:
@@ -332,10 +335,11 @@ def validate(
     from shallows.results.store import Store
     from shallows.studies.validation import matrix as cells_of
     from shallows.studies.validation import runs, show
-    from shallows.studies.validation.report import write_validation
+    from shallows.studies.validation.report import page_of_validation, write_validation
 
     backends, notes = runs.choose(backend)
     chosen = cells_of.read(matrix).chosen(cells)
+    page_of_validation(out)
     total = runs.total_cost(chosen, backends)
     with terminal.progress("validate", math.ceil(total) or 1) as report:
         found = replace(runs.validate(chosen, Store(store), backends, workers, report), notes=notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import sys
 from dataclasses import dataclass
@@ -18,6 +19,66 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 SECTIONS = {"cc": "transport.cc", "workload": "traffic", "topology": "topology", "queue": "queue"}
 """The section of an experiment file that names each kind of component."""
+
+PYTHON_WORDS = {*keyword.kwlist, *keyword.softkwlist}
+"""No module can have such a name and be imported by it."""
+
+RUST_WORDS = frozenset(
+    [
+        "abstract",
+        "as",
+        "async",
+        "await",
+        "become",
+        "box",
+        "break",
+        "const",
+        "continue",
+        "crate",
+        "do",
+        "dyn",
+        "else",
+        "enum",
+        "extern",
+        "false",
+        "final",
+        "fn",
+        "for",
+        "gen",
+        "if",
+        "impl",
+        "in",
+        "let",
+        "loop",
+        "macro",
+        "match",
+        "mod",
+        "move",
+        "mut",
+        "override",
+        "priv",
+        "pub",
+        "ref",
+        "return",
+        "self",
+        "static",
+        "struct",
+        "super",
+        "trait",
+        "true",
+        "try",
+        "type",
+        "typeof",
+        "unsafe",
+        "unsized",
+        "use",
+        "virtual",
+        "where",
+        "while",
+        "yield",
+    ]
+)
+"""The Rust reference, Keywords: strict and reserved."""
 
 KINDS = (*SECTIONS, "study")
 """The kinds of scaffold."""
@@ -63,6 +124,8 @@ def _check_free(kind: str, name: str, module: str, label: str) -> None:
     section = next(part for part in schema()["sections"] if part["path"] == SECTIONS[kind])
     if label in {component["name"] for component in section["components"]}:
         rule = f"must not have the name of an existing {kind}"
+    elif module in (RUST_WORDS if kind == "queue" else {word.lower() for word in PYTHON_WORDS}):
+        rule = f"must not be a word of {'Rust' if kind == 'queue' else 'Python'}"
     elif kind != "queue" and (module in sys.stdlib_module_names or module == "shallows"):
         rule = "must not have the name of a Python module"
     else:

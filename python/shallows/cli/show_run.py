@@ -73,10 +73,10 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
         terminal.print_table(f"{title}: {len(runs)} seeds", ("metric", "mean", "95 % interval"), rows)
     _show_queues(runs[0])
     found = "found in the store" if outcomes[0].status == "stored" else "stored"
-    print(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
+    terminal.say(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
     figure = _draw(outcomes)
     if figure:
-        print(f"figure: {figure}")
+        terminal.say(f"figure: {figure}")
 
 
 def show_sweep(title: str, outcomes: Sequence[Outcome]) -> None:
@@ -89,7 +89,7 @@ def show_sweep(title: str, outcomes: Sequence[Outcome]) -> None:
         rows.append(row + [terminal.readable(name, metrics.get(name)) for name in SWEEP_COLUMNS])
     terminal.print_table(title, [*names, "seed", "status", *SWEEP_COLUMNS], rows)
     for reason in dict.fromkeys(outcome.error for outcome in outcomes if outcome.error):
-        print(f"failed: {reason}")
+        terminal.say(f"failed: {reason}")
 
 
 def _runs(outcomes: Sequence[Outcome]) -> list[Any]:
@@ -125,7 +125,11 @@ def _draw(outcomes: Sequence[Outcome]) -> str | None:
     labelled = {f"seed {run.seed}" if len(runs) > 1 else "": run.tables for run in runs[:8]}
     traced = all(len(tables["queue_trace"]) for tables in labelled.values())
     kind = queue_time if traced else queue_cdf
+    path = runs[0].path / "queue.svg"
     try:
-        return str(style.save(kind.draw(kind.info(labelled)), runs[0].path / "queue.svg"))
+        return str(style.save(kind.draw(kind.info(labelled)), path))
     except ValueError:  # nothing of it was recorded
+        return None
+    except OSError as error:  # a full disk, or somebody else's store: the run is good all the same
+        terminal.note(f"the figure was not written to {path}: {error.strerror}; the run is stored")
         return None

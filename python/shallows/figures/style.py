@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from shallows.files import write_whole
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -50,6 +52,7 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "shallows",
     "svg.fonttype": "path",
     "path.simplify": True,
+    "text.parse_math": False,  # a port or load may have a $ in its name
 }
 _NO_DATES = {
     ".svg": {"Date": None, "Creator": None},
@@ -142,6 +145,6 @@ def image(figure: "Figure", suffix: str = ".svg") -> bytes:
 
 
 def save(figure: "Figure", path: Path) -> Path:
-    """Writes the figure to `path`, in the format of its suffix."""
-    path.write_bytes(image(figure, path.suffix))
+    """Writes the figure to `path`, in the format of its suffix; whole or not at all. Raises OSError."""
+    write_whole(path, image(figure, path.suffix))
     return path

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shallows.errors import Fault, RunError, SpecError
+from shallows.files import replacing
 
 if TYPE_CHECKING:
     from shallows.results.store import StoredRun
@@ -29,6 +30,8 @@ __all__ = ["parse_requests", "ports_of", "probe_for", "write"]
 
 SYN, ACK = 0x02, 0x10
 ETHERNET, NANOSECONDS = 1, 9
+SECTION = 0x0A0D0D0A
+"""The first block's type, by which a capture is known."""
 SERVER_PORT, CLIENT_PORT, CLIENT_PORTS = 5001, 1024, 64_000
 
 
@@ -40,13 +43,33 @@ def parse_requests(texts: list[str]) -> dict[str, Path]:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             faults.append(Fault("--pcap", "must be LINK_OR_HOST=FILE, as in 'switch->r0=out.pcapng'", text))
-        elif not Path(path).parent.is_dir():
-            faults.append(Fault("--pcap", "must name a file in a directory that is there", path))
+        elif name in found or Path(path) in found.values():
+            faults.append(Fault("--pcap", "names a link, host or file twice", text))
+        elif rule := _cannot_hold_a_capture(Path(path)):
+            faults.append(Fault("--pcap", rule, path))
         else:
             found[name] = Path(path)
     if faults:
         raise SpecError(faults)
     return found
+
+
+def _cannot_hold_a_capture(path: Path) -> str | None:
+    """Why the file may not be written: it is replaced only where it is a capture, or empty."""
+    if not path.parent.is_dir():
+        return "must name a file in a directory that is there"
+    if path.is_dir():
+        return "is a directory; name a file in it"
+    if not path.is_file():  # not there; or a pipe, as of `wireshark -k -i PIPE`
+        return None
+    try:
+        with path.open("rb") as file:
+            begins = file.read(4)
+    except OSError as error:
+        return f"is there and cannot be read: {error.strerror}"
+    if begins in (b"", struct.pack("<I", SECTION)):
+        return None
+    return "is there and is no capture, so it is not overwritten; choose another name"
 
 
 def ports_of(link_or_host: str) -> list[str]:
@@ -67,8 +90,8 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
     """Writes what a link carried, or what a host sent and received; returns how many packets.
 
     A link's packets bear the time at which their last bit left; so do those a host sent. Those it received
-    bear the time of that bit's arrival, and those lost on the way are not among them. Raises RunError if the
-    run has not recorded them.
+    bear the time of that bit's arrival, and those lost on the way are not among them. The file appears whole.
+    Raises RunError if the run has not recorded them, or the file cannot be written.
     """
     import polars as pl
 
@@ -86,11 +109,14 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
     transports = {name: load["transport"] for name, load in run.experiment["traffic"].items()}
     hosts = sorted({*packets["src"].unique(), *packets["dst"].unique()})
     addresses = {name: (10 << 24) + number for number, name in enumerate(hosts, 1)}
-    with Path(path).open("wb") as file:
-        _begin(file, addresses)
-        for row in packets.sort("at_ps", maintain_order=True).iter_rows(named=True):
-            headers, payload = _frame(row, addresses, transports[row["traffic"]])
-            _packet(file, row["at_ps"] // 1000, headers, payload)
+    try:
+        with replacing(Path(path)) as file:
+            _begin(file, addresses)
+            for row in packets.sort("at_ps", maintain_order=True).iter_rows(named=True):
+                headers, payload = _frame(row, addresses, transports[row["traffic"]])
+                _packet(file, row["at_ps"] // 1000, headers, payload)
+    except OSError as error:
+        raise RunError(f"the capture {path} was not written: {error.strerror}; the run is stored") from error
     return len(packets)
 
 
@@ -173,7 +199,7 @@ def _checksum(data: bytes) -> int:
 
 def _begin(file: BinaryIO, addresses: Mapping[str, int]) -> None:
     section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
-    _block(file, 0x0A0D0D0A, section)
+    _block(file, SECTION, section)
     resolution = _option(9, bytes([NANOSECONDS])) + struct.pack("<HH", 0, 0)
     _block(file, 1, struct.pack("<HHI", ETHERNET, 0, 0) + resolution)
     names = b"".join(

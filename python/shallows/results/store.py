@@ -199,7 +199,7 @@ class Store:
         return run
 
     def runs(self) -> list[StoredRun]:
-        """Every run of this format with a readable manifest, by name. Tables are checked when they are read."""
+        """Every run of this format by name. Manifests are checked here, tables when they are read."""
         found = []
         for path in sorted(self.path.glob("[0-9a-f]*")):
             try:

@@ -18,6 +18,11 @@ from shallows.studies.page import place
 from shallows.tables.metrics import Tables, bottleneck_port
 
 
+def page_of_comparison(name: str, out: Path) -> Path:
+    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+    return place.check(out, f"compare-{place.file_name(name)}")
+
+
 def write_comparison(found: Comparison, name: str, out: Path, command: str) -> Path:
     """The page and its files; returns its index.html. Error: StoreError."""
     images = draw(found)
@@ -119,4 +124,4 @@ def _about(found: Comparison) -> list[tuple[str, str]]:
     return rows
 
 
-__all__ = ["draw", "pool", "render", "write_comparison"]
+__all__ = ["draw", "page_of_comparison", "pool", "render", "write_comparison"]

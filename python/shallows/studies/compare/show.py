@@ -102,11 +102,11 @@ def show(found: Comparison, report: object) -> None:
         columns = ("metric", base, scheme.name, "difference [95 %]", "ratio [95 %]", "p", "verdict")
         terminal.print_table(f"{scheme.name} against {base}: {len(found.what.seeds)} seeds", columns, rows)
         print()
-    print(f"p adjusted by Holm's method for {found.family} comparisons; real: below {1 - LEVEL:.2g}")
+    terminal.say(f"p adjusted by Holm's method for {found.family} comparisons; real: below {1 - LEVEL:.2g}")
     for load, by in found.arrivals.items():
         differ = [name for name, same in by.items() if not same]
         if differ:
-            print(f"arrivals of {load} are not those of {base} under {', '.join(differ)}")
+            terminal.say(f"arrivals of {load} are not those of {base} under {', '.join(differ)}")
     for warning in found.warnings:
-        print(f"note: {warning}")
-    print(f"report: {report}")
+        terminal.say(f"note: {warning}")
+    terminal.say(f"report: {report}")

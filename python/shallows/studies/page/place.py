@@ -14,18 +14,43 @@ if TYPE_CHECKING:
     import jinja2
 
 
+MARKER = ".shallows-report"
+"""A file in every report. A directory without it is somebody's work, and is never replaced."""
+
+
+def check(out: Path, name: str) -> Path:
+    """The directory `out/name`, in which a report may be written. To be asked before anything runs.
+
+    Raises StoreError if something is there that is no report of Shallows.
+    """
+    if name in ("", ".", "..") or "/" in name:
+        raise ValueError(f"the name of a report is that of a directory, got {name!r}")
+    place = out / name
+    try:
+        ours = not place.is_symlink() and (not place.exists() or (place / MARKER).is_file() or _empty(place))
+    except OSError as error:
+        raise StoreError(f"the report {place} cannot be written: {error.strerror}") from error
+    if not ours:
+        raise StoreError(
+            f"{place} was not made by Shallows (it holds no {MARKER}) and is not replaced; "
+            "choose another directory with --out, or remove it"
+        )
+    return place
+
+
 def write(out: Path, name: str, fill: Callable[[Path], None]) -> Path:
     """The directory `out/name`, filled by `fill`; returns its index.html.
 
     Written beside its place and moved there whole, so that a reader never finds half of one. Error:
-    StoreError if the directory cannot be written.
+    StoreError if the directory cannot be written, or is none that Shallows made.
     """
-    place = out / name
+    place = check(out, name)
     try:
         out.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=out))
         try:
             fill(new)
+            (new / MARKER).write_text("Shallows made this directory, and replaces it as a whole.\n")
             new.chmod(0o755)
             _swap(new, place)
         finally:
@@ -33,6 +58,10 @@ def write(out: Path, name: str, fill: Callable[[Path], None]) -> Path:
     except OSError as error:
         raise StoreError(f"the report {place} cannot be written: {error.strerror or error}") from error
     return place / "index.html"
+
+
+def _empty(place: Path) -> bool:
+    return place.is_dir() and not any(place.iterdir())
 
 
 def _swap(new: Path, place: Path) -> None:

@@ -203,21 +203,21 @@ def find(target: str | None = None, root: Path | None = None) -> list[Figure]:
         root, target = located(target)
     every = [Figure(path.parent) for path in root.glob("*/*/claims.toml")]
     every.sort(key=lambda figure: (figure.paper, _place(figure), figure.name))
-    wanted = (target or "").strip("/")
-    chosen = [f for f in every if wanted in ("", f.paper, f"{f.paper}/{f.name}")]
+    wanted = None if target is None else target.removesuffix("/")
+    chosen = [f for f in every if wanted in (None, f.paper, f"{f.paper}/{f.name}")]
     if not chosen:
         known = sorted({f.paper for f in every} | {f"{f.paper}/{f.name}" for f in every})
         papers = ", ".join(sorted({f.paper for f in every})) or "none"
         rule = f"no such paper or figure; papers: {papers}"
-        raise SpecError([Fault("reproduce", rule, f'"{target}"', did_you_mean(wanted, known))])
+        raise SpecError([Fault("reproduce", rule, f'"{target}"', did_you_mean(wanted or "", known))])
     return chosen
 
 
 def located(target: str | None) -> tuple[Path, str | None]:
     """The directory of papers that a target means, and `PAPER` or `PAPER/FIGURE` in it."""
-    if not (target or "").startswith((".", "/")):
-        return experiments_path(), target
     directory = Path(target or "").resolve()
+    if not (target or "").startswith((".", "/")) or not directory.name:
+        return experiments_path(), target
     parts = 2 if (directory / "claims.toml").is_file() else 1
     return directory.parents[parts - 1], "/".join(directory.parts[-parts:])
 

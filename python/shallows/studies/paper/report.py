@@ -15,10 +15,18 @@ if TYPE_CHECKING:
     from shallows.studies.paper.reproduce import Section
 
 
+def page_of(target: str, out: Path) -> Path:
+    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+    return place.check(out, _name(target))
+
+
+def _name(target: str) -> str:
+    return target.removesuffix("/").replace("/", "-")
+
+
 def write_report(paper: str, sections: "Sequence[Section]", out: Path, target: str, quick: bool) -> Path:
     """The report of one paper's sections; returns its index.html. Error: StoreError."""
-    name = target.strip("/").replace("/", "-")
-    return place.write(out, name, lambda new: _fill(new, paper, sections, target, quick))
+    return place.write(out, _name(target), lambda new: _fill(new, paper, sections, target, quick))
 
 
 def _fill(new: Path, paper: str, sections: "Sequence[Section]", target: str, quick: bool) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows import terminal
 from shallows.document.points import Point
 from shallows.errors import Fault, SpecError
 from shallows.execution.jobs import Outcome
@@ -15,12 +16,11 @@ from shallows.execution.single import identify
 from shallows.results.store import Store
 from shallows.studies.paper.claims import Measured, as_measured, record, unexpected
 from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
-from shallows.terminal import Report, print_table, progress
 
 if TYPE_CHECKING:
     import polars as pl
 
-Progress = Callable[[str, int], AbstractContextManager[Report]]
+Progress = Callable[[str, int], AbstractContextManager[terminal.Report]]
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,20 @@ def reproduce(
     store: Store | str | Path | None = None,
     out: Path | str = "reports",
     root: Path | None = None,
-    progress: Progress = progress,
+    progress: Progress = terminal.progress,
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything, and writes `out/<paper>/`.
 
     Errors: SpecError with all faults of all files, before anything runs; StoreError.
     """
+    from shallows.studies.paper.report import page_of, write_report
+
     figures, skipped = _possible(find(target, root), backend)
     points = _points(figures, quick)
+    for paper in dict.fromkeys(figure.paper for figure in figures):
+        page_of(located(target)[1] or paper, Path(out))
     outcomes = _run(points, backend, workers, store if isinstance(store, Store) else Store(store), progress)
     sections = [_section(f, points[f.path], outcomes, quick, backend) for f in figures]
-    from shallows.studies.paper.report import write_report
-
     reports = []
     for paper in dict.fromkeys(figure.paper for figure in figures):
         mine = [section for section in sections if section.figure.paper == paper]
@@ -205,14 +207,16 @@ def show(result: Reproduction) -> None:
         (r["id"], r["statement"], _value(r["published"]), _measured(r), r["unit"], r["verdict"], _expected(r))
         for r in result.claims
     ]
-    print_table("Claims", ("id", "statement", "published", "measured", "unit", "verdict", "expected"), rows)
+    terminal.print_table(
+        "Claims", ("id", "statement", "published", "measured", "unit", "verdict", "expected"), rows
+    )
     for reason in result.skipped:
-        print(f"skipped: {reason}")
+        terminal.say(f"skipped: {reason}")
     for section in result.sections:
         for reason in section.failed:
-            print(f"failed: {section.figure.name}: {reason}")
+            terminal.say(f"failed: {section.figure.name}: {reason}")
     for report in result.reports:
-        print(f"report: {report}")
+        terminal.say(f"report: {report}")
 
 
 def _value(value: Any) -> str:

@@ -12,6 +12,11 @@ from shallows.studies.tune.search import Tuned
 from shallows.studies.tune.show import broken, document, draw, settings_text, summary, with_interval
 
 
+def page_of_tuning(name: str, out: Path) -> Path:
+    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+    return place.check(out, f"tune-{place.file_name(name)}")
+
+
 def write_tuning(found: Tuned, name: str, out: Path, command: str) -> Path:
     """The page and its files; returns its index.html. Error: StoreError."""
     from shallows.figures import style

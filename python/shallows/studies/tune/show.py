@@ -97,12 +97,12 @@ def show(found: Tuned, report: object) -> None:
     what = found.what
     states = ", ".join(f"{count} {state}" for state, count in Counter(t.state for t in found.trials).items())
     front = "" if len(what.objectives) == 1 else f"; {len(found.front)} on the front"
-    print(f"{what.title}: {len(found.trials)} trials x {len(what.seeds)} seeds ({states}){front}")
+    terminal.say(f"{what.title}: {len(found.trials)} trials x {len(what.seeds)} seeds ({states}){front}")
     reasons = dict.fromkeys(t.note for t in found.trials if t.state in ("illegal", "failed", "no-value"))
     for reason in list(reasons)[:5]:
-        print(f"  {reason}")
+        terminal.say(f"  {reason}")
     if not found.winners:
-        print("no trial kept the constraints, so there is nothing to confirm")
+        terminal.say("no trial kept the constraints, so there is nothing to confirm")
     metrics = [one.metric for one in what.objectives]
     rows = []
     for one in [*found.winners, *found.baselines]:
@@ -123,7 +123,7 @@ def show(found: Tuned, report: object) -> None:
             )
     columns = ("winner", "baseline", "metric", "difference [95 %]", "ratio [95 %]", "p", "", "verdict")
     terminal.print_table("Winners against baselines, p adjusted by Holm's method", columns, rows)
-    print(f"report: {report}")
+    terminal.say(f"report: {report}")
 
 
 def with_interval(metric: str, estimate: Any) -> str:

@@ -24,6 +24,11 @@ TABLES = {
 NAMES = {"simulator": "simulator", "linux": "Linux", "ns3": "ns-3"}
 
 
+def page_of_validation(out: Path) -> Path:
+    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+    return place.check(out, "validation")
+
+
 def write_validation(found: Validation, out: Path, command: str) -> Path:
     """The page and its files; returns its index.html. Error: StoreError."""
     images = draw(found)

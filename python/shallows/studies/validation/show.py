@@ -108,10 +108,10 @@ def show(found: Validation, page: str) -> None:
         columns = ("cell", "table", "what", "simulator", backend, "difference", "verdict", "note")
         terminal.print_table(f"Simulator against {backend}", columns, rows(found, backend))
         counts = found.counts(backend)
-        print(", ".join(f"{count} {name}" for name, count in counts.items()))
+        terminal.say(", ".join(f"{count} {name}" for name, count in counts.items()))
     for note in found.notes:
-        print(note)
+        terminal.say(note)
     for result in found.results:
         for reason in result.failed:
-            print(f"failed: {result.cell.name}: {reason}")
-    print(f"report: {page}")
+            terminal.say(f"failed: {result.cell.name}: {reason}")
+    terminal.say(f"report: {page}")
