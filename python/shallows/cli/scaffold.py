@@ -23,61 +23,10 @@ SECTIONS = {"cc": "transport.cc", "workload": "traffic", "topology": "topology",
 PYTHON_WORDS = {*keyword.kwlist, *keyword.softkwlist}
 """No module can have such a name and be imported by it."""
 
-RUST_WORDS = frozenset(
-    [
-        "abstract",
-        "as",
-        "async",
-        "await",
-        "become",
-        "box",
-        "break",
-        "const",
-        "continue",
-        "crate",
-        "do",
-        "dyn",
-        "else",
-        "enum",
-        "extern",
-        "false",
-        "final",
-        "fn",
-        "for",
-        "gen",
-        "if",
-        "impl",
-        "in",
-        "let",
-        "loop",
-        "macro",
-        "match",
-        "mod",
-        "move",
-        "mut",
-        "override",
-        "priv",
-        "pub",
-        "ref",
-        "return",
-        "self",
-        "static",
-        "struct",
-        "super",
-        "trait",
-        "true",
-        "try",
-        "type",
-        "typeof",
-        "unsafe",
-        "unsized",
-        "use",
-        "virtual",
-        "where",
-        "while",
-        "yield",
-    ]
-)
+RUST_WORDS = """
+abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl
+in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof
+unsafe unsized use virtual where while yield"""
 """The Rust reference, Keywords: strict and reserved."""
 
 KINDS = (*SECTIONS, "study")
@@ -124,7 +73,7 @@ def _check_free(kind: str, name: str, module: str, label: str) -> None:
     section = next(part for part in schema()["sections"] if part["path"] == SECTIONS[kind])
     if label in {component["name"] for component in section["components"]}:
         rule = f"must not have the name of an existing {kind}"
-    elif module in (RUST_WORDS if kind == "queue" else {word.lower() for word in PYTHON_WORDS}):
+    elif module in (RUST_WORDS.split() if kind == "queue" else {word.lower() for word in PYTHON_WORDS}):
         rule = f"must not be a word of {'Rust' if kind == 'queue' else 'Python'}"
     elif kind != "queue" and (module in sys.stdlib_module_names or module == "shallows"):
         rule = "must not have the name of a Python module"
