@@ -23,6 +23,7 @@ CLAIMS = """
 [[claim]]
 id = "delay"
 statement = "Mean wait of the short flows"
+kind = "published"
 published = 73.0
 unit = "us"
 tolerance = { relative = 0.02, because = "test" }
@@ -31,12 +32,14 @@ expected = { full = "holds", quick = "not-determined" }
 [[claim]]
 id = "gain"
 statement = "ns = 0.4 waits less"
+kind = "published"
 published = true
 expected = { full = "holds", quick = "not-determined" }
 
 [[claim]]
 id = "unmeasured"
 statement = "Never measured"
+kind = "published"
 published = true
 expected = { full = "not-determined", quick = "not-determined" }
 """

@@ -14,28 +14,41 @@ from shallows.studies.paper.claims import (
     Claim,
     Measured,
     as_measured,
+    every,
     is_above,
     is_below,
+    is_within,
     read_claims,
+    some,
+)
+from shallows.studies.paper.readings import Dimension, Reading, Value
+from shallows.studies.paper.verdicts import (
+    SEEDS_CHANGE_NOTHING,
+    Found,
+    conclude,
+    headline,
     record,
     unexpected,
     verdict,
+    with_causes,
 )
 
 GOOD = """
 [[claim]]
 id = "delay"
 statement = "Mean wait under DCTCP"
+kind = "published"
 published = 73.8
 unit = "us"
 tolerance = { relative = 0.02, because = "one run, four digits" }
 deterministic = true
 expected = { full = "holds", quick = "not-determined" }
-reason = "quick runs are shorter"
+cause = { kind = "open", claim = "fig/other", words = "the window is not said" }
 
 [[claim]]
 id = "gain"
 statement = "xDCTCP waits less"
+kind = "implied"
 published = true
 """
 
@@ -47,15 +60,19 @@ def written(tmp_path, text):
 
 
 def claim(published=100.0, tolerance=2.0, relation="equals", deterministic=False, **more):
-    base = {"id": "x", "statement": "s", "unit": "us", "tolerance_because": "", "expected": {}, "reason": ""}
+    base = {"id": "x", "statement": "s", "kind": "published", "published_text": "", "unit": "us",
+            "tolerance_because": "", "single_run": False, "expected": {}, "holds_if": "", "cause": None,
+            "about": ("*",), "shown_in": "", "note": ""}  # fmt: skip
     return Claim(**base | {"published": published, "tolerance": tolerance, "relation": relation,
-                           "deterministic": deterministic, "note": ""} | more)  # fmt: skip
+                           "deterministic": deterministic} | more)  # fmt: skip
 
 
 def test_reading(tmp_path):
     delay, gain = read_claims(written(tmp_path, GOOD))
     assert delay.tolerance == pytest.approx(1.476) and delay.relation == "equals"
     assert gain.published is True and gain.tolerance is None
+    assert (delay.kind, gain.kind) == ("published", "implied") and delay.published_text == "73.8"
+    assert delay.cause.claim == "fig/other" and delay.about == ("*",)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +93,11 @@ def test_reading(tmp_path):
         (('unit = "us"', 'unit = "us"\nrelation = "near"'), "claim[0].relation", "one of equals"),
         (("published = true", "published = 3"), "claim[1].tolerance", "must be written for"),
         (("[[claim]]", "[[claim"), "claims.toml", "is not TOML"),
+        (('kind = "published"\n', ""), "claim[0].kind", "must be written"),
+        (('"published"', '"said"'), "claim[0].kind", "one of published, implied, ours"),
+        (('kind = "open"', 'kind = "luck"'), "claim[0].cause.kind", "one of document"),
+        ((', words = "the window is not said"', ""), "claim[0].cause.words", "claim with a run"),
+        (('claim = "fig/other", ', ""), "claim[0].cause.claim", "claim with a run"),
     ],
 )  # fmt: skip
 def test_faults_are_named_with_their_path(tmp_path, change, path, says):
@@ -103,7 +125,7 @@ def test_intervals(low, high, equals, at_least, at_most):
 
 
 def test_a_point_needs_a_deterministic_claim_or_a_closed_form():
-    assert verdict(claim(), Measured(100.0, n_seeds=1)) == ("not-determined", "1 seed(s) give no interval")
+    assert verdict(claim(), Measured(100.0, n_seeds=1)) == ("not-determined", "no interval (seeds: 1)")
     assert verdict(claim(deterministic=True), Measured(101.0, n_seeds=1))[0] == "holds"
     assert verdict(claim(deterministic=True), Measured(103.0, n_seeds=1)) == ("differs", "by +3 us (+3 %)")
     assert verdict(claim(), Measured(101.0, n_seeds=0))[0] == "holds"
@@ -144,15 +166,107 @@ def test_what_measure_may_return():
     )
 
 
+def one_value(name, rank="text", cause="open"):
+    return Value(name, f"{name} packets", rank, "somewhere", cause, {}, name)
+
+
+WINDOW = Dimension("window", "how large?", ("sack",), (one_value("2"), one_value("10", "today", "ours")))
+RTT = Dimension("rtt", "how long?", ("*",), (one_value("300"), one_value("600")))
+BASE, TEN = Reading(), Reading(((WINDOW, WINDOW.value("10")),))
+LONG, BOTH = Reading(((RTT, RTT.value("600")),)), Reading(((RTT, RTT.value("600")), (WINDOW, WINDOW.value("10"))))
+
+
+def under(reading, outcome):
+    return Found(reading, Measured(1.0, 0.5, 1.5, 5), outcome, "")
+
+
+@pytest.mark.parametrize(
+    ("base", "others", "outcome"),
+    [
+        ("holds", ["differs"], "holds"),
+        ("differs", ["differs"], "differs"),
+        ("differs", ["holds"], "holds-if"),
+        ("not-determined", ["holds"], "holds-if"),
+        ("differs", ["not-determined"], "not-determined"),
+        ("not-determined", ["differs"], "not-determined"),
+        ("differs", [], "differs"),
+    ],
+)
+def test_verdict_over_readings_has_three_values(base, others, outcome):
+    got = conclude(claim(), under(BASE, base), [under(TEN, each) for each in others])
+    assert got.verdict == outcome
+
+
+def test_holds_if_names_the_least_implausible_reading_and_counts_them_all():
+    tried = sorted((BOTH, TEN, LONG), key=lambda reading: reading.implausibility)
+    assert [r.id for r in tried] == ["rtt=600", "window=10", "rtt=600, window=10"]
+    got = conclude(claim(), under(BASE, "differs"), [under(tried[0], "differs"), *(under(r, "holds") for r in tried[1:])])
+    assert got.under == [under(TEN, "holds")] and "if 10 packets" in got.because
+    assert "holds under 2 of 4 readings tried" in got.because
+    one = record(claim(), got, paper="p", figure="f", mode="full", backend="simulator")
+    assert one["cause"] == {"kind": "ours", "run": "window=10", "words": "10 packets"}
+    assert [r["verdict"] for r in one["readings"]] == ["differs", "differs", "holds", "holds"]
+
+
+def test_a_reading_concerns_a_claim_only_if_each_departure_does():
+    assert LONG.concerns(("racs",)) and not TEN.concerns(("racs",)) and not BOTH.concerns(("racs",))
+    assert BOTH.concerns(("sa*",)) and BOTH.concerns(("*",))
+
+
+def test_a_cause_needs_a_claim_that_holds_here():
+    from shallows.studies.paper.claims import Cause
+
+    why = claim(cause=Cause("document", "f/shown", "two numbers contradict each other"))
+    found = conclude(why, under(BASE, "differs"), [])
+    one = record(why, found, paper="p", figure="f", mode="full", backend="simulator")
+    other = one | {"id": "p/f/shown", "verdict": "holds", "cause": None}
+    assert with_causes([one, other])[0]["cause"]["kind"] == "document"
+    assert with_causes([one, other | {"verdict": "differs"}])[0]["cause"]["kind"] == "not-found"
+    assert with_causes([one])[0]["cause"] == {"kind": "not-found", "run": "", "words": ""}
+
+
+def test_seeds_that_change_nothing_decide_nothing():
+    same = as_measured([3.0, 3.0, 3.0], 3)
+    assert same.flat and verdict(claim(3.0, 1.0), same) == ("not-determined", SEEDS_CHANGE_NOTHING)
+    assert verdict(claim(3.0, 1.0, deterministic=True), same)[0] == "holds"
+    assert is_above(mean_ci([1.0, 1.0])).flat and not is_above(mean_ci([1.0, 1.1])).flat
+
+
+def test_equivalence_needs_the_whole_interval_inside_the_margin():
+    assert is_within(Estimate(0.1, -0.4, 0.6, 9), 1.0).value is True
+    assert is_within(Estimate(0.1, -0.4, 1.2, 9), 1.0).value is None
+    assert is_within(Estimate(3.0, 2.0, 4.0, 9), 1.0).value is False
+    assert is_within(Estimate(3.0, None, None, 1), 9.0).value is None
+
+
+def test_an_undecided_part_is_neither_true_nor_false():
+    yes, no, unknown = (Measured(value, n_seeds=3) for value in (True, False, None))
+    assert every([yes, unknown]).value is None and every([no, unknown]).value is False
+    assert some([no, unknown]).value is None and some([yes, unknown]).value is True
+    assert every([yes, yes]).value is True and some([no, no]).value is False and every([]).value is None
+
+
+def test_a_single_run_of_the_authors_may_scatter_as_ours_do():
+    """With a standard deviation of 1 over 9 seeds one more run lies within t(8) = 2.306 of the mean."""
+    samples = [99.0, 101.0] * 4 + [100.0]
+    found = as_measured(mean_ci(samples), 9)
+    assert verdict(claim(101.5, 0.05), found)[0] == "differs"
+    assert verdict(claim(101.5, 0.05, single_run=True), found)[0] == "holds"
+    assert verdict(claim(109.0, 0.05, single_run=True), found)[0] == "differs"
+
+
 def test_record_has_exactly_the_contract_keys(tmp_path):
     delay, _ = read_claims(written(tmp_path, GOOD))
-    got = record(delay, Measured(74.0, n_seeds=1), paper="p", figure="f", mode="full", backend="simulator")
-    keys = "id paper figure statement published measured unit ci95 n_seeds tolerance verdict"
-    assert list(got) == [*keys.split(), "expected_verdict", "backend", "note"]
+    base = Found(BASE, Measured(74.0, n_seeds=1), *verdict(delay, Measured(74.0, n_seeds=1)))
+    got = record(delay, conclude(delay, base, []), paper="p", figure="f", mode="full", backend="simulator")
+    keys = "id paper figure kind statement published measured unit ci95 n_seeds tolerance verdict"
+    assert list(got) == [*keys.split(), "expected_verdict", "readings", "cause", "because", "backend", "note"]
     assert got["id"] == "p/f/delay" and got["verdict"] == "holds" and got["ci95"] is None
+    assert got["readings"][0]["reading"] == "base" and got["cause"] is None
     json.dumps(got, allow_nan=False)
     assert unexpected([got]) == [] and unexpected([got | {"expected_verdict": None}]) != []
     assert unexpected([got | {"expected_verdict": "differs"}]) != []
+    assert headline([got], "published").startswith("1 of 1 published claims hold, 0 hold under another reading")
 
 
 NUMBER, SIZE, RELATION = st.floats(-1e6, 1e6), st.floats(0, 1e6), st.sampled_from(RELATIONS)

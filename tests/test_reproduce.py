@@ -7,10 +7,11 @@ import pytest
 from shallows.errors import SpecError, StoreError
 from shallows.studies.page.markdown import to_html
 from shallows.studies.paper.figure import find, short_names
-from shallows.studies.paper.reproduce import reproduce, show
+from shallows.studies.paper.reproduce import reproduce
+from shallows.studies.paper.show import show
 from study_fixture import fake_simulator, write_paper
 
-KEYS = "id paper figure statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"
+KEYS = "id paper figure kind statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"
 
 
 @pytest.fixture
@@ -26,12 +27,12 @@ def test_full(paper, monkeypatch, capsys):
     ran = fake_simulator(monkeypatch)
     got = reproduce("paper", **paper)
     delay, gain, unmeasured = got.claims
-    assert list(delay) == [*KEYS.split(), "backend", "note"]
+    assert list(delay) == [*KEYS.split(), "readings", "cause", "because", "backend", "note"]
     assert (
         delay["verdict"] == "holds" and delay["n_seeds"] == 3 and delay["ci95"][0] < 72.1 < delay["ci95"][1]
     )
     assert gain["measured"] is True and gain["verdict"] == "holds" and gain["note"].startswith("-1 [-1, -1]")
-    assert unmeasured["verdict"] == "not-determined" and "not measured" in unmeasured["note"]
+    assert unmeasured["verdict"] == "not-determined" and "not measured" in unmeasured["because"]
     assert got.exit_status == 0 and len(ran) == 6
     reproduce("paper/fig", **paper)
     assert len(ran) == 6  # nothing is run twice
@@ -59,7 +60,7 @@ def test_a_failed_run_decides_nothing(paper, monkeypatch):
     fake_simulator(monkeypatch, fails=lambda e: e["seed"] == 2 and e["transport"]["cc"]["ns"] == 0.5)
     got = reproduce("paper", **paper)
     assert {c["verdict"] for c in got.claims} == {"not-determined"} and got.exit_status == 1
-    assert "caught fire" in got.claims[0]["note"] and "caught fire" in got.reports[0].read_text()
+    assert "caught fire" in got.claims[0]["because"] and "caught fire" in got.reports[0].read_text()
 
 
 def test_report_is_one_file_without_outside_assets(paper, monkeypatch, tmp_path):

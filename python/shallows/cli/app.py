@@ -297,14 +297,15 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """The experiments of a paper, its figures, its claims with verdicts, an HTML report."""
-    from shallows.studies.paper import reproduce as study
+    from shallows.studies.paper.reproduce import reproduce as whole
+    from shallows.studies.paper.show import show
 
     _check_backend(backend)
-    result = study.reproduce(target, quick=quick, backend=backend, workers=workers, store=store, out=out)
+    result = whole(target, quick=quick, backend=backend, workers=workers, store=store, out=out)
     if as_json:
         terminal.print_json({"claims": result.claims})
     else:
-        study.show(result)
+        show(result)
     if result.exit_status:
         raise typer.Exit(result.exit_status)
 

@@ -2,15 +2,18 @@
 
 `experiments/<paper>/<figure>/` holds README.md (what the document says and what is run), figure.py
 (`measure`, `draw`, `tables`), claims.toml, and as many experiment files as it needs, usually one spec.toml;
-quick.toml changes them for `--quick`, reference.csv holds published numbers. `docs/claims.md` says more.
+quick.toml changes them for `--quick`, reference.csv holds published numbers. `experiments/<paper>/readings.toml`
+holds what the document leaves open. `docs/claims.md` says more.
 """
 
+import copy
 import hashlib
 import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +26,7 @@ from shallows.document.points import Point, expand
 from shallows.errors import Fault, SpecError
 from shallows.results.store import StoredRun
 from shallows.studies.paper.claims import Claim, read_claims
+from shallows.studies.paper.readings import Reading, Readings, read_readings
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -47,12 +51,21 @@ class Run:
 
 
 class Runs(Sequence[Run]):
-    """The runs of a figure, in the order of its sweep, seeds fastest. `reference`: published numbers."""
+    """The runs of a figure, in the order of its sweep, seeds fastest. `reference`: published numbers.
 
-    def __init__(self, runs: Sequence[Run], reference: "pl.DataFrame | None" = None):
+    `reading`: what each dimension of the paper's readings.toml is in these runs.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        reference: "pl.DataFrame | None" = None,
+        reading: Mapping[str, Any] | None = None,
+    ):
         self._runs = list(runs)
         self._frames: dict[Callable, pl.DataFrame] = {}
         self.reference = reference
+        self.reading = dict(reading or {})
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -68,13 +81,22 @@ class Runs(Sequence[Run]):
         """The seeds that were run, ascending."""
         return sorted({run.seed for run in self})
 
+    @cached_property
+    def idle_seeds(self) -> bool:
+        """Whether, of some experiment, runs with different seeds gave the same tables to the byte."""
+        groups: dict[Any, list[Run]] = {}
+        for run in self:
+            groups.setdefault((run.spec, json.dumps(run.params, sort_keys=True)), []).append(run)
+        marks = ([run.stored.manifest["tables"] for run in each] for each in groups.values())
+        return any(len(each) > 1 and all(mark == each[0] for mark in each) for each in marks)
+
     def where(self, spec: str | None = None, **params: Any) -> "Runs":
         """The runs of one experiment file, or with these values of what the sweep varies."""
 
         def chosen(run: Run) -> bool:
             return spec in (None, run.spec) and all(run.params.get(k) == v for k, v in params.items())
 
-        return Runs([run for run in self if chosen(run)], self.reference)
+        return Runs([run for run in self if chosen(run)], self.reference, self.reading)
 
     def first(self, spec: str | None = None, **params: Any) -> Run:
         """The first run that `where` finds. Error: there is none."""
@@ -139,19 +161,32 @@ class Figure:
         root = self.path.parent.parent
         return importlib.import_module(f"{_package(root)}.{self.paper}.{self.name}.figure")
 
-    @property
-    def specs(self) -> dict[str, tuple[Path, dict[str, Any]]]:
+    @cached_property
+    def readings(self) -> Readings:
+        """What the paper leaves open. Errors: SpecError with all faults of readings.toml."""
+        return read_readings(self.path.parent / "readings.toml")
+
+    def specs(self, reading: Reading = Reading()) -> dict[str, tuple[Path, dict[str, Any]]]:  # noqa: B008 (frozen)
         """Its experiment files by name, each with what is set over it.
 
         `SPECS` of figure.py gives a path, or a path and a table of dotted paths to set (so that one figure
-        varies another's experiment); without it, every experiment file of the directory by its stem.
+        varies another's experiment), or a function of what each dimension of the readings is that returns such
+        a table; without it, every experiment file of the directory by its stem.
         """
         named = getattr(self.module, "SPECS", None)
+        if callable(named):
+            named = named(self.readings.given(reading))
         if named is None:
             own = sorted(self.path.glob("*.toml"))
             named = {file.stem: file.name for file in own if file.name not in ("claims.toml", "quick.toml")}
         pairs = {name: given if isinstance(given, tuple) else (given, {}) for name, given in named.items()}
         return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
+
+    def tried(self, quick: bool = False) -> list[Reading]:
+        """The readings beside the base, the most plausible first; in quick those that decide a `holds-if`."""
+        every = self.readings.of(self.name)
+        decisive = {claim.holds_if for claim in self.claims}
+        return [reading for reading in every if not quick or reading.id in decisive]
 
     def excluded(self, backend: str) -> str | None:
         """Why this backend cannot run it: `BACKENDS` of figure.py names those that cannot, each with the
@@ -165,20 +200,29 @@ class Figure:
         path = self.path / getattr(self.module, "REFERENCE", "reference.csv")
         return pl.read_csv(path, comment_prefix="#") if path.exists() else None
 
-    def documents(self, quick: bool = False) -> dict[str, dict[str, Any]]:
-        """The experiments by name as they are run; `quick` sets quick.toml's table of that name over each."""
+    def documents(self, quick: bool = False, reading: Reading = Reading()) -> dict[str, dict[str, Any]]:  # noqa: B008
+        """The experiments by name as they are run; `quick` sets quick.toml's table of that name over each.
+
+        Under a reading that departs from the base, the plan's experiments alone, with its settings and the
+        reading's over them.
+        """
         file = self.path / "quick.toml"
         quicker = read_toml(file) if quick and file.exists() else {}
+        plan = self.readings.plan(self.name)
         documents = {}
-        for name, (path, changes) in self.specs.items():
+        for name, (path, changes) in self.specs(reading).items():
+            if reading.departures and not any(fnmatchcase(name, wanted) for wanted in plan.specs):
+                continue
             documents[name] = load(path)
-            for key, value in (changes | quicker.get(name, {})).items():
-                set_path(documents[name], key, value)
+            fewer = plan.set if reading.departures else {}
+            layers = (changes, fewer, quicker.get("*", {}), quicker.get(name, {}), reading.settings(name))
+            for key, value in (item for layer in layers for item in layer.items()):
+                set_path(documents[name], key, copy.deepcopy(value))
         return documents
 
-    def points(self, quick: bool = False) -> dict[str, list[Point]]:
+    def points(self, quick: bool = False, reading: Reading = Reading()) -> dict[str, list[Point]]:  # noqa: B008
         """All runs by experiment, checked. Errors: SpecError with all faults."""
-        return {name: expand(document) for name, document in self.documents(quick).items()}
+        return {name: expand(document) for name, document in self.documents(quick, reading).items()}
 
 
 @cache

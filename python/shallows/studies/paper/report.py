@@ -2,31 +2,46 @@
 
 import base64
 import json
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.studies.page import place
 from shallows.studies.page.markdown import to_html
-from shallows.studies.paper.claims import VERDICTS
+from shallows.studies.paper import numbers, prose
+from shallows.studies.paper.claims import KINDS
+from shallows.studies.paper.readings import CAUSE_WORDS, CAUSES, RANKS, Readings
+from shallows.studies.paper.verdicts import headline
 
 if TYPE_CHECKING:
     from shallows.studies.paper.reproduce import Section
 
+MARKS = dict(zip(CAUSES, ("D", "O", "S", "U", "?"), strict=True))
+"""The letter of a cause in the matrix: document, open, simulator, us, not found."""
 
-def page_of(target: str, out: Path) -> Path:
+PAGE_PT, LEAST_SHARE = 7.2 * 72, 65
+"""Figures fill the page; a narrow one takes at least this share of it in per cent."""
+
+
+def page_of(target: str, out: Path, quick: bool = False, backend: str = "simulator") -> Path:
     """The directory of the report. Raises StoreError if something else is there, before anything runs."""
-    return place.check(out, _name(target))
+    return place.check(out, _name(target, quick, backend))
 
 
-def _name(target: str) -> str:
-    return target.removesuffix("/").replace("/", "-")
+def _name(target: str, quick: bool, backend: str) -> str:
+    """Quick reports and those of another backend have directories of their own: none replaces another."""
+    name = target.removesuffix("/").replace("/", "-")
+    return name + ("" if backend == "simulator" else f"-{backend}") + ("-quick" if quick else "")
 
 
-def write_report(paper: str, sections: "Sequence[Section]", out: Path, target: str, quick: bool) -> Path:
+def write_report(
+    paper: str, sections: "Sequence[Section]", out: Path, target: str, quick: bool, backend: str = "simulator"
+) -> Path:
     """The report of one paper's sections; returns its index.html. Error: StoreError."""
-    return place.write(out, _name(target), lambda new: _fill(new, paper, sections, target, quick))
+    return place.write(
+        out, _name(target, quick, backend), lambda new: _fill(new, paper, sections, target, quick)
+    )
 
 
 def _fill(new: Path, paper: str, sections: "Sequence[Section]", target: str, quick: bool) -> None:
@@ -41,47 +56,149 @@ def _fill(new: Path, paper: str, sections: "Sequence[Section]", target: str, qui
             table.write_csv(new / f"{section.figure.name}-{place.file_name(title)}.csv")
 
 
+def known_numbers(sections: "Sequence[Section]") -> dict[str, dict[str, Any]]:
+    """What a text may name: claims and numbers by `figure/name`."""
+    found: dict[str, dict[str, Any]] = {}
+    for section in sections:
+        found |= {r["id"].partition("/")[2]: r for r in section.claims}
+        found |= {f"{section.figure.name}/{name}": given for name, given in section.numbers.items()}
+    return found
+
+
 def render(paper: str, sections: "Sequence[Section]", target: str, quick: bool) -> str:
     """The HTML text of a report. Equal sections give equal text."""
     readme = sections[0].figure.path.parent / "README.md"
     intro = readme.read_text(encoding="utf-8") if readme.exists() else f"# {paper}\n"
     title, _, rest = intro.partition("\n")
     claims = [record for section in sections for record in section.claims]
-    counts = Counter(record["verdict"] for record in claims)
+    known = known_numbers(sections)
     return place.template("paper").render(
         title=title.lstrip("# "),
-        intro=to_html(rest, top=2),
-        sections=[_section(section) for section in sections],
-        claims=claims,
-        counts=[(name, counts[name]) for name in VERDICTS],
+        intro=to_html(prose.fill(rest, known), top=2),
+        sections=[_section(section, known) for section in sections],
+        headlines=[headline(claims, kind) for kind in KINDS if any(r["kind"] == kind for r in claims)],
+        matrix=[_row(section) for section in sections],
+        causes=[(MARKS[kind], CAUSE_WORDS[kind]) for kind in CAUSES],
         unexpected=sum(record["verdict"] != record["expected_verdict"] for record in claims),
         mode="quick" if quick else "full",
         command=f"./shallows reproduce {target}" + (" --quick" if quick else ""),
+        open=_open(sections[0].figure.readings),
         about=_about(sections),
     )
+
+
+def _row(section: "Section") -> tuple[str, list[dict[str, str]]]:
+    """A row of the matrix: a figure and its claims, those that the document makes first."""
+    ordered = sorted(section.claims, key=lambda record: KINDS.index(record["kind"]))
+    return section.figure.name, [_cell(record) for record in ordered]
+
+
+def _cell(record: Mapping[str, Any]) -> dict[str, str]:
+    cause = record["cause"]
+    words = f" ({CAUSE_WORDS[cause['kind']]})" if cause else ""
+    return {
+        "anchor": anchor(record["id"]),
+        "verdict": record["verdict"],
+        "kind": record["kind"],
+        "mark": MARKS[cause["kind"]] if cause else "",
+        "title": f"{record['statement']}: {record['verdict'].replace('-', ' ')}{words}",
+    }
+
+
+def anchor(identity: str) -> str:
+    """The place of a claim in the page."""
+    return "claim-" + identity.partition("/")[2].replace("/", "-")
+
+
+def _open(readings: Readings) -> list[dict[str, Any]]:
+    """What the document leaves open: each dimension with its values, the base first, and where each is from."""
+    return [
+        {
+            "question": dimension.question,
+            "values": [
+                {"words": v.words, "rank": v.rank, "source": v.source, "base": v is dimension.base}
+                for v in sorted(dimension.values, key=lambda v: (v is not dimension.base, RANKS.index(v.rank)))
+            ],
+        }
+        for dimension in readings.dimensions.values()
+    ]
 
 
 def _about(sections: "Sequence[Section]") -> list[tuple[str, str]]:
     """What made the results: release, sources and back ends; the number of runs and of simulated seconds."""
     manifests = {run.stored.hash: run.stored.manifest for section in sections for run in section.runs}
-    rows = [("runs", str(len(manifests)))]
+    rows = [
+        ("runs of the base reading", str(len(manifests))),
+        ("readings beside it", str(len({r.id for section in sections for r in section.tried}))),
+    ]
     for key, name in (("version", "Shallows"), ("source_hash", "core's sources"), ("backend", "backend")):
         rows.append((name, ", ".join(sorted({str(m.get(key, "")) for m in manifests.values()})) or "none"))
     return rows
 
 
-def _section(section: "Section") -> dict[str, Any]:
+def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     figure = section.figure
+    folded = getattr(figure.module, "FOLDED", ())
+    captions = getattr(figure.module, "CAPTIONS", {})
+    images = [_image(figure.name, name, captions, svg) | {"folded": name in folded} for name, svg in section.images.items()]
+    tables = [
+        {"caption": title, "columns": table.columns, "rows": table.rows(), "folded": title in folded}
+        for title, table in section.tables.items()
+    ]
     return {
         "id": figure.name,
-        "readme": to_html(figure.readme, top=2),
-        "images": {name: base64.b64encode(svg).decode() for name, svg in section.images.items()},
-        "tables": {title: (table.columns, table.rows()) for title, table in section.tables.items()},
-        "claims": section.claims,
+        "readme": to_html(prose.fill(figure.readme, known, figure.name), top=2),
+        "shown": [image for image in images if not image["folded"]],
+        "shown_tables": [table for table in tables if not table["folded"]],
+        "extras": [image for image in images if image["folded"]],
+        "extra_tables": [table for table in tables if table["folded"]],
+        "claims": [_claim(section, record) for record in section.claims],
         "failed": section.failed,
         "command": f"./shallows reproduce {figure.paper}/{figure.name}",
         "specs": [_spec(section, spec) for spec in dict.fromkeys(run.spec for run in section.runs)],
     }
+
+
+def _image(figure: str, name: str, captions: Mapping[str, str], svg: bytes) -> dict[str, Any]:
+    width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', svg)
+    share = 100 * float(width[1]) / PAGE_PT if width else 100.0
+    caption = captions.get(name) or name.replace("-", " ").capitalize()
+    return {
+        "data": base64.b64encode(svg).decode(),
+        "caption": caption,
+        "width": round(min(100.0, max(share, LEAST_SHARE))),
+        "alt": f"{figure}: {caption}",
+    }
+
+
+def _claim(section: "Section", record: Mapping[str, Any]) -> dict[str, Any]:
+    """A claim's record in words."""
+    claim = next(c for c in section.figure.claims if record["id"].endswith(f"/{c.id}"))
+    cause, ends = record["cause"], record["ci95"] or (None, None)
+    bound = {"at-least": "at least ", "at-most": "at most "}.get(claim.relation, "")
+    return dict(record) | {
+        "anchor": anchor(record["id"]),
+        "said": bound + numbers.published(record["published"], claim.published_text),
+        "found": numbers.estimate(record["measured"], *ends),
+        "cause_words": _cause_words(cause) if cause else "",
+        "tolerance_words": _tolerance(claim),
+        "tried": [
+            each | {"found": numbers.estimate(each["value"], *(each["interval"] or (None, None)))}
+            for each in record["readings"]
+        ],
+    }
+
+
+def _cause_words(cause: Mapping[str, str]) -> str:
+    kind = CAUSE_WORDS[cause["kind"]]
+    return f"{kind}: {cause['words']} (shown by {cause['run']})" if cause["run"] else kind
+
+
+def _tolerance(claim: Any) -> str:
+    if claim.tolerance is None:
+        return ""
+    more = "; and the scatter of one run, as ours show it" if claim.single_run else ""
+    return f"± {numbers.number(claim.tolerance)} {claim.unit}".rstrip() + f": {claim.tolerance_because}{more}"
 
 
 def _spec(section: "Section", spec: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The experiments of a paper: run what is missing, measure, judge each claim, draw, and write the report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,18 +14,24 @@ from shallows.execution.jobs import Outcome
 from shallows.execution.many import run_points
 from shallows.execution.single import identify
 from shallows.results.store import Store
-from shallows.studies.paper.claims import Measured, as_measured, record, unexpected
+from shallows.studies.paper.claims import Claim, Measured, as_measured
 from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
+from shallows.studies.paper.readings import Reading
+from shallows.studies.paper.verdicts import Found, conclude, record, unexpected, verdict, with_causes
 
 if TYPE_CHECKING:
     import polars as pl
 
 Progress = Callable[[str, int], AbstractContextManager[terminal.Report]]
+BASE = Reading()
 
 
 @dataclass(frozen=True)
 class Section:
-    """What a report says of one figure. `images`: name to SVG; `failed`: reasons of runs that failed."""
+    """What a report says of one figure. `images`: name to SVG; `failed`: reasons of runs that failed.
+
+    `numbers`: what its text and others' may name beside claims. `tried`: readings beside the base.
+    """
 
     figure: Figure
     runs: Runs
@@ -33,6 +39,8 @@ class Section:
     images: dict[str, bytes] = field(repr=False)
     tables: "dict[str, pl.DataFrame]"
     failed: list[str]
+    numbers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tried: list[Reading] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,15 @@ class Reproduction:
         return 1 if failed or unexpected(self.claims) else 0
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A figure under one reading, and its runs by experiment."""
+
+    figure: Figure
+    reading: Reading
+    points: Mapping[str, Sequence[Point]]
+
+
 def reproduce(
     target: str | None = None,
     *,
@@ -69,21 +86,37 @@ def reproduce(
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything, and writes `out/<paper>/`.
 
-    Errors: SpecError with all faults of all files, before anything runs; StoreError.
+    Readings beside the base are run on the simulator alone. Errors: SpecError with all faults of all files,
+    before anything runs; StoreError.
     """
     from shallows.studies.paper.report import page_of, write_report
 
     figures, skipped = _possible(find(target, root), backend)
-    points = _points(figures, quick)
+    jobs = _jobs(figures, quick, backend)
     for paper in dict.fromkeys(figure.paper for figure in figures):
-        page_of(located(target)[1] or paper, Path(out))
-    outcomes = _run(points, backend, workers, store if isinstance(store, Store) else Store(store), progress)
-    sections = [_section(f, points[f.path], outcomes, quick, backend) for f in figures]
+        page_of(located(target)[1] or paper, Path(out), quick, backend)
+    outcomes = _run(jobs, backend, workers, store if isinstance(store, Store) else Store(store), progress)
+    sections = []
+    for figure in figures:
+        mine = [job for job in jobs if job.figure is figure]
+        sections.append(_section(figure, mine, outcomes, quick, backend))
+    sections = _with_causes(sections)
     reports = []
     for paper in dict.fromkeys(figure.paper for figure in figures):
         mine = [section for section in sections if section.figure.paper == paper]
-        reports.append(write_report(paper, mine, Path(out), located(target)[1] or paper, quick))
+        reports.append(write_report(paper, mine, Path(out), located(target)[1] or paper, quick, backend))
     return Reproduction(sections, reports, skipped)
+
+
+def _with_causes(sections: Sequence[Section]) -> list[Section]:
+    """The sections, each cause kept only where the claim that shows it holds in this very reproduction."""
+    judged = []
+    for section in sections:
+        paper = [r for other in sections if other.figure.paper == section.figure.paper for r in other.claims]
+        ids = {record["id"] for record in section.claims}
+        claims = [record for record in with_causes(paper) if record["id"] in ids]
+        judged.append(Section(**vars(section) | {"claims": claims}))
+    return judged
 
 
 def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], list[str]]:
@@ -98,18 +131,19 @@ def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], li
     return chosen, skipped
 
 
-def _points(figures: Sequence[Figure], quick: bool) -> dict[Path, dict[str, list[Point]]]:
-    faults, points = [], {}
+def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
+    """Every figure under every reading, the base first. Errors: all faults of all files."""
+    faults, jobs = [], []
     for figure in figures:
         try:
-            _ = figure.claims
-            points[figure.path] = figure.points(quick)
+            tried = figure.tried(quick) if backend == "simulator" else []
+            jobs += [_Job(figure, reading, figure.points(quick, reading)) for reading in (BASE, *tried)]
         except SpecError as error:
             where = f"{figure.paper}/{figure.name}: "
             faults += [fault.__class__(where + fault.path, *_rest(fault)) for fault in error.faults]
     if faults:
         raise SpecError(faults)
-    return points
+    return jobs
 
 
 def _rest(fault: Any) -> tuple[str, str, str]:
@@ -117,14 +151,10 @@ def _rest(fault: Any) -> tuple[str, str, str]:
 
 
 def _run(
-    points: Mapping[Path, Mapping[str, list[Point]]],
-    backend: str,
-    workers: int | None,
-    store: Store,
-    progress: Progress,
+    jobs: Sequence[_Job], backend: str, workers: int | None, store: Store, progress: Progress
 ) -> dict[str, Outcome]:
-    """Runs every distinct experiment once, whichever figures need it."""
-    every = (p for specs in points.values() for group in specs.values() for p in group)
+    """Runs every distinct experiment once, whichever figures and readings need it."""
+    every = (p for job in jobs for group in job.points.values() for p in group)
     distinct = {identify(point.experiment, backend)["hash"]: point for point in every}
     if not distinct:
         return {}
@@ -133,15 +163,10 @@ def _run(
     return {outcome.hash: outcome for outcome in done}
 
 
-def _section(
-    figure: Figure,
-    points: Mapping[str, list[Point]],
-    outcomes: Mapping[str, Outcome],
-    quick: bool,
-    backend: str,
-) -> Section:
+def _runs(job: _Job, outcomes: Mapping[str, Outcome], backend: str) -> tuple[Runs, list[str]]:
+    """The runs of a figure under one reading, and why those that failed did."""
     runs, failed = [], []
-    for spec, group in points.items():
+    for spec, group in job.points.items():
         names = short_names(sorted({path for point in group for path in point.params}))
         for point in group:
             outcome = outcomes[identify(point.experiment, backend)["hash"]]
@@ -150,16 +175,79 @@ def _section(
                 failed.append(f"{spec} {params} seed {point.seed}: {outcome.error}")
             else:
                 runs.append(Run(spec, params, point.seed, outcome.run))
-    found, images, tables = Runs(runs, figure.reference()), {}, {}
+    given = job.figure.readings.given(job.reading)
+    return Runs(runs, job.figure.reference(), given), failed
+
+
+def _section(
+    figure: Figure, jobs: Sequence[_Job], outcomes: Mapping[str, Outcome], quick: bool, backend: str
+) -> Section:
+    by_reading = {job.reading.id: _runs(job, outcomes, backend) for job in jobs}
+    failed = [reason for _, reasons in by_reading.values() for reason in reasons]
+    runs, _ = by_reading[BASE.id]
+    measured = {job.reading.id: _measured(figure, *by_reading[job.reading.id]) for job in jobs}
+    tried = [job.reading for job in jobs[1:]]
+    records = []
+    for claim in figure.claims:
+        base, *others = [
+            _found(claim, reading, measured[reading.id], by_reading[reading.id][0])
+            for reading in (BASE, *_concerning(claim, tried))
+        ]
+        records.append(
+            record(
+                claim,
+                conclude(claim, base, others),
+                paper=figure.paper,
+                figure=figure.name,
+                mode="quick" if quick else "full",
+                backend=backend if runs or failed else "theory",
+            )
+        )
+    whole = not by_reading[BASE.id][1]
+    images = _drawn(figure, runs) if whole else {}
+    tables = figure.module.tables(runs) if whole and hasattr(figure.module, "tables") else {}
+    return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
+
+
+def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
+    """The readings that bear on a claim; a check of our own is judged under the base reading alone."""
+    return [] if claim.kind == "ours" else [reading for reading in tried if reading.concerns(claim.about)]
+
+
+def _measured(figure: Figure, runs: Runs, failed: Sequence[str]) -> dict[str, Any]:
+    """What the figure found, by claim; nothing was measured where a run failed."""
     if failed:
-        measured = {}
-    else:
-        measured = figure.module.measure(found)
-        images = _drawn(figure, found)
-        if hasattr(figure.module, "tables"):
-            tables = figure.module.tables(found)
-    claims = _judged(figure, measured, found, failed, quick, backend)
-    return Section(figure, found, claims, images, tables, failed)
+        why = f"{len(failed)} runs failed, first {failed[0]}"
+        return {claim.id: Measured(None, note=why) for claim in figure.claims}
+    found = figure.module.measure(runs)
+    unknown = set(found) - {claim.id for claim in figure.claims}
+    if unknown:
+        raise KeyError(
+            f"{figure.path.name}/figure.py measures {sorted(unknown)}, which claims.toml does not list"
+        )
+    return found
+
+
+def _found(claim: Claim, reading: Reading, measured: Mapping[str, Any], runs: Runs) -> Found:
+    """The verdict under one reading. An interval of no width is suspect only where seeds change nothing."""
+    found = measured.get(claim.id, Measured(None, note="not measured in this mode"))
+    known = as_measured(found, len(runs.seeds))
+    if known.flat and not runs.idle_seeds:
+        known = known._replace(flat=False)
+    return Found(reading, known, *verdict(claim, known))
+
+
+def _numbers(figure: Figure, runs: Runs, whole: bool) -> dict[str, dict[str, Any]]:
+    """What `numbers` of figure.py gives: by name, a value or a value and its unit."""
+    if not whole or not hasattr(figure.module, "numbers"):
+        return {}
+    found = {}
+    for name, given in figure.module.numbers(runs).items():
+        value, unit = given if type(given) is tuple else (given, "")
+        known = as_measured(value, len(runs.seeds))
+        interval = None if known.low is None or known.high is None else [known.low, known.high]
+        found[name] = {"measured": known.value, "ci95": interval, "unit": unit, "note": known.note}
+    return found
 
 
 def _drawn(figure: Figure, runs: Runs) -> dict[str, bytes]:
@@ -168,71 +256,3 @@ def _drawn(figure: Figure, runs: Runs) -> dict[str, bytes]:
     if not hasattr(figure.module, "draw"):
         return {}
     return {name: style.image(drawn) for name, drawn in figure.module.draw(runs, runs.reference).items()}
-
-
-def _judged(
-    figure: Figure,
-    measured: Mapping[str, Any],
-    runs: Runs,
-    failed: Sequence[str],
-    quick: bool,
-    backend: str,
-) -> list[dict[str, Any]]:
-    unknown = set(measured) - {claim.id for claim in figure.claims}
-    if unknown:
-        raise KeyError(
-            f"{figure.path.name}/figure.py measures {sorted(unknown)}, which claims.toml does not list"
-        )
-    why = f"{len(failed)} runs failed, first {failed[0]}" if failed else "not measured in this mode"
-    n_seeds = len(runs.seeds)
-    records = []
-    for claim in figure.claims:
-        found = measured.get(claim.id, Measured(None, note=why))
-        records.append(
-            record(
-                claim,
-                as_measured(found, n_seeds),
-                paper=figure.paper,
-                figure=figure.name,
-                mode="quick" if quick else "full",
-                backend=backend if runs or failed else "theory",
-            )
-        )
-    return records
-
-
-def show(result: Reproduction) -> None:
-    """Prints the claims as a table, then where the reports are."""
-    rows = [
-        (r["id"], r["statement"], _value(r["published"]), _measured(r), r["unit"], r["verdict"], _expected(r))
-        for r in result.claims
-    ]
-    terminal.print_table(
-        "Claims", ("id", "statement", "published", "measured", "unit", "verdict", "expected"), rows
-    )
-    for reason in result.skipped:
-        terminal.say(f"skipped: {reason}")
-    for section in result.sections:
-        for reason in section.failed:
-            terminal.say(f"failed: {section.figure.name}: {reason}")
-    for report in result.reports:
-        terminal.say(f"report: {report}")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "-"}[value]
-    return f"{value:.5g}"
-
-
-def _measured(record: Mapping[str, Any]) -> str:
-    text = _value(record["measured"])
-    if record["ci95"] is not None:
-        text += " [{:.5g}, {:.5g}]".format(*record["ci95"])
-    return text
-
-
-def _expected(record: Mapping[str, Any]) -> str:
-    if record["expected_verdict"] is None:
-        return "none recorded"
-    return "as recorded" if record["verdict"] == record["expected_verdict"] else record["expected_verdict"]
