@@ -32,7 +32,7 @@ def test_each_claim_has_its_expected_verdicts(figure):
 def test_every_experiment_of_a_figure_is_legal(figure, quick):
     pytest.importorskip("shallows._core")
     points = figure.points(quick)
-    assert set(points) == set(figure.specs) and all(points.values())
+    assert set(points) == set(figure.specs()) and all(points.values())
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
@@ -41,7 +41,7 @@ def test_quick_names_experiments_that_there_are(figure):
     if changed.exists():
         from shallows.document.load import read_toml
 
-        assert set(read_toml(changed)) <= set(figure.specs)
+        assert set(read_toml(changed)) <= set(figure.specs())
 
 
 def test_figures_come_in_the_order_of_the_papers_readme():

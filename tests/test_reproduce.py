@@ -98,7 +98,7 @@ def test_all_faults_of_all_files_before_anything_runs(paper, monkeypatch):
     (figure / "claims.toml").write_text("[[claim]]\nid = 3\n")
     with pytest.raises(SpecError) as caught:
         reproduce("paper", **paper)
-    assert len(caught.value.faults) == 2 and caught.value.faults[0].path.startswith("paper/fig: claim[0]")
+    assert len(caught.value.faults) == 3 and caught.value.faults[0].path.startswith("paper/fig: claim[0]")
     assert not ran
 
 

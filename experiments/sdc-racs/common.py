@@ -8,12 +8,23 @@ from shallows.theory import disciplines, mg1
 PORT = "switch->r0"
 MARK = {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"}
 
+AS_WRITTEN = {
+    "sdc": ({"kind": "sdc", "hold": 0.0, "quantised": True}, "sdc"),
+    "racs": ({"kind": "racs", "size_scale": "100KB"}, {"kind": "racs", "drain": 0.0}),
+}
+"""Sender and router of the thesis' own transports without our additions, as the base reading has them."""
+
+
+def _at_every_port(sender, router):
+    return {"transport.cc": sender, "port_control": router, 'port."*->*".port_control': router}
+
+
 TRANSPORTS = {
     "sack": {"transport.cc": "newreno"},
     "red": {
         "transport.cc": "newreno",
         "transport.ecn": "on",
-        "queue": {"kind": "red", "limit": "100pkt", "min": "5pkt", "max": "15pkt"},
+        "queue": {"kind": "drop-tail", "limit": "100pkt"},
     },
     "dctcp": {"transport.cc": "dctcp", "queue": MARK},
     "cubic": {"transport.cc": "cubic"},
@@ -41,15 +52,15 @@ TRANSPORTS = {
         "queue": {"kind": "pfabric", "limit": "50pkt"},
         "nic": {"kind": "pfabric", "limit": "100pkt"},
     },
-    "rcp": {"transport.cc": "rcp", "port_control": "rcp", 'port."*->*".port_control': "rcp"},
-    "sdc": {"transport.cc": "sdc", "port_control": "sdc", 'port."*->*".port_control': "sdc"},
-    "racs": {"transport.cc": "racs", "port_control": "racs", 'port."*->*".port_control': "racs"},
-    "d3": {"transport.cc": "d3", "port_control": "d3", 'port."*->*".port_control': "d3"},
+    "rcp": _at_every_port("rcp", "rcp"),
+    "sdc": _at_every_port(*AS_WRITTEN["sdc"]),
+    "racs": _at_every_port(*AS_WRITTEN["racs"]),
+    "d3": _at_every_port("d3", "d3"),
 }
-"""Settings over a scenario's, by id. The thesis names neither RED's thresholds (here Floyd's of 1997: 5 and
-15 packets) nor DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s). pFabric has windows of
-the bandwidth-delay product, queues of twice that, and timeouts of about three round trips (Alizadeh et al.
-2013). RCP, SDC, RACS and D3 have controllers at the hosts' ports too, as every link has in the thesis'
+"""Settings over a scenario's, by id, in the base reading. The thesis names neither RED's thresholds nor DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s).
+The thresholds that ns-2 of its year chose by itself, 625 and 1875 packets, lie above the buffer of 100, so that
+RED never marks and is drop-tail to the packet. pFabric has windows of the bandwidth-delay product, queues of
+twice that, and timeouts of about three round trips (Alizadeh et al. 2013). RCP, SDC, RACS and D3 have controllers at the hosts' ports too, as every link has in the thesis'
 simulator: several flows of one host meet there first."""
 
 NAMES = {

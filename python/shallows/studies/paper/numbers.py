@@ -64,7 +64,7 @@ def _places(half: float) -> int:
     """Decimals at which the interval's half width has one digit, or two where the first is below 3."""
     exponent = math.floor(math.log10(half))
     first = half / 10**exponent
-    return max(0, min(9, -exponent + (1 if first < 3 else 0)))
+    return max(0, min(9, -exponent + (1 if first < 3 - NOISE else 0)))
 
 
 def _rounded(value: float, places: int) -> str:

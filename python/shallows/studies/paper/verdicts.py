@@ -175,7 +175,7 @@ def with_causes(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for one in records:
         cause = one["cause"]
-        if one["verdict"] == "differs" and cause["run"] and cause["run"] not in held:
+        if one["verdict"] == "differs" and cause and cause["run"] and cause["run"] not in held:
             one = one | {"cause": {"kind": "not-found", "run": "", "words": ""}}
         found.append(one)
     return found
