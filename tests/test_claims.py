@@ -173,7 +173,10 @@ def one_value(name, rank="text", cause="open"):
 WINDOW = Dimension("window", "how large?", ("sack",), (one_value("2"), one_value("10", "today", "ours")))
 RTT = Dimension("rtt", "how long?", ("*",), (one_value("300"), one_value("600")))
 BASE, TEN = Reading(), Reading(((WINDOW, WINDOW.value("10")),))
-LONG, BOTH = Reading(((RTT, RTT.value("600")),)), Reading(((RTT, RTT.value("600")), (WINDOW, WINDOW.value("10"))))
+LONG, BOTH = (
+    Reading(((RTT, RTT.value("600")),)),
+    Reading(((RTT, RTT.value("600")), (WINDOW, WINDOW.value("10")))),
+)
 
 
 def under(reading, outcome):
@@ -200,7 +203,9 @@ def test_verdict_over_readings_has_three_values(base, others, outcome):
 def test_holds_if_names_the_least_implausible_reading_and_counts_them_all():
     tried = sorted((BOTH, TEN, LONG), key=lambda reading: reading.implausibility)
     assert [r.id for r in tried] == ["rtt=600", "window=10", "rtt=600, window=10"]
-    got = conclude(claim(), under(BASE, "differs"), [under(tried[0], "differs"), *(under(r, "holds") for r in tried[1:])])
+    got = conclude(
+        claim(), under(BASE, "differs"), [under(tried[0], "differs"), *(under(r, "holds") for r in tried[1:])]
+    )
     assert got.under == [under(TEN, "holds")] and "if 10 packets" in got.because
     assert "holds under 2 of 4 readings tried" in got.because
     one = record(claim(), got, paper="p", figure="f", mode="full", backend="simulator")
@@ -266,7 +271,9 @@ def test_record_has_exactly_the_contract_keys(tmp_path):
     json.dumps(got, allow_nan=False)
     assert unexpected([got]) == [] and unexpected([got | {"expected_verdict": None}]) != []
     assert unexpected([got | {"expected_verdict": "differs"}]) != []
-    assert headline([got], "published").startswith("1 of 1 published claims hold, 0 hold under another reading")
+    assert headline([got], "published").startswith(
+        "1 of 1 published claims hold, 0 hold under another reading"
+    )
 
 
 NUMBER, SIZE, RELATION = st.floats(-1e6, 1e6), st.floats(0, 1e6), st.sampled_from(RELATIONS)

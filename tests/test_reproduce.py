@@ -11,7 +11,9 @@ from shallows.studies.paper.reproduce import reproduce
 from shallows.studies.paper.show import show
 from study_fixture import fake_simulator, write_paper
 
-KEYS = "id paper figure kind statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"
+KEYS = (
+    "id paper figure kind statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"
+)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ TRANSPORTS = {
     "red": {
         "transport.cc": "newreno",
         "transport.ecn": "on",
-        "queue": {"kind": "drop-tail", "limit": "100pkt"},
+        "queue": {"kind": "red", "limit": "100pkt", "min": "0pkt", "max": "0pkt"},
     },
     "dctcp": {"transport.cc": "dctcp", "queue": MARK},
     "cubic": {"transport.cc": "cubic"},
@@ -52,16 +52,18 @@ TRANSPORTS = {
         "queue": {"kind": "pfabric", "limit": "50pkt"},
         "nic": {"kind": "pfabric", "limit": "100pkt"},
     },
-    "rcp": _at_every_port("rcp", "rcp"),
+    "rcp": _at_every_port("rcp", {"kind": "rcp", "first_rtt": "averages", "initial_rtt": "200ms"}),
     "sdc": _at_every_port(*AS_WRITTEN["sdc"]),
     "racs": _at_every_port(*AS_WRITTEN["racs"]),
     "d3": _at_every_port("d3", "d3"),
 }
-"""Settings over a scenario's, by id, in the base reading. The thesis names neither RED's thresholds nor DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s).
-The thresholds that ns-2 of its year chose by itself, 625 and 1875 packets, lie above the buffer of 100, so that
-RED never marks and is drop-tail to the packet. pFabric has windows of the bandwidth-delay product, queues of
-twice that, and timeouts of about three round trips (Alizadeh et al. 2013). RCP, SDC, RACS and D3 have controllers at the hosts' ports too, as every link has in the thesis'
-simulator: several flows of one host meet there first."""
+"""Settings over a scenario's, by id, in the base reading. The thesis names neither RED's thresholds nor
+DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s). The thresholds that ns-2 of its year
+chose by itself, 625 and 1875 packets of 500 bytes, lie above the buffer of 100, so that RED never marks.
+RCP starts as its authors' ns-2 code does. pFabric has windows of the bandwidth-delay product, queues of
+twice that, and timeouts of about three round trips (Alizadeh et al. 2013). RCP, SDC, RACS and D3 have
+controllers at the hosts' ports too, as every link has in the thesis' simulator: several flows of one host
+meet there first."""
 
 NAMES = {
     "sack": "SACK drop-tail",

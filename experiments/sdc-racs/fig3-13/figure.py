@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from shallows.figures import curves, style
 from shallows.statistics.estimates import mean_ci, paired_ratio
-from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within
+from shallows.studies.paper.claims import every, is_above, is_below, is_within
 
 from ..common import NAMES, at_link, bottleneck, difference, estimates, mg1_ms, one, specs
 

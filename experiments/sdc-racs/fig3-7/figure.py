@@ -39,7 +39,7 @@ def least(frame, name):
 
 
 def sack_more(frame, over, many):
-    """By how much more SACK uses the link than SDC: a seed's mean over all numbers of senders, or at the most."""
+    """By how much more SACK uses the link than SDC: the mean over all numbers of senders, or at the most."""
     if over == "most":
         return difference(frame, "utilisation", "sack", "sdc", senders=many)
     means = frame.group_by("spec", "seed").agg(pl.col("utilisation").mean())

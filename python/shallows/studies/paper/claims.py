@@ -33,7 +33,8 @@ class Measured(NamedTuple):
     """What an experiment found: a number with its interval, or a boolean, or None (undecided).
 
     `n_seeds` is None where the caller should take the number of seeds that were run; 0 stands for a
-    closed form, which needs none. `note` says what the numbers alone do not. `flat`: every seed gave the same.
+    closed form, which needs none. `note` says what the numbers alone do not. `flat`: every seed gave the
+    same.
     """
 
     value: Value
@@ -57,8 +58,8 @@ class Cause:
 class Claim:
     """One claim as written in claims.toml. `tolerance` is absolute, in `unit`; None for booleans.
 
-    `published_text`: the published value with its source's digits. `single_run`: the source's number comes from
-    one random run, whose scatter is added to the tolerance. `about`: the experiments that it rests on.
+    `published_text`: the published value with its source's digits. `single_run`: the source's number comes
+    from one random run, whose scatter is added to the tolerance. `about`: the experiments that it rests on.
     """
 
     id: str
@@ -82,8 +83,8 @@ class Claim:
 
 _KEYS: dict[str, tuple[type, ...]] = {
     "id": (str,), "statement": (str,), "kind": (str,), "published": (int, float, bool), "unit": (str,),
-    "relation": (str,), "tolerance": (dict,), "deterministic": (bool,), "expected": (dict,), "holds_if": (str,),
-    "cause": (dict,), "about": (list,), "shown_in": (str,), "note": (str,),
+    "relation": (str,), "tolerance": (dict,), "deterministic": (bool,), "expected": (dict,), "holds_if":
+    (str,), "cause": (dict,), "about": (list,), "shown_in": (str,), "note": (str,),
 }  # fmt: skip
 _TOLERANCE_KEYS = ("absolute", "relative", "because", "single_run")
 _CAUSE_KEYS = ("kind", "claim", "words")
@@ -145,7 +146,10 @@ def _cause_faults(path: str, table: Mapping[str, Any]) -> list[Fault]:
         return []
     faults = [_unknown(f"{path}.cause.{key}", key, _CAUSE_KEYS) for key in cause if key not in _CAUSE_KEYS]
     missing = [key for key in _CAUSE_KEYS if not isinstance(cause.get(key), str) or not cause[key]]
-    faults += [Fault(f"{path}.cause.{key}", "must be written: a cause is shown by a claim with a run") for key in missing]
+    faults += [
+        Fault(f"{path}.cause.{key}", "must be written: a cause is shown by a claim with a run")
+        for key in missing
+    ]
     return faults or _one_of(f"{path}.cause.kind", cause["kind"], CAUSES[:-1])
 
 
@@ -244,8 +248,8 @@ def is_below(estimate: Estimate, bound: float = 0.0, unit: str = "") -> Measured
 def is_within(estimate: Estimate, margin: float, of: float = 0.0, unit: str = "") -> Measured:
     """Whether a quantity is within `margin` of `of`: an equivalence test.
 
-    True if its whole interval is inside, false if it is wholly outside, else None: that no difference was found
-    does not say that there is none (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987).
+    True if its whole interval is inside, false if it is wholly outside, else None: that no difference was
+    found does not say that there is none (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987).
     """
     decided = None
     if estimate.ci is not None:

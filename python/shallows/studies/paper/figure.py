@@ -2,8 +2,8 @@
 
 `experiments/<paper>/<figure>/` holds README.md (what the document says and what is run), figure.py
 (`measure`, `draw`, `tables`), claims.toml, and as many experiment files as it needs, usually one spec.toml;
-quick.toml changes them for `--quick`, reference.csv holds published numbers. `experiments/<paper>/readings.toml`
-holds what the document leaves open. `docs/claims.md` says more.
+quick.toml changes them for `--quick`, reference.csv holds published numbers.
+`experiments/<paper>/readings.toml` holds what the document leaves open. `docs/claims.md` says more.
 """
 
 import copy
@@ -26,7 +26,7 @@ from shallows.document.points import Point, expand
 from shallows.errors import Fault, SpecError
 from shallows.results.store import StoredRun
 from shallows.studies.paper.claims import Claim, read_claims
-from shallows.studies.paper.readings import Reading, Readings, read_readings
+from shallows.studies.paper.readings import BASE, Reading, Readings, read_readings
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -166,12 +166,12 @@ class Figure:
         """What the paper leaves open. Errors: SpecError with all faults of readings.toml."""
         return read_readings(self.path.parent / "readings.toml")
 
-    def specs(self, reading: Reading = Reading()) -> dict[str, tuple[Path, dict[str, Any]]]:  # noqa: B008 (frozen)
+    def specs(self, reading: Reading = BASE) -> dict[str, tuple[Path, dict[str, Any]]]:
         """Its experiment files by name, each with what is set over it.
 
         `SPECS` of figure.py gives a path, or a path and a table of dotted paths to set (so that one figure
-        varies another's experiment), or a function of what each dimension of the readings is that returns such
-        a table; without it, every experiment file of the directory by its stem.
+        varies another's experiment), or a function of what each dimension of the readings is that returns
+        such a table; without it, every experiment file of the directory by its stem.
         """
         named = getattr(self.module, "SPECS", None)
         if callable(named):
@@ -200,7 +200,7 @@ class Figure:
         path = self.path / getattr(self.module, "REFERENCE", "reference.csv")
         return pl.read_csv(path, comment_prefix="#") if path.exists() else None
 
-    def documents(self, quick: bool = False, reading: Reading = Reading()) -> dict[str, dict[str, Any]]:  # noqa: B008
+    def documents(self, quick: bool = False, reading: Reading = BASE) -> dict[str, dict[str, Any]]:
         """The experiments by name as they are run; `quick` sets quick.toml's table of that name over each.
 
         Under a reading that departs from the base, the plan's experiments alone, with its settings and the
@@ -220,7 +220,7 @@ class Figure:
                 set_path(documents[name], key, copy.deepcopy(value))
         return documents
 
-    def points(self, quick: bool = False, reading: Reading = Reading()) -> dict[str, list[Point]]:  # noqa: B008
+    def points(self, quick: bool = False, reading: Reading = BASE) -> dict[str, list[Point]]:
         """All runs by experiment, checked. Errors: SpecError with all faults."""
         return {name: expand(document) for name, document in self.documents(quick, reading).items()}
 

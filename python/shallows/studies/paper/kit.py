@@ -1,7 +1,7 @@
 """What figures of every paper need of their runs: rows chosen by settings, compared, summed up and tabled.
 
-    rows = Rows(runs.frame(seen))
-    rows.at(workers=30).change("mbps", {"title": "DT-CWA"}, {"title": "DCTCP"})
+rows = Rows(runs.frame(seen))
+rows.at(workers=30).change("mbps", {"title": "DT-CWA"}, {"title": "DCTCP"})
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +73,9 @@ class Rows:
         found: dict[Any, dict[Any, Estimate]] = {}
         for series in self.values(by):
             mine = self.at(**{by: series})
-            points = {value: mine.at(**{x: value}).frame[column].drop_nulls() for value in sorted(mine.values(x))}
+            points = {
+                value: mine.at(**{x: value}).frame[column].drop_nulls() for value in sorted(mine.values(x))
+            }
             found[series] = {value: mean_ci(each.to_numpy()) for value, each in points.items() if len(each)}
         return found
 

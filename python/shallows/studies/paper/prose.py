@@ -1,7 +1,8 @@
 """Texts whose numbers come from results: `{{ name }}` in a README is filled when the report is made.
 
-A name is a claim's id (`figure/id` for another figure's), or one that `numbers(runs)` of figure.py returns. After
-a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number alone.
+A name is a claim's id (`figure/id` for another figure's), or one that `numbers(runs)` of figure.py returns.
+After a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number
+alone.
 """
 
 import re
@@ -17,12 +18,30 @@ _SLOT = re.compile(r"\{\{\s*(?:(value|verdict):\s*)?([\w./ +-]+?)\s*\}\}")
 _HIDDEN = re.compile(r"```.*?```|`[^`]*`|\{\{.*?\}\}|\"[^\"]*\"|\[[^\]]*\]\([^)]*\)|https?://\S+", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d ]*\d(?:\.\d+)?|(?<![\w.])[-+]?\d+(?:\.\d+)?|(?<![\w])\.\d+")
 _UNIT = re.compile(r"\s*(%|[a-zA-Zµ/]+)?")
-_PLACE = r"(?:[Ff]igures?|[Tt]ables?|[Ss]ections?|[Ee]qs?\.|[Ee]quations?|ss?\.|[Cc]hapters?|[Pp]ages?|RFCs?|[Ll]ines?|"
-_PLACE += r"[Rr]esults?|[Ss]tep|[Aa]ppendix|[Vv]ersion|[Nn]ote|[Ii]nformation|[Ss]nippet|[Hh]osts?|[Ss]witch(?:es)?|[Ff]lows?|"
-_PLACE += r"[Rr]acks?|pp?\.|vol\.|no\.|IWQoS|INFOCOM|SIGCOMM|NSDI|ICDCS|HotNets|IMC|Science)"
+_WORDS = """[Ff]igures? [Tt]ables? [Ss]ections? [Ee]qs?\\. [Ee]quations? ss?\\. [Cc]hapters? [Pp]ages? RFCs?
+[Ll]ines? [Rr]esults? [Ss]tep [Aa]ppendix [Vv]ersion [Nn]ote [Ii]nformation [Ss]nippet [Hh]osts?
+[Ss]witch(?:es)? [Ff]lows? [Rr]acks? pp?\\. vol\\. no\\. IWQoS INFOCOM SIGCOMM NSDI ICDCS HotNets IMC"""
+_PLACE = f"(?:{'|'.join(_WORDS.split())})"
 _REFERENCE = re.compile(_PLACE + r"\s+(?:[\d.:]+[a-z]?(?:\s*(?:,|and|to|or|-|–|\([\d]+\))\s*)*)+")
 _YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
-_UNITS = ("us", "ms", "s", "ns", "KB", "MB", "GB", "B", "Mb/s", "Gb/s", "kb/s", "Mbps", "Gbps", "%", "packets", "pkt")
+_UNITS = (
+    "us",
+    "ms",
+    "s",
+    "ns",
+    "KB",
+    "MB",
+    "GB",
+    "B",
+    "Mb/s",
+    "Gb/s",
+    "kb/s",
+    "Mbps",
+    "Gbps",
+    "%",
+    "packets",
+    "pkt",
+)
 _SPELLED = {"Mbps": "Mb/s", "Gbps": "Gb/s", "pkt": "packets", "packet": "packets"}
 
 __all__ = ["ABSENT", "fill", "in_sources", "slots", "typed_numbers"]
@@ -63,7 +82,11 @@ def typed_numbers(text: str, allowed: Iterable[str]) -> list[str]:
     prose = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for pattern in (_HIDDEN, _REFERENCE, _YEAR):
         prose = pattern.sub(" ", prose)
-    return [token for token in _tokens(prose) if token not in known and token.split(" ")[0] not in _free(known, token)]
+    return [
+        token
+        for token in _tokens(prose)
+        if token not in known and token.split(" ")[0] not in _free(known, token)
+    ]
 
 
 def in_sources(paths: Iterable[Path]) -> set[str]:

@@ -34,7 +34,18 @@ CAUSE_WORDS = {
 _CAUSE_OF_RANK = {"text": "open", "tool": "simulator", "year": "open", "today": "open"}
 _WEIGHT = {"document": 0, "open": 1, "simulator": 2, "ours": 3}
 
-__all__ = ["CAUSES", "CAUSE_WORDS", "RANKS", "Dimension", "Plan", "Reading", "Readings", "Value", "read_readings"]
+__all__ = [
+    "BASE",
+    "CAUSES",
+    "CAUSE_WORDS",
+    "RANKS",
+    "Dimension",
+    "Plan",
+    "Reading",
+    "Readings",
+    "Value",
+    "read_readings",
+]
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,10 @@ class Reading:
         return {k: v for d, value in self.departures if d.concerns(spec) for k, v in value.set.items()}
 
 
+BASE = Reading()
+"""The base reading: the best ranked value of every dimension."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a figure tries: dimensions one at a time, whole grids of some, on these experiments alone.
@@ -168,7 +183,9 @@ def read_readings(path: Path) -> Readings:
     dimensions = {name: _dimension(name, table, faults) for name, table in document.items()}
     read = {name: _plan(f"figure.{name}", table, dimensions, faults) for name, table in plans.items()}
     if faults:
-        raise SpecError([Fault(f"{path.name}: {fault.path}", fault.rule, fault.value, fault.hint) for fault in faults])
+        raise SpecError(
+            [Fault(f"{path.name}: {fault.path}", fault.rule, fault.value, fault.hint) for fault in faults]
+        )
     return Readings(dimensions, read)
 
 
@@ -188,7 +205,11 @@ def _value(path: str, name: str, table: Any, faults: list[Fault]) -> Value:
         return Value(name, "", RANKS[0], "", "open", {}, name)
     rank, cause = table["rank"], table.get("cause")
     if rank not in RANKS:
-        faults.append(Fault(f"{path}.rank", f"must be one of {', '.join(RANKS)}", f'"{rank}"', did_you_mean(rank, RANKS)))
+        faults.append(
+            Fault(
+                f"{path}.rank", f"must be one of {', '.join(RANKS)}", f'"{rank}"', did_you_mean(rank, RANKS)
+            )
+        )
         rank = RANKS[0]
     if cause is not None and cause not in _WEIGHT:
         faults.append(Fault(f"{path}.cause", f"must be one of {', '.join(_WEIGHT)}", f'"{cause}"'))
@@ -196,7 +217,9 @@ def _value(path: str, name: str, table: Any, faults: list[Fault]) -> Value:
     if not table["source"].strip():
         faults.append(Fault(f"{path}.source", "must say where the value comes from"))
     cause = cause or _CAUSE_OF_RANK[rank]
-    return Value(name, table["words"], rank, table["source"], cause, table.get("set", {}), table.get("given", name))
+    return Value(
+        name, table["words"], rank, table["source"], cause, table.get("set", {}), table.get("given", name)
+    )
 
 
 def _plan(path: str, table: Any, dimensions: Mapping[str, Dimension], faults: list[Fault]) -> Plan:
@@ -206,7 +229,9 @@ def _plan(path: str, table: Any, dimensions: Mapping[str, Dimension], faults: li
     grids = tuple(tuple(grid) for grid in table.get("grids", ()))
     for name in [*table.get("dimensions", ()), *itertools.chain.from_iterable(grids)]:
         if name not in dimensions:
-            faults.append(Fault(path, "names an unknown dimension", f'"{name}"', did_you_mean(name, dimensions)))
+            faults.append(
+                Fault(path, "names an unknown dimension", f'"{name}"', did_you_mean(name, dimensions))
+            )
     return Plan(
         tuple(table.get("dimensions", ())), grids, tuple(table.get("specs", ("*",))), table.get("set", {})
     )

@@ -111,13 +111,15 @@ def anchor(identity: str) -> str:
 
 
 def _open(readings: Readings) -> list[dict[str, Any]]:
-    """What the document leaves open: each dimension with its values, the base first, and where each is from."""
+    """What the document leaves open: each dimension with its values, the base first, with their sources."""
     return [
         {
             "question": dimension.question,
             "values": [
                 {"words": v.words, "rank": v.rank, "source": v.source, "base": v is dimension.base}
-                for v in sorted(dimension.values, key=lambda v: (v is not dimension.base, RANKS.index(v.rank)))
+                for v in sorted(
+                    dimension.values, key=lambda v: (v is not dimension.base, RANKS.index(v.rank))
+                )
             ],
         }
         for dimension in readings.dimensions.values()
@@ -140,7 +142,10 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
     figure = section.figure
     folded = getattr(figure.module, "FOLDED", ())
     captions = getattr(figure.module, "CAPTIONS", {})
-    images = [_image(figure.name, name, captions, svg) | {"folded": name in folded} for name, svg in section.images.items()]
+    images = [
+        _image(figure.name, name, captions, svg) | {"folded": name in folded}
+        for name, svg in section.images.items()
+    ]
     tables = [
         {"caption": title, "columns": table.columns, "rows": table.rows(), "folded": title in folded}
         for title, table in section.tables.items()

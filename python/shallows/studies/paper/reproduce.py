@@ -16,14 +16,13 @@ from shallows.execution.single import identify
 from shallows.results.store import Store
 from shallows.studies.paper.claims import Claim, Measured, as_measured
 from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
-from shallows.studies.paper.readings import Reading
+from shallows.studies.paper.readings import BASE, Reading
 from shallows.studies.paper.verdicts import Found, conclude, record, unexpected, verdict, with_causes
 
 if TYPE_CHECKING:
     import polars as pl
 
 Progress = Callable[[str, int], AbstractContextManager[terminal.Report]]
-BASE = Reading()
 
 
 @dataclass(frozen=True)

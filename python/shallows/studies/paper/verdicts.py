@@ -1,8 +1,9 @@
 """Verdicts on claims, under the base reading of a document and under every other that was run.
 
 `docs/claims.md` gives the rules. Under one reading a claim `holds` if what was measured lies in the accepted
-range with its whole 95 % interval, `differs` if it lies wholly outside, and is `not-determined` otherwise. Over
-all readings: `holds` by the base reading alone, `holds-if` by another one, `differs` only if every one differs.
+range with its whole 95 % interval, `differs` if it lies wholly outside, and is `not-determined` otherwise.
+Over all readings: `holds` by the base reading alone, `holds-if` by another one, `differs` only if every one
+differs.
 """
 
 import math
@@ -16,7 +17,17 @@ from shallows.studies.paper.readings import Reading
 
 SEEDS_CHANGE_NOTHING = "the seeds change nothing here: add jitter or call it deterministic"
 
-__all__ = ["SEEDS_CHANGE_NOTHING", "Conclusion", "Found", "conclude", "headline", "record", "unexpected", "verdict", "with_causes"]
+__all__ = [
+    "SEEDS_CHANGE_NOTHING",
+    "Conclusion",
+    "Found",
+    "conclude",
+    "headline",
+    "record",
+    "unexpected",
+    "verdict",
+    "with_causes",
+]
 
 
 class Found(NamedTuple):
@@ -68,8 +79,8 @@ def verdict(claim: Claim, found: Measured) -> tuple[str, str]:
 def accepted(claim: Claim, found: Measured) -> tuple[float, float]:
     """The range that a published number and its tolerance allow.
 
-    A number that its authors took from one random run may also lie as far from the mean as one more run of ours
-    would with a chance of 95 %: t times the standard deviation over our seeds.
+    A number that its authors took from one random run may also lie as far from the mean as one more run of
+    ours would with a chance of 95 %: t times the standard deviation over our seeds.
     """
     published = float(claim.published or 0.0)
     slack = (claim.tolerance or 0.0) + 1e-12 * abs(published)
@@ -99,14 +110,19 @@ def conclude(claim: Claim, base: Found, others: Sequence[Found]) -> Conclusion:
         under = [found for found in holds if found.reading.implausibility == least]
         words = ", or ".join(found.reading.words for found in under[:3])
         more = f"holds under {len(holds)} of {tried} readings tried"
-        return Conclusion("holds-if", base, others, under, f"if {words}; {more}; base reading: {base.why or 'differs'}")
+        return Conclusion(
+            "holds-if", base, others, under, f"if {words}; {more}; base reading: {base.why or 'differs'}"
+        )
     decided = all(found.verdict == "differs" for found in (base, *others))
     outcome = "differs" if decided else "not-determined"
     return Conclusion(outcome, base, others, (), _how_many(base, others) if others else base.why)
 
 
 def _how_many(base: Found, others: Sequence[Found]) -> str:
-    counts = {name: sum(f.verdict == name for f in (base, *others)) for name in ("holds", "differs", "not-determined")}
+    counts = {
+        name: sum(f.verdict == name for f in (base, *others))
+        for name in ("holds", "differs", "not-determined")
+    }
     words = {"holds": "holds under", "differs": "differs under", "not-determined": "is undecided under"}
     told = ", ".join(f"{words[name]} {count}" for name, count in counts.items() if count)
     return "; ".join(part for part in (base.why, f"{told} of {len(others) + 1} readings tried") if part)
@@ -115,7 +131,7 @@ def _how_many(base: Found, others: Sequence[Found]) -> str:
 def record(
     claim: Claim, concluded: Conclusion, *, paper: str, figure: str, mode: str, backend: str
 ) -> dict[str, Any]:
-    """The claim's record of `reproduce --json`; its keys are a contract. `cause` is filled in by `with_causes`."""
+    """The claim's record of `reproduce --json`; its keys are a contract. `with_causes` checks the cause."""
     found = concluded.base.measured
     notes = [found.note if found.note != concluded.base.why else "", claim.note]
     return {
@@ -171,7 +187,9 @@ def with_causes(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
     A reading is a run already. A claim of a figure that was not run in this call shows nothing.
     """
-    held = {f"{r['figure']}/{r['id'].rsplit('/', 1)[1]}" for r in records if r["verdict"] in ("holds", "holds-if")}
+    held = {
+        f"{r['figure']}/{r['id'].rsplit('/', 1)[1]}" for r in records if r["verdict"] in ("holds", "holds-if")
+    }
     found = []
     for one in records:
         cause = one["cause"]
@@ -184,11 +202,15 @@ def with_causes(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def headline(records: Sequence[Mapping[str, Any]], kind: str) -> str:
     """One sentence on the claims of a kind: how many hold, hold under another reading, differ, are open."""
     mine = [r for r in records if r["kind"] == kind]
-    counts = {name: sum(r["verdict"] == name for r in mine) for name in ("holds", "holds-if", "differs", "not-determined")}
+    counts = {
+        name: sum(r["verdict"] == name for r in mine)
+        for name in ("holds", "holds-if", "differs", "not-determined")
+    }
     tried = max((len(r["readings"]) for r in mine), default=0)
     under = f" under every reading tried (up to {tried})" if tried > 1 else ""
     return (
-        f"{counts['holds']} of {len(mine)} {kind} claims hold, {counts['holds-if']} hold under another reading, "
+        f"{counts['holds']} of {len(mine)} {kind} claims hold, "
+        f"{counts['holds-if']} hold under another reading, "
         f"{counts['differs']} differ{under}, {counts['not-determined']} are not determined"
     )
 
@@ -196,4 +218,3 @@ def headline(records: Sequence[Mapping[str, Any]], kind: str) -> str:
 def unexpected(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Records whose verdict is not the one recorded for them, or that have none recorded."""
     return [r for r in records if r["verdict"] != r["expected_verdict"]]
-
