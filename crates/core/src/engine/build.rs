@@ -380,12 +380,14 @@ fn loads(experiment: &Experiment, graph: &Graph, routing: &mut Routing, faults: 
 fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Network) {
     let probes = &experiment.probes;
     let changes = probes.queue_trace == TraceWhen::Change;
+    let end = Time::ZERO + experiment.run.duration;
     for (i, port) in net.ports.iter_mut().enumerate() {
         let is_traced = traced.binary_search(&(i as u32)).is_ok();
         let wanted = if port.is_switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
-            port.record = Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, rows)));
+            port.record =
+                Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, rows, end)));
         }
         if wanted && let Service::Departure(scheduled) = &mut port.service {
             scheduled.inner = records(scheduled.disc.inner(), classes);

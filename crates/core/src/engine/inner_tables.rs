@@ -3,6 +3,7 @@
 use super::Simulation;
 use super::results::mean;
 use crate::net::port::Service;
+use crate::probe::histogram::Histogram;
 use crate::probe::inner::{InnerCell, InnerRecord};
 use crate::probe::{TableBuilder, TableData};
 use crate::queue::{Admission, DropWhy};
@@ -23,7 +24,7 @@ impl Simulation {
         for (port, of) in (0u32..).zip(self.ports()) {
             let Service::Departure(scheduled) = &of.service else { continue };
             let (Some(records), Some(queues)) = (&scheduled.inner, scheduled.disc.inner()) else { continue };
-            for (i, record) in records.queues().iter().enumerate().filter(|(_, q)| !q.cells.is_empty()) {
+            for (i, record) in records.queues() {
                 let next = numbers.len() as u32;
                 let name = *numbers.entry(queues.name(i)).or_insert(next);
                 found.push(InnerQueue { port, name, record });
@@ -72,7 +73,7 @@ impl Simulation {
         let (queues, names) = self.inner_queues();
         let rows: Vec<(&InnerQueue<'_>, u64, u64)> = queues
             .iter()
-            .flat_map(|q| q.record.at_dequeue.rows().map(move |(low, _, count)| (q, low, count)))
+            .flat_map(|q| q.record.at_dequeue.rows().into_iter().map(move |(low, _, count)| (q, low, count)))
             .collect();
         TableBuilder::new("inner_histogram", &rows)
             .words("port", &self.names.ports, |r| r.0.port)

@@ -7,6 +7,7 @@ mod inner_tables;
 mod live;
 mod packet_table;
 mod pauses;
+mod queue_tables;
 pub mod results;
 
 use crate::events::Source;
@@ -111,12 +112,6 @@ impl Simulation {
     /// Every port, in the order of the network's links.
     pub fn ports(&self) -> impl Iterator<Item = &Port> + '_ {
         self.places.iter().map(|(cell, place)| &self.cells[*cell as usize].network.ports[*place as usize])
-    }
-
-    /// Port number `link`.
-    fn port(&self, link: u32) -> &Port {
-        let (cell, place) = self.places[link as usize];
-        &self.cells[cell as usize].network.ports[place as usize]
     }
 
     /// Packets over the whole run, and whether the books balance.

@@ -3,11 +3,10 @@
 use super::Simulation;
 use crate::experiment::Experiment;
 use crate::hosts::records::{FlowRow, MessageRow};
-use crate::net::port::{Port, PortCounts, Service};
-use crate::probe::histogram::TimeHistogram;
+use crate::net::port::{Port, Service};
+use crate::probe::histogram::{Histogram, TimeHistogram};
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
-use crate::queue::DropWhy;
 use crate::routing::graph::{Graph, NodeId};
 use crate::workload::Round;
 use serde_json::{Value, json};
@@ -143,103 +142,13 @@ impl Simulation {
             .done()
     }
 
-    fn queues_table(&self) -> TableData {
-        let rows: Vec<QueueSummary> =
-            (0u32..).zip(self.ports()).map(|(i, port)| self.queue_summary(i, port)).collect();
-        let drops = |why: DropWhy| move |r: &QueueSummary| r.counts.drops[why as usize];
-        let quantile = |q: f64| move |r: &QueueSummary| self.lengths(r.port).and_then(|l| l.quantile(q));
-        let wait = |q: f64| {
-            move |r: &QueueSummary| {
-                let record = self.port(r.port).record.as_ref()?;
-                record.waits.quantile(q).map(|ps| ps as f64)
-            }
-        };
-        TableBuilder::new("queues", &rows)
-            .words("port", &self.names.ports, |r| r.port)
-            .u32("is_switch", |r| self.port(r.port).is_switch.into())
-            .u64("rate_bps", |r| self.port(r.port).rate.as_bps())
-            .u64("over_ps", |_| (self.now - self.roster.measured_from).as_ps())
-            .u64("packets_in", |r| r.counts.packets_in)
-            .u64("packets_out", |r| r.counts.packets_in - r.counts.dropped() - r.packets_held)
-            .u64("packets_held", |r| r.packets_held)
-            .u64("bytes_in", |r| r.counts.bytes_in)
-            .u64("bytes_out", |r| r.bytes_out)
-            .u64("bytes_held", |r| r.bytes_held)
-            .u64("drops_full", drops(DropWhy::Full))
-            .u64("drops_aqm", drops(DropWhy::Aqm))
-            .u64("drops_evicted", drops(DropWhy::Evicted))
-            .u64("drops_wire", drops(DropWhy::Wire))
-            .u64("drops_buffer", drops(DropWhy::Buffer))
-            .u64("marks", |r| r.counts.marks)
-            .maybe_f64("mean_packets", |r| self.lengths(r.port).map(|l| l.mean()))
-            .maybe_f64("sd_packets", |r| self.lengths(r.port).map(|l| l.deviation()))
-            .maybe_u64("min_packets", |r| self.lengths(r.port).and_then(|l| l.rows().next()).map(|row| row.0))
-            .maybe_u64("p5_packets", quantile(0.05))
-            .maybe_u64("p50_packets", quantile(0.5))
-            .maybe_u64("p95_packets", quantile(0.95))
-            .maybe_u64("p99_packets", quantile(0.99))
-            .maybe_u64("max_packets", |r| self.lengths(r.port).and_then(|l| l.rows().last()).map(|row| row.0))
-            .maybe_f64("mean_bytes", |r| r.mean_bytes)
-            .maybe_u64("max_bytes", |r| self.port(r.port).record.as_ref().map(|record| record.max_bytes))
-            .maybe_f64("mean_wait_ps", |r| r.mean_wait)
-            .maybe_f64("p50_wait_ps", wait(0.5))
-            .maybe_f64("p95_wait_ps", wait(0.95))
-            .maybe_f64("p99_wait_ps", wait(0.99))
-            .f64("utilisation", |r| r.utilisation)
-            .done()
-    }
-
-    fn lengths(&self, port: u32) -> Option<&crate::probe::histogram::LengthHistogram> {
-        self.port(port).record.as_ref().map(|r| &r.time_at).filter(|l| l.total() > 0)
-    }
-
-    fn queue_summary(&self, number: u32, port: &Port) -> QueueSummary {
-        let (packets_held, bytes_held) = port.held();
-        let counts = port.counts;
-        let bytes_out = counts.bytes_in - counts.dropped_bytes - bytes_held;
-        let span = (self.now - self.roster.measured_from).as_secs_f64();
-        let record = port.record.as_deref();
-        QueueSummary {
-            port: number,
-            counts,
-            packets_held,
-            bytes_held,
-            bytes_out,
-            mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at.total())),
-            mean_wait: record.and_then(|r| mean(r.wait_sum, r.wait_count)),
-            utilisation: if span > 0.0 {
-                bytes_out as f64 * 8.0 / (port.rate.as_bps() as f64 * span)
-            } else {
-                0.0
-            },
-        }
-    }
-
-    fn queue_histogram(&self) -> TableData {
-        let mut rows: Vec<(u32, u64, u64, u64)> = vec![];
-        for (i, port) in (0u32..).zip(self.ports()) {
-            let Some(record) = &port.record else { continue };
-            let mut merged: std::collections::BTreeMap<u64, (u64, u64)> =
-                record.time_at.rows().map(|(low, _, time)| (low, (time, 0))).collect();
-            for (low, _, count) in record.at_dequeue.iter().flat_map(|l| l.rows()) {
-                merged.entry(low).or_default().1 = count;
-            }
-            rows.extend(merged.into_iter().map(|(low, (time, count))| (i, low, time, count)));
-        }
-        TableBuilder::new("queue_histogram", &rows)
-            .words("port", &self.names.ports, |r| r.0)
-            .u64("packets", |r| r.1)
-            .u64("time_ps", |r| r.2)
-            .u64("at_dequeue", |r| r.3)
-            .done()
-    }
-
     fn wait_histogram(&self) -> TableData {
         let kinds = ["wait".to_string(), "delay".to_string()];
         let mut rows: Vec<(u32, u32, (u64, u64, u64))> = vec![];
         for (i, class) in (0u32..).zip(&self.roster.waits) {
-            let mut add =
-                |kind: u32, times: &TimeHistogram| rows.extend(times.rows().map(|row| (i, kind, row)));
+            let mut add = |kind: u32, times: &TimeHistogram| {
+                rows.extend(times.rows().into_iter().map(|row| (i, kind, row)))
+            };
             add(0, &class.waits);
             add(1, &class.delays);
         }
@@ -330,16 +239,4 @@ impl Simulation {
             },
         })
     }
-}
-
-/// A row of the table `queues`, beyond what the record tells.
-struct QueueSummary {
-    port: u32,
-    counts: PortCounts,
-    packets_held: u64,
-    bytes_held: u64,
-    bytes_out: u64,
-    mean_bytes: Option<f64>,
-    mean_wait: Option<f64>,
-    utilisation: f64,
 }

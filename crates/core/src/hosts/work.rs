@@ -177,8 +177,8 @@ impl Hosts {
         if !packet.flags.any(Flags(Flags::SYN.0 | Flags::ACK.0 | Flags::PROBE.0))
             && let Some(class) = self.waits.get_mut(end.about.class as usize)
         {
-            class.waits.add(packet.waited, 1);
-            class.delays.add((net.now - packet.stamp).as_ps(), 1);
+            class.waits.add(packet.waited);
+            class.delays.add((net.now - packet.stamp).as_ps());
         }
         let config = &self.configs[end.about.config as usize];
         end.receiver.on_packet(packet, config, net);

@@ -30,6 +30,8 @@ pub struct PortCounts {
     pub dropped_bytes: u64,
     /// Packets that were marked CE here.
     pub marks: u64,
+    /// Time for which the first of these packets had been transmitted when counting began.
+    pub early: Span,
 }
 
 impl PortCounts {
@@ -131,8 +133,8 @@ pub struct Port {
     pub delay: Span,
     /// Bytes held in the queue.
     bytes: u64,
-    /// All ones on a switch, 0 on a host: whose waits a packet adds up.
-    wait_mask: u64,
+    /// Belongs to a switch.
+    pub is_switch: bool,
     /// Takes every packet and records nothing: its backlog need not be known at each arrival.
     pub plain: bool,
     /// Not the discipline alone decides about arrivals: a controller looks at them, or a buffer is shared.
@@ -162,8 +164,6 @@ pub struct Port {
     pub opposite: Option<u32>,
     /// Rate of the transmitter.
     pub rate: Rate,
-    /// Belongs to a switch.
-    pub is_switch: bool,
 }
 
 impl Port {
@@ -177,7 +177,6 @@ impl Port {
             free_at: Time::ZERO,
             delay,
             bytes: 0,
-            wait_mask: if is_switch { u64::MAX } else { 0 },
             plain: false,
             apart: false,
             clear: true,
@@ -252,7 +251,7 @@ impl Port {
             let packets = u64::from(tail.wrapping_sub(self.departed));
             if let Some(record) = &mut self.record {
                 record.stood(packets, self.bytes, left_at);
-                record.shrank(packets - 1, self.bytes - size, left_at);
+                record.left(packets - 1, self.bytes - size, left_at);
             }
             self.bytes -= size;
             self.departed = self.departed.wrapping_add(1);
@@ -272,6 +271,19 @@ impl Port {
             number = number.wrapping_add(1);
         }
         (u64::from(self.ring.tail().wrapping_sub(number)), bytes)
+    }
+
+    /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].
+    pub fn in_service(&self, now: Time) -> Span {
+        let packet = match &self.service {
+            Service::Arrival(_) if self.queued() > 0 => *self.ring.at(self.departed),
+            Service::Arrival(_) => return Span::ZERO,
+            Service::Departure(scheduled) => match scheduled.serving {
+                Some(packet) => Packet { at: self.free_at + self.delay, ..packet },
+                None => return Span::ZERO,
+            },
+        };
+        now.saturating_sub(packet.at - self.delay - self.transmission(packet.size))
     }
 
     /// Packets of the ring whose transmission has not ended.
@@ -320,13 +332,14 @@ impl Port {
         let wait = begin - now;
         self.free_at = begin + self.transmission(packet.size);
         let at = self.free_at + self.delay;
-        let waited = packet.waited + (wait.as_ps() & self.wait_mask);
+        // A packet adds up its waits in switches: all ones there and 0 on a host, without a branch.
+        let waited = packet.waited + (wait.as_ps() & u64::from(self.is_switch).wrapping_neg());
         let packets = self.queued();
         if let Some(record) = &mut self.record {
             let after = self.bytes + u64::from(packet.size);
             record.stood(packets, self.bytes, now);
-            record.grew(packets + 1, after, now);
-            record.waited(wait);
+            record.became(packets + 1, after, now);
+            record.waits_until(begin, wait);
         }
         self.bytes += u64::from(packet.size);
         let first = self.ring.is_empty();
@@ -379,7 +392,8 @@ impl Port {
         {
             inner.restart();
         }
-        self.counts = PortCounts { packets_in: packets, bytes_in: bytes, ..PortCounts::default() };
+        let early = self.in_service(now);
+        self.counts = PortCounts { packets_in: packets, bytes_in: bytes, early, ..PortCounts::default() };
     }
 
     /// Brings the record up to `now`.

@@ -44,7 +44,7 @@ impl Network {
             let after = scheduled.held();
             if let Some(record) = &mut port.record {
                 record.stood(before.0, before.1, now);
-                record.shrank(after.0, after.1, now);
+                record.left(after.0, after.1, now);
             }
             if port.control.is_some() {
                 self.consult(number, &packet, false, AnyPortControl::on_depart);
@@ -119,11 +119,7 @@ impl Network {
             && before != after
         {
             record.stood(before.0, before.1, now);
-            if after.0 > before.0 {
-                record.grew(after.0, after.1, now);
-            } else {
-                record.shrank(after.0, after.1, now);
-            }
+            record.became(after.0, after.1, now);
         }
         for (packet, why) in dropped.drain(..) {
             self.lose(number, packet, why, commons);

@@ -3,6 +3,7 @@
 
 use super::histogram::{LengthHistogram, TimeHistogram};
 use crate::packet::{Flags, Packet};
+use crate::queue::parts::sparse::Sparse;
 use crate::queue::{DropWhy, InnerQueues};
 use shallows_units::Span;
 
@@ -41,23 +42,23 @@ pub struct InnerRecord {
 /// Every inner queue of one port.
 #[derive(Debug)]
 pub struct InnerRecords {
-    queues: Vec<InnerRecord>,
+    queues: Sparse<InnerRecord>,
     classes: usize,
 }
 
 impl InnerRecords {
     /// Nothing recorded yet of `queues` queues and `classes` classes.
     pub fn new(queues: usize, classes: usize) -> Self {
-        InnerRecords { queues: (0..queues).map(|_| InnerRecord::default()).collect(), classes }
+        InnerRecords { queues: Sparse::new(queues), classes }
     }
 
-    /// The queues, in the discipline's order.
-    pub fn queues(&self) -> &[InnerRecord] {
-        &self.queues
+    /// The queues that saw a packet, each with its place in the discipline's order.
+    pub fn queues(&self) -> impl Iterator<Item = (usize, &InnerRecord)> {
+        self.queues.iter().filter(|(_, queue)| !queue.cells.is_empty())
     }
 
     fn cell(&mut self, queue: usize, class: usize, packet: &Packet) -> &mut InnerCell {
-        let cells = &mut self.queues[queue].cells;
+        let cells = &mut self.queues.at(queue).cells;
         if cells.is_empty() {
             cells.resize_with(2 * self.classes, InnerCell::default);
         }
@@ -92,14 +93,14 @@ impl InnerRecords {
         cell.packets_out += 1;
         cell.held -= 1;
         cell.held_bytes -= u64::from(packet.size);
-        cell.waits.add(wait.as_ps(), 1);
+        cell.waits.add(wait.as_ps());
         cell.wait_sum += u128::from(wait.as_ps());
-        self.queues[queue].at_dequeue.add(length, 1);
+        self.queues.at(queue).at_dequeue.add(length, 1);
     }
 
     /// The warm-up ends: statistics begin with what is held now.
     pub fn restart(&mut self) {
-        for queue in &mut self.queues {
+        for queue in self.queues.iter_mut() {
             queue.at_dequeue.clear();
             for cell in &mut queue.cells {
                 let mut waits = std::mem::take(&mut cell.waits);
@@ -120,10 +121,8 @@ impl InnerRecords {
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         let cell = |c: &InnerCell| size_of::<InnerCell>() + c.waits.memory();
-        let queue = |q: &InnerRecord| {
-            size_of::<InnerRecord>() + q.at_dequeue.memory() + q.cells.iter().map(cell).sum::<usize>()
-        };
-        self.queues.iter().map(queue).sum()
+        let queue = |q: &InnerRecord| q.at_dequeue.memory() + q.cells.iter().map(cell).sum::<usize>();
+        size_of::<Self>() + self.queues.memory() + self.queues.iter().map(|(_, q)| queue(q)).sum::<usize>()
     }
 }
 

@@ -27,16 +27,19 @@ pub struct QueueRecord {
     /// `at_dequeue` or `changes` is kept, which few runs ask for.
     in_detail: bool,
     since: Time,
+    /// The end of the run.
+    until: Time,
 }
 
 impl QueueRecord {
-    /// Nothing recorded yet.
-    pub fn new(at_dequeue: bool, changes: bool, max_rows: usize) -> Self {
+    /// Nothing recorded yet of a run that lasts until `until`.
+    pub fn new(at_dequeue: bool, changes: bool, max_rows: usize, until: Time) -> Self {
         QueueRecord {
             at_dequeue: at_dequeue.then(LengthHistogram::default),
             changes: changes.then(Vec::new),
             max_rows,
             in_detail: at_dequeue || changes,
+            until,
             ..QueueRecord::default()
         }
     }
@@ -50,18 +53,18 @@ impl QueueRecord {
         self.byte_time += u128::from(bytes) * u128::from(span);
     }
 
-    /// A packet was accepted; `packets` and `bytes` now stand.
+    /// `packets` and `bytes` stand from `now` on, for any reason but a departure: a packet came, or some were dropped.
     #[inline]
-    pub fn grew(&mut self, packets: u64, bytes: u64, now: Time) {
+    pub fn became(&mut self, packets: u64, bytes: u64, now: Time) {
         self.max_bytes = self.max_bytes.max(bytes);
         if self.in_detail {
             self.changed(packets, bytes, now);
         }
     }
 
-    /// A packet left; `packets` and `bytes` remain.
+    /// A packet departed; `packets` and `bytes` remain.
     #[inline]
-    pub fn shrank(&mut self, packets: u64, bytes: u64, now: Time) {
+    pub fn left(&mut self, packets: u64, bytes: u64, now: Time) {
         if self.in_detail {
             if let Some(lengths) = &mut self.at_dequeue {
                 lengths.add(packets, 1);
@@ -82,9 +85,17 @@ impl QueueRecord {
     /// A packet waited `wait` for its transmission to begin.
     #[inline]
     pub fn waited(&mut self, wait: Span) {
-        self.waits.add(wait.as_ps(), 1);
+        self.waits.add(wait.as_ps());
         self.wait_sum += u128::from(wait.as_ps());
         self.wait_count += 1;
+    }
+
+    /// A packet will have waited `wait` when its transmission begins: known beforehand, and counted if it does begin.
+    #[inline]
+    pub fn waits_until(&mut self, begin: Time, wait: Span) {
+        if begin < self.until {
+            self.waited(wait);
+        }
     }
 
     /// Forgets all but the traces: the warm-up ends at `now` with `bytes` held.
@@ -101,6 +112,8 @@ impl QueueRecord {
 
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
-        self.time_at.memory() + self.waits.memory() + self.changes.as_ref().map_or(0, |c| c.capacity() * 24)
+        let lengths = self.time_at.memory() + self.at_dequeue.as_ref().map_or(0, LengthHistogram::memory);
+        let changes = self.changes.as_ref().map_or(0, |rows| rows.capacity() * size_of::<(Time, u64, u64)>());
+        size_of::<Self>() + lengths + self.waits.memory() + changes
     }
 }

@@ -10,6 +10,7 @@ use super::codel::{Law, Root, Rules};
 use super::drop_tail::check_limit;
 use crate::queue::parts::gauge::Level;
 use crate::queue::parts::held::Held;
+use crate::queue::parts::sparse::Sparse;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::packet::{Flags, Packet};
 use crate::params::Faults;
@@ -72,7 +73,7 @@ pub struct Discipline {
     drop_batch: u64,
     rules: Rules,
     salt: u64,
-    flows: Vec<Flow>,
+    flows: Sparse<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u64,
@@ -97,7 +98,7 @@ impl Discipline {
                 root,
             },
             salt: place.random.below(u64::MAX),
-            flows: vec![Flow::default(); settings.flows as usize],
+            flows: Sparse::new(settings.flows as usize),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -125,12 +126,12 @@ impl Discipline {
     fn relieve(&mut self, arrived: u32, cx: &mut QueueCx<'_>) {
         // The first of equals, as the RFC's reference does.
         let (mut fattest, mut most) = (0, 0);
-        for (i, flow) in self.flows.iter().enumerate() {
+        for (i, flow) in self.flows.iter() {
             if flow.held.bytes() > most {
                 (fattest, most) = (i, flow.held.bytes());
             }
         }
-        let flow = &mut self.flows[fattest];
+        let flow = self.flows.at(fattest);
         let batch = (flow.held.packets() / 2).clamp(1, self.drop_batch);
         for _ in 0..batch {
             let Some(packet) = flow.held.pop() else { break };
@@ -146,7 +147,7 @@ impl QueueDisc for Discipline {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
         packet.at = cx.now;
         let number = self.queue_of(&packet);
-        let flow = &mut self.flows[number as usize];
+        let flow = self.flows.at(number as usize);
         self.packets += 1;
         self.bytes += u64::from(packet.size);
         flow.held.push(packet);
@@ -166,7 +167,7 @@ impl QueueDisc for Discipline {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
             let number = *list.front()?;
-            let flow = &mut self.flows[number as usize];
+            let flow = self.flows.at(number as usize);
             // s.3: "until the value of the byte credits counter becomes zero or less".
             if flow.credits <= 0 {
                 flow.credits += self.quantum;
@@ -220,7 +221,7 @@ impl InnerQueues for Discipline {
     }
 
     fn len(&self, number: usize) -> u64 {
-        self.flows[number].held.packets()
+        self.flows.get(number).map_or(0, |flow| flow.held.packets())
     }
 }
 
@@ -254,7 +255,8 @@ mod tests {
         }
 
         fn credits(&self, flow: u32) -> i64 {
-            self.fq.flows[self.fq.queue_of(&Packet { flow, ..packet(1) }) as usize].credits
+            let number = self.fq.queue_of(&Packet { flow, ..packet(1) });
+            self.fq.flows.get(number as usize).expect("a used queue").credits
         }
     }
 

@@ -8,3 +8,4 @@ pub mod gauge;
 pub mod held;
 pub mod pi;
 pub mod slope;
+pub mod sparse;
