@@ -1,7 +1,8 @@
 """A tiny paper with one figure, and a stand-in for the simulator that returns hand-made tables."""
 
-from shallows.execution import single
-from shallows.results.store import Store
+from shallows.backends.base import Made
+from shallows.backends.simulator import Simulator
+from shallows.errors import RunError
 from synthetic import small_run
 
 SPEC = """
@@ -97,19 +98,18 @@ def write_paper(root):
 
 def fake_simulator(monkeypatch, fails=lambda experiment: False):
     """Replaces checker and simulator: the wait follows ns and the seed. Returns the list of what was run."""
-    from shallows.errors import RunError
-
     ran = []
 
-    def simulate_point(experiment, store: Store, **_):
-        about = single.identify(experiment)
+    def run(self, experiment, running):
         if fails(experiment):
             raise RunError("the network caught fire")
-        ran.append(about["hash"])
+        ran.append(experiment)
         wait_us = 65 + 10 * experiment["transport"]["cc"]["ns"] + 0.05 * experiment["seed"]
-        return store.save(about, small_run(wait_us))
+        return Made(small_run(wait_us), {})
 
     monkeypatch.setattr("shallows.document.points.check", lambda document: (document, []))
-    monkeypatch.setattr("shallows.execution.single._versions", lambda: ("0.0-test", "abc"))
-    monkeypatch.setattr("shallows.execution.jobs.simulate_point", simulate_point)
+    monkeypatch.setattr("shallows.execution.jobs.release", lambda: "0.0-test")
+    monkeypatch.setattr(Simulator, "check", lambda self, experiment: None)
+    monkeypatch.setattr(Simulator, "fingerprint", lambda self: "abc")
+    monkeypatch.setattr(Simulator, "run", run)
     return ran

@@ -13,10 +13,9 @@ from conftest import SMALL, write_toml
 from shallows.authoring.examples.aimd import Aimd
 from shallows.document.load import load
 from shallows.document.points import expand
-from shallows.execution.many import _place, run_points
 from shallows.execution.processes import Processes
+from shallows.execution.runner import Runner
 from shallows.execution.threads import Threads
-from shallows.results.store import Store
 
 MODULE = """
     import os, shallows
@@ -63,8 +62,8 @@ def points(tmp_path, monkeypatch):
 
 def test_processes_give_the_tables_of_threads(tmp_path, points):
     some = points(**{"transport.cc.gain": [0.5, 1.0, 2.0]})
-    ours = run_points(some, Store(tmp_path / "a"), executor=Processes(2), metrics=True)
-    theirs = run_points(some, Store(tmp_path / "b"), executor=Threads(2), metrics=True)
+    ours = Runner.of(store=tmp_path / "a", executor=Processes(2)).run(some, metrics=True)
+    theirs = Runner.of(store=tmp_path / "b", executor=Threads(2)).run(some, metrics=True)
     assert [outcome.status for outcome in ours] == ["done"] * 3
     assert len({outcome.hash for outcome in ours}) == 3
     for one, other in zip(ours, theirs, strict=True):
@@ -76,16 +75,17 @@ def test_processes_give_the_tables_of_threads(tmp_path, points):
 def test_where_a_sweep_runs(points):
     some = points(**{"transport.cc.gain": [0.5, 1.0]})
     paths = {("mine.py", "x"): "mine.py"}
-    assert isinstance(_place(some, 2, paths), Processes)
-    assert isinstance(_place(some, 1, paths), Threads)
-    assert isinstance(_place(some[:1], 2, paths), Threads)
-    assert isinstance(_place(some, 2, None), Threads)  # a notebook's class cannot be imported elsewhere
-    assert isinstance(_place(expand(SMALL | {"seeds": 2}), 2, None), Threads)
+    two, one = (Runner.of(store="runs", workers=n) for n in (2, 1))
+    assert isinstance(two._local(some, paths), Processes)
+    assert isinstance(one._local(some, paths), Threads)
+    assert isinstance(two._local(some[:1], paths), Threads)
+    assert isinstance(two._local(some, None), Threads)  # a notebook's class cannot be imported elsewhere
+    assert isinstance(two._local(expand(SMALL | {"seeds": 2}), None), Threads)
 
 
 def test_what_fails_is_told_and_the_others_go_on(tmp_path, points):
     some = points(**{"transport.cc.way": ["well", "raise", "die"], "transport.cc.gain": [1.0, 2.0]})
-    outcomes = run_points(some, Store(tmp_path / "runs"), workers=2)
+    outcomes = Runner.of(store=tmp_path / "runs", workers=2).run(some)
     assert [outcome.status for outcome in outcomes] == ["done", "done", *["failed"] * 4]
     assert "RuntimeError: my own mistake\nin Mine.on_ack of flow" in outcomes[2].error
     assert "mine.py" in outcomes[2].error  # the traceback
@@ -103,7 +103,7 @@ def test_an_interrupt_ends_the_processes(tmp_path, points):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        run_points(some, Store(tmp_path / "runs"), workers=2)
+        Runner.of(store=tmp_path / "runs", workers=2).run(some)
     thread.join()
     assert list((tmp_path / "runs").glob("[0-9a-f]*")) == []
 

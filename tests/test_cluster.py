@@ -10,19 +10,19 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from conftest import SMALL, shallows, write_toml
-from shallows.cli.executors import choose
+import shallows
+from conftest import SMALL, write_toml
+from conftest import shallows as command
+from shallows.backends.simulator import Simulator
+from shallows.cli.options import executor as executor_of
 from shallows.document.points import expand
 from shallows.errors import RunError, SpecError, StoreError
-from shallows.execution.dask import executor as clusters
 from shallows.execution.dask import workers as crews
 from shallows.execution.dask.connect import job_script, to_address, to_slurm
 from shallows.execution.dask.executor import TRIES, Cluster, _make
 from shallows.execution.dask.workers import Patience, examine
-from shallows.execution.jobs import Work
-from shallows.execution.many import run_points, run_sweep
-from shallows.execution.single import identify
-from shallows.execution.threads import Threads
+from shallows.execution.jobs import Work, identify, release
+from shallows.execution.runner import Runner
 from shallows.results.store import Store
 from test_sweep import Failing, table_bytes, wait_for_runs
 
@@ -30,7 +30,7 @@ pytest.importorskip("distributed")
 
 SWEPT = SMALL | {"duration": "200ms", "seeds": 10, "sweep": {"grid": {"transport.cc.g": [0.05, 0.1, 0.2]}}}
 
-OTHER = "from shallows.execution import single; single._versions = lambda: ('9.9', 'f' * 64); "
+OTHER = "from shallows.execution.dask import workers; workers.release = lambda: '9.9'; "
 WORKER = "import sys; from distributed.cli.dask_worker import main; sys.exit(main())"
 
 
@@ -96,8 +96,8 @@ def test_a_sweep_whose_workers_die_hang_or_differ_equals_the_undisturbed_one(tmp
             there.kill("hangs", signal.SIGSTOP)
 
     place = Cluster(to_address(str(there.file)), Patience(silent_s=3.0, poll_s=0.2), told.append)
-    outcomes = run_sweep(SWEPT, store=tmp_path / "runs", executor=place, progress=disturb)
-    whole = run_sweep(SWEPT, store=tmp_path / "whole")
+    outcomes = shallows.sweep(SWEPT, store=tmp_path / "runs", executor=place, progress=disturb)
+    whole = shallows.sweep(SWEPT, store=tmp_path / "whole")
     assert [o.error for o in outcomes if o.error] == []
     assert [(o.hash, o.metrics) for o in outcomes] == [(o.hash, o.metrics) for o in whole]
     assert table_bytes(tmp_path / "runs") == table_bytes(tmp_path / "whole")
@@ -128,16 +128,16 @@ def test_killed_clients_and_schedulers_cost_only_the_runs_under_way(tmp_path, pr
 
     place = Cluster(to_address(str(first.file)), Patience(poll_s=0.2), print)
     with pytest.raises(RunError, match="scheduler is gone"):
-        run_sweep(SWEPT, store=store, executor=place, progress=kill_the_scheduler)
+        shallows.sweep(SWEPT, store=store, executor=place, progress=kill_the_scheduler)
     second.worker("only")
     second.wait_for_scheduler()
     before = {path.name for path in store.glob("[0-9a-f]*")}
     assert len(before) >= 8
-    done = shallows(*sweep, second.file, "--timeout", "60s", cwd=tmp_path)
+    done = command(*sweep, second.file, "--timeout", "60s", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     points = json.loads(done.stdout)["points"]
     assert {point["hash"] for point in points if point["status"] == "stored"} >= before
-    run_sweep(SWEPT, store=tmp_path / "whole")
+    shallows.sweep(SWEPT, store=tmp_path / "whole")
     assert table_bytes(store) == table_bytes(tmp_path / "whole")
     assert {path.name for path in store.glob("[0-9a-f]*")} == {point["hash"] for point in points}
 
@@ -193,9 +193,8 @@ class Answer:
 def on_stage(tmp_path, *acts, seeds=1, seed=1):
     stage = Stage(acts, seed)
     place = Cluster(lambda: nullcontext(stage), Patience(poll_s=0.0, unfit_s=0.1), print)
-    outcomes = run_points(
-        expand(SMALL | {"seeds": seeds}), Store(tmp_path / "runs"), executor=place, metrics=True
-    )
+    runner = Runner.of(store=tmp_path / "runs", executor=place)
+    outcomes = runner.run(expand(SMALL | {"seeds": seeds}), metrics=True)
     return outcomes, stage
 
 
@@ -232,7 +231,7 @@ def test_a_store_that_is_full_for_all_stops_the_sweep(tmp_path):
 
 def test_a_run_that_fails_of_itself_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr("shallows._core.Simulation", Failing)
-    monkeypatch.setattr("shallows.tables.metrics.metrics", lambda tables: {})
+    monkeypatch.setattr("shallows.tables.metrics.with_sizes", lambda tables: {})
     outcomes, stage = on_stage(tmp_path, seeds=3)
     assert [o.status for o in outcomes] == ["done", "failed", "done"]
     assert outcomes[1].error == "seed 2 is unlucky"
@@ -247,16 +246,15 @@ def test_a_run_stored_elsewhere_does_not_count(tmp_path):
 
 
 def test_workers_that_cannot_serve_are_named_and_the_sweep_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(crews, "identify", lambda *_: {"version": "9.9", "source_hash": "f" * 64})
-    monkeypatch.setattr(clusters, "identify", lambda *_: identify({"seed": 0}))
+    releases = iter([release()])  # this machine's first, and then the worker's
+    monkeypatch.setattr(crews, "release", lambda: next(releases, "9.9"))
     with pytest.raises(RunError, match=r"no worker .* b \(tcp://b:1\) runs another version"):
         on_stage(tmp_path)
 
 
 def test_a_worker_that_sees_another_store_or_cannot_write_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(crews.time, "sleep", lambda _: None)
-    mine = identify({"seed": 0})
-    what = "token", mine["version"], mine["source_hash"]
+    what = "token", Simulator(), release(), Simulator().fingerprint()
     assert "does not see the store" in examine(str(tmp_path), *what)
     (tmp_path / "token").touch()
     assert examine(str(tmp_path), *what) is None
@@ -266,18 +264,20 @@ def test_a_worker_that_sees_another_store_or_cannot_write_says_so(tmp_path, monk
 
 def request(tmp_path, **changed):
     (point,) = expand(SMALL)
-    name = identify(point.experiment)["hash"]
     Store(tmp_path).prepare()
-    base = {"hash": name, "experiment": point.experiment, "backend": "simulator", "store": str(tmp_path)}
+    base = about(point) | {"backend": Simulator(), "store": str(tmp_path)}
     return base | {"metrics": False, "limit_s": None} | changed
+
+
+def about(point):
+    name = identify(point, Simulator()).name
+    return {"hash": name, "key": point.key, "experiment": point.experiment}
 
 
 def test_a_task_says_what_is_wrong_with_its_machine(tmp_path, monkeypatch):
     assert "runs another version" in _make(request(tmp_path, hash="0" * 20))["trouble"]
     (long,) = expand(SMALL | {"duration": "1000s"})
-    endless = request(
-        tmp_path, experiment=long.experiment, hash=identify(long.experiment)["hash"], limit_s=0.05
-    )
+    endless = request(tmp_path, **about(long), limit_s=0.05)
     assert _make(endless)["trouble"] == "took longer than 0.05 s"
     assert _make(request(tmp_path, limit_s=60))["status"] == "done"
     assert _make(request(tmp_path))["status"] == "stored"
@@ -321,19 +321,18 @@ def test_the_job_script_of_slurm_asks_for_what_was_given():
         ({"timeout": "5", "address": "a:1"}, ["--timeout"]),
         ({"timeout": "0s", "address": "a:1"}, ["--timeout"]),
         ({"workers": 3, "address": "a:1"}, ["--workers"]),
-        ({"script_only": True}, ["--job-script"]),
     ],
 )
 def test_options_that_mean_nothing_are_refused_all_at_once(options, found):
-    base = dict.fromkeys(("address", "slurm", "timeout", "workers")) | {"script_only": False}
+    base = dict.fromkeys(("address", "slurm", "timeout", "workers"))
     with pytest.raises(SpecError) as caught:
-        choose(**base | options)
+        executor_of(**base | options)
     assert set(found) <= {fault.path for fault in caught.value.faults}
 
 
-def test_without_a_cluster_the_threads_of_this_machine_do_it():
-    assert choose(None, None, None, 3, False) == Threads(3)
-    assert isinstance(choose("host:8786", None, "10s", None, False), Cluster)
+def test_an_executor_is_made_where_it_is_asked_for():
+    assert executor_of(None, None, None, 3) is None
+    assert isinstance(executor_of("host:8786", None, "10s"), Cluster)
     assert callable(to_slurm("jobs=1,cores=1,memory=1GB,walltime=00:10:00"))
 
 
@@ -341,4 +340,4 @@ def test_no_scheduler_is_an_error_in_words(tmp_path, monkeypatch):
     monkeypatch.setattr("shallows.execution.dask.connect.CONNECT_S", 1)
     (tmp_path / "s.json").write_text('{"address": "tcp://127.0.0.1:9"}')
     with pytest.raises(RunError, match="no dask scheduler answers"):
-        run_sweep(SMALL, store=tmp_path / "runs", executor=Cluster(to_address(str(tmp_path / "s.json"))))
+        shallows.sweep(SMALL, store=tmp_path / "runs", executor=Cluster(to_address(str(tmp_path / "s.json"))))

@@ -6,11 +6,13 @@ import re
 import jsonschema
 import numpy as np
 import pytest
-from conftest import ROOT, shallows, write_toml
+import shallows
+from conftest import ROOT, write_toml
+from conftest import shallows as command
 from scipy import stats as scipy_stats
 from shallows.document.points import expand
 from shallows.errors import SpecError
-from shallows.execution.single import simulate
+from shallows.execution.runner import Runner
 from shallows.studies.compare.comparison import arrived, compare
 from shallows.studies.compare.section import read, split_list
 
@@ -45,20 +47,20 @@ SCHEMES = [
 @pytest.mark.parametrize("settings", SCHEMES, ids=str)
 def test_a_seed_gives_every_scheme_the_same_arrivals(tmp_path, settings):
     for seed in (1, 2):
-        base = simulate(WEB | {"seeds": [seed]}, store=tmp_path)
-        other = simulate(WEB | {"seeds": [seed]}, settings=settings, store=tmp_path)
+        base = shallows.run(WEB | {"seeds": [seed]}, store=tmp_path)
+        other = shallows.run(WEB | {"seeds": [seed]}, settings=settings, store=tmp_path)
         assert base.hash != other.hash
         for load in ("web", "long"):
             ours = arrived(base.tables, load)
             assert len(ours) > 0
             assert ours.equals(arrived(other.tables, load)), load
-    apart = simulate(WEB | {"seeds": [3]}, store=tmp_path)
+    apart = shallows.run(WEB | {"seeds": [3]}, store=tmp_path)
     assert not arrived(apart.tables, "web").equals(arrived(base.tables, "web"))
 
 
 def test_differences_ratios_and_p_are_those_of_scipy(tmp_path, file):
     what = read([file], vary=["queue.mark_at=20pkt,60pkt"], metrics=["bottleneck_m*", "drops"], seeds=8)
-    found = compare(what, tmp_path / "runs")
+    found = compare(what, Runner.of(store=tmp_path / "runs"))
     assert {name: set(by.values()) for name, by in found.arrivals.items()} == {"web": {True}, "long": {True}}
     a, b = (
         np.array([v["bottleneck_mean_packets"] for v in found.values[f"mark_at {k}pkt"]]) for k in (60, 20)
@@ -75,7 +77,7 @@ def test_differences_ratios_and_p_are_those_of_scipy(tmp_path, file):
 
 
 def test_a_scheme_against_itself_is_identical_and_nothing_is_real(tmp_path, file):
-    found = compare(read([file], schemes=["one=", "two="]), tmp_path / "runs")
+    found = compare(read([file], schemes=["one=", "two="]), Runner.of(store=tmp_path / "runs"))
     assert {row.verdict for row in found.rows} <= {"identical", "no-value"}
     assert "identical" in {row.verdict for row in found.rows}
     assert {row.p_adjusted for row in found.rows if row.p is not None} == {1.0}
@@ -179,7 +181,9 @@ def test_what_is_no_comparison_is_refused(file, options, path):
 
 def test_unknown_metrics_are_refused_with_the_nearest(tmp_path, file):
     with pytest.raises(SpecError, match="is no metric"):
-        compare(read([file], schemes=["a=", "b="], metrics=["web.fct_mean"]), tmp_path / "runs")
+        compare(
+            read([file], schemes=["a=", "b="], metrics=["web.fct_mean"]), Runner.of(store=tmp_path / "runs")
+        )
 
 
 def test_run_and_sweep_send_a_file_of_schemes_to_compare(tmp_path):
@@ -188,11 +192,11 @@ def test_run_and_sweep_send_a_file_of_schemes_to_compare(tmp_path):
 
 
 def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
-    done = shallows("compare", file, "--vary", "queue.kind=threshold,codel", "--json", cwd=tmp_path)
+    done = command("compare", file, "--vary", "queue.kind=threshold,codel", "--json", cwd=tmp_path)
     assert done.returncode == 2
     assert "codel: queue.mark_at" in done.stderr
     schemes = ["--scheme", "step=", "--scheme", "codel=queue=codel"]
-    done = shallows("compare", file, *schemes, "--json", cwd=tmp_path)
+    done = command("compare", file, *schemes, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     schema = json.loads((ROOT / "python/shallows/cli/schemas/compare.json").read_text())
@@ -202,6 +206,6 @@ def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
     assert "codel against step" in page and "Holm" in page
     assert page.count("data:image/svg+xml") == 3
     assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
-    again = shallows("compare", file, *schemes, cwd=tmp_path)
+    again = command("compare", file, *schemes, cwd=tmp_path)
     assert "p adjusted by Holm's method" in again.stdout
     assert "real" in again.stdout or "not-determined" in again.stdout

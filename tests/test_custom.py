@@ -26,7 +26,7 @@ def with_cc(kind, **over) -> dict:
 
 
 def simulate(document, *algorithms, store):
-    return shallows.simulate(document, algorithms=algorithms, store=store)
+    return shallows.run(document, algorithms=algorithms, store=store)
 
 
 HARSH = {
@@ -98,7 +98,7 @@ def test_an_edit_of_the_module_or_its_helper_is_another_run(tmp_path, mine):
         (mine / "my_cc.py").write_text(textwrap.dedent(FIFTEEN_LINES) + "import helper\n" + text)
         for value in (1, 2):
             (mine / "helper.py").write_text(f"x = {value}\n")
-            hashes.add(shallows.simulate(mine / "mine.toml", store=tmp_path / "runs").hash)
+            hashes.add(shallows.run(mine / "mine.toml", store=tmp_path / "runs").hash)
     assert len(hashes) == 4
 
 
@@ -108,33 +108,33 @@ def test_a_helper_that_was_edited_is_read_again(tmp_path, mine):
     windows = []
     for gain in (1, 0.0001):
         (mine / "helper.py").write_text(f"GAIN = {gain}\n")
-        run = shallows.simulate(mine / "mine.toml", store=tmp_path / "runs")
+        run = shallows.run(mine / "mine.toml", store=tmp_path / "runs")
         windows.append(run.tables["flows"]["cwnd_mean_bytes"].sum())
     assert windows[1] < windows[0] / 2
 
 
 def test_a_stored_experiment_runs_again_only_with_the_same_sources(tmp_path, mine, monkeypatch):
-    run = shallows.simulate(mine / "mine.toml", store=tmp_path / "runs")
-    assert shallows.simulate(run.experiment, store=tmp_path / "runs").hash == run.hash
-    assert shallows.simulate(run.experiment, store=tmp_path / "others").hash == run.hash
+    run = shallows.run(mine / "mine.toml", store=tmp_path / "runs")
+    assert shallows.run(run.experiment, store=tmp_path / "runs").hash == run.hash
+    assert shallows.run(run.experiment, store=tmp_path / "others").hash == run.hash
     from shallows.authoring import modules as plugins
 
     monkeypatch.setattr(plugins, "_objects", {})
     monkeypatch.setattr(plugins, "_paths", {})
     with pytest.raises(SpecError, match="is not here"):
-        shallows.simulate(run.experiment, store=tmp_path / "more")
+        shallows.run(run.experiment, store=tmp_path / "more")
     shutil.copy(mine / "my_cc.py", tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert shallows.simulate(run.experiment, store=tmp_path / "more").hash == run.hash
+    assert shallows.run(run.experiment, store=tmp_path / "more").hash == run.hash
     monkeypatch.setattr(plugins, "_objects", {})
     (tmp_path / "my_cc.py").write_text(textwrap.dedent(FIFTEEN_LINES) + "# edited\n")
     with pytest.raises(SpecError, match="has changed since"):
-        shallows.simulate(run.experiment, store=tmp_path / "yet more")
+        shallows.run(run.experiment, store=tmp_path / "yet more")
 
 
 def test_what_is_named_but_not_used_changes_no_hash(tmp_path, mine):
-    baseline = shallows.simulate(with_cc("dctcp", duration="20ms"), store=tmp_path / "runs")
-    named = shallows.simulate(mine / "mine.toml", settings=["transport.cc=dctcp"], store=tmp_path / "runs")
+    baseline = shallows.run(with_cc("dctcp", duration="20ms"), store=tmp_path / "runs")
+    named = shallows.run(mine / "mine.toml", settings=["transport.cc=dctcp"], store=tmp_path / "runs")
     assert named.hash == baseline.hash
 
 
@@ -377,7 +377,7 @@ def network(tmp_path):
 
 
 def test_a_topology_and_a_closed_loop_in_python(tmp_path, network):
-    run = shallows.simulate(network, store=tmp_path / "runs")
+    run = shallows.run(network, store=tmp_path / "runs")
     messages = run.tables["messages"].sort("start_ps")
     assert messages["start_ps"].to_list()[:5] == [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000]
     assert len(messages) == 10
@@ -390,9 +390,9 @@ def test_a_topology_and_a_closed_loop_in_python(tmp_path, network):
 
 
 def test_the_graph_that_a_function_makes_is_that_of_the_file(tmp_path, network):
-    ours = shallows.simulate(network, store=tmp_path / "runs")
+    ours = shallows.run(network, store=tmp_path / "runs")
     document = load(network) | {"topology": {"kind": "graph", **ours.experiment["topology"]["graph"]}}
-    theirs = shallows.simulate(document, store=tmp_path / "runs")
+    theirs = shallows.run(document, store=tmp_path / "runs")
     assert ours.hash != theirs.hash
     for name in ours.tables:
         assert_frame_equal(ours.tables[name], theirs.tables[name], check_exact=True)

@@ -11,7 +11,7 @@ import pytest
 from conftest import SMALL, shallows, write_toml
 from shallows.document.points import expand
 from shallows.errors import DamagedRun, OtherFormat, StoreError
-from shallows.execution.many import run_points
+from shallows.execution.runner import Runner
 from shallows.results.store import Store
 
 NAME = "0123456789abcdef0123"
@@ -57,7 +57,9 @@ def test_no_flipped_bit_gives_another_table(tmp_path):
 
 
 def test_a_table_that_is_damaged_after_it_was_found_is_told(tmp_path):
-    run = stored(tmp_path).save(MANIFEST, tables(0.5))
+    store = stored(tmp_path)
+    store.save(MANIFEST, tables(0.5))
+    run = store.find(NAME)
     file = run.path / "flows.parquet"
     file.write_bytes(bytes(reversed(file.read_bytes())))
     with pytest.raises(StoreError, match=r"flows\.parquet is damaged.*run it again"):
@@ -97,7 +99,7 @@ def test_a_manifest_of_rubbish_counts_as_absent(tmp_path, text):
 
 def test_a_rotten_run_is_made_again_and_the_sweep_goes_on(tmp_path):
     points = expand(SMALL | {"seeds": 3})
-    first = run_points(points, Store(tmp_path), workers=1, metrics=True)
+    first = Runner.of(store=tmp_path, workers=1).run(points, metrics=True)
     good = [(o.run.path / "queues.parquet").read_bytes() for o in first]
     for outcome, file in zip(first, ["queues.parquet", "manifest.json", None], strict=True):
         if file:
@@ -105,7 +107,7 @@ def test_a_rotten_run_is_made_again_and_the_sweep_goes_on(tmp_path):
             data = bytearray(path.read_bytes())
             data[len(data) // 2] ^= 1
             path.write_bytes(data)
-    again = run_points(points, Store(tmp_path), workers=1, metrics=True)
+    again = Runner.of(store=tmp_path, workers=1).run(points, metrics=True)
     assert [o.status for o in again] == ["done", "done", "stored"]
     assert [(o.run.path / "queues.parquet").read_bytes() for o in again] == good
     assert [o.metrics for o in again] == [o.metrics for o in first]

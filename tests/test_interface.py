@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import shallows
 from conftest import SMALL
-from shallows import api
 from shallows import experiment as x
+from shallows import progress
 from shallows.authoring.examples.aimd import Aimd
 
 
@@ -39,7 +39,7 @@ def test_what_is_called_is_a_function_and_help_shows_it(tmp_path):
         function = getattr(shallows, name)
         assert inspect.isfunction(function) and not isinstance(function, ModuleType)
         assert f"{name}(" in pydoc.plain(pydoc.render_doc(function))
-    assert shallows.run(SMALL, store=tmp_path).hash == shallows.simulate(SMALL, store=tmp_path).hash
+    assert shallows.run(SMALL, store=tmp_path).hash == shallows.run(SMALL, store=tmp_path).hash
 
 
 def test_an_experiment_runs_and_shows_itself(tmp_path):
@@ -99,7 +99,7 @@ def test_a_bar_tells_how_far_it_is():
         def update(self, data, raw):
             told.append(data["text/html"])
 
-    bar = api._Bar(lambda data, raw, display_id: told.append(data["text/html"]) or Handle(), "sweep", 4)
+    bar = progress._Bar(lambda data, raw, display_id: told.append(data["text/html"]) or Handle(), "sweep", 4)
     bar.report(2.0, 1)
     bar.close()
     assert "value='0.0000'" in told[0]

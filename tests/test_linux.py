@@ -5,6 +5,7 @@ import shutil
 
 import polars as pl
 import pytest
+import shallows
 from shallows import _core
 from shallows.backends.linux import backend, kernel, qdiscs, root, scenario, source
 from shallows.backends.linux.gpl import edits
@@ -12,8 +13,6 @@ from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
 from shallows.errors import ShallowsError, SpecError
-from shallows.execution.single import simulate_point
-from shallows.results.store import Store
 
 STAR = {
     "title": "",
@@ -190,14 +189,14 @@ def test_a_tree_that_looks_otherwise_is_refused(tmp_path):
 def test_without_a_kernel_it_says_how_to_get_one(tmp_path, monkeypatch):
     monkeypatch.setenv("SHALLOWS_CACHE", str(tmp_path))
     with pytest.raises(backend.NoKernel, match=r"\./shallows linux build"):
-        simulate_point(resolved(), Store(tmp_path / "runs"), backend="linux")
+        shallows.run(resolved(), store=tmp_path / "runs", backend="linux")
 
 
 @needs_kernel
 def test_a_run_has_the_tables_of_the_simulator_and_is_repeated_to_the_byte(tmp_path):
     experiment = one_run(load(STAR)).experiment
-    ran = [simulate_point(experiment, Store(tmp_path / name), backend="linux") for name in "ab"]
-    simulated = simulate_point(experiment, Store(tmp_path / "a"))
+    ran = [shallows.run(experiment, store=tmp_path / name, backend="linux") for name in "ab"]
+    simulated = shallows.run(experiment, store=tmp_path / "a")
     assert set(ran[0].tables) == set(simulated.tables)
     for name in ran[0].tables:
         assert ran[0].tables[name].equals(ran[1].tables[name]), name
@@ -221,12 +220,12 @@ def test_where_kernel_and_files_are_changes_nothing(tmp_path, monkeypatch):
     cc = {"kind": "kernel", "name": "bbr"}
     document = STAR | {"transport": {"profile": "linux", "cc": cc}, "duration": "2s"}
     experiment = one_run(load(document)).experiment
-    here = simulate_point(experiment, Store(tmp_path / "a"), backend="linux")
+    here = shallows.run(experiment, store=tmp_path / "a", backend="linux")
     used, files = backend.ready(), backend.root()
     shutil.copytree(files.path, tmp_path / "elsewhere", symlinks=True)
     shutil.copy2(used.path, tmp_path / "a kernel")
     monkeypatch.setattr(backend, "ready", lambda: kernel.Kernel(tmp_path / "a kernel", used.about))
     monkeypatch.setattr(backend, "root", lambda: root.Root(tmp_path / "elsewhere", files.about))
-    there = simulate_point(experiment, Store(tmp_path / "b"), backend="linux")
+    there = shallows.run(experiment, store=tmp_path / "b", backend="linux")
     for name in here.tables:
         assert here.tables[name].equals(there.tables[name]), name

@@ -6,10 +6,10 @@ within a packet or a tenth.
 """
 
 import pytest
+import shallows
 from shallows.backends.linux import kernel
 from shallows.document.load import load
 from shallows.document.points import one_run
-from shallows.execution.single import simulate_point
 from shallows.results.store import Store
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="run ./shallows linux build")
@@ -42,7 +42,7 @@ TOPOLOGIES = {
 def both(tmp_path, document):
     experiment = one_run(load(document)).experiment
     stores = {name: Store(tmp_path / name) for name in ("simulator", "linux")}
-    return [simulate_point(experiment, store, backend=name).tables for name, store in stores.items()]
+    return [shallows.run(experiment, store=store, backend=name).tables for name, store in stores.items()]
 
 
 def document(topology, traffic, **more):

@@ -8,15 +8,16 @@ CUBIC), Brakmo and Peterson 1995 (Vegas: 2 to 4 packets of its own in the queue)
 import json
 
 import pytest
-from conftest import shallows, write_toml
+import shallows
+from conftest import shallows as command
+from conftest import write_toml
 from shallows.backends.linux import controls, kernel, scenario
 from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
 from shallows.document.schema import schema
 from shallows.errors import SpecError
-from shallows.execution.single import simulate_point
-from shallows.results.store import Store
+from shallows.execution.runner import Runner
 from shallows.studies.compare.comparison import compare
 from shallows.studies.compare.section import read
 
@@ -55,7 +56,7 @@ def document(*names, **changes):
 def test_the_simulator_refuses_each_by_path_and_runs_nothing(tmp_path):
     experiment = one_run(load(document("bbr", {"kind": "dctcp"}, "vegas"))).experiment
     with pytest.raises(SpecError) as error:
-        simulate_point(experiment, Store(tmp_path / "runs"))
+        shallows.run(experiment, store=tmp_path / "runs")
     paths = [fault.path for fault in error.value.faults]
     assert paths == ["traffic.f0.transport.cc", "traffic.f2.transport.cc"]
     assert {fault.hint for fault in error.value.faults} == {"run with --backend linux"}
@@ -64,17 +65,17 @@ def test_the_simulator_refuses_each_by_path_and_runs_nothing(tmp_path):
 
 def test_commands_say_what_to_do(tmp_path):
     file = write_toml(tmp_path / "bbr.toml", document("bbr"))
-    for command in (
+    for words in (
         ["run"],
         ["sweep", "--set", "duration=9s"],
         ["compare", "--vary", "queue.limit=1pkt,2pkt", "--seeds", "2"],
     ):
-        ran = shallows(command[0], file, *command[1:], cwd=tmp_path)
+        ran = command(words[0], file, *words[1:], cwd=tmp_path)
         assert ran.returncode == 2, ran.stdout
         assert "traffic.f0.transport.cc: is not in the simulator, which has newreno" in ran.stderr
         assert "run with --backend linux" in ran.stderr
     assert not list((tmp_path / "runs").rglob("*.parquet"))
-    listed = shallows("list", "cc", "--json", cwd=tmp_path)
+    listed = command("list", "cc", "--json", cwd=tmp_path)
     [entry] = [each for each in json.loads(listed.stdout) if each["name"] == "kernel"]
     assert "--backend linux" in entry["summary"]
 
@@ -138,7 +139,7 @@ def test_what_a_sender_without_ecn_cannot_be():
 
 def ran(tmp_path, *names, **changes):
     experiment = one_run(load(document(*names, **changes))).experiment
-    tables = simulate_point(experiment, Store(tmp_path), backend="linux").tables
+    tables = shallows.run(experiment, store=tmp_path, backend="linux").tables
     return tables, tables["queues"].filter(port="switch->r0").row(0, named=True)
 
 
@@ -253,7 +254,7 @@ def test_schemes_are_compared_on_linux(tmp_path):
     settings = document("cubic", duration="16s", warmup="10s")
     file = write_toml(tmp_path / "a.toml", settings)
     what = read([file], vary=["traffic.f0.transport.cc.name=cubic,bbr,vegas"], seeds=2)
-    found = compare(what, tmp_path / "runs", backend="linux")
+    found = compare(what, Runner.of(store=tmp_path / "runs", backend="linux"))
     queue = {name: values[0]["bottleneck_mean_packets"] for name, values in found.values.items()}
     assert list(queue) == ["name cubic", "name bbr", "name vegas"]
     assert queue["name cubic"] > queue["name bbr"] > queue["name vegas"]

@@ -164,8 +164,8 @@ def test_timeouts_by_the_switch_of_the_sender():
 
 
 def test_names_are_those_that_runs_have(tmp_path):
+    import shallows
     from conftest import SMALL
-    from shallows.execution.single import simulate
     from shallows.tables.metric_names import names
 
     traffic = {
@@ -174,7 +174,7 @@ def test_names_are_those_that_runs_have(tmp_path):
         "long": {"kind": "bulk", "from": "s0", "to": "r0"},
     }
     traffic["web"]["sizes"] = {"kind": "empirical", "name": "web_search"}
-    run = simulate(SMALL | {"duration": "300ms", "traffic": traffic}, store=tmp_path)
+    run = shallows.run(SMALL | {"duration": "300ms", "traffic": traffic}, store=tmp_path)
     found = m.with_sizes(run.tables)
     known = names(run.experiment)
     assert set(found) <= set(known)

@@ -28,7 +28,7 @@ def run(request, tmp_path_factory):
         "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": f"{BYTES}B"}},
         "probe": {"packets": ["s0->*", "*->s0", "switch->r0"]},
     }
-    return shallows.simulate(document, store=tmp_path_factory.mktemp("runs"))
+    return shallows.run(document, store=tmp_path_factory.mktemp("runs"))
 
 
 def blocks(data):
@@ -153,7 +153,7 @@ def test_a_link_shows_the_marks_that_its_port_set(run, tmp_path):
 
 def test_accurate_ecn_counts_marks_in_three_bits(tmp_path):
     """RFC 9768: all three bits ask for it, the handshake tells codepoints, then comes 5 + marks modulo 8."""
-    run = shallows.simulate(
+    run = shallows.run(
         SMALL
         | {
             "duration": "20ms",
@@ -186,8 +186,8 @@ def test_accurate_ecn_counts_marks_in_three_bits(tmp_path):
 
 
 def test_recording_changes_nothing(tmp_path):
-    plain = shallows.simulate(SMALL, store=tmp_path)
-    tapped = shallows.simulate(SMALL | {"probe": {"packets": "*->*"}}, store=tmp_path)
+    plain = shallows.run(SMALL, store=tmp_path)
+    tapped = shallows.run(SMALL | {"probe": {"packets": "*->*"}}, store=tmp_path)
     assert plain.manifest["counts"] == tapped.manifest["counts"]
     for name in set(plain.tables) - {"packets"}:
         assert plain.tables[name].equals(tapped.tables[name]), name

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from shallows.errors import SpecError, StoreError
+from shallows.execution.runner import Runner
 from shallows.studies.page.markdown import to_html
 from shallows.studies.paper.figure import find, short_names
 from shallows.studies.paper.reproduce import reproduce
@@ -20,7 +21,7 @@ KEYS = (
 def paper(tmp_path):
     return {
         "root": write_paper(tmp_path / "experiments"),
-        "store": tmp_path / "runs",
+        "runner": Runner.of(store=tmp_path / "runs"),
         "out": tmp_path / "out",
     }
 

@@ -37,7 +37,12 @@ def test_empty_columns_keep_their_types():
 
 def test_one_run_is_stored_with_all_that_decides_it(tmp_path, small):
     seen = []
-    run = shallows.simulate(small, settings=["transport.cc.g=0.1"], store=tmp_path, progress=seen.append)
+    run = shallows.run(
+        small,
+        settings=["transport.cc.g=0.1"],
+        store=tmp_path,
+        progress=lambda done, failed: seen.append(done),
+    )
     assert run.path == tmp_path / run.hash
     manifest = json.loads((run.path / "manifest.json").read_text())
     assert manifest["experiment"]["traffic"]["long"]["transport"]["cc"]["g"] == 0.1
@@ -55,16 +60,16 @@ def test_one_run_is_stored_with_all_that_decides_it(tmp_path, small):
     } <= set(manifest)
     assert {"packet_hops", "events", "flows"} <= set(manifest["counts"])
     assert len(run.tables["flows"]) == 2
-    assert shallows.simulate(small, settings=["transport.cc.g=0.1"], store=tmp_path).manifest == manifest
+    assert shallows.run(small, settings=["transport.cc.g=0.1"], store=tmp_path).manifest == manifest
 
 
 def test_the_stored_experiment_is_a_legal_one_and_finds_its_run(tmp_path, small):
-    run = shallows.simulate(small, store=tmp_path)
-    assert shallows.simulate(run.experiment, store=tmp_path).hash == run.hash
+    run = shallows.run(small, store=tmp_path)
+    assert shallows.run(run.experiment, store=tmp_path).hash == run.hash
 
 
 def test_every_table_of_the_contract_is_there(tmp_path, small):
-    run = shallows.simulate(small, store=tmp_path)
+    run = shallows.run(small, store=tmp_path)
     names = "flows messages rounds queues queue_histogram inner_queues inner_histogram wait_histogram"
     assert set(run.tables) == {*names.split(), "queue_trace", "port_trace", "flow_trace", "packets"}
     for name, schema in SCHEMAS.items():
@@ -73,7 +78,7 @@ def test_every_table_of_the_contract_is_there(tmp_path, small):
 
 def test_several_runs_are_not_one(tmp_path, small):
     with pytest.raises(SpecError, match="describes 3 runs"):
-        shallows.simulate(small | {"seeds": 3}, store=tmp_path)
+        shallows.run(small | {"seeds": 3}, store=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

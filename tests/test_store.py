@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shallows.document.points import key_of
 from shallows.errors import StoreError
 from shallows.results.store import FORMAT, LEFTOVER_AGE_S, Store, run_hash, store_path
 
@@ -150,9 +151,19 @@ values = st.recursive(
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), values))
 def test_the_hash_does_not_hang_on_the_order_of_keys(experiment):
-    backwards = dict(reversed(experiment.items()))
-    name = run_hash(experiment, "simulator", "1", "abc")
-    assert name == run_hash(backwards, "simulator", "1", "abc")
-    assert name != run_hash(experiment, "simulator", "2", "abc")
-    assert name != run_hash(experiment, "linux", "1", "abc")
+    key = key_of(experiment | {"seed": 1})
+    assert key == key_of({"seed": 1} | dict(reversed(experiment.items())))
+    assert key != key_of(experiment | {"seed": 2})
+    name = run_hash(key, "simulator", "1", "abc")
+    assert name != run_hash(key, "simulator", "2", "abc")
+    assert name != run_hash(key, "linux", "1", "abc")
     assert len(name) == 20
+
+
+def test_a_store_of_the_first_format_is_refused_and_left_as_it_is(tmp_path):
+    old = tmp_path / "0123456789abcdef0123"
+    old.mkdir()
+    (old / "manifest.json").write_text(json.dumps({"format": 1, "version": "0.1.0", "hash": old.name}))
+    with pytest.raises(StoreError, match=r"Shallows 0\.1\.0 in store format 1.*choose another store"):
+        Store(tmp_path).prepare()
+    assert [path.name for path in tmp_path.iterdir()] == [old.name]

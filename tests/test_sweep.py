@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+import shallows
 from conftest import SMALL, write_toml
 from shallows.document.points import expand
 from shallows.errors import RunError, SpecError, StoreError
-from shallows.execution.many import parse_shard, run_points, run_sweep
+from shallows.execution.runner import Runner, parse_shard
 from shallows.results.store import Store
 
 SWEPT = SMALL | {"seeds": 3, "sweep": {"grid": {"transport.cc.g": [0.05, 0.1]}}}
@@ -28,15 +29,15 @@ def table_bytes(store: Path) -> dict[str, bytes]:
 def test_the_number_of_threads_changes_no_byte_and_no_order(tmp_path):
     found = {}
     for workers in (1, 2, 7):
-        outcomes = run_sweep(SWEPT, store=tmp_path / str(workers), workers=workers)
+        outcomes = shallows.sweep(SWEPT, store=tmp_path / str(workers), workers=workers)
         found[workers] = [o.hash for o in outcomes], table_bytes(tmp_path / str(workers))
     assert found[1] == found[2] == found[7]
     assert len(found[1][0]) == 6
 
 
 def test_a_second_sweep_finds_all_and_runs_nothing(tmp_path):
-    first = run_sweep(SWEPT, store=tmp_path)
-    again = run_sweep(SWEPT, store=tmp_path)
+    first = shallows.sweep(SWEPT, store=tmp_path)
+    again = shallows.sweep(SWEPT, store=tmp_path)
     assert {o.status for o in first} == {"done"}
     assert {o.status for o in again} == {"stored"}
     assert [o.hash for o in first] == [o.hash for o in again]
@@ -44,7 +45,7 @@ def test_a_second_sweep_finds_all_and_runs_nothing(tmp_path):
 
 def test_equal_points_run_once(tmp_path):
     document = SMALL | {"sweep": {"points": [{"transport.cc.g": 0.1}, {"transport.cc.g": 0.10}]}}
-    outcomes = run_sweep(document, store=tmp_path, workers=2)
+    outcomes = shallows.sweep(document, store=tmp_path, workers=2)
     assert len({o.hash for o in outcomes}) == len(list(tmp_path.iterdir())) == 1
 
 
@@ -94,7 +95,7 @@ def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_results(tmp_path):
     status = {point["hash"]: point["status"] for point in answer["points"]}
     assert {name for name, word in status.items() if word == "stored"} == before
     whole = tmp_path / "whole"
-    run_sweep(LONG, store=whole)
+    shallows.sweep(LONG, store=whole)
     assert table_bytes(store) == table_bytes(whole)
 
 
@@ -137,10 +138,8 @@ class Failing:
 def test_a_run_that_fails_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr("shallows._core.Simulation", Failing)
     seen = []
-    outcomes = run_points(
+    outcomes = Runner.of(store=tmp_path, workers=2).run(
         expand(SMALL | {"seeds": 3}),
-        Store(tmp_path),
-        workers=2,
         progress=lambda done, failed=0: seen.append((done, failed)),
     )
     assert [o.status for o in outcomes] == ["done", "failed", "done"]
@@ -156,7 +155,7 @@ def test_a_full_disk_stops_the_sweep_and_leaves_no_half_run(tmp_path, monkeypatc
 
     monkeypatch.setattr(Store, "save", full)
     with pytest.raises(StoreError, match="no space left"):
-        run_sweep(SWEPT, store=tmp_path)
+        shallows.sweep(SWEPT, store=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -171,7 +170,7 @@ def test_python_goes_on_while_rust_runs(tmp_path):
     ticker = threading.Thread(target=tick)
     ticker.start()
     began = time.monotonic()
-    run_points(expand(SMALL | {"duration": "1s"}), Store(tmp_path), workers=1)
+    Runner.of(store=tmp_path, workers=1).run(expand(SMALL | {"duration": "1s"}))
     took = time.monotonic() - began
     stop.set()
     ticker.join()

@@ -10,6 +10,7 @@ import pytest
 from conftest import ROOT, shallows, write_toml
 from shallows.document.points import expand
 from shallows.errors import SpecError
+from shallows.execution.runner import Runner
 from shallows.results.store import Store
 from shallows.studies.tune.search import Candidate, Trial, choose, front_of, judge, tune
 from shallows.studies.tune.section import Constraint, Objective, read
@@ -50,10 +51,10 @@ def study(tmp_path, name="study", **changes):
 
 def test_equal_seeds_give_equal_studies_whatever_the_threads(tmp_path):
     what = study(tmp_path)
-    one, two = (tune(what, tmp_path / str(n), workers=n) for n in (1, 3))
+    one, two = (tune(what, Runner.of(store=tmp_path / str(n), workers=n)) for n in (1, 3))
     assert one == two
     assert len(one.trials) == 10 and one.front
-    again = tune(study(tmp_path, seed=2), tmp_path / "1")
+    again = tune(study(tmp_path, seed=2), Runner.of(store=tmp_path / "1"))
     assert [t.settings for t in again.trials] != [t.settings for t in one.trials]
 
 
@@ -66,8 +67,10 @@ def test_a_study_killed_at_any_moment_goes_on_to_the_same_result(tmp_path):
     process.communicate()
     assert not (tmp_path / "reports").exists()
     seen = []
-    went_on = tune(read(file), tmp_path / "runs", progress=lambda done, failed: seen.append(done))
-    assert went_on == tune(read(file), tmp_path / "whole")
+    went_on = tune(
+        read(file), Runner.of(store=tmp_path / "runs"), progress=lambda done, failed: seen.append(done)
+    )
+    assert went_on == tune(read(file), Runner.of(store=tmp_path / "whole"))
     assert {r.hash for r in Store(tmp_path / "runs").runs()} == {
         r.hash for r in Store(tmp_path / "whole").runs()
     }
@@ -76,14 +79,14 @@ def test_a_study_killed_at_any_moment_goes_on_to_the_same_result(tmp_path):
 
 @pytest.mark.parametrize("sampler", ["nsga2", "random"])
 def test_other_samplers(tmp_path, sampler):
-    found = tune(study(tmp_path, sampler=sampler, batch=5), tmp_path / "runs")
+    found = tune(study(tmp_path, sampler=sampler, batch=5), Runner.of(store=tmp_path / "runs"))
     assert {t.state for t in found.trials} == {"feasible"}
     assert all(2 <= int(t.settings["queue.mark_at"].removesuffix("pkt")) <= 90 for t in found.trials)
 
 
 def test_winners_and_baselines_run_on_seeds_that_no_trial_used(tmp_path):
     what = study(tmp_path, baselines={"deep": {"queue.mark_at": "90pkt"}})
-    found = tune(what, tmp_path / "runs")
+    found = tune(what, Runner.of(store=tmp_path / "runs"))
     assert (what.seeds, what.confirm) == ([1, 2], [3, 4, 5, 6])
     assert [one.name for one in found.baselines] == ["deep"]
     assert all(len(v) == 4 for one in found.winners for v in one.values.values())
@@ -96,10 +99,13 @@ def test_winners_and_baselines_run_on_seeds_that_no_trial_used(tmp_path):
 
 def test_one_objective_takes_the_best_and_constraints_bind(tmp_path):
     metric, goal = "long.goodput_bps", {"bottleneck_mean_packets": "minimise"}
-    free = tune(study(tmp_path, sampler="random"), tmp_path / "runs")
+    free = tune(study(tmp_path, sampler="random"), Runner.of(store=tmp_path / "runs"))
     bound = float(np.median([t.values[metric] for t in free.trials]))
     bounds = {metric: {"at_least": bound}}
-    found = tune(study(tmp_path, sampler="random", objectives=goal, constraints=bounds), tmp_path / "runs")
+    found = tune(
+        study(tmp_path, sampler="random", objectives=goal, constraints=bounds),
+        Runner.of(store=tmp_path / "runs"),
+    )
     assert [t.settings for t in found.trials] == [t.settings for t in free.trials]
     kept = [t for t in found.trials if t.values[metric] >= bound]
     assert [t.number for t in kept] == [t.number for t in found.trials if t.state == "feasible"]
@@ -113,14 +119,16 @@ def test_settings_that_are_illegal_together_are_recorded_not_run(tmp_path):
         "queue.mark_at": {"choices": ["20pkt", "80pkt"]},
         "queue.limit": {"choices": ["30pkt", "100pkt"]},
     }
-    found = tune(study(tmp_path, parameters=parameters, sampler="random"), tmp_path / "runs")
+    found = tune(study(tmp_path, parameters=parameters, sampler="random"), Runner.of(store=tmp_path / "runs"))
     illegal = [t for t in found.trials if t.state == "illegal"]
     assert illegal and all("queue.mark_at" in t.note for t in illegal)
     assert all(t.settings == {"queue.mark_at": "80pkt", "queue.limit": "30pkt"} for t in illegal)
 
 
 def test_a_metric_without_a_value_is_no_value(tmp_path):
-    found = tune(study(tmp_path, objectives={"long.fct_mean_ps": "minimise"}), tmp_path / "runs")
+    found = tune(
+        study(tmp_path, objectives={"long.fct_mean_ps": "minimise"}), Runner.of(store=tmp_path / "runs")
+    )
     assert {t.state for t in found.trials} == {"no-value"}
     assert found.winners == [] and found.contests == []
 

@@ -59,7 +59,7 @@ INNER = {
         "port_control": ("port_control", "The switches' half of a protocol with explicit feedback."),
         "port": (
             "port",
-            "Overrides of ports by name or pattern; each changes only the settings that it names.",
+            "Overrides of ports by name or pattern; each changes what it names and no more.",
         ),
         "switch": ("switch", "Shared buffers of switches, by name or pattern."),
         "transport": ("transport", "TCP and its congestion control."),

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import psutil
+import shallows
 from shallows.execution.dask.connect import to_address
 from shallows.execution.dask.executor import Cluster
-from shallows.execution.many import run_sweep
 from shallows.execution.threads import Threads
 
 EXPERIMENT = {
@@ -59,14 +59,16 @@ def main(runs=1000, pairs=1):
                 time.sleep(0.1)
             ways = {"threads": Threads(2), "cluster": Cluster(to_address(str(file)))}
             for way, executor in ways.items():  # what is loaded on first use is not counted
-                run_sweep(
+                shallows.sweep(
                     EXPERIMENT | {"seeds": [10**6, 10**6 + 1]}, store=place / f"warm {way}", executor=executor
                 )
             for pair in range(pairs):
                 took = {}
                 for way in sorted(ways, reverse=pair % 2 == 0):
                     wall, cpu = time.perf_counter(), cpu_s(processes)
-                    run_sweep(EXPERIMENT | {"seeds": runs}, store=place / f"{way} {pair}", executor=ways[way])
+                    shallows.sweep(
+                        EXPERIMENT | {"seeds": runs}, store=place / f"{way} {pair}", executor=ways[way]
+                    )
                     took[way] = time.perf_counter() - wall, cpu_s(processes) - cpu
                 same = tables(place / f"threads {pair}") == tables(place / f"cluster {pair}")
                 text = "; ".join(f"{way} {wall:.1f} s, {cpu:.1f} CPU s" for way, (wall, cpu) in took.items())

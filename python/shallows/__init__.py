@@ -4,12 +4,12 @@
     run = shallows.run("experiments/quickstart.toml")
     run.tables["queues"], run.metrics, run.figure("queue_time")
 
-To run: `run` (one experiment), `sweep` (its points and seeds), `reproduce` (a paper); `simulate` and
-`run_sweep` are the same without progress. To describe: files, tables, or the classes of
-`shallows.experiment`; `load` reads one. To write in Python: `CongestionControl`, `Workload`, `topology`,
-with `param`, `Window`, `Flow`, `Graph` and the types `Span`, `Rate`, `Bytes`; `shallows.testing` checks
-them. Results: `StoredRun`, kept in a `Store`; `Sweep`. Errors: `SpecError` (with each `Fault`), `RunError`,
-`PluginError`, `StoreError`, all of them `ShallowsError`.
+To run: `run` (one experiment), `sweep` (its points and seeds), `compare` (schemes, seed by seed), `tune` (a
+`[tune]` section), `reproduce` (a paper). To describe: files, tables, or the classes of `shallows.experiment`;
+`load` reads one. To write in Python: `CongestionControl`, `Workload`, `topology`, with `param`, `Window`,
+`Flow`, `Graph` and the types `Span`, `Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`,
+kept in a `Store`; `Sweep`. Errors: `SpecError` (with each `Fault`), `RunError`, `PluginError`, `StoreError`,
+all of them `ShallowsError`.
 
 Names are loaded when first used, so that importing the package costs little.
 """
@@ -18,10 +18,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shallows.api import Sweep as Sweep
+    from shallows.api import compare as compare
     from shallows.api import reproduce as reproduce
     from shallows.api import run as run
     from shallows.api import sweep as sweep
+    from shallows.api import tune as tune
     from shallows.authoring.base import Bytes as Bytes
     from shallows.authoring.base import CongestionControl as CongestionControl
     from shallows.authoring.base import Flow as Flow
@@ -39,13 +40,12 @@ if TYPE_CHECKING:
     from shallows.errors import ShallowsError as ShallowsError
     from shallows.errors import SpecError as SpecError
     from shallows.errors import StoreError as StoreError
-    from shallows.execution.many import run_sweep as run_sweep
-    from shallows.execution.single import simulate as simulate
+    from shallows.execution.outcomes import Sweep as Sweep
     from shallows.results.store import Store as Store
     from shallows.results.store import StoredRun as StoredRun
 
 _HOMES = {
-    "api": ("Sweep", "reproduce", "run", "sweep"),
+    "api": ("compare", "reproduce", "run", "sweep", "tune"),
     "authoring.base": (
         "Bytes",
         "CongestionControl",
@@ -60,8 +60,7 @@ _HOMES = {
     ),
     "document.load": ("load",),
     "errors": ("Fault", "PluginError", "RunError", "ShallowsError", "SpecError", "StoreError"),
-    "execution.many": ("run_sweep",),
-    "execution.single": ("simulate",),
+    "execution.outcomes": ("Sweep",),
     "results.store": ("Store", "StoredRun"),
 }
 """Where each public name is defined; the imports above say the same to type checkers."""

@@ -1,32 +1,43 @@
-"""What one calls from a script or a notebook: `run`, `sweep`, `reproduce`, and progress for who looks on.
+"""What one calls from a script or a notebook: `run`, `sweep`, `compare`, `tune`, `reproduce`.
 
-run = shallows.run("mine.toml", settings=["queue.mark_at=20pkt"])
-run.metrics["goodput_bps_total"], run.tables["queues"], run.figure("queue_time")
-shallows.sweep("mine.toml").frame
+    run = shallows.run("mine.toml", settings=["queue.mark_at=20pkt"])
+    run.metrics["goodput_bps_total"], run.tables["queues"], run.figure("queue_time")
+    shallows.sweep("mine.toml").frame
+    shallows.compare("mine.toml", vary={"queue": ["codel", "pie"]}, seeds=10).rows
+
+All five take the same options of how runs are made:
+
+- `store`: where runs are kept (a `Store` or its path); default $SHALLOWS_STORE, else `runs`.
+- `workers`: runs at a time on this machine; default: as many as there are cores.
+- `threads`: threads of one simulation; default one. Their number changes no result.
+- `executor`: what makes the runs elsewhere, such as a cluster (`shallows.execution.dask`).
+- `backend`: `"simulator"`, `"linux"`, `"ns3"`, or an object of your own (`shallows.backends.base.Backend`).
+- `progress`: whether to show it, by default in a notebook or terminal; or a function that is called with the
+  numbers of runs done and failed.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.backends.base import Backend
 from shallows.document.load import load
 from shallows.document.points import expand, one_run
-from shallows.execution.jobs import Outcome
-from shallows.execution.many import run_points
+from shallows.execution.jobs import Executor
+from shallows.execution.outcomes import Sweep
+from shallows.execution.runner import Runner
+from shallows.progress import Wanted, shown
 from shallows.results.store import Store, StoredRun
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from shallows.studies.compare.comparison import Comparison
     from shallows.studies.paper.reproduce import Reproduction
+    from shallows.studies.tune.search import Tuned
 
-__all__ = ["Sweep", "reproduce", "run", "sweep"]
+__all__ = ["compare", "reproduce", "run", "sweep", "tune"]
 
 
 def run(
@@ -35,19 +46,22 @@ def run(
     settings: Iterable[str] = (),
     algorithms: Iterable[Any] = (),
     store: Store | str | Path | None = None,
-    progress: bool | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    backend: str | Backend = "simulator",
+    progress: Wanted = None,
 ) -> StoredRun:
     """Runs one experiment (a file, a table or an `Experiment`), or finds it in the store.
 
     `settings` (`path=value`) stand over it; `algorithms` are classes and topology functions written in Python
-    that it may name. `progress`: whether to show it; by default in a notebook or terminal. Raises SpecError
-    with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
+    that it may name. The other options are those of `shallows.api`. Ctrl-C stops the run and stores nothing.
+    Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
-    from shallows.execution.single import simulate
-
+    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
     point = one_run(load(experiment, settings, algorithms))
-    with _progress("run", 1, progress) as report:
-        return simulate(point.experiment, store=store, progress=report)
+    with shown("run", 1, progress) as report:
+        return runner.one(point, report)
 
 
 def sweep(
@@ -57,145 +71,109 @@ def sweep(
     algorithms: Iterable[Any] = (),
     store: Store | str | Path | None = None,
     workers: int | None = None,
-    progress: bool | None = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    backend: str | Backend = "simulator",
+    progress: Wanted = None,
 ) -> Sweep:
-    """Runs every point and seed of an experiment on `workers` cores (default: all); see `run`.
+    """Runs every point and seed of an experiment; see `run`.
 
     A run that fails is an outcome with its error, and the others go on.
     """
+    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
     points = expand(load(experiment, settings, algorithms))
-    store = store if isinstance(store, Store) else Store(store)
-    with _progress("sweep", len(points), progress) as report:
-        return Sweep(run_points(points, store, workers=workers, metrics=True, progress=report))
+    with shown("sweep", len(points), progress) as report:
+        return Sweep(runner.run(points, metrics=True, progress=report))
 
 
-def reproduce(target: str | None = None, *, quick: bool = False, **options: Any) -> Reproduction:
-    """Reproduces `PAPER`, `PAPER/FIGURE` or everything: figures, claims with verdicts, an HTML report.
+def compare(
+    *experiments: Any,
+    settings: Iterable[str] = (),
+    algorithms: Iterable[Any] = (),
+    vary: Sequence[str] | Mapping[str, Sequence[Any]] = (),
+    schemes: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    allow: Sequence[str] = (),
+    seeds: int | None = None,
+    store: Store | str | Path | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    backend: str | Backend = "simulator",
+    progress: Wanted = None,
+) -> Comparison:
+    """Compares schemes on the same experiment, seed by seed: which differences are real.
 
-    `options` are those of `shallows.studies.paper.reproduce.reproduce`: workers, store, out.
+    Several `experiments` are a scheme each. Of one, `vary` (`{"queue": ["codel", "pie"]}`, or texts as the
+    command line takes them) and `schemes` (`{"mine": {"transport.cc": "dctcp"}}`) make schemes, beside those
+    of its `[compare]` section. docs/compare.md has the rules. Raises SpecError with all faults before
+    anything runs, RunError if a run fails, StoreError.
+    """
+    from shallows.studies.compare.comparison import compare as whole
+    from shallows.studies.compare.section import read
+
+    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    what = read(
+        experiments,
+        settings=list(settings),
+        algorithms=list(algorithms),
+        vary=vary,
+        schemes=schemes,
+        baseline=baseline,
+        metrics=metrics,
+        allow=allow,
+        seeds=seeds,
+    )
+    with shown("compare", len(what.schemes) * len(what.seeds), progress) as report:
+        return whole(what, runner, report)
+
+
+def tune(
+    experiment: Any,
+    *,
+    settings: Iterable[str] = (),
+    algorithms: Iterable[Any] = (),
+    store: Store | str | Path | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    backend: str | Backend = "simulator",
+    progress: Wanted = None,
+) -> Tuned:
+    """Searches the settings that the experiment's `[tune]` section asks for; docs/tune.md has its grammar.
+
+    Raises SpecError with all faults before anything runs, RunError if a run on fresh seeds fails, StoreError.
+    """
+    from shallows.studies.tune.search import tune as whole
+    from shallows.studies.tune.section import read
+
+    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    what = read(experiment, settings=list(settings), algorithms=list(algorithms))
+    with shown("tune", what.most_runs, progress) as report:
+        return whole(what, runner, report)
+
+
+def reproduce(
+    target: str | None = None,
+    *,
+    quick: bool = False,
+    out: Path | str = "reports",
+    store: Store | str | Path | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    backend: str | Backend = "simulator",
+    progress: Wanted = None,
+) -> Reproduction:
+    """Reproduces `PAPER`, `PAPER/FIGURE` or everything: figures, claims with verdicts, a report in `out`.
+
+    Raises SpecError with all faults of all files before anything runs; StoreError.
     """
     from shallows.studies.paper.reproduce import reproduce as whole
 
-    return whole(target, quick=quick, **options)
+    def display(what: str, total: int) -> AbstractContextManager[Any]:
+        return shown(what, total, progress)
 
-
-class Sweep(Sequence[Outcome]):
-    """The outcomes of a sweep, in the file's order, seeds fastest."""
-
-    def __init__(self, outcomes: Sequence[Outcome]):
-        self._outcomes = list(outcomes)
-
-    def __len__(self) -> int:
-        return len(self._outcomes)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._outcomes[index]
-
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """One row a run: what the sweep varied, `seed`, `status`, and its metrics, units in their names."""
-        import json
-
-        import polars as pl
-
-        rows = []
-        for outcome in self:
-            params = {
-                k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in outcome.point.params.items()
-            }
-            about = {"seed": outcome.point.seed, "status": outcome.status}
-            rows.append(params | about | (outcome.metrics or {}))
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-    @property
-    def failed(self) -> list[Outcome]:
-        """Those that failed; each has its `error`."""
-        return [outcome for outcome in self if outcome.error]
-
-    def over_seeds(self) -> pl.DataFrame:
-        """One row a point: each metric's mean over its seeds with its 95 % interval (`_low`, `_high`)."""
-        import polars as pl
-
-        from shallows.statistics.estimates import over_seeds
-
-        points: dict[str, list[Outcome]] = {}
-        for outcome in self:
-            if outcome.metrics is not None:
-                points.setdefault(repr(outcome.point.params), []).append(outcome)
-        rows = []
-        for outcomes in points.values():
-            row = {**outcomes[0].point.params, "seeds": len(outcomes)}
-            for name, estimate in over_seeds([one.metrics for one in outcomes if one.metrics]).items():
-                low, high = estimate["ci95"] or (None, None)
-                row |= {name: estimate["mean"], f"{name}_low": low, f"{name}_high": high}
-            rows.append(row)
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-    def to_pandas(self) -> Any:
-        """`frame` for pandas, which must be installed."""
-        return self.frame.to_pandas()
-
-    def to_arrow(self) -> Any:
-        """`frame` for pyarrow, which must be installed."""
-        return self.frame.to_arrow()
-
-    def _repr_html_(self) -> str:
-        from shallows.results.notebook import of_sweep
-
-        return of_sweep(self)
-
-
-# ---- progress ----
-
-
-@contextmanager
-def _progress(what: str, total: int, wanted: bool | None) -> Iterator[Callable[..., None] | None]:
-    from shallows import terminal
-
-    display = _notebook()
-    if wanted is False or (wanted is None and display is None and not sys.stderr.isatty()):
-        yield None
-    elif display is not None:
-        bar = _Bar(display, what, total)
-        try:
-            yield bar.report
-        finally:
-            bar.close()
-    else:
-        with terminal.progress(what, total) as report:
-            yield report
-
-
-def _notebook() -> Callable[..., Any] | None:
-    """IPython's `display`, if this is a notebook's kernel."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is None or not hasattr(shell, "kernel"):
-        return None
-    from IPython.display import display
-
-    return display
-
-
-class _Bar:
-    """A bar of plain HTML: nothing to install in the browser, and gone at the end."""
-
-    def __init__(self, display: Callable[..., Any], what: str, total: int):
-        self._what, self._total, self._began = what, total, time.monotonic()
-        self._handle = display({"text/html": self._html(0, 0)}, raw=True, display_id=True)
-
-    def _html(self, done: float, failed: int) -> str:
-        share = done / self._total if self._total else 1.0
-        elapsed = time.monotonic() - self._began
-        left = f", about {elapsed / share - elapsed:.0f} s left" if share > 0.02 else ""
-        bad = f", {failed} failed" if failed else ""
-        count = f" {int(done)}/{self._total}" if self._total > 1 else ""
-        return f"<progress value='{share:.4f}'></progress> {self._what}{count}{bad}{left}"
-
-    def report(self, done: float, failed: int = 0) -> None:
-        """Tells how far it is."""
-        self._handle.update({"text/html": self._html(done, failed)}, raw=True)
-
-    def close(self) -> None:
-        """Takes it away."""
-        self._handle.update({"text/html": ""}, raw=True)
+    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    return whole(target, runner, quick=quick, out=out, progress=display)

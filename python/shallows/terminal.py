@@ -10,7 +10,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shallows.errors import Interrupted, ShallowsError, SpecError
@@ -78,23 +78,26 @@ def print_error(error: ShallowsError, as_json: bool) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Report]:
-    """A bar with an estimate of the time left, or on no terminal a line every ten per cent.
+def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
+    """A bar with an estimate of the time left, or on no terminal a line every ten per cent; or nothing.
 
     Ctrl-C within raises Interrupted.
     """
     console = error_console()
     try:
-        with (
-            _bar(console, what, total) if console.is_terminal else nullcontext(_lines(what, total)) as report
-        ):
-            yield report
+        if not shown:
+            yield lambda done, failed=0: None
+        elif console.is_terminal:
+            with _bar(console, what, total) as report:
+                yield report
+        else:
+            yield _lines(what, total)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; what had ended is stored") from None
 
 
 @contextmanager
-def _bar(console: Console, what: str, total: int) -> Iterator[Report]:
+def _bar(console: Console, what: str, total: float) -> Iterator[Report]:
     from rich import progress as rich_progress
 
     columns = (
@@ -116,7 +119,7 @@ def _bar(console: Console, what: str, total: int) -> Iterator[Report]:
         yield report
 
 
-def _lines(what: str, total: int) -> Report:
+def _lines(what: str, total: float) -> Report:
     began, told = time.monotonic(), 0
 
     def report(done: float, failed: int = 0) -> None:

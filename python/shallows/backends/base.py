@@ -1,27 +1,71 @@
-"""What every backend shares: the handle by which its runs are watched and stopped."""
+"""The contract of a backend, and the handle by which its runs are watched and stopped."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shallows.errors import Cancelled
 
 if TYPE_CHECKING:
-    from shallows._core import Simulation
+    import polars as pl
 
-__all__ = ["BACKENDS", "Running"]
+    from shallows.document.paths import Document
+
+__all__ = ["Backend", "Made", "Running", "Watched"]
 
 
-BACKENDS = ("simulator", "linux")
+@dataclass(frozen=True)
+class Made:
+    """A run that has ended: its tables, and what the manifest says of how it was made.
+
+    `about` holds `counts` and `cpu_s`, and what else the backend has to say.
+    """
+
+    tables: dict[str, pl.DataFrame]
+    about: dict[str, Any] = field(repr=False)
+
+
+class Backend(Protocol):
+    """What runs experiments. It must be possible to pickle it: other processes and machines get a copy."""
+
+    @property
+    def name(self) -> str:
+        """Its name: of `--backend`, in manifests and in the hashes of runs."""
+        ...
+
+    def check(self, experiment: Document) -> None:
+        """Raises SpecError with all that a resolved experiment asks and this backend cannot do."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Hash of the programs that decide a run's tables, beside the experiment."""
+        ...
+
+    def run(self, experiment: Document, running: Running) -> Made:
+        """Runs a resolved experiment in this thread. Raises RunError, and Cancelled through `running`."""
+        ...
+
+
+class Watched(Protocol):
+    """A run under way: a simulation, or a process that makes one."""
+
+    def cancel(self) -> None:
+        """Stops it; called from another thread."""
+        ...
+
+    def progress(self) -> float:
+        """The share that is done, from 0 to 1; called from another thread."""
+        ...
 
 
 class Running:
-    """A handle on simulations in other threads: their progress, and a way to stop them."""
+    """A handle on runs in other threads: their progress, and a way to stop them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._simulations: dict[Simulation, int | None] = {}
+        self._watched: dict[Watched, int | None] = {}
         self._cancelled = False
         self._machines: dict[int, float] = {}
 
@@ -33,24 +77,24 @@ class Running:
             else:
                 self._machines[threading.get_ident()] = share
 
-    def add(self, simulation: Simulation, calls_python: bool = False) -> None:
-        """Watches a simulation that is about to run in this thread. Raises Cancelled if all are to stop."""
+    def add(self, run: Watched, calls_python: bool = False) -> None:
+        """Watches a run that is about to start in this thread. Raises Cancelled if all are to stop."""
         with self._lock:
             if self._cancelled:
                 raise Cancelled("stopped on request")
-            self._simulations[simulation] = threading.get_ident() if calls_python else None
+            self._watched[run] = threading.get_ident() if calls_python else None
 
-    def remove(self, simulation: Simulation) -> None:
-        """Forgets a simulation that has ended."""
+    def remove(self, run: Watched) -> None:
+        """Forgets a run that has ended."""
         with self._lock:
-            self._simulations.pop(simulation, None)
+            self._watched.pop(run, None)
 
     def cancel(self) -> None:
         """Stops all that run, and all that would start; an algorithm in Python also within a call of it."""
         with self._lock:
             self._cancelled = True
-            for simulation, thread in self._simulations.items():
-                simulation.cancel()
+            for run, thread in self._watched.items():
+                run.cancel()
                 if thread is not None:
                     _raise_in(thread)
 
@@ -60,9 +104,9 @@ class Running:
         return self._cancelled
 
     def progress(self) -> float:
-        """Sum of the shares done of the simulations that run now."""
+        """Sum of the shares done of all that runs now."""
         with self._lock:
-            return sum(each.progress() for each in self._simulations) + sum(self._machines.values())
+            return sum(each.progress() for each in self._watched) + sum(self._machines.values())
 
 
 def _raise_in(thread: int) -> None:

@@ -5,22 +5,56 @@ from __future__ import annotations
 import traceback
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Literal, Protocol
 
-from shallows.backends.base import Running
+from shallows.backends.base import Backend, Running
 from shallows.document.points import Point
 from shallows.errors import Cancelled, OtherFormat, RunError, ShallowsError, SpecError
-from shallows.execution.single import simulate_point
-from shallows.results.store import Store, StoredRun
+from shallows.results.store import Store, StoredRun, run_hash
 
-__all__ = ["Ended", "Executor", "Job", "Outcome", "Status", "Work"]
-
+__all__ = ["Ended", "Executor", "Job", "Outcome", "Status", "Work", "identify", "make", "release"]
 
 Status = Literal["done", "stored", "failed"]
 
 
-Job = tuple[str, Point]
-"""A run to make: its hash and its point."""
+@dataclass(frozen=True)
+class Job:
+    """A run to make: its name in the store, and its point."""
+
+    name: str
+    point: Point
+
+
+def identify(point: Point, backend: Backend) -> Job:
+    """The job of a point. Raises SpecError with all that the backend cannot do."""
+    backend.check(point.experiment)
+    return Job(run_hash(point.key, backend.name, release(), backend.fingerprint()), point)
+
+
+@cache
+def release() -> str:
+    """The version of Shallows."""
+    from importlib.metadata import version
+
+    return version("shallows")
+
+
+def make(job: Job, store: Store, backend: Backend, running: Running) -> StoredRun:
+    """The job's run, made in this thread and stored. Raises RunError (Cancelled if stopped), StoreError."""
+    made = backend.run(job.point.experiment, running)
+    about = {
+        "experiment": job.point.experiment,
+        "hash": job.name,
+        "seed": job.point.seed,
+        "version": release(),
+        "source_hash": backend.fingerprint(),
+        "backend": backend.name,
+        **made.about,
+        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return store.save(about, made.tables)
 
 
 Ended = tuple[list["Outcome"], float]
@@ -31,7 +65,7 @@ Ended = tuple[list["Outcome"], float]
 class Outcome:
     """What became of a point: `done` (run now), `stored` (found in the store) or `failed` (see `error`).
 
-    `metrics` is the flat summary of `shallows.tables.metrics.metrics`, if it was asked for and the run did
+    `metrics` is the flat summary of `shallows.tables.metrics.with_sizes`, if it was asked for and the run did
     not fail.
     """
 
@@ -51,7 +85,7 @@ class Work:
     """
 
     store: Store
-    backend: str = "simulator"
+    backend: Backend
     metrics: bool = False
     modules: Mapping[tuple[str, str], str] | None = None
 
@@ -60,16 +94,16 @@ class Work:
 
         Raises Cancelled if stopped through `running`, StoreError, and MemoryError.
         """
-        from shallows.tables.metrics import metrics
+        from shallows.tables.metrics import with_sizes
 
-        name, point = job
+        name, point = job.name, job.point
         if self.modules:
-            from shallows.authoring import modules as plugins
+            from shallows.authoring import modules
 
-            plugins.learn(self.modules)
+            modules.learn(self.modules)
         try:
             found = self.store.find(name)
-            run = found or simulate_point(point.experiment, self.store, backend=self.backend, running=running)
+            run = found or make(job, self.store, self.backend, running)
         except Cancelled:
             raise
         except (RunError, SpecError, OtherFormat) as error:
@@ -78,8 +112,8 @@ class Work:
             if "python" not in point.experiment or isinstance(error, ShallowsError):
                 raise
             return Outcome(point, name, "failed", error="".join(traceback.format_exception(error)).rstrip())
-        numbers = metrics(run.tables) if self.metrics else None
-        kept = StoredRun(run.path, run.manifest)  # without the tables that the metrics have read
+        numbers = with_sizes(run.tables) if self.metrics else None
+        kept = StoredRun(run.path, run.manifest)  # without its tables, which many runs could not keep
         return Outcome(point, name, "stored" if found else "done", kept, metrics=numbers)
 
 

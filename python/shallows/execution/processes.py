@@ -62,7 +62,9 @@ class _Children:
             if running.cancelled:
                 raise Cancelled("stopped on request") from error
             status = child.process.wait()
-            return Outcome(job[1], job[0], "failed", error=f"the process that ran it died (status {status})")
+            return Outcome(
+                job.point, job.name, "failed", error=f"the process that ran it died (status {status})"
+            )
         finally:
             running.remove(child)
         if isinstance(answer, BaseException):
@@ -130,7 +132,7 @@ def main() -> None:
         except ShallowsError as error:
             answer = error
         except MemoryError:
-            answer = Outcome(job[1], job[0], "failed", error="out of memory")
+            answer = Outcome(job.point, job.name, "failed", error="out of memory")
         pickle.dump(answer, answers)
         answers.flush()
 

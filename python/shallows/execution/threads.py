@@ -48,7 +48,7 @@ def _do(work: Work, job: Job, running: Running) -> Outcome:
     try:
         return work.do(job, running)
     except MemoryError:
-        return Outcome(job[1], job[0], "failed", error="out of memory")
+        return Outcome(job.point, job.name, "failed", error="out of memory")
 
 
 def take(jobs: Iterator[Job], count: int) -> Iterator[Job]:

@@ -1629,7 +1629,7 @@ class Experiment(WholeExperiment):
     """The switches' half of a protocol with explicit feedback."""
 
     port: dict[str, Port] | None = None
-    """Overrides of ports by name or pattern; each changes only the settings that it names."""
+    """Overrides of ports by name or pattern; each changes what it names and no more."""
 
     switch: dict[str, Switch] | None = None
     """Shared buffers of switches, by name or pattern."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
-    from shallows.api import Sweep
     from shallows.errors import Fault
+    from shallows.execution.outcomes import Sweep
     from shallows.results.store import StoredRun
 
 

@@ -48,19 +48,17 @@ def store_path(given: str | Path | None = None) -> Path:
     return Path(given or os.environ.get("SHALLOWS_STORE") or "runs")
 
 
-def run_hash(experiment: Mapping[str, Any], backend: str, version: str, source_hash: str) -> str:
-    """First 20 hex digits of the SHA-256 of all that decides a run's tables."""
-    what = {"experiment": experiment, "version": version, "source_hash": source_hash, "backend": backend}
-    text = json.dumps(what, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def run_hash(key: str, backend: str, version: str, source_hash: str) -> str:
+    """First 20 hex digits of the SHA-256 of all that decides a run's tables; `key` is `Point.key`."""
+    text = json.dumps([key, backend, version, source_hash])
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 class Tables(Mapping[str, "pl.DataFrame"]):
     """The tables of a stored run, each read from disk when first asked for."""
 
-    def __init__(self, path: Path, marks: Mapping[str, Mark]):
-        self._path, self._marks = path, marks
-        self._read: dict[str, pl.DataFrame] = {}
+    def __init__(self, path: Path, marks: Mapping[str, Mark], read: Mapping[str, pl.DataFrame]):
+        self._path, self._marks, self._read = path, marks, dict(read)
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self._marks:
@@ -92,6 +90,8 @@ class StoredRun:
 
     path: Path
     manifest: dict[str, Any] = field(repr=False)
+    in_memory: Mapping[str, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    """Tables that were just written, and need not be read again."""
 
     @property
     def hash(self) -> str:
@@ -111,7 +111,7 @@ class StoredRun:
     @cached_property
     def tables(self) -> Tables:
         """The tables by name, read when asked for; `docs/architecture.md` lists their columns."""
-        return Tables(self.path, self.manifest["tables"])
+        return Tables(self.path, self.manifest["tables"], self.in_memory)
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -170,6 +170,21 @@ class Store:
             raise StoreError(f"the store {self.path} cannot be used: {error.strerror}") from error
         if not os.access(self.path, os.R_OK | os.X_OK):
             raise StoreError(f"the store {self.path} cannot be read; choose another with --store")
+        self._refuse_another_format()
+
+    def _refuse_another_format(self) -> None:
+        """Raises OtherFormat if the first run that is met is of another format: no run here would be found.
+
+        One store holds one format, so one manifest tells, however many there are.
+        """
+        for path in self.path.glob("[0-9a-f]*/manifest.json"):
+            try:
+                manifest = json.loads(path.read_bytes())
+            except (OSError, ValueError, RecursionError):
+                continue
+            if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
+                raise _other_format(path.parent, manifest)
+            return
 
     def require_writable(self, names: Collection[str]) -> None:
         """Raises StoreError if one of the runs `names` is not here and none can be stored."""
@@ -247,7 +262,7 @@ class Store:
             raise StoreError(f"the run {name} was not stored in {self.path}: {why}") from error
         finally:
             shutil.rmtree(new, ignore_errors=True)
-        return StoredRun(self.path / name, whole)
+        return StoredRun(self.path / name, whole, tables)
 
     def _put(self, new: Path, name: str) -> None:
         place = self.path / name

@@ -1,24 +1,26 @@
-"""A run on Linux: check, plan, boot, tables."""
+"""Linux in virtual time as a backend: check, plan, boot, tables."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.backends.base import Made, Running
 from shallows.backends.linux import kernel, machine, readback, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
 from shallows.backends.linux.tables import tables
+from shallows.backends.simulator import Simulator
 from shallows.errors import RunError, ShallowsError, SpecError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from shallows.document.paths import Document
 
-__all__ = ["NoKernel", "check", "ready", "run", "source_hash", "with_stand_ins"]
+__all__ = ["Linux", "NoKernel", "ready"]
 
 
 class NoKernel(ShallowsError):
@@ -33,17 +35,35 @@ def ready() -> kernel.Kernel:
     return found
 
 
-def check(experiment: dict[str, Any]) -> None:
-    """Raises SpecError with all that a resolved experiment asks and this kernel cannot do."""
-    used = kernel.find()
-    faults = scenario.check(experiment, used.without if used else ())
-    if faults:
-        raise SpecError(faults)
+@dataclass(frozen=True)
+class Linux:
+    """Runs experiments on a kernel built as a user program, in virtual time."""
 
+    @property
+    def name(self) -> str:
+        """See `Backend`."""
+        return "linux"
 
-def source_hash() -> str:
-    """Hash of all that decides a run's tables: kernel, guest, tc, and what writes plans and reads answers."""
-    return digest(ready().hash.encode(), root().about["hash"].encode(), *_own_sources())
+    def check(self, experiment: Document) -> None:
+        """See `Backend`."""
+        used = kernel.find()
+        faults = scenario.check(experiment, used.without if used else ())
+        if faults:
+            raise SpecError(faults)
+
+    def fingerprint(self) -> str:
+        """See `Backend`: the core, kernel, guest, tc, and what writes plans and reads answers."""
+        own = digest(ready().hash.encode(), root().about["hash"].encode(), *_own_sources())
+        return f"{Simulator().fingerprint()}-{own}"
+
+    def run(self, experiment: Document, running: Running) -> Made:
+        """See `Backend`. Its arrivals are the simulator's, and so is the shape of its tables."""
+        self.check(experiment)
+        simulated = Simulator().run(with_stand_ins(experiment), running).tables
+        try:
+            return _booted(experiment, simulated, running)
+        finally:
+            running.tell(None)
 
 
 @once
@@ -51,25 +71,16 @@ def _own_sources() -> tuple[Path, ...]:
     return tuple(sorted(HERE.glob("*.py")))
 
 
-def run(
-    experiment: dict[str, Any],
-    simulated: dict[str, pl.DataFrame],
-    cancelled: Callable[[], bool],
-    progress: Callable[[float], None] = lambda share: None,
-) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """Tables of a resolved experiment on Linux, and what the manifest says of the machine.
-
-    `simulated` are the simulator's tables of the same experiment: its arrivals are Linux's too.
-    Raises SpecError (all that Linux cannot do), RunError, Cancelled.
-    """
+def _booted(experiment: Document, simulated: dict[str, Any], running: Running) -> Made:
     from shallows import _core
 
-    check(experiment)
     network = json.loads(_core.plan(json.dumps(experiment)))
     made = scenario.scenario(experiment, network, simulated["flows"], simulated["messages"])
     used = ready()
     seed, memory = experiment["seed"], made.memory_mb
-    with machine.boot(used, root(), made.plan, seed, cancelled, progress, memory) as answer:
+    with machine.boot(
+        used, root(), made.plan, seed, lambda: running.cancelled, running.tell, memory
+    ) as answer:
         log = (answer.directory / "commands.log").read_text(errors="replace")
         qdiscs = readback.disciplines(log)
         if wrong := readback.differences(made.asked, qdiscs):
@@ -94,4 +105,4 @@ def run(
         "messages": len(found["messages"]),
         "switch_packets": int(queues["packets_out"].sum()),
     }
-    return found, {"linux": about, "counts": counts, "cpu_s": answer.cpu_s, "wall_s": answer.wall_s}
+    return Made(found, {"linux": about, "counts": counts, "cpu_s": answer.cpu_s, "wall_s": answer.wall_s})

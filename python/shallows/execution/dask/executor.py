@@ -26,10 +26,9 @@ from shallows.document.points import Point
 from shallows.errors import Cancelled, StoreError
 from shallows.execution.dask.slurm import Slurm
 from shallows.execution.dask.workers import Crew, Patience, other_version
-from shallows.execution.jobs import Ended, Job, Outcome, Work
-from shallows.execution.single import identify
+from shallows.execution.jobs import Ended, Job, Outcome, Work, release
 from shallows.execution.threads import take
-from shallows.results.store import Store
+from shallows.results.store import Store, run_hash
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -64,11 +63,9 @@ class Cluster:
         first = next(jobs, None)
         if first is None:
             return
-        about = identify(first[1].experiment, work.backend)
-        version = about["version"], about["source_hash"]
         with self.connect() as client:
             check = self.connect.check if isinstance(self.connect, Slurm) else None
-            crew = Crew(client, work.store.path, version, self.patience, self.tell, check)
+            crew = Crew(client, work.store.path, work.backend, self.patience, self.tell, check)
             yield from _Sweep(client, work, crew, self.patience).run(itertools.chain([first], jobs))
 
 
@@ -84,17 +81,18 @@ def make(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make(request: dict[str, Any]) -> dict[str, Any]:
-    about = identify(request["experiment"], request["backend"])
-    if about["hash"] != request["hash"]:
-        return {"trouble": other_version(about)}
-    work = Work(Store(request["store"]), request["backend"], request["metrics"], request.get("modules"))
-    point = Point({}, request["experiment"]["seed"], request["experiment"])
+    backend, experiment = request["backend"], request["experiment"]
+    mine = release(), backend.fingerprint()
+    if run_hash(request["key"], backend.name, *mine) != request["hash"]:
+        return {"trouble": other_version(*mine)}
+    work = Work(Store(request["store"]), backend, request["metrics"], request.get("modules"))
+    point = Point("", {}, experiment["seed"], experiment, request["key"])
     running, limit = Running(), request["limit_s"]
     alarm = threading.Timer(limit or threading.TIMEOUT_MAX, running.cancel)
     if limit:
         alarm.start()
     try:
-        outcome = work.do((request["hash"], point), running)
+        outcome = work.do(Job(request["hash"], point), running)
     except Cancelled:
         return {"trouble": f"took longer than {limit:g} s"}
     except StoreError as error:
@@ -121,10 +119,8 @@ class _Try:
 
     def failed(self) -> Outcome:
         """Given up."""
-        name, point = self.job
-        return Outcome(
-            point, name, "failed", error=f"given up after {TRIES} tries: " + "; ".join(self.troubles)
-        )
+        error = f"given up after {TRIES} tries: " + "; ".join(self.troubles)
+        return Outcome(self.job.point, self.job.name, "failed", error=error)
 
 
 class _Sweep:
@@ -169,13 +165,14 @@ class _Sweep:
         return room <= 0 or bool(new)
 
     def _submit(self, attempt: _Try) -> None:
-        name, point = attempt.job
+        name, point = attempt.job.name, attempt.job.point
         fit = self._crew.fit
         attempt.given_to = {address for address in fit if address not in attempt.avoid} or set(fit)
         future = self._client.submit(
             make,
             {
                 "hash": name,
+                "key": point.key,
                 "experiment": point.experiment,
                 "backend": self._work.backend,
                 "store": self._store,
@@ -236,7 +233,7 @@ class _Sweep:
         if attempt is None:
             return None
         record = self._record(future)
-        name, point = attempt.job
+        name, point = attempt.job.name, attempt.job.point
         if "trouble" not in record:
             run = None if record["status"] == "failed" else self._work.store.find(name)
             if run is not None or record["status"] == "failed":

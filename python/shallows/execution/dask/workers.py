@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.backends.base import Backend
 from shallows.errors import RunError, StoreError
-from shallows.execution.single import identify
+from shallows.execution.jobs import release
 from shallows.results.store import Store
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ class Patience:
         return None if self.run_s is None else 3 * self.run_s + self.silent_s
 
 
-def examine(store: str, token: str, version: str, source_hash: str) -> str | None:
+def examine(store: str, token: str, backend: Backend, version: str, source_hash: str) -> str | None:
     """On a worker: why it cannot serve this sweep, or None. It must see the file `token` in the store."""
-    mine = identify({"seed": 0})
-    if (mine["version"], mine["source_hash"]) != (version, source_hash):
-        return other_version(mine)
+    mine = release(), backend.fingerprint()
+    if mine != (version, source_hash):
+        return other_version(*mine)
     for _ in range(20):  # a network file system may show a new file late
         if (Path(store) / token).exists():
             break
@@ -56,9 +57,9 @@ def examine(store: str, token: str, version: str, source_hash: str) -> str | Non
     return None
 
 
-def other_version(about: Mapping[str, Any]) -> str:
+def other_version(version: str, source_hash: str) -> str:
     """Words for a worker whose program differs; its results would bear other names."""
-    return f"runs another version (Shallows {about['version']}, sources {about['source_hash'][:12]})"
+    return f"runs another version (Shallows {version}, sources {source_hash[:12]})"
 
 
 @dataclass
@@ -82,7 +83,7 @@ class Crew:
         self,
         client: Client,
         store: Path,
-        version: tuple[str, str],
+        backend: Backend,
         patience: Patience,
         tell: Callable[[str], None],
         check: Callable[[int], str] | None = None,
@@ -91,7 +92,7 @@ class Crew:
         self._check = check or (lambda _workers: "")
         self._token = store.resolve() / f".new-seen-{secrets.token_hex(8)}"
         self._token.touch()
-        self._what = (str(self._token.parent), self._token.name, *version)
+        self._what = (str(self._token.parent), self._token.name, backend, release(), backend.fingerprint())
         self._workers: dict[str, _Worker] = {}
         self._idle_since, self._told = time.monotonic(), False
 

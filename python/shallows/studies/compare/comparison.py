@@ -10,21 +10,18 @@ Sources: Law and Kelton, Simulation Modeling and Analysis, section 11.2; Holm (1
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shallows.errors import Fault, RunError, SpecError
-from shallows.execution.jobs import Executor
-from shallows.execution.many import run_points
-from shallows.results.store import Store, StoredRun
+from shallows.execution.runner import Progress, Runner
+from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
 from shallows.studies.compare.section import Schemes
 from shallows.tables.metric_names import names
-from shallows.tables.metrics import with_sizes
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -102,15 +99,7 @@ class Comparison:
         return sum(row.p is not None for row in self.rows)
 
 
-def compare(
-    what: Schemes,
-    store: Store | str | Path | None = None,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    backend: str = "simulator",
-    progress: Callable[[float, int], None] | None = None,
-) -> Comparison:
+def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> Comparison:
     """Runs what is missing and compares every scheme with the first.
 
     Raises SpecError for metrics that are none and for what the backend cannot do, RunError if a run fails,
@@ -118,16 +107,14 @@ def compare(
     """
     _check_metrics(what)
     points = [point for scheme in what.schemes for point in scheme.points]
-    store = store if isinstance(store, Store) else Store(store)
-    outcomes = run_points(
-        points, store, workers=workers, executor=executor, backend=backend, progress=progress
-    )
+    outcomes = runner.run(points, metrics=True, progress=progress)
     failed = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)
     if failed:
         raise RunError("runs failed: " + "\n".join(map(str, failed)))
-    several = iter([outcome.run for outcome in outcomes if outcome.run is not None])
-    runs = {scheme.name: [next(several) for _ in scheme.points] for scheme in what.schemes}
-    values = {name: [with_sizes(run.tables) for run in mine] for name, mine in runs.items()}
+    several = iter(outcomes)
+    by_scheme = {scheme.name: [next(several) for _ in scheme.points] for scheme in what.schemes}
+    runs = {name: [one.run for one in mine if one.run is not None] for name, mine in by_scheme.items()}
+    values = {name: [one.metrics or {} for one in mine] for name, mine in by_scheme.items()}
     chosen = _chosen(values, what.metrics)
     base = what.schemes[0].name
     rows = [

@@ -57,21 +57,30 @@ class Schemes:
 
 
 def read(
-    files: Sequence[Path],
+    experiments: Sequence[Any],
     *,
     settings: Sequence[str] = (),
-    vary: Sequence[str] = (),
-    schemes: Sequence[str] = (),
+    algorithms: Sequence[Any] = (),
+    vary: Sequence[str] | Mapping[str, Sequence[Any]] = (),
+    schemes: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     baseline: str | None = None,
     metrics: Sequence[str] = (),
     allow: Sequence[str] = (),
     seeds: int | None = None,
 ) -> Schemes:
-    """The schemes of the command line, every one checked. Raises SpecError with all faults."""
+    """The schemes of the command line, every one checked. Raises SpecError with all faults.
+
+    Each of `experiments` is a file, a table or an `Experiment`. `vary` and `schemes` are texts as the command
+    line takes them, or tables.
+    """
     faults: list[Fault] = []
-    documents = [load(file, settings) for file in files]
+    if not experiments:
+        raise SpecError([Fault("compare", "needs an experiment")])
+    documents = [load(experiment, settings, algorithms) for experiment in experiments]
+    named = _names(experiments, documents)
     own = documents[0].pop("compare", None) if len(documents) == 1 else None
-    for file, document in zip(files, documents, strict=True):
+    for name, one, document in zip(named, experiments, documents, strict=True):
+        file = one if isinstance(one, str | Path) else name
         for section, command in (("sweep", "sweep"), ("tune", "tune"), ("compare", "compare")):
             if section in document:
                 rule = "does not belong to one of several compared files"
@@ -79,11 +88,11 @@ def read(
                     rule = f"is of {command}; compare takes one experiment a scheme"
                 faults.append(Fault(f"{file}: {section}", rule, hint=f"./shallows {command} {file}"))
     own = _own_table(own, faults)
-    if len(files) > 1:
+    if len(experiments) > 1:
         for option, given in (("--vary", vary), ("--scheme", schemes)):
             if given:
                 faults.append(Fault(option, "is for one FILE; with several, each file is a scheme"))
-        written = {name: {} for name in _file_names(files)}
+        written = {name: {} for name in named}
         sources = dict(zip(written, documents, strict=True))
     else:
         written = _written(own, schemes, vary, faults)
@@ -101,7 +110,7 @@ def read(
     _equal_conditions(found, allowed, faults)
     if faults:
         raise SpecError(faults)
-    title = documents[0].get("title") or files[0].stem if len(files) == 1 else " and ".join(written)
+    title = documents[0].get("title") or named[0] if len(named) == 1 else " and ".join(written)
     return Schemes(title, found, list(metrics) or own.get("metrics", []), allowed)
 
 
@@ -141,7 +150,10 @@ def _own_table(own: Any, faults: list[Fault]) -> dict[str, Any]:
 
 
 def _written(
-    own: Mapping[str, Any], given: Sequence[str], vary: Sequence[str], faults: list[Fault]
+    own: Mapping[str, Any],
+    given: Sequence[str] | Mapping[str, Mapping[str, Any]],
+    vary: Sequence[str] | Mapping[str, Sequence[Any]],
+    faults: list[Fault],
 ) -> dict[str, dict[str, Any]]:
     """Each scheme's settings by path: of the file, then of --scheme, then all that --vary multiplies."""
     found: dict[str, dict[str, Any]] = {}
@@ -151,7 +163,12 @@ def _written(
             found[name] = dict(_paths(settings))
         else:
             faults.append(Fault(f"compare.schemes.{name}", "must be a table of settings", show(settings)))
-    for text in given:
+    for name, settings in given.items() if isinstance(given, Mapping) else ():
+        if name in found:
+            faults.append(Fault("--scheme", "is there already", name))
+        else:
+            found[name] = dict(_paths(settings))
+    for text in () if isinstance(given, Mapping) else given:
         name, equals, rest = text.partition("=")
         if not equals or not name.strip():
             faults.append(Fault("--scheme", "must be NAME=key=value,key=value", text))
@@ -160,7 +177,12 @@ def _written(
         else:
             found[name.strip()] = _settings("--scheme", split_list(rest) if rest.strip() else [], faults)
     columns = []
-    for text in vary:
+    for path, values in vary.items() if isinstance(vary, Mapping) else ():
+        if isinstance(values, str) or len(values) < 2:
+            faults.append(Fault("--vary", "must be a list of two values or more", show(values)))
+        else:
+            columns.append([(path, value) for value in values])
+    for text in () if isinstance(vary, Mapping) else vary:
         path, equals, rest = text.partition("=")
         values = split_list(rest) if rest.strip() else []
         if not equals or len(values) < 2:
@@ -200,9 +222,15 @@ def _paths(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
             yield path, value
 
 
-def _file_names(files: Sequence[Path]) -> list[str]:
-    stems = [file.stem for file in files]
-    return [stem if stems.count(stem) == 1 else str(file) for stem, file in zip(stems, files, strict=True)]
+def _names(experiments: Sequence[Any], documents: Sequence[Document]) -> list[str]:
+    """What the experiments are called: their files' names, whole where two are alike, or their titles."""
+    files = [str(one) if isinstance(one, str | Path) else "" for one in experiments]
+    titles = [str(document.get("title") or "") for document in documents]
+    stems = [Path(file).stem if file else title for file, title in zip(files, titles, strict=True)]
+    return [
+        stem if stem and stems.count(stem) == 1 else file or f"experiment {number}"
+        for number, (stem, file) in enumerate(zip(stems, files, strict=True), 1)
+    ]
 
 
 def _count(written: Mapping[str, Any], faults: list[Fault]) -> None:

@@ -43,6 +43,8 @@ class Run:
     params: Mapping[str, Any]
     seed: int
     stored: StoredRun
+    label: str = ""
+    """Of its point in the sweep."""
 
     @property
     def tables(self) -> "Tables":

@@ -11,9 +11,7 @@ from shallows import terminal
 from shallows.document.points import Point
 from shallows.errors import Fault, SpecError
 from shallows.execution.jobs import Outcome
-from shallows.execution.many import run_points
-from shallows.execution.single import identify
-from shallows.results.store import Store
+from shallows.execution.runner import Runner
 from shallows.studies.paper.claims import Claim, Measured, as_measured
 from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
 from shallows.studies.paper.readings import BASE, Reading
@@ -73,12 +71,10 @@ class _Job:
 
 
 def reproduce(
-    target: str | None = None,
+    target: str | None,
+    runner: Runner,
     *,
     quick: bool = False,
-    backend: str = "simulator",
-    workers: int | None = None,
-    store: Store | str | Path | None = None,
     out: Path | str = "reports",
     root: Path | None = None,
     progress: Progress = terminal.progress,
@@ -90,11 +86,12 @@ def reproduce(
     """
     from shallows.studies.paper.report import page_of, write_report
 
+    backend = runner.backend.name
     figures, skipped = _possible(find(target, root), backend)
     jobs = _jobs(figures, quick, backend)
     for paper in dict.fromkeys(figure.paper for figure in figures):
         page_of(located(target)[1] or paper, Path(out), quick, backend)
-    outcomes = _run(jobs, backend, workers, store if isinstance(store, Store) else Store(store), progress)
+    outcomes = _run(jobs, runner, progress)
     sections = []
     for figure in figures:
         mine = [job for job in jobs if job.figure is figure]
@@ -149,17 +146,15 @@ def _rest(fault: Any) -> tuple[str, str, str]:
     return fault.rule, fault.value, fault.hint
 
 
-def _run(
-    jobs: Sequence[_Job], backend: str, workers: int | None, store: Store, progress: Progress
-) -> dict[str, Outcome]:
-    """Runs every distinct experiment once, whichever figures and readings need it."""
+def _run(jobs: Sequence[_Job], runner: Runner, progress: Progress) -> dict[str, Outcome]:
+    """Runs every distinct experiment once, whichever figures and readings need it. By the points' keys."""
     every = (p for job in jobs for group in job.points.values() for p in group)
-    distinct = {identify(point.experiment, backend)["hash"]: point for point in every}
+    distinct = {point.key: point for point in every}
     if not distinct:
         return {}
     with progress("reproduce", len(distinct)) as report:
-        done = run_points(list(distinct.values()), store, workers=workers, backend=backend, progress=report)
-    return {outcome.hash: outcome for outcome in done}
+        done = runner.run(list(distinct.values()), progress=report)
+    return {outcome.point.key: outcome for outcome in done}
 
 
 def _runs(job: _Job, outcomes: Mapping[str, Outcome], backend: str) -> tuple[Runs, list[str]]:
@@ -168,12 +163,12 @@ def _runs(job: _Job, outcomes: Mapping[str, Outcome], backend: str) -> tuple[Run
     for spec, group in job.points.items():
         names = short_names(sorted({path for point in group for path in point.params}))
         for point in group:
-            outcome = outcomes[identify(point.experiment, backend)["hash"]]
+            outcome = outcomes[point.key]
             params = {names[path]: value for path, value in point.params.items()}
             if outcome.run is None:
                 failed.append(f"{spec} {params} seed {point.seed}: {outcome.error}")
             else:
-                runs.append(Run(spec, params, point.seed, outcome.run))
+                runs.append(Run(spec, params, point.seed, outcome.run, point.label))
     given = job.figure.readings.given(job.reading)
     return Runs(runs, job.figure.reference(), given), failed
 

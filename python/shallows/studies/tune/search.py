@@ -10,26 +10,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
-from shallows.execution.jobs import Executor
-from shallows.execution.many import run_points
-from shallows.results.store import Store
+from shallows.execution.runner import Progress, Runner
 from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies.compare.comparison import Row, corrected, paired_row
 from shallows.studies.tune.section import Objective, Parameter, Tuning
-from shallows.tables.metrics import Number, with_sizes
+from shallows.tables.metrics import Number
 
 if TYPE_CHECKING:
     import optuna
 
 State = Literal["feasible", "infeasible", "illegal", "no-value", "failed"]
-Progress = Callable[[float, int], None]
 Verdict = Literal["dominates", "does-not-dominate", "not-determined"]
 
 __all__ = ["Candidate", "Contest", "Trial", "Tuned", "choose", "front_of", "judge", "tune"]
@@ -87,19 +83,12 @@ class Tuned:
     contests: list[Contest]
 
 
-def tune(
-    what: Tuning,
-    store: Store | str | Path | None = None,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> Tuned:
+def tune(what: Tuning, runner: Runner, progress: Progress | None = None) -> Tuned:
     """The whole study: trials, the front, its winners on fresh seeds. `progress` counts runs of all three.
 
     Raises SpecError if Optuna is not installed, RunError if a run on fresh seeds fails, StoreError.
     """
-    place = _Place(store if isinstance(store, Store) else Store(store), workers, executor, progress)
+    place = _Place(runner, progress)
     trials = _trials(what, place)
     front = front_of(what.objectives, trials)
     rivals = _batch(what, 0, list(what.baselines.values()), place)
@@ -112,9 +101,7 @@ def tune(
 class _Place:
     """Where the runs are made, and how far they are."""
 
-    store: Store
-    workers: int | None
-    executor: Executor | None
+    runner: Runner
     progress: Progress | None
     done: int = 0
 
@@ -126,9 +113,9 @@ class _Place:
             if self.progress:
                 self.progress(before + share, failed)
 
-        outcomes = run_points(points, self.store, workers=self.workers, executor=self.executor, progress=told)
+        outcomes = self.runner.run(points, metrics=True, progress=told)
         self.done += len(points)
-        return [with_sizes(o.run.tables) if o.run else o.error or "failed" for o in outcomes]
+        return [o.error or "failed" if o.metrics is None else o.metrics for o in outcomes]
 
 
 def _trials(what: Tuning, place: _Place) -> list[Trial]:

@@ -86,6 +86,12 @@ class Tuning:
     sampler: str
     seed: int
 
+    @property
+    def most_runs(self) -> int:
+        """The runs of all trials, and of as many winners as there may be."""
+        known = len(self.baselines)
+        return (self.trials + known) * len(self.seeds) + (self.winners + known) * len(self.confirm)
+
     def points(self, settings: Mapping[str, Any], seeds: Sequence[int]) -> list[Point]:
         """The runs of one set of settings. Raises SpecError if together they are no legal experiment."""
         document = copy.deepcopy(self.base)
@@ -94,9 +100,10 @@ class Tuning:
         return expand(document | {"seeds": list(seeds)})
 
 
-def read(file: Path, settings: Sequence[str] = ()) -> Tuning:
-    """The study of a file. Raises SpecError with all faults."""
-    document = load(file, settings)
+def read(experiment: Any, settings: Sequence[str] = (), algorithms: Sequence[Any] = ()) -> Tuning:
+    """The study of a file, a table or an `Experiment`. Raises SpecError with all faults."""
+    document = load(experiment, settings, algorithms)
+    name = Path(experiment).stem if isinstance(experiment, str | Path) else "study"
     table = document.pop("tune", None)
     faults: list[Fault] = []
     if not isinstance(table, dict):
@@ -123,7 +130,7 @@ def read(file: Path, settings: Sequence[str] = ()) -> Tuning:
     if faults:
         raise SpecError(faults)
     tuning = Tuning(
-        document.get("title") or file.stem, document, parameters, objectives, constraints,
+        document.get("title") or name, document, parameters, objectives, constraints,
         baselines or {"as written": {}}, seeds=tune_seeds, confirm=confirm, sampler=sampler, **numbers,
     )  # fmt: skip
     _check_runs(tuning, faults)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from shallows.backends.base import Running
 from shallows.document.points import Point
 from shallows.errors import Fault, ShallowsError, SpecError
-from shallows.execution.jobs import Job, Outcome, Work
-from shallows.execution.single import identify
-from shallows.execution.threads import Threads
+from shallows.execution.jobs import Job, Outcome
+from shallows.execution.runner import Runner
 from shallows.results.store import Store
 from shallows.studies.validation import judge
 from shallows.studies.validation import ns3_cells as ns3
@@ -152,54 +150,36 @@ def validate(
     `progress(done, failed)` counts seconds of expected work. Raises SpecError where a backend cannot do a
     cell, before anything runs; StoreError.
     """
-    store.prepare()
-    names = {
-        (backend, cell.name, point.seed): identify(point.experiment, backend)["hash"]
-        for backend in backends
-        if backend != "ns3"
-        for cell in matrix.cells
-        for point in cell.points
-    }
+    runners = {name: Runner.of(store=store, workers=workers, backend=name) for name in backends}
+    jobs = _jobs(matrix, runners)
     outcomes: dict[tuple[str, str], Outcome] = {}
     done, failed = 0.0, 0
-    for backend in backends:
-        do = None
-        if backend == "ns3":
-            do = _want_ns3(matrix, names, outcomes)
-        todo = {
-            names[key]: (cell, point)
-            for cell in matrix.cells
-            for point in points(cell, backend)
-            if (key := (backend, cell.name, point.seed)) in names
-        }
+    for name, runner in runners.items():
+        dear = {job.name: cost(cell, name) for cell, job in jobs[name].values()}
         # The dear ones first, so that the last to end are short.
-        order = sorted(todo, key=lambda name: -cost(todo[name][0], backend))
-        stream: Iterator[Job] = ((name, todo[name][1]) for name in order)
-        with closing(Threads(workers, do).run(stream, Work(store, backend))) as ended:
+        order = sorted((job for _, job in jobs[name].values()), key=lambda job: -dear[job.name])
+        with closing(runner.stream(order)) as ended:
             for new, _ in ended:
                 for outcome in new:
-                    outcomes[backend, outcome.hash] = outcome
-                    done += cost(todo[outcome.hash][0], backend)
+                    outcomes[name, outcome.hash] = outcome
+                    done += dear[outcome.hash]
                     failed += outcome.status == "failed"
                 if progress:
                     progress(done, failed)
+    names = {key: job.name for each in jobs.values() for key, (_, job) in each.items()}
     results = [_result(cell, backends, names, outcomes) for cell in matrix.cells]
     return Validation(matrix, list(backends), results, _about(outcomes))
 
 
-def _want_ns3(
-    matrix: Matrix, names: dict[Key, str], outcomes: dict[tuple[str, str], Outcome]
-) -> Callable[[Work, Job, Running], Outcome]:
-    """Names ns-3's runs, whose flows start when the simulator's did; returns what makes them."""
-    from shallows.studies.validation.ns3_runs import Runs
-
-    runs = Runs()
-    for cell in matrix.cells:
-        for point in points(cell, "ns3"):
-            simulated = outcomes["simulator", names["simulator", cell.name, point.seed]].run
-            if simulated is not None:
-                names["ns3", cell.name, point.seed] = runs.want(point, simulated)
-    return runs.do
+def _jobs(matrix: Matrix, runners: dict[str, Runner]) -> dict[str, dict[Key, tuple[Cell, Job]]]:
+    """The jobs of each backend with their cells. Raises SpecError with all that backends cannot do."""
+    found = {}
+    for name, runner in runners.items():
+        wanted = [(cell, point) for cell in matrix.cells for point in points(cell, name)]
+        each = runner.identify([point for _, point in wanted])
+        keys = [(name, cell.name, point.seed) for cell, point in wanted]
+        found[name] = {k: (cell, job) for k, (cell, _), job in zip(keys, wanted, each, strict=True)}
+    return found
 
 
 def _result(
@@ -210,10 +190,7 @@ def _result(
         result.absent["ns3"] = why
     for backend in backends:
         for point in points(cell, backend):
-            name = names.get((backend, cell.name, point.seed))
-            if name is None:
-                continue  # the simulator's failed
-            outcome = outcomes[backend, name]
+            outcome = outcomes[backend, names[backend, cell.name, point.seed]]
             if outcome.run is None:
                 result.failed.append(f"{backend}, seed {point.seed}: {outcome.error}")
             else:
@@ -226,9 +203,11 @@ def _about(outcomes: dict[tuple[str, str], Outcome]) -> dict[str, Any]:
     for (backend, _), outcome in outcomes.items():
         if outcome.run is not None:
             manifest = outcome.run.manifest
-            entry = about.setdefault(backend, {"version": manifest["version"], "cpu_s": 0.0, "runs": 0})
+            own = manifest.get(backend, {})  # what the backend says of itself
+            version = own.get("version", manifest["version"])
+            entry = about.setdefault(backend, {"version": version, "cpu_s": 0.0, "runs": 0})
             entry["cpu_s"] += manifest["cpu_s"]
             entry["runs"] += 1
-            if "linux" in manifest:
-                entry["kernel"] = manifest["linux"]["kernel"].get("version")
+            if "kernel" in own:
+                entry["kernel"] = own["kernel"].get("version")
     return about

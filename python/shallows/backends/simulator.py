@@ -1,0 +1,85 @@
+"""The simulator of the core as a backend."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shallows.backends.base import Made, Running
+from shallows.document.schema import schema
+from shallows.errors import Cancelled
+from shallows.tables.frames import to_frame
+
+if TYPE_CHECKING:
+    from shallows.document.paths import Document
+
+__all__ = ["Simulator"]
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Runs experiments in this process, each on `threads` threads; their number changes no result."""
+
+    threads: int | None = None
+
+    @property
+    def name(self) -> str:
+        """See `Backend`."""
+        return "simulator"
+
+    def check(self, experiment: Document) -> None:
+        """See `Backend`."""
+        from shallows import _core
+
+        if _controls(experiment) & _of_other_backends():
+            _core.simulable(json.dumps(experiment))  # it names them all, by path
+
+    def fingerprint(self) -> str:
+        """See `Backend`: hash of the core's sources."""
+        from shallows import _core
+
+        return _core.source_hash()
+
+    def run(self, experiment: Document, running: Running) -> Made:
+        """See `Backend`."""
+        from shallows import _core
+
+        text, components = json.dumps(experiment), _components(experiment)
+        simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+        running.add(simulation, calls_python=bool(components))
+        wall, cpu = time.perf_counter(), time.thread_time()
+        try:
+            simulation.run()
+        except Exception as error:
+            if running.cancelled:
+                raise Cancelled("stopped on request") from error
+            raise
+        finally:
+            running.remove(simulation)
+        clocks = {"cpu_s": time.thread_time() - cpu, "wall_s": time.perf_counter() - wall}
+        tables = {name: to_frame(columns) for name, columns in simulation.tables().items()}
+        return Made(tables, json.loads(simulation.manifest()) | clocks)
+
+
+def _controls(experiment: Document) -> set[str]:
+    """Kinds of the loads' congestion controls."""
+    return {load["transport"]["cc"]["kind"] for load in experiment.get("traffic", {}).values()}
+
+
+@cache
+def _of_other_backends() -> frozenset[str]:
+    """Congestion controls that another backend alone runs, by their declarations."""
+    [section] = [each for each in schema()["sections"] if each["path"] == "transport.cc"]
+    return frozenset(each["name"] for each in section["components"] if "backend" in each)
+
+
+def _components(experiment: Document) -> dict[str, Any] | None:
+    """The Python objects that the experiment declares."""
+    if "python" not in experiment:
+        return None
+    from shallows.authoring import modules
+
+    return modules.objects(experiment)

@@ -1,0 +1,146 @@
+"""Options that several commands share, and what they say of how runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from shallows.errors import Fault, SpecError
+
+if TYPE_CHECKING:
+    from shallows.execution.jobs import Executor
+    from shallows.execution.runner import Runner
+
+T = TypeVar("T")
+
+File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)]
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Overrides one setting by its path.")
+]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Runs with seeds 1 to N.", show_default=False)]
+Json = Annotated[
+    bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")
+]
+Out = Annotated[Path, typer.Option(help="Where the report is written.")]
+
+Backend = Annotated[str, typer.Option(help="What runs it: simulator, linux (see ./shallows linux), ns3.")]
+StorePath = Annotated[
+    Path | None, typer.Option("--store", help="Where runs are kept; else $SHALLOWS_STORE, else ./runs.")
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, max=4096, help="Runs at a time here; default: the cores.", show_default=False),
+]
+ThreadCount = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, max=1024, help="Threads of one simulation; default: one.", show_default=False
+    ),
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="ADDRESS", help="Runs on this dask cluster instead.", show_default=False
+    ),
+]
+SlurmJobs = Annotated[
+    str | None,
+    typer.Option(
+        "--slurm",
+        metavar="JOBS",
+        help="Runs in Slurm jobs: jobs=10,cores=16,memory=32GB,walltime=08:00:00,queue=NAME ...",
+        show_default=False,
+    ),
+]
+Timeout = Annotated[
+    str | None,
+    typer.Option(
+        "--timeout", metavar="SPAN", help="Limit of one run on a cluster: 600s.", show_default=False
+    ),
+]
+Progress = Annotated[
+    bool, typer.Option("--progress/--no-progress", help="Whether to show how far the work is.")
+]
+
+__all__ = [
+    "Backend",
+    "ClusterAddress",
+    "File",
+    "Json",
+    "Out",
+    "Progress",
+    "Seeds",
+    "Settings",
+    "SlurmJobs",
+    "StorePath",
+    "ThreadCount",
+    "Timeout",
+    "Workers",
+    "executor",
+    "runner",
+]
+
+
+def runner(
+    *,
+    store: Path | None,
+    workers: int | None,
+    threads: int | None,
+    backend: str,
+    cluster: str | None,
+    slurm: str | None,
+    timeout: str | None,
+) -> Runner:
+    """How runs are made. Raises SpecError with all faults."""
+    from shallows.execution.runner import Runner
+
+    place = executor(cluster, slurm, timeout, workers)
+    return Runner.of(store=store, workers=workers, threads=threads, executor=place, backend=backend)
+
+
+def executor(
+    address: str | None, slurm: str | None, timeout: str | None, workers: int | None = None
+) -> Executor | None:
+    """What makes the runs elsewhere, if the options ask for it. Raises SpecError with all faults."""
+    if address is None and slurm is None:
+        if timeout is not None:
+            raise SpecError([Fault("--timeout", "requires --cluster or --slurm", timeout)])
+        return None
+    from shallows.execution.dask.connect import to_address, to_slurm
+    from shallows.execution.dask.executor import Cluster
+    from shallows.execution.dask.workers import Patience
+
+    faults: list[Fault] = []
+    if address is not None and slurm is not None:
+        faults.append(Fault("--slurm", "cannot be given together with --cluster", slurm))
+    if workers is not None:
+        faults.append(Fault("--workers", "applies to local runs; a cluster has its own", str(workers)))
+    limit_s = _checked(faults, _seconds, timeout)
+    ways = _checked(faults, to_address, address), _checked(faults, to_slurm, slurm)
+    connect = ways[0] or ways[1]
+    if faults or connect is None:
+        raise SpecError(faults)
+    return Cluster(connect, Patience(run_s=limit_s))
+
+
+def _checked(faults: list[Fault], read: Callable[[str], T], text: str | None) -> T | None:
+    try:
+        return None if text is None else read(text)
+    except SpecError as error:
+        faults += error.faults
+        return None
+
+
+def _seconds(text: str) -> float:
+    from shallows import _core
+
+    try:
+        seconds = _core.parse_quantity("span", text) / 1e12
+    except ValueError as error:
+        raise SpecError([Fault("--timeout", f"must be a time: {error}", text)]) from None
+    if not seconds > 0:
+        raise SpecError([Fault("--timeout", "must be greater than zero", text)])
+    return seconds

@@ -1,0 +1,83 @@
+"""`./shallows list`, `theory` and `bench`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shallows import terminal
+from shallows.cli.options import Json
+from shallows.errors import Fault, SpecError
+
+__all__ = ["bench", "list_", "theory"]
+
+
+def list_(
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[papers|figures|cc|queues|topologies|workloads]", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What there is, one line each."""
+    from shallows.cli.catalogue import KINDS, list_all
+    from shallows.words import did_you_mean
+
+    if kind is not None and kind not in KINDS:
+        raise SpecError([Fault("list", f"knows {', '.join(KINDS)}", kind, did_you_mean(kind, KINDS))])
+    found = list_all(kind)
+    if as_json:
+        terminal.print_json(found)
+    else:
+        terminal.print_table(
+            "", ("kind", "name", "summary"), [(e["kind"], e["name"], e["summary"]) for e in found]
+        )
+
+
+def theory(
+    name: Annotated[
+        str | None, typer.Argument(help="A closed form; without it, all are listed.", show_default=False)
+    ] = None,
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="[KEY=VALUE]...", help="Inputs: rate=10Gbps k=65.")
+    ] = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """Closed forms: thresholds, bounds, rates, completion times."""
+    from shallows.theory import evaluate, forms
+
+    if name is not None:
+        answer = evaluate(name, inputs)
+        if as_json:
+            terminal.print_json(answer)
+        else:
+            both = answer["inputs"] | answer["outputs"]
+            terminal.print_metrics(name, both)
+        return
+    if as_json:
+        terminal.print_json(
+            [{"name": f.name, "summary": f.summary, "inputs": [i.key for i in f.inputs]} for f in forms()]
+        )
+        return
+    rows = [(f.name, f.summary, " ".join(i.key for i in f.inputs), f.source) for f in forms()]
+    terminal.print_table("", ("name", "what", "inputs", "source"), rows)
+
+
+def bench(
+    only: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Default: all.", show_default=False)
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Processes a scenario; the fastest counts.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Packet-hops per CPU second on the standard scenarios, each run in a process of its own."""
+    from shallows.execution import bench as benchmark
+
+    chosen = benchmark.choose(only or [])
+    with terminal.progress("bench", len(chosen) * repeat) as report:
+        rows = benchmark.measure(chosen, repeat, report)
+    if as_json:
+        terminal.print_json(rows)
+    else:
+        terminal.print_table("", list(rows[0]), [list(row.values()) for row in rows])

@@ -1,0 +1,152 @@
+"""`./shallows run` and `./shallows sweep`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from shallows import terminal
+from shallows.cli.options import (
+    Backend,
+    ClusterAddress,
+    File,
+    Json,
+    Progress,
+    Seeds,
+    Settings,
+    SlurmJobs,
+    StorePath,
+    ThreadCount,
+    Timeout,
+    Workers,
+    runner,
+)
+from shallows.errors import Fault, SpecError
+
+__all__ = ["run", "sweep"]
+
+
+def run(
+    file: File,
+    settings: Settings = [],  # noqa: B006 - typer reads it as "none given"
+    seeds: Seeds = None,
+    pcap: Annotated[
+        list[str],
+        typer.Option(
+            "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes its packets for Wireshark: s0=s0.pcapng."
+        ),
+    ] = [],  # noqa: B006
+    store: StorePath = None,
+    workers: Workers = None,
+    threads: ThreadCount = None,
+    cluster: ClusterAddress = None,
+    slurm: SlurmJobs = None,
+    timeout: Timeout = None,
+    backend: Backend = "simulator",
+    progress: Progress = True,
+    as_json: Json = False,
+) -> None:
+    """One experiment: a summary, the stored run, a figure."""
+    from shallows.cli import show_run
+    from shallows.document.load import load
+    from shallows.document.points import expand
+    from shallows.results import pcapng
+
+    document = load(file, settings)
+    if "sweep" in document:
+        hint = f"./shallows sweep {file}"
+        raise SpecError([Fault("sweep", "describes several experiments, and run does one", hint=hint)])
+    captures = pcapng.parse_requests(pcap)
+    if captures:
+        pcapng.probe_for(document, captures)
+    points = expand(document if seeds is None else _with_seeds(document, seeds))
+    if captures and len(points) > 1:
+        raise SpecError([Fault("--pcap", f"needs one run, and this is {len(points)}", hint="--seeds 1")])
+    how = runner(
+        store=store,
+        workers=workers,
+        threads=threads,
+        backend=backend,
+        cluster=cluster,
+        slurm=slurm,
+        timeout=timeout,
+    )
+    with terminal.progress(file.name, len(points), progress) as report:
+        outcomes = how.run(points, metrics=True, progress=report)
+    failed = [outcome for outcome in outcomes if outcome.error]
+    if as_json and not failed:
+        terminal.print_json(show_run.document(outcomes))
+    elif not failed:
+        show_run.show(document.get("title") or file.name, outcomes)
+    else:
+        raise show_run.failure(failed)
+    for name, path in captures.items():
+        count = pcapng.write(outcomes[0].run, name, path)
+        terminal.note(f"{path}: {count} packets of {name}")
+
+
+def sweep(
+    file: File,
+    settings: Settings = [],  # noqa: B006
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="The I-th of N equal parts, for job arrays.", show_default=False),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Resumes an interrupted sweep (always on; accepted for scripts)."),
+    ] = False,
+    job_script: Annotated[
+        bool, typer.Option("--job-script", help="Prints the script of one --slurm job, and runs nothing.")
+    ] = False,
+    store: StorePath = None,
+    workers: Workers = None,
+    threads: ThreadCount = None,
+    cluster: ClusterAddress = None,
+    slurm: SlurmJobs = None,
+    timeout: Timeout = None,
+    backend: Backend = "simulator",
+    progress: Progress = True,
+    as_json: Json = False,
+) -> None:
+    """All points of a sweep, on all cores. Stopped, it goes on where it was: what has ended is stored."""
+    from shallows.cli import show_run
+    from shallows.document.load import load
+    from shallows.document.points import expand
+    from shallows.execution.runner import parse_shard
+
+    number, count = parse_shard(shard) if shard else (1, 1)
+    points = expand(load(file, settings))[number - 1 :: count]
+    how = runner(
+        store=store,
+        workers=workers,
+        threads=threads,
+        backend=backend,
+        cluster=cluster,
+        slurm=slurm,
+        timeout=timeout,
+    )
+    if job_script:
+        typer.echo(_job_script(slurm), nl=False)
+        return
+    with terminal.progress(file.name, len(points), progress) as report:
+        outcomes = how.run(points, metrics=True, progress=report)
+    if as_json:
+        terminal.print_json(show_run.sweep_document(outcomes))
+    else:
+        show_run.show_sweep(file.name, outcomes)
+    if any(outcome.error for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _job_script(slurm: str | None) -> str:
+    if slurm is None:
+        raise SpecError([Fault("--job-script", "requires --slurm")])
+    from shallows.execution.dask.connect import job_script
+
+    return job_script(slurm)
+
+
+def _with_seeds(document: dict[str, Any], seeds: int) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}

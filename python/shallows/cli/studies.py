@@ -1,0 +1,225 @@
+"""`./shallows compare`, `tune`, `reproduce` and `validate`: each prints its findings and writes a report."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shallows import terminal
+from shallows.cli.options import (
+    Backend,
+    ClusterAddress,
+    File,
+    Json,
+    Out,
+    Progress,
+    Settings,
+    SlurmJobs,
+    StorePath,
+    ThreadCount,
+    Timeout,
+    Workers,
+    runner,
+)
+
+__all__ = ["compare", "reproduce", "tune", "validate"]
+
+
+def compare(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Experiment files (TOML).")],
+    vary: Annotated[
+        list[str], typer.Option(metavar="KEY=A,B", help="A scheme for each value; several multiply.")
+    ] = [],  # noqa: B006
+    scheme: Annotated[
+        list[str], typer.Option(metavar="NAME=KEY=VALUE,...", help="A scheme by its settings over FILE.")
+    ] = [],  # noqa: B006
+    settings: Settings = [],  # noqa: B006
+    seeds: Annotated[
+        int | None, typer.Option(min=2, help="Runs with seeds 1 to N.", show_default=False)
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="What the others are held against; default: the first.")
+    ] = None,
+    metric: Annotated[
+        list[str], typer.Option(help="Compares these metrics, * matches any text; default: the main ones.")
+    ] = [],  # noqa: B006
+    allow: Annotated[
+        list[str], typer.Option(metavar="KEY", help="What may differ besides transports and queues.")
+    ] = [],  # noqa: B006
+    out: Out = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    threads: ThreadCount = None,
+    cluster: ClusterAddress = None,
+    slurm: SlurmJobs = None,
+    timeout: Timeout = None,
+    backend: Backend = "simulator",
+    progress: Progress = True,
+    as_json: Json = False,
+) -> None:
+    """Schemes on the same experiment, seed by seed: which differences are real, and one page."""
+    from shallows.studies.compare import comparison, report, section, show
+
+    what = section.read(
+        files,
+        settings=settings,
+        vary=vary,
+        schemes=scheme,
+        baseline=baseline,
+        metrics=metric,
+        allow=allow,
+        seeds=seeds,
+    )
+    name = "-".join(file.stem for file in files)
+    report.page_of_comparison(name, out)
+    how = runner(
+        store=store,
+        workers=workers,
+        threads=threads,
+        backend=backend,
+        cluster=cluster,
+        slurm=slurm,
+        timeout=timeout,
+    )
+    with terminal.progress("compare", len(what.schemes) * len(what.seeds), progress) as told:
+        found = comparison.compare(what, how, told)
+    page = report.write_comparison(found, name, out, _command())
+    if as_json:
+        terminal.print_json(show.document(found, str(page)))
+    else:
+        show.show(found, page)
+
+
+def tune(
+    file: File,
+    settings: Settings = [],  # noqa: B006
+    out: Out = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    threads: ThreadCount = None,
+    cluster: ClusterAddress = None,
+    slurm: SlurmJobs = None,
+    timeout: Timeout = None,
+    backend: Backend = "simulator",
+    progress: Progress = True,
+    as_json: Json = False,
+) -> None:
+    """The file's \\[tune] study: trials, their front, its winners on fresh seeds. Stopped, it goes on."""
+    from shallows.studies.tune import report, search, section, show
+
+    what = section.read(file, settings)
+    report.page_of_tuning(file.stem, out)
+    how = runner(
+        store=store,
+        workers=workers,
+        threads=threads,
+        backend=backend,
+        cluster=cluster,
+        slurm=slurm,
+        timeout=timeout,
+    )
+    with terminal.progress("tune", what.most_runs, progress) as told:
+        found = search.tune(what, how, told)
+    page = report.write_tuning(found, file.stem, out, _command())
+    if as_json:
+        terminal.print_json(show.document(found, str(page)))
+    else:
+        show.show(found, page)
+
+
+def reproduce(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="Default: all.", show_default=False)
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds and points, in under a minute.")
+    ] = False,
+    out: Out = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    threads: ThreadCount = None,
+    cluster: ClusterAddress = None,
+    slurm: SlurmJobs = None,
+    timeout: Timeout = None,
+    backend: Backend = "simulator",
+    progress: Progress = True,
+    as_json: Json = False,
+) -> None:
+    """The experiments of a paper, its figures, its claims with verdicts, an HTML report."""
+    from shallows.studies.paper.reproduce import reproduce as whole
+    from shallows.studies.paper.show import show
+
+    how = runner(
+        store=store,
+        workers=workers,
+        threads=threads,
+        backend=backend,
+        cluster=cluster,
+        slurm=slurm,
+        timeout=timeout,
+    )
+    result = whole(
+        target,
+        how,
+        quick=quick,
+        out=out,
+        progress=lambda what, total: terminal.progress(what, total, progress),
+    )
+    if as_json:
+        terminal.print_json({"claims": result.claims})
+    else:
+        show(result)
+    if result.exit_status:
+        raise typer.Exit(result.exit_status)
+
+
+def validate(
+    cells: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Only cells whose name matches: 'dctcp-10G-*'.")
+    ] = None,
+    backend: Annotated[
+        list[str],
+        typer.Option(help="Only this beside the simulator: linux, ns3; default: both, ns3 if installed."),
+    ] = [],  # noqa: B006
+    matrix: Annotated[
+        Path | None, typer.Option(help="A matrix of your own instead of the one that comes with Shallows.")
+    ] = None,
+    out: Out = Path("reports"),
+    store: StorePath = None,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """The simulator against Linux and ns-3 (Debian's libns3-dev), cell by cell of a listed matrix: one page.
+
+    Stopped, it goes on.
+    """
+    from dataclasses import replace
+
+    from shallows.results.store import Store
+    from shallows.studies.validation import matrix as cells_of
+    from shallows.studies.validation import runs, show
+    from shallows.studies.validation.report import page_of_validation, write_validation
+
+    backends, notes = runs.choose(backend)
+    chosen = cells_of.read(matrix).chosen(cells)
+    page_of_validation(out)
+    total = runs.total_cost(chosen, backends)
+    with terminal.progress("validate", math.ceil(total) or 1) as report:
+        found = replace(runs.validate(chosen, Store(store), backends, workers, report), notes=notes)
+    page = write_validation(found, out, _command())
+    if as_json:
+        terminal.print_json(show.document(found, str(page)))
+    else:
+        show.show(found, str(page))
+    if found.exit_status:
+        raise typer.Exit(found.exit_status)
+
+
+def _command() -> str:
+    """The command line as it was typed, for the report."""
+    return shlex.join(["./shallows", *sys.argv[1:]])

@@ -1,0 +1,42 @@
+"""The backends by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from shallows.backends.base import Backend
+from shallows.backends.simulator import Simulator
+from shallows.errors import Fault, SpecError
+from shallows.words import did_you_mean
+
+__all__ = ["NAMES", "backend"]
+
+_HOMES = {
+    "simulator": ("shallows.backends.simulator", "Simulator"),
+    "linux": ("shallows.backends.linux.backend", "Linux"),
+    "ns3": ("shallows.backends.ns3.backend", "Ns3"),
+}
+
+NAMES = tuple(_HOMES)
+"""What `--backend` takes."""
+
+
+def backend(which: str | Backend = "simulator", threads: int | None = None) -> Backend:
+    """The backend of this name, or the one that is given; `threads` are those of one simulation.
+
+    Raises SpecError for an unknown name, and for `threads` with a backend that has no use for them.
+    """
+    found = which if not isinstance(which, str) else _named(which)
+    if threads is None:
+        return found
+    if not isinstance(found, Simulator):
+        raise SpecError([Fault("--threads", f"does not apply to the backend {found.name}", str(threads))])
+    return Simulator(threads)
+
+
+def _named(name: str) -> Backend:
+    if name not in _HOMES:
+        rule = f"must be one of {', '.join(NAMES)}"
+        raise SpecError([Fault("--backend", rule, name, did_you_mean(name, NAMES))])
+    module, cls = _HOMES[name]
+    return getattr(import_module(module), cls)()
