@@ -1367,7 +1367,7 @@ class BulkLoad(Part):
 
     kind: Literal["bulk"] = "bulk"
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """Sending hosts. Default: the user's network."""
 
     to: str | list[str] = []
@@ -1397,7 +1397,7 @@ class BulkLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1406,7 +1406,7 @@ class MessagesLoad(Part):
 
     kind: Literal["messages"] = "messages"
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """Sending hosts. Default: the user's network."""
 
     to: str | list[str] = Field(...)
@@ -1445,7 +1445,7 @@ class MessagesLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1454,7 +1454,7 @@ class PoissonLoad(Part):
 
     kind: Literal["poisson"] = "poisson"
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """Sending hosts; each flow's is drawn from them. Default: the user's network."""
 
     to: str | list[str] = Field(...)
@@ -1481,7 +1481,7 @@ class PoissonLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1493,7 +1493,7 @@ class IncastLoad(Part):
     to: str | list[str] = Field(...)
     """The host that asks. Default: the user's network."""
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """The workers' hosts. Default: the user's network."""
 
     workers: int | Literal["none"] = 'none'
@@ -1529,7 +1529,7 @@ class IncastLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1547,7 +1547,7 @@ class TableLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
