@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Part(BaseModel):
     """A table of an experiment file. Settings that were not given stay out of the document."""
 
-    # `from_` in Python is `from` in a file. The aliases are computed, so that type checkers see `from_` alone.
+    # `from_` in Python is `from` in a file. Aliases are computed, so that type checkers see `from_` alone.
     model_config = ConfigDict(
         alias_generator=lambda name: name.rstrip("_"),
         extra="forbid",
