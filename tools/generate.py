@@ -201,9 +201,7 @@ def _plain_field(key: str, annotation: str, doc: str) -> str:
 def _field(param: Param) -> str:
     default = "..." if param["default"] is None else repr(param["default"])
     name, value = param["name"], "Field(...)" if default == "..." else default
-    name = (
-        f"{name}_" if keyword.iskeyword(name) else name
-    )  # as Part's alias generator reads it
+    name = f"{name}_" if keyword.iskeyword(name) else name  # as Part's alias generator reads it
     facts = [param["doc"]] + ([f"Range {param['range']}."] if param["range"] else [])
     facts += [f"Default: {param['source']}."] if param["source"] else []
     return f"    {name}: {python_type(param)} = {value}\n{_docstring(' '.join(facts))}\n"
