@@ -35,7 +35,8 @@ def web(
     """The live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
     _needs_web()
     from shallows.web.limits import Limits
-    from shallows.web.server import Options, serve
+    from shallows.web.server import serve
+    from shallows.web.state import Options
 
     limits = Limits(run_seconds=max_seconds, ports=max_ports, document_bytes=max_document)
     serve(Options(host, port, allow_python, store, limits, browser))

@@ -8,53 +8,17 @@ import os
 import secrets
 import socket
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shallows.errors import Fault, ShallowsError, SpecError
-from shallows.web.limits import Limits
+from shallows.errors import Fault, SpecError
+from shallows.web.state import Options, State
 
-__all__ = ["Options", "serve", "state"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a server was started."""
-
-    host: str = "127.0.0.1"
-    port: int = 8475
-    allow_python: bool = False
-    store: Path | None = None
-    limits: Limits = field(default_factory=Limits)
-    open_browser: bool = True
-
-
-class State:
-    """What all pages of the server share."""
-
-    def __init__(self, options: Options):
-        from shallows.results.store import Store
-        from shallows.web.session import Sessions
-
-        self.options = options
-        self.sessions = Sessions(options.limits, options.allow_python)
-        self.store = Store(options.store)
-
-
-_state: State | None = None
-
-
-def state() -> State:
-    """Of the server of this process."""
-    if _state is None:
-        raise ShallowsError("the server has not started")
-    return _state
+__all__ = ["serve"]
 
 
 def build(options: Options, token: str | None) -> Any:
     """The application, ready for an ASGI server."""
-    global _state
     os.environ.setdefault(
         "NICEGUI_STORAGE_PATH", str(Path(os.environ.get("TMPDIR", "/tmp")) / f"shallows-web-{os.getpid()}")
     )
@@ -66,21 +30,16 @@ def build(options: Options, token: str | None) -> Any:
     from shallows.web.live import films_router
     from shallows.web.safety import Gate, is_loopback
 
-    _state = State(options)
+    state = State(options)
     app = FastAPI(title="Shallows", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(films_router(_state.sessions))
-    views.register()
+    app.include_router(films_router(state.sessions))
+    views.register(state)
     ui.run_with(app, title="Shallows", dark=None, show_welcome_message=False, reconnect_timeout=20.0,
                 favicon="🌊", tailwind=False, message_history_length=200)  # fmt: skip
-    pages.on_shutdown(_close)
-    pages.timer(60.0, _state.sessions.rest)
+    pages.on_shutdown(state.close)
+    pages.timer(60.0, state.sessions.rest)
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(options.host) else []
     return Gate(app, hosts, token)
-
-
-def _close() -> None:
-    if _state is not None:
-        _state.sessions.close()
 
 
 def serve(options: Options) -> None:

@@ -6,21 +6,21 @@ from nicegui import ui
 
 from shallows.web import address
 from shallows.web.frame import frame
+from shallows.web.state import State
 
 __all__ = ["register"]
 
 
-def register() -> None:
+def register(state: State) -> None:
     """Makes every page known to the server."""
-    from shallows.web.server import state
 
     @ui.page("/")
     async def laboratory(x: str = "", show: str = "", second: str = "") -> None:
         from shallows.web.gallery_entries import entry, first
         from shallows.web.lab import Laboratory
 
-        session = state().sessions.new()
-        ui.context.client.on_delete(lambda: state().sessions.end(session))
+        session = state.sessions.new()
+        ui.context.client.on_delete(lambda: state.sessions.end(session))
         given = address.unpack(x) if x else None
         if given and isinstance(given.get("text"), str):
             text, second, about = given["text"], str(given.get("second") or ""), None
