@@ -311,7 +311,7 @@ def test_the_job_script_of_slurm_asks_for_what_was_given():
         ),
         (
             {"slurm": "jobs=0,core=1,cores=1,memory=1,walltime=1h"},
-            ["--slurm", "--slurm jobs", "--slurm memory"],
+            ["--slurm core", "--slurm jobs", "--slurm memory"],
         ),
         (
             {"slurm": "jobs=1,jobs=2,cores,memory=1GB,walltime=1:00:00"},

@@ -199,7 +199,7 @@ def test_a_pattern_makes_labels():
         ({"grid": {"queue.mark_at": ["10pkt"]}, "label": 3}, "must be a text"),
         ({"grid": {"queue.mark_at": ["10pkt", "20pkt"]}, "label": "same"}, "have the same label"),
         ({"points": [{"label": 3, "queue.mark_at": "10pkt"}]}, "must be a text"),
-        ({"points": [{"label": "alone"}]}, "must set something"),
+        ({"points": [{"label": "alone"}]}, "that sets something"),
     ],
 )
 def test_labels_that_do_not_do(sweep, said):

@@ -133,7 +133,10 @@ def test_a_metric_without_a_value_is_no_value(tmp_path):
     assert found.winners == [] and found.contests == []
 
 
-OBJECTIVES = [Objective("delay", "minimise"), Objective("rate", "maximise", 0.01)]
+OBJECTIVES = [
+    Objective(metric="delay", goal="minimise"),
+    Objective(metric="rate", goal="maximise", margin=0.01),
+]
 
 
 def trial(number, delay, rate, state="feasible"):
@@ -187,9 +190,9 @@ def test_a_winner_dominates_by_intervals_only(delay, rate, verdict):
 
 
 def test_constraints_measure_by_how_much_they_are_broken():
-    assert Constraint("x", at_least=3.0).excess(2.0) == 1.0
-    assert Constraint("x", at_most=3.0).excess(5.0) == 2.0
-    both = Constraint("x", 1.0, 3.0)
+    assert Constraint(metric="x", at_least=3.0).excess(2.0) == 1.0
+    assert Constraint(metric="x", at_most=3.0).excess(5.0) == 2.0
+    both = Constraint(metric="x", at_least=1.0, at_most=3.0)
     assert [both.excess(v) for v in (0.5, 2.0, 4.0)] == [0.5, -1.0, 1.0]
 
 
@@ -226,12 +229,12 @@ def test_constraints_measure_by_how_much_they_are_broken():
         ),
         ({"parameters": {"transport.cc.g": {"low": 0.1, "high": 9.0}}}, "tune.parameters: transport.cc.g"),
         ({"objectives": None}, "tune.objectives"),
-        ({"objectives": {"jain": "maximize"}}, 'tune.objectives."jain"'),
+        ({"objectives": {"jain": "maximize"}}, "tune.objectives.jain"),
         ({"objectives": {"goodput": "maximise"}}, "tune.objectives"),
-        ({"objectives": {"jain": {"goal": "maximise", "margin": 2}}}, 'tune.objectives."jain"'),
+        ({"objectives": {"jain": {"goal": "maximise", "margin": 2}}}, "tune.objectives.jain"),
         ({"constraints": {"dropss": {"at_most": 0}}}, "tune.constraints"),
-        ({"constraints": {"drops": {"at_most": 0, "at_least": 3}}}, 'tune.constraints."drops"'),
-        ({"constraints": {"drops": 3}}, 'tune.constraints."drops"'),
+        ({"constraints": {"drops": {"at_most": 0, "at_least": 3}}}, "tune.constraints.drops"),
+        ({"constraints": {"drops": 3}}, "tune.constraints.drops"),
         ({"baselines": {"b": {"queue.mark_att": "3pkt"}}}, "tune.baselines.b: queue.mark_att"),
         ({"baselines": ["b"]}, "tune.baselines"),
     ],
@@ -246,7 +249,11 @@ def test_what_is_no_study_is_refused_before_anything_runs(tmp_path, changes, pat
 def test_all_faults_come_at_once_and_seeds_of_the_file_are_refused(tmp_path):
     with pytest.raises(SpecError) as caught:
         study(tmp_path, trials=0, sampler="grid", objectives={"jain": "up"})
-    assert {f.path for f in caught.value.faults} == {"tune.trials", "tune.sampler", 'tune.objectives."jain"'}
+    assert {f.path for f in caught.value.faults} == {
+        "tune.trials",
+        "tune.sampler",
+        "tune.objectives.jain.goal",
+    }
     with pytest.raises(SpecError, match="seeds: has no place"):
         read(write_toml(tmp_path / "x.toml", STUDY | {"seeds": 3}))
     with pytest.raises(SpecError, match="tune: is missing"):

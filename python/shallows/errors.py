@@ -29,12 +29,16 @@ class ShallowsError(Exception):
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """A rule that the input breaks: where, which rule, the value as written, and what might be meant."""
+    """A rule that the input breaks: where, which rule, the value as written, and what might be meant.
+
+    `code` is a stable word for programs: `unknown-key`, `missing`, `out-of-range` ...
+    """
 
     path: str
     rule: str
     value: str = ""
     hint: str = ""
+    code: str = "invalid"
 
     def __str__(self) -> str:
         """One line, as the Rust checker prints it."""

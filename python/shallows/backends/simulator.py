@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.base import Made, Running
 from shallows.document.schema import schema
-from shallows.errors import Cancelled
+from shallows.errors import Cancelled, Fault, SpecError
 from shallows.tables.frames import to_frame
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ class Simulator:
         """See `Backend`."""
         from shallows import _core
 
+        if self.threads is not None and not hasattr(_core.Simulation, "set_threads"):
+            rule = "is not possible with this build of the core: a simulation has one thread"
+            raise SpecError([Fault("--threads", rule, str(self.threads))])
         if _controls(experiment) & _of_other_backends():
             _core.simulable(json.dumps(experiment))  # it names them all, by path
 
@@ -49,6 +52,8 @@ class Simulator:
 
         text, components = json.dumps(experiment), _components(experiment)
         simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+        if self.threads is not None:
+            simulation.set_threads(self.threads)
         running.add(simulation, calls_python=bool(components))
         wall, cpu = time.perf_counter(), time.thread_time()
         try:

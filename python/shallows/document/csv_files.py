@@ -7,6 +7,7 @@ hashed: a run says what it ran, whatever becomes of the file.
 import copy
 import csv
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
         try:
             table["flows" if table is load else "points"] = read(table["name"])
         except SpecError as error:
-            faults += [Fault(f"traffic.{name}.{at}", f.rule, f.value, f.hint) for f in error.faults]
+            faults += [replace(f, path=f"traffic.{name}.{at}") for f in error.faults]
     return filled, faults
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shallows.errors import Fault, SpecError
 from shallows.words import show
 
-__all__ = ["Document", "apply_settings", "parse_value", "set_path", "split_path"]
+__all__ = ["Document", "apply_settings", "flatten", "parse_value", "set_path", "split_path"]
 
 
 Document = dict[str, Any]
@@ -81,3 +81,19 @@ def set_path(document: Document, path: str, value: Any) -> None:
         table[key] = inner
         table = inner
     table[last] = value
+
+
+def flatten(
+    table: Mapping[str, Any], whole: Callable[[Any], bool] = lambda value: False
+) -> list[tuple[str, Any]]:
+    """Entries of nested tables by dotted path.
+
+    A table for which `whole` holds, or an empty one, is a value.
+    """
+    found: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value and not whole(value):
+            found += [(f"{key}.{path}", inner) for path, inner in flatten(value, whole)]
+        else:
+            found.append((key, value))
+    return found

@@ -46,9 +46,14 @@ def read(model: type[Model], table: Any, at: str = "", faults: list[Fault] | Non
         return None
 
 
-def refuse(code: str, rule: str, hint: str = "", value: Any = ...) -> PydanticCustomError:
-    """What a validator raises: a fault with this code and rule. `value` if it is not the validated one."""
-    about = {"rule": rule, "hint": hint} | ({} if value is ... else {"value": show(value)})
+def refuse(code: str, rule: str, hint: str = "", value: Any = ..., at: Loc = ()) -> PydanticCustomError:
+    """What a validator raises: a fault with this code and rule.
+
+    `value` (None: not shown) and `at`, a path below, are given where they are not the validated value's.
+    """
+    about = {"rule": rule, "hint": hint, "at": at} | (
+        {} if value is ... else {"value": "" if value is None else show(value)}
+    )
     return PydanticCustomError(typing.cast("Any", code), "{rule}", about)
 
 
@@ -57,7 +62,7 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
     found = []
     for one in error.errors():
         loc, context = one["loc"], one.get("ctx", {})
-        path = join(at, loc)
+        path = join(join(at, loc), context.get("at", ()))
         value = context.get("value", show(one["input"]))
         if one["type"] == "extra_forbidden":
             known = _keys(model, loc[:-1])
@@ -71,6 +76,10 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
             known = re.findall(r"'([^']*)'", context["expected"])
             hint = did_you_mean(str(one["input"]), known)
             found.append(Fault(path, f"must be one of {', '.join(known)}", value, hint, "unknown-word"))
+        elif one["type"] == "too_short":
+            few = context["min_length"] == 1
+            rule = "is empty" if few else f"must have at least {context['min_length']} entries"
+            found.append(Fault(path, rule, "" if few else value, "", "empty" if few else "too-few"))
         elif one["type"] in _BOUNDS:
             word, name = _BOUNDS[one["type"]]
             found.append(Fault(path, f"must be {word} {context[name]}", value, "", "out-of-range"))

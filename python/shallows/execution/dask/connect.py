@@ -8,13 +8,16 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from shallows.document.paths import parse_value
+from pydantic import AfterValidator, Field
+
+from shallows.document import strict
+from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.dask.slurm import Slurm
-from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     from dask_jobqueue.slurm import SLURMCluster
@@ -23,24 +26,36 @@ if TYPE_CHECKING:
 Connect = Callable[[], "AbstractContextManager[Client]"]
 T = TypeVar("T")
 
-SLURM_KEYS: dict[str, tuple[type, str]] = {
-    "jobs": (int, "Slurm jobs to ask for"),
-    "cores": (int, "cores of a job"),
-    "memory": (str, "memory of a job: 64GB"),
-    "walltime": (str, "time limit of a job: 08:00:00"),
-    "queue": (str, "partition"),
-    "account": (str, "account that pays"),
-    "processes": (int, "worker processes of a job; default 1, with a thread a core"),
-    "interface": (str, "network that the nodes see each other on: ib0"),
-}
-"""What `--slurm` takes; `jobs`, `cores`, `memory` and `walltime` are required."""
-
 CONNECT_S = 10
 """A scheduler that is there answers sooner."""
 
-REQUIRED = ("jobs", "cores", "memory", "walltime")
+__all__ = ["Connect", "SlurmOptions", "job_script", "to_address", "to_slurm"]
 
-__all__ = ["REQUIRED", "SLURM_KEYS", "Connect", "job_script", "to_address", "to_slurm"]
+
+def _form(pattern: str) -> AfterValidator:
+    """A text of this form."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise refuse("wrong-form", f"must have the form {pattern}")
+        return text
+
+    return AfterValidator(check)
+
+
+class SlurmOptions(Strict):
+    """The value of `--slurm`: KEY=VALUE,KEY=VALUE ..."""
+
+    jobs: int = Field(ge=1, le=100_000, description="Slurm jobs to ask for")
+    cores: int = Field(ge=1, le=100_000, description="cores of a job")
+    memory: Annotated[str, _form(r"\d+(\.\d+)?\s?[KMGT]i?B")] = Field(description="memory of a job: 64GB")
+    walltime: Annotated[str, _form(r"(\d+-)?\d{1,3}(:\d{2}){1,2}")] = Field(
+        description="time limit of a job: 08:00:00"
+    )
+    queue: str | None = Field(None, description="partition")
+    account: str | None = Field(None, description="account that pays")
+    processes: int = Field(1, ge=1, le=100_000, description="worker processes of a job, with a thread a core")
+    interface: str | None = Field(None, description="network that the nodes see each other on: ib0")
 
 
 def to_address(address: str) -> Connect:
@@ -73,7 +88,7 @@ def to_slurm(text: str) -> Slurm:
     """Asks Slurm for jobs whose workers connect back here. Raises SpecError with all faults of the text."""
     options = _slurm_options(text)
     return Slurm(
-        options["jobs"],
+        options.jobs,
         start=lambda: _slurm_cluster(options),
         client=lambda cluster: _client("the Slurm cluster", address=cluster),
     )
@@ -103,7 +118,7 @@ def _client(name: str, **where: Any) -> Iterator[Client]:
             client.close(timeout=2)
 
 
-def _slurm_cluster(options: dict[str, Any]) -> SLURMCluster:
+def _slurm_cluster(options: SlurmOptions) -> SLURMCluster:
     interrupt = signal.getsignal(signal.SIGINT)
     from dask_jobqueue.slurm import SLURMCluster
 
@@ -111,52 +126,34 @@ def _slurm_cluster(options: dict[str, Any]) -> SLURMCluster:
         signal.signal(signal.SIGINT, interrupt)  # importing it makes Ctrl-C leave without a word
 
     return SLURMCluster(
-        cores=options["cores"],
-        processes=options.get("processes", 1),
-        memory=options["memory"],
-        walltime=options["walltime"],
-        queue=options.get("queue"),
-        account=options.get("account"),
-        interface=options.get("interface"),
+        cores=options.cores,
+        processes=options.processes,
+        memory=options.memory,
+        walltime=options.walltime,
+        queue=options.queue,
+        account=options.account,
+        interface=options.interface,
         job_name="shallows",
         scheduler_options={"dashboard_address": None},
     )
 
 
-def _slurm_options(text: str) -> dict[str, Any]:
-    faults, options = _missing("--slurm"), {}
+def _slurm_options(text: str) -> SlurmOptions:
+    faults, options = _missing("--slurm"), dict[str, Any]()
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, written = (word.strip() for word in part.partition("="))
         if not equals or not written:
-            faults.append(Fault("--slurm", "must be key=value, key=value ...", part))
-        elif key not in SLURM_KEYS:
-            rule = f"unknown key; known: {', '.join(SLURM_KEYS)}"
-            faults.append(Fault("--slurm", rule, key, did_you_mean(key, SLURM_KEYS)))
+            faults.append(Fault("--slurm", "must be key=value, key=value ...", part, code="wrong-form"))
         elif key in options:
-            faults.append(Fault(f"--slurm {key}", "is given twice", written))
+            faults.append(Fault(f"--slurm {key}", "is given twice", written, code="written-twice"))
         else:
-            options[key] = _option(key, written, faults)
-    for key in REQUIRED:
-        if key not in options:
-            faults.append(Fault(f"--slurm {key}", f"is required: {SLURM_KEYS[key][1]}"))
-    if faults:
+            options[key] = int(written) if re.fullmatch(r"-?\d{1,9}", written) else written
+    found: list[Fault] = []
+    read = strict.read(SlurmOptions, options, "", found)
+    faults += [replace(fault, path=f"--slurm {fault.path}") for fault in found]
+    if faults or read is None:
         raise SpecError(faults)
-    return options
-
-
-_FORMS = {"memory": r"\d+(\.\d+)?\s?[KMGT]i?B", "walltime": r"(\d+-)?\d{1,3}(:\d{2}){1,2}"}
-
-
-def _option(key: str, written: str, faults: list[Fault]) -> Any:
-    kind, what = SLURM_KEYS[key]
-    if kind is int:
-        value = parse_value(written)
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 100_000:
-            faults.append(Fault(f"--slurm {key}", f"must be a whole number from 1: {what}", written))
-        return value
-    if key in _FORMS and not re.fullmatch(_FORMS[key], written):
-        faults.append(Fault(f"--slurm {key}", f"is not {what}", written))
-    return written
+    return read
 
 
 def _missing(option: str) -> list[Fault]:

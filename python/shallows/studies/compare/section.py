@@ -11,13 +11,17 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
+from shallows.document import strict
 from shallows.document.load import load
 from shallows.document.paths import Document, apply_settings, parse_value, set_path
 from shallows.document.points import Point, expand
+from shallows.document.strict import Strict
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean, show
 
@@ -27,9 +31,20 @@ MAX_SCHEMES = 32
 FREE = ("title", "seed", "queue", "port_control", "nic", "probe", "transport", "python")
 """Sections that a scheme may choose; so are the transport of a load and the queue and control of a port."""
 
-OWN = ("schemes", "baseline", "metrics", "allow")
+__all__ = ["MAX_SCHEMES", "CompareTable", "Scheme", "Schemes", "read", "split_list"]
 
-__all__ = ["MAX_SCHEMES", "Scheme", "Schemes", "read", "split_list"]
+
+class CompareTable(Strict):
+    """The section `[compare]`."""
+
+    schemes: dict[str, dict[str, Any]] = Field({}, description="Settings of each scheme, by its name.")
+    baseline: str | None = Field(
+        None, description="The scheme that the others are compared with; by default the first."
+    )
+    metrics: list[str] = Field(
+        [], description="The metrics to compare, * matches any text; by default the main ones."
+    )
+    allow: list[str] = Field([], description="Paths of settings that may differ between schemes.")
 
 
 @dataclass(frozen=True)
@@ -87,7 +102,8 @@ def read(
                 if section != "compare":
                     rule = f"is of {command}; compare takes one experiment a scheme"
                 faults.append(Fault(f"{file}: {section}", rule, hint=f"./shallows {command} {file}"))
-    own = _own_table(own, faults)
+    table = CompareTable() if own is None else strict.read(CompareTable, own, "compare", faults)
+    own = table or CompareTable()
     if len(experiments) > 1:
         for option, given in (("--vary", vary), ("--scheme", schemes)):
             if given:
@@ -101,17 +117,17 @@ def read(
         _count(written, faults)
     if faults:
         raise SpecError(faults)
-    chosen = baseline if baseline is not None else own.get("baseline")
+    chosen = baseline if baseline is not None else own.baseline
     found = [_scheme(name, sources[name], written[name], seeds, faults) for name in written]
     if faults:
         raise SpecError(faults)
     found = _baseline_first(found, chosen, faults)
-    allowed = [*own.get("allow", []), *allow]
+    allowed = [*own.allow, *allow]
     _equal_conditions(found, allowed, faults)
     if faults:
         raise SpecError(faults)
     title = documents[0].get("title") or named[0] if len(named) == 1 else " and ".join(written)
-    return Schemes(title, found, list(metrics) or own.get("metrics", []), allowed)
+    return Schemes(title, found, list(metrics) or own.metrics, allowed)
 
 
 def split_list(text: str) -> list[str]:
@@ -130,39 +146,16 @@ def split_list(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _own_table(own: Any, faults: list[Fault]) -> dict[str, Any]:
-    if own is None:
-        return {}
-    if not isinstance(own, dict):
-        faults.append(Fault("compare", f"must be a table with {', '.join(OWN)}", show(own)))
-        return {}
-    for key in own:
-        if key not in OWN:
-            rule = f"unknown key; known: {', '.join(OWN)}"
-            faults.append(Fault(f"compare.{key}", rule, show(own[key]), did_you_mean(key, OWN)))
-    shapes = {"schemes": dict, "baseline": str, "metrics": list, "allow": list}
-    for key, shape in shapes.items():
-        value = own.get(key, shape())
-        if not isinstance(value, shape) or (shape is list and not all(isinstance(v, str) for v in value)):
-            word = {dict: "a table of schemes", str: "the name of a scheme", list: "a list of texts"}[shape]
-            faults.append(Fault(f"compare.{key}", f"must be {word}", show(value)))
-    return own
-
-
 def _written(
-    own: Mapping[str, Any],
+    own: CompareTable,
     given: Sequence[str] | Mapping[str, Mapping[str, Any]],
     vary: Sequence[str] | Mapping[str, Sequence[Any]],
     faults: list[Fault],
 ) -> dict[str, dict[str, Any]]:
     """Each scheme's settings by path: of the file, then of --scheme, then all that --vary multiplies."""
     found: dict[str, dict[str, Any]] = {}
-    table = own.get("schemes", {})
-    for name, settings in table.items() if isinstance(table, dict) else ():
-        if isinstance(settings, dict):
-            found[name] = dict(_paths(settings))
-        else:
-            faults.append(Fault(f"compare.schemes.{name}", "must be a table of settings", show(settings)))
+    for name, settings in own.schemes.items():
+        found[name] = dict(_paths(settings))
     for name, settings in given.items() if isinstance(given, Mapping) else ():
         if name in found:
             faults.append(Fault("--scheme", "is there already", name))
@@ -255,7 +248,7 @@ def _scheme(
             set_path(document, path, copy.deepcopy(value))
         points = expand(document)
     except SpecError as error:
-        faults += [Fault(f"{name}: {f.path}", f.rule, f.value, f.hint) for f in error.faults]
+        faults += [replace(f, path=f"{name}: {f.path}") for f in error.faults]
     if len(points) == 1:
         hint = "seeds = 10 in the file, or --seeds 10"
         faults.append(Fault(f"{name}: seeds", "must be two or more: one says nothing of chance", "1", hint))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,14 +136,10 @@ def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
             jobs += [_Job(figure, reading, figure.points(quick, reading)) for reading in (BASE, *tried)]
         except SpecError as error:
             where = f"{figure.paper}/{figure.name}: "
-            faults += [fault.__class__(where + fault.path, *_rest(fault)) for fault in error.faults]
+            faults += [replace(fault, path=where + fault.path) for fault in error.faults]
     if faults:
         raise SpecError(faults)
     return jobs
-
-
-def _rest(fault: Any) -> tuple[str, str, str]:
-    return fault.rule, fault.value, fault.hint
 
 
 def _run(jobs: Sequence[_Job], runner: Runner, progress: Progress) -> dict[str, Outcome]:

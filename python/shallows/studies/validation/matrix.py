@@ -2,30 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
 
 from shallows.backends.ns3.command import PACKET_BYTES
+from shallows.document import strict
 from shallows.document.load import read_toml
 from shallows.document.points import Point, expand
+from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
 MOST_CELLS = 60
 
-_NEEDED = {"name": str, "cc": str, "rate": str, "rtt": str, "queue": dict}
-_OPTIONAL = {
-    "flows": int, "incast": dict, "ecn": str, "warmup": str, "duration": str, "jitter": str, "seeds": int,
-    "not_run": str,
-}  # fmt: skip
-_EXPLAINED = {"cells": str, "what": str, "why": str}
 PEERS = ("linux", "ns3")
 """What the simulator is held against; an explanation is of the first unless it names one."""
 
 __all__ = ["Cell", "Explained", "Matrix", "matrix_path", "read"]
+
+
+class CellTable(Strict):
+    """An entry `[[cell]]`."""
+
+    name: str = Field(description="the cell's name")
+    cc: str = Field(description="the congestion control")
+    rate: str = Field(description="the rate of the bottleneck")
+    rtt: str = Field(description="the round-trip time of the empty network")
+    queue: dict[str, Any] = Field(description="the discipline of the bottleneck")
+    flows: int | None = Field(None, description="the number of bulk flows")
+    incast: dict[str, Any] | None = Field(None, description="an incast load instead of bulk flows")
+    ecn: str | None = None
+    warmup: str = "0s"
+    duration: str = "1s"
+    jitter: str | None = None
+    seeds: int | None = None
+    not_run: str | None = Field(None, description="the reason for not running the cell")
+
+    @model_validator(mode="after")
+    def _one_load(self) -> CellTable:
+        if (self.flows is None) == (self.incast is None):
+            raise refuse("conflict", "must have one of flows, incast", value=None)
+        return self
+
+
+class Explained(Strict):
+    """An entry `[[explained]]`: why cells differ in a number from a peer. Names may be patterns."""
+
+    cells: str = Field(description="the cells, as a pattern of names")
+    what: str = Field(description="the numbers, as a pattern of names")
+    why: str = Field(description="the explanation")
+    peer: Literal["linux", "ns3"] = "linux"
+
+
+class MatrixTable(Strict):
+    """The whole file."""
+
+    seeds: int = 5
+    cell: list[CellTable] = Field([])
+    explained: list[Explained] = Field([])
+
+    @model_validator(mode="after")
+    def _each_once(self) -> MatrixTable:
+        names = [cell.name for cell in self.cell]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                at = ("cell", number, "name")
+                raise refuse("written-twice", "must be written once", value=name, at=at)
+        if len(names) > MOST_CELLS:
+            raise refuse("out-of-range", f"must be at most {MOST_CELLS}", value=len(names), at=("cell",))
+        return self
 
 
 @dataclass(frozen=True)
@@ -66,16 +115,6 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Explained:
-    """Why cells whose names match differ from a peer in a quantity (`*`: all)."""
-
-    cells: str
-    what: str
-    why: str
-    peer: str = PEERS[0]
-
-
-@dataclass(frozen=True)
 class Matrix:
     """All cells in the file's order, and the explanations."""
 
@@ -108,99 +147,61 @@ def matrix_path() -> Path:
 
 def read(path: Path | None = None) -> Matrix:
     """All cells, checked. Errors: SpecError with all faults of the file."""
+    faults: list[Fault] = []
     document = read_toml(path or matrix_path())
-    faults = _unknown("", document, {"seeds", "cell", "explained"})
-    seeds = document.get("seeds", 5)
-    cells: list[Cell] = []
-    for number, table in enumerate(document.get("cell", [])):
-        where = f"cell[{number}]"
-        wrong = _wrong(where, table, _NEEDED, _OPTIONAL)
-        if not wrong and table["name"] in {cell.name for cell in cells}:
-            wrong = [Fault(f"{where}.name", "must be written once", f'"{table["name"]}"')]
-        if not wrong and ("flows" in table) == ("incast" in table):
-            wrong = [Fault(where, "must have one of flows, incast")]
-        faults += wrong
-        if not wrong:
-            cells += _cell(where, table, seeds, faults)
-    if len(cells) > MOST_CELLS:
-        faults.append(Fault("cell", f"must be at most {MOST_CELLS}", str(len(cells))))
-    entries = []
-    for number, table in enumerate(document.get("explained", [])):
-        where = f"explained[{number}]"
-        wrong = _wrong(where, table, _EXPLAINED, {"peer": str})
-        if not wrong and table.get("peer", PEERS[0]) not in PEERS:
-            wrong = [Fault(f"{where}.peer", f"must be one of {', '.join(PEERS)}", f'"{table["peer"]}"')]
-        faults += wrong
-        entries += [] if wrong else [Explained(**table)]
-    if faults:
-        raise SpecError(faults)
-    return Matrix(tuple(cells), tuple(entries))
-
-
-def _unknown(where: str, table: Mapping[str, Any], known: set[str]) -> list[Fault]:
-    prefix = f"{where}." if where else ""
-    return [
-        Fault(
-            prefix + key,
-            f"unknown key; known: {', '.join(sorted(known))}",
-            f'"{key}"',
-            did_you_mean(key, known),
-        )
-        for key in table
-        if key not in known
+    table = strict.read(MatrixTable, document, "", faults)
+    given = document.get("cell", [])
+    # Of a faulty file too, so that all faults come at once: each entry that is good in itself.
+    good = [strict.read(CellTable, one, "", []) for one in (given if isinstance(given, list) else [])]
+    cells = [
+        cell
+        for number, one in enumerate(good)
+        if one is not None
+        for cell in _cell(f"cell[{number}]", one, table.seeds if table else 1, faults)
     ]
+    if faults or table is None:
+        raise SpecError(faults)
+    return Matrix(tuple(cells), tuple(table.explained))
 
 
-def _wrong(
-    where: str, table: Mapping[str, Any], needed: Mapping[str, type], optional: Mapping[str, type]
-) -> list[Fault]:
-    faults = _unknown(where, table, set(needed) | set(optional))
-    faults += [Fault(f"{where}.{key}", "must be written") for key in needed if key not in table]
-    for key, kind in {**needed, **optional}.items():
-        if key in table and type(table[key]) is not kind:
-            faults.append(Fault(f"{where}.{key}", f"must be {kind.__name__}", repr(table[key])))
-    return faults
-
-
-def _cell(where: str, table: Mapping[str, Any], seeds: int, faults: list[Fault]) -> list[Cell]:
+def _cell(where: str, table: CellTable, seeds: int, faults: list[Fault]) -> list[Cell]:
     from shallows import _core
 
     try:
-        rate, rtt = _core.parse_quantity("rate", table["rate"]), _core.parse_quantity("span", table["rtt"])
+        rate, rtt = _core.parse_quantity("rate", table.rate), _core.parse_quantity("span", table.rtt)
     except ValueError as error:
         faults.append(Fault(where, str(error)))
         return []
-    flows = table.get("flows") or table["incast"].get("workers", 0)
+    flows = table.flows or (table.incast or {}).get("workers", 0)
     points: tuple[Point, ...] = ()
-    if "not_run" not in table:
+    if table.not_run is None:
         try:
-            points = tuple(expand(_document(table, flows, rate, rtt) | {"seeds": table.get("seeds", seeds)}))
+            points = tuple(expand(_document(table, flows, rate, rtt) | {"seeds": table.seeds or seeds}))
         except SpecError as error:
-            faults += [Fault(f"{where}: {f.path}", f.rule, f.value, f.hint) for f in error.faults]
+            faults += [replace(f, path=f"{where}: {f.path}") for f in error.faults]
             return []
-    about = ", ".join(f"{k} {v}" if k != "kind" else str(v) for k, v in table["queue"].items())
-    return [Cell(table["name"], table["cc"], flows, rate, rtt, about, points, table.get("not_run", ""))]
+    about = ", ".join(f"{k} {v}" if k != "kind" else str(v) for k, v in table.queue.items())
+    return [Cell(table.name, table.cc, flows, rate, rtt, about, points, table.not_run or "")]
 
 
-def _document(table: Mapping[str, Any], flows: int, rate: int, rtt: int) -> dict[str, Any]:
+def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, Any]:
     """A star whose senders' links are faster than the receiver's, which is the bottleneck."""
     senders_rate = min(10 * rate, max(4 * rate, 10 * 10**9))
-    transport = {"profile": "linux", "cc": table["cc"]} | ({"ecn": table["ecn"]} if "ecn" in table else {})
-    warmup, duration = table.get("warmup", "0s"), table.get("duration", "1s")
+    transport = {"profile": "linux", "cc": table.cc} | ({"ecn": table.ecn} if table.ecn else {})
     ends = {"from": "s*", "to": "r0"}
-    if "incast" in table:
-        load = {"kind": "incast"} | ends | {"start": "1ms", "jitter": "100us"} | table["incast"]
+    if table.incast is not None:
+        load = {"kind": "incast"} | ends | {"start": "1ms", "jitter": "100us"} | table.incast
     else:
-        load = {"kind": "bulk"} | ends | {"jitter": table.get("jitter", f"{20 * rtt // 1000}ns")}
-    queue = dict(table["queue"])
+        load = {"kind": "bulk"} | ends | {"jitter": table.jitter or f"{20 * rtt // 1000}ns"}
+    queue = dict(table.queue)
     if queue["kind"] == "threshold":
         queue["not_ect"] = "drop"  # as Linux's RED does
     return {
-        "title": table["name"],
-        "duration": duration,
-        "warmup": warmup,
+        "title": table.name,
+        "duration": table.duration,
+        "warmup": table.warmup,
         "topology": {
-            "kind": "star", "senders": flows, "rate": table["rate"], "sender_rate": f"{senders_rate}bps",
+            "kind": "star", "senders": flows, "rate": table.rate, "sender_rate": f"{senders_rate}bps",
             "delay": f"{rtt // 4}ps",
         },
         "queue": queue,
