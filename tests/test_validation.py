@@ -73,7 +73,7 @@ def test_faults_of_a_matrix_come_all_at_once(tmp_path):
     with pytest.raises(SpecError) as caught:
         matrix.read(tmp_path / "m.toml")
     text = str(caught.value)
-    for part in ("dctpc", 'did you mean "flows"', "cell[2].cc: must be written"):
+    for part in ("dctpc", 'did you mean "flows"', "cell[2].cc: is required"):
         assert part in text, text
 
 
