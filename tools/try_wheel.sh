@@ -26,5 +26,5 @@ shallows new cc gentle
 shallows run gentle.toml
 shallows reproduce xdctcp --quick
 shallows reproduce ./xdctcp/bound --quick
-shallows bench dumbbell-8
+[ "${1:-}" = --no-bench ] || shallows bench
 echo "the wheel works: $(basename "$wheel")"

@@ -107,7 +107,7 @@ fn setting() -> impl Strategy<Value = (&'static str, Value)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_order_of_patterns_with_different_settings_does_not_matter(
         settings in prop::collection::vec(setting(), 1..10),

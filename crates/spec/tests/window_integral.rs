@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_mean_window_is_the_integral_of_its_trace(case in cases(&[Load::Kept, Load::Forever, Load::Incast])) {
         let mut document = case.document("30ms", "0s");
@@ -20,9 +20,9 @@ proptest! {
         let windows = tables.f64("flow_trace", "cwnd_bytes");
         let rows = tables.u32("flows", "id").iter().zip(tables.u64("flows", "start_ps"));
         for ((id, start), mean) in rows.zip(tables.f64("flows", "cwnd_mean_bytes")) {
-            let mut own: Vec<(u64, f64)> =
+            let own: Vec<(u64, f64)> =
                 (0..times.len()).filter(|i| flows[*i] == *id).map(|i| (times[i], windows[i])).collect();
-            own[0].0 = *start; // the first row comes with the first write, before which no window moves
+            prop_assert_eq!(own[0].0, *start, "the first row shows the first window");
             let until = own.iter().skip(1).map(|(at, _)| *at).chain([end]);
             let integral: f64 = own.iter().zip(until).map(|((at, cwnd), until)| cwnd * (until - at) as f64).sum();
             let want = integral / (end - start) as f64;

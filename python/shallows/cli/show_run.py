@@ -11,7 +11,7 @@ from shallows.execution.jobs import Outcome
 from shallows.statistics.estimates import over_seeds
 from shallows.tables.metrics import SWEEP_COLUMNS
 
-__all__ = ["document", "failure", "show", "show_sweep", "sweep_document"]
+__all__ = ["document", "failure", "notes", "show", "show_sweep", "sweep_document"]
 
 
 def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -30,6 +30,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "seed": runs[0].seed,
         "metrics": all_metrics[0],
     }
+    answer["notes"] = notes(runs)
     answer |= {"flows": flows_json(runs[0].tables), "queues": queues_json(runs[0].tables)}
     if len(runs) > 1:
         each = zip(runs, all_metrics, strict=True)
@@ -38,6 +39,11 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         ]
         answer["over_seeds"] = over_seeds(all_metrics)
     return answer
+
+
+def notes(runs: Sequence[Any]) -> list[str]:
+    """What the manifests tell a reader of the results, each line once."""
+    return list(dict.fromkeys(note for run in runs for note in run.manifest.get("notes", ())))
 
 
 def sweep_document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -72,6 +78,8 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
             rows.append((name, terminal.readable(name, estimate["mean"]), " to ".join(low_high)))
         terminal.print_table(f"{title}: {len(runs)} seeds", ("metric", "mean", "95 % interval"), rows)
     _show_queues(runs[0])
+    for note in notes(runs):
+        print(f"note: {note}")
     found = "found in the store" if outcomes[0].status == "stored" else "stored"
     terminal.say(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
     figure = _draw(outcomes)

@@ -36,6 +36,7 @@ __all__ = [
     "FixedDeadline",
     "FixedSizes",
     "FqCodelQueue",
+    "FqQueue",
     "GraphTopology",
     "IncastLoad",
     "KernelCc",
@@ -699,7 +700,7 @@ class RedQueue(Part):
     """Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th. Default: Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0."""
 
     target_delay: str = '5ms'
-    """Wait from which min_th follows, if min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
+    """Wait that min_th is worked out from, where min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
 
     w_q: float = 0.002
     """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
@@ -877,6 +878,27 @@ class CodelQueue(Part):
 
     count_in_service: bool = True
     """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
+
+
+class FqQueue(Part):
+    """FQ. A queue for each flow, served by deficit round robin with new flows first: a Linux host's network card."""
+
+    kind: Literal["fq"] = "fq"
+
+    limit: str = 'none'
+    """Most that all queues together may hold, in packets or bytes, or "none". Range [1pkt, ]. Default: Linux: 10000 packets, which TCP small queues keep hosts from reaching."""
+
+    flow_limit: int | Literal["none"] = 'none'
+    """Most packets of one flow, or "none". Range [1, ]. Default: Linux: 100, which TCP small queues keep a socket from reaching."""
+
+    quantum: str = '3028B'
+    """Bytes that a flow may send a round. Range [1B, 1MB]. Default: Linux fq_init: two frames of 1514 bytes."""
+
+    initial_quantum: str = '15140B'
+    """Bytes that a flow may send when it is new. Range [1B, 1MB]. Default: Linux fq_init: ten frames, an initial window."""
+
+    refill_delay: str = '40ms'
+    """Silence after which a flow that comes back has at least a quantum again. Default: Linux fq_init: flow_refill_delay."""
 
 
 class FqCodelQueue(Part):
@@ -1203,7 +1225,7 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
@@ -1367,7 +1389,7 @@ class BulkLoad(Part):
 
     kind: Literal["bulk"] = "bulk"
 
-    from_: str | list[str] = Field(...)
+    from_: str | list[str] = Field(..., alias='from')
     """Sending hosts. Default: the user's network."""
 
     to: str | list[str] = []
@@ -1397,7 +1419,7 @@ class BulkLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = None
+    class_: str | None = Field(None, alias='class')
     """Class in the statistics; by default the load's name."""
 
 
@@ -1406,7 +1428,7 @@ class MessagesLoad(Part):
 
     kind: Literal["messages"] = "messages"
 
-    from_: str | list[str] = Field(...)
+    from_: str | list[str] = Field(..., alias='from')
     """Sending hosts. Default: the user's network."""
 
     to: str | list[str] = Field(...)
@@ -1445,7 +1467,7 @@ class MessagesLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = None
+    class_: str | None = Field(None, alias='class')
     """Class in the statistics; by default the load's name."""
 
 
@@ -1454,7 +1476,7 @@ class PoissonLoad(Part):
 
     kind: Literal["poisson"] = "poisson"
 
-    from_: str | list[str] = Field(...)
+    from_: str | list[str] = Field(..., alias='from')
     """Sending hosts; each flow's is drawn from them. Default: the user's network."""
 
     to: str | list[str] = Field(...)
@@ -1481,19 +1503,19 @@ class PoissonLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = None
+    class_: str | None = Field(None, alias='class')
     """Class in the statistics; by default the load's name."""
 
 
 class IncastLoad(Part):
-    """Incast. Rounds of a request to each worker, a response from each, and a barrier."""
+    """Incast. Rounds of a request to each worker, a response from each, and a barrier. The table of messages lists the responses, that of rounds the time from the requests to the last response."""
 
     kind: Literal["incast"] = "incast"
 
     to: str | list[str] = Field(...)
     """The host that asks. Default: the user's network."""
 
-    from_: str | list[str] = Field(...)
+    from_: str | list[str] = Field(..., alias='from')
     """The workers' hosts. Default: the user's network."""
 
     workers: int | Literal["none"] = 'none'
@@ -1529,7 +1551,7 @@ class IncastLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = None
+    class_: str | None = Field(None, alias='class')
     """Class in the statistics; by default the load's name."""
 
 
@@ -1547,7 +1569,7 @@ class TableLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = None
+    class_: str | None = Field(None, alias='class')
     """Class in the statistics; by default the load's name."""
 
 
@@ -1619,10 +1641,10 @@ class Experiment(WholeExperiment):
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports; by default drop-tail without limit."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None

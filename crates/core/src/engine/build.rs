@@ -1,6 +1,7 @@
 //! From a checked experiment to a run: ports, paths, loads, records. What only the whole can tell
 //! (hosts that do not reach each other, patterns that select nothing) is found here.
 
+use super::notes;
 use super::results::Names as ResultNames;
 use super::{Load, Simulation};
 use crate::events::random::Stream;
@@ -110,6 +111,7 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
     Ok(Simulation {
         names: ResultNames::new(experiment, &graph),
+        notes: notes::at_build(experiment, &graph, &chosen),
         places: (0..network.ports.len() as u32).map(|place| (0, place)).collect(),
         cells: vec![Cell::new(network, hosts)],
         commons: Commons { connections: vec![], routing, links },

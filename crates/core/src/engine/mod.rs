@@ -5,6 +5,7 @@ pub mod build;
 pub mod control;
 mod inner_tables;
 mod live;
+mod notes;
 mod packet_table;
 mod pauses;
 mod queue_tables;
@@ -40,6 +41,8 @@ pub struct Simulation {
     places: Vec<(u32, u32)>,
     loads: Vec<Load>,
     names: results::Names,
+    /// What a reader of the results should know of the experiment.
+    notes: Vec<String>,
     probes: ProbeSettings,
     now: Time,
     duration: Time,

@@ -32,6 +32,14 @@ impl Names {
     }
 }
 
+impl Simulation {
+    /// Name of the node that `port` leaves.
+    pub(super) fn switch_of(&self, port: u32) -> String {
+        let name = &self.names.ports[port as usize];
+        name.split_once("->").map_or(name.clone(), |(from, _)| from.into())
+    }
+}
+
 fn node(id: NodeId) -> u32 {
     id.0
 }
@@ -231,6 +239,7 @@ impl Simulation {
                 "messages": self.roster.message_rows.len(),
             },
             "coupling": self.coupling_factors(),
+            "notes": self.notes(),
             "memory": {
                 "ports": self.places.len(),
                 "port_bytes": port_bytes,

@@ -313,6 +313,7 @@ impl Connections<'_> {
             tag: write.tag,
             first_of_fresh: handshake && life.written == 0 && life.opened == now,
             deadline: write.deadline,
+            asks: write.asks,
         };
         let (cell, place) = self.connection(id).receiver;
         locked(&self.cells[cell as usize]).hosts.receivers[place as usize].messages.push_back(message);

@@ -22,6 +22,8 @@ pub struct Message {
     pub first_of_fresh: bool,
     /// Time that it has from `started` on.
     pub deadline: Option<Span>,
+    /// It only asks for an answer.
+    pub asks: bool,
 }
 
 /// A message that is not yet known to be delivered, at the end that sends it.

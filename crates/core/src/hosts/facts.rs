@@ -18,6 +18,8 @@ pub struct Write {
     pub tag: u64,
     /// Time that it has from now on.
     pub deadline: Option<Span>,
+    /// It only asks for an answer: the table of messages leaves it out.
+    pub asks: bool,
 }
 
 /// A message that has been delivered whole.

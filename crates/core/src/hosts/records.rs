@@ -124,7 +124,7 @@ impl Hosts {
         ended: Option<Time>,
         (now, commons): (Time, &Commons),
     ) {
-        if message.started < self.measured_from {
+        if message.started < self.measured_from || message.asks {
             return;
         }
         let ideal = self.ideal(place, message, commons);

@@ -143,9 +143,9 @@ impl Hosts {
         }
         end.passed.0 += net.totals.sent - sent;
         arm_sender(end, net);
-        if end.traced && self.trace_changes && matches!(order, Order::Write(_)) {
+        if end.traced && self.trace_changes && matches!(order, Order::Open | Order::Write(_)) {
             let id = end.about.id;
-            self.trace_change(id, net); // a restart after an idle time
+            self.trace_change(id, net); // the first window, or a restart after an idle time
         }
     }
 

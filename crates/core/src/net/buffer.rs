@@ -30,6 +30,8 @@ struct Buffer {
     total: u64,
     /// Its ports.
     ports: Vec<u32>,
+    /// Packets refused.
+    refused: u64,
 }
 
 /// What one port holds of its buffer.
@@ -52,7 +54,7 @@ impl Buffers {
     pub fn add(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) -> u32 {
         let (first, buffer) = (self.shares.len() as u32, self.buffers.len() as u32);
         self.shares.extend(ports.iter().map(|_| Share { buffer, counted: 0 }));
-        self.buffers.push(Buffer { size, alpha, total: 0, ports });
+        self.buffers.push(Buffer { size, alpha, total: 0, ports, refused: 0 });
         first
     }
 
@@ -74,6 +76,17 @@ impl Buffers {
         u64::from(size) <= free && buffer.alpha.is_none_or(|alpha| (counted as f64) < alpha * free as f64)
     }
 
+    /// A packet for the port of `share` is refused.
+    fn refuse(&mut self, share: u32) {
+        self.buffers[self.shares[share as usize].buffer as usize].refused += 1;
+    }
+
+    /// A port of each switch whose dynamic threshold refused no packet.
+    pub fn never_short(&self) -> impl Iterator<Item = u32> {
+        let idle = |buffer: &&Buffer| buffer.alpha.is_some() && buffer.refused == 0;
+        self.buffers.iter().filter(idle).filter_map(|buffer| buffer.ports.first().copied())
+    }
+
     /// How many ports share the buffer of `share`.
     pub fn sharers(&self, share: u32) -> usize {
         self.buffers[self.shares[share as usize].buffer as usize].ports.len()
@@ -86,6 +99,11 @@ impl Buffers {
 }
 
 impl Network {
+    /// The shared memories of its switches.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
     /// `ports` share a buffer of `size` bytes; call before packets are sent, and before [`Port::prepare`].
     pub fn share(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) {
         let numbers = ports.clone();
@@ -98,6 +116,7 @@ impl Network {
     /// The buffer has no room for `packet`.
     pub(super) fn refuse(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
+        self.buffers.refuse(port.share);
         let class = commons.class(packet);
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[class].packets += 1;

@@ -182,6 +182,7 @@ disciplines! {
     }
     departure {
         "codel" => Codel(codel),
+        "fq" => Fq(fq),
         "fq-codel" => FqCodel(fq_codel),
         "pie" => Pie(pie),
         "priority" => Priority(priority),

@@ -6,17 +6,18 @@ use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
 use super::messages::Connection;
 use super::{BuildCx, MessageDone, Round, WorkCx, Workload};
-use crate::hosts::FlowId;
 use crate::events::random::Stream;
+use crate::hosts::FlowId;
 use crate::hosts::TimeoutCounts;
-use crate::routing::graph::NodeId;
 use crate::params::Names;
+use crate::routing::graph::NodeId;
 use shallows_units::{Bytes, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 crate::params! {
-    /// Incast. Rounds of a request to each worker, a response from each, and a barrier.
+    /// Incast. Rounds of a request to each worker, a response from each, and a barrier. The table of messages lists the
+    /// responses, that of rounds the time from the requests to the last response.
     pub struct Settings {
         /// The host that asks.
         to: Names = required, "", "the user's network";
@@ -126,19 +127,28 @@ impl Load {
         }
     }
 
-    /// Sends `bytes` from or to worker `i`.
-    fn send(&mut self, i: usize, answer: bool, cx: &mut WorkCx<'_>) {
-        let deadline = if answer { self.deadlines.draw() } else { None };
+    /// Asks worker `i`.
+    fn ask(&mut self, i: usize, cx: &mut WorkCx<'_>) {
         let worker = &mut self.workers[i];
-        let (ends, bytes, tag, flow) = if answer {
-            ((worker.host, self.aggregator), self.response, i as u64 | RESPONSE, &mut worker.answers)
-        } else {
-            ((self.aggregator, worker.host), self.settings.request.as_u64(), i as u64, &mut worker.asks)
-        };
+        let (ends, bytes, tag) = ((self.aggregator, worker.host), self.settings.request.as_u64(), i as u64);
+        match self.settings.connection {
+            Connection::Fresh => _ = cx.ask_once(ends, bytes, tag),
+            Connection::Persistent => {
+                let flow = *worker.asks.get_or_insert_with(|| cx.open(ends, Some(bytes)));
+                cx.ask(flow, bytes, tag);
+            }
+        }
+    }
+
+    /// Worker `i` answers.
+    fn answer(&mut self, i: usize, cx: &mut WorkCx<'_>) {
+        let deadline = self.deadlines.draw();
+        let worker = &mut self.workers[i];
+        let (ends, bytes, tag) = ((worker.host, self.aggregator), self.response, i as u64 | RESPONSE);
         match self.settings.connection {
             Connection::Fresh => _ = cx.send_once(ends, bytes, tag, deadline),
             Connection::Persistent => {
-                let flow = *flow.get_or_insert_with(|| cx.open(ends, Some(bytes)));
+                let flow = *worker.answers.get_or_insert_with(|| cx.open(ends, Some(bytes)));
                 cx.send(flow, bytes, tag, deadline);
             }
         }
@@ -156,14 +166,14 @@ impl Workload for Load {
                 return Some(at);
             }
             self.due.pop();
-            self.send(i, false, cx);
+            self.ask(i, cx);
         }
         self.next_round
     }
 
     fn on_message(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> Option<Time> {
         if done.tag & RESPONSE == 0 {
-            self.send(done.tag as usize, true, cx);
+            self.answer(done.tag as usize, cx);
             return None;
         }
         self.outstanding -= 1;

@@ -103,7 +103,12 @@ impl WorkCx<'_> {
     /// Writes a message; [`Workload::on_message`] tells of its delivery and repeats `tag`. `deadline` is
     /// the time that it has from now on, if any.
     pub fn send(&mut self, flow: FlowId, bytes: u64, tag: u64, deadline: Option<Span>) {
-        self.connections.send(flow, Write { bytes, tag, deadline });
+        self.connections.send(flow, Write { bytes, tag, deadline, asks: false });
+    }
+
+    /// Writes a request, which is no message of the load: its delivery is told, and no table lists it.
+    pub fn ask(&mut self, flow: FlowId, bytes: u64, tag: u64) {
+        self.connections.send(flow, Write { bytes, tag, deadline: None, asks: true });
     }
 
     /// Writes without end.
@@ -118,7 +123,12 @@ impl WorkCx<'_> {
 
     /// Opens, writes one message, closes.
     pub fn send_once(&mut self, ends: Pair, bytes: u64, tag: u64, deadline: Option<Span>) -> FlowId {
-        self.connections.send_once(self.opener, ends, Write { bytes, tag, deadline })
+        self.connections.send_once(self.opener, ends, Write { bytes, tag, deadline, asks: false })
+    }
+
+    /// Opens, writes a request, closes.
+    pub fn ask_once(&mut self, ends: Pair, bytes: u64, tag: u64) -> FlowId {
+        self.connections.send_once(self.opener, ends, Write { bytes, tag, deadline: None, asks: true })
     }
 
     /// Timeouts so far of this load's connections.

@@ -44,6 +44,8 @@ pub struct Case {
     pub cc: &'static str,
     pub switches: Switches,
     pub ack_every: u64,
+    /// Further settings of the transport.
+    pub tuning: Vec<(&'static str, Value)>,
     pub load: Load,
     pub bytes: u64,
     pub seed: u64,
@@ -89,7 +91,8 @@ pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
         prop::sample::select(vec!["datacentre", "rfc", "linux", "ns2"]),
         prop::sample::select(vec!["newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs", "d3"]),
         switches,
-        1u64..4,
+        prop_oneof![3 => 1u64..4, 1 => 4u64..40],
+        prop::collection::vec(tuning(), 0..4),
     );
     let traffic = (prop::sample::select(loads), 1u64..60_000, 1u64..1 << 32);
     (network, faults, transport, traffic).prop_map(|(network, faults, transport, traffic)| Case {
@@ -103,10 +106,36 @@ pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
         cc: transport.1,
         switches: transport.2,
         ack_every: transport.3,
+        tuning: transport.4,
         load: traffic.0,
         bytes: traffic.1,
         seed: traffic.2,
     })
+}
+
+/// A setting of the transport that profiles leave as it is.
+fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
+    prop::sample::select(vec![
+        ("loss_detection", json!("rack")),
+        ("mss", json!("536B")),
+        ("mss", json!("8960B")),
+        ("burst", json!(4)),
+        ("burst", json!(44)),
+        ("dup_acks", json!(1)),
+        ("dup_acks", json!(10)),
+        ("prr_on_ecn", json!(true)),
+        ("ecn", json!("on")),
+        ("clock_grain", json!("1ms")),
+        ("timer_grain", json!("1ms")),
+        ("min_rto", json!("300us")),
+        ("initial_window", json!("100pkt")),
+        ("slow_start_limit", json!(1e6)),
+        ("arithmetic", json!("linux")),
+        ("growth", json!("acks")),
+        ("rtt_by", json!("karn")),
+        ("idle_restart", json!(false)),
+        ("validate_cwnd", json!(false)),
+    ])
 }
 
 impl Case {
@@ -127,7 +156,7 @@ impl Case {
             ),
         };
         let window = if small_window { "4pkt" } else { "none" };
-        json!({
+        let mut document = json!({
             "duration": duration,
             "warmup": warmup,
             "seed": self.seed,
@@ -152,7 +181,15 @@ impl Case {
             },
             "traffic": {"load": self.traffic(from, to)},
             "probe": {"nic_queues": true, "at_dequeue": true},
-        })
+        });
+        for (key, value) in &self.tuning {
+            document["transport"][key] = value.clone();
+        }
+        if document["transport"]["loss_detection"] == "rack" {
+            document["transport"]["pipe"] = json!("rfc6675");
+        }
+        document["transport"]["ack_delay"] = json!("200us");
+        document
     }
 
     fn cc_settings(&self) -> Value {

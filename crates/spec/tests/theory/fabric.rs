@@ -89,3 +89,24 @@ fn nothing_is_faster_than_its_ideal() {
         }
     }
 }
+
+/// A host sends a window of 1000 segments, and then a message of one segment elsewhere. Behind one FIFO it waits for them
+/// all, 1000 times 1.2 us; by turns it waits for the packet being transmitted at most. Linux sch_fq: a new flow goes first.
+#[test]
+fn a_card_that_serves_flows_in_turn_lets_a_message_pass() {
+    let waited = |nic: &str| {
+        let done = run(json!({"duration": "5ms", "nic": nic,
+        "topology": {"kind": "star", "senders": 1, "receivers": 2, "rate": "10Gbps", "delay": "25us"},
+        "queue": {"kind": "drop-tail"},
+        "transport": {"cc": "newreno", "opening": "established", "initial_window": "1000pkt"},
+        "traffic": {
+            "bulk": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": "1460KB"},
+            "short": {"kind": "messages", "from": "s0", "to": "r1", "bytes": "1460B", "interval": "1s", "start": "100us"},
+        }}));
+        let row = done.words("messages", "traffic").iter().position(|name| *name == "short").expect("a row");
+        done.column("messages", "fct_ps")[row] - done.column("messages", "ideal_ps")[row]
+    };
+    let packet = 1.2e6;
+    assert!(waited("fq") <= packet, "{}", waited("fq"));
+    assert!(waited("drop-tail") > 900.0 * packet, "{}", waited("drop-tail"));
+}

@@ -11,7 +11,7 @@ from shallows.backends.linux import controls
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["lines"]
+__all__ = ["lines", "named"]
 
 
 def lines(
@@ -47,7 +47,7 @@ def lines(
 def _rounds(number: int, load: Mapping[str, Any], control: int, hosts: Mapping[str, int]) -> Iterator[str]:
     from shallows._core import parse_quantity
 
-    workers = _named(load["from"], hosts)
+    workers = named(load["from"], hosts)
     count = len(workers) if load["workers"] == "none" else load["workers"]
     each = (
         parse_quantity("bytes", load["response"])
@@ -58,12 +58,12 @@ def _rounds(number: int, load: Mapping[str, Any], control: int, hosts: Mapping[s
     rounds = 0 if load["rounds"] == "none" else load["rounds"]
     spans = " ".join(str(parse_quantity("span", load[key]) // 1000) for key in ("start", "gap", "jitter"))
     fresh = int(load["connection"] == "fresh")
-    to = _named(load["to"], hosts)[0]
+    to = named(load["to"], hosts)[0]
     yield f"rounds {number} {to} {control} {each} {request} {rounds} {spans} {fresh}"
     yield from (f"worker {workers[i % len(workers)]}" for i in range(count))
 
 
-def _named(names: str | list[str], hosts: Mapping[str, int]) -> list[int]:
+def named(names: str | list[str], hosts: Mapping[str, int]) -> list[int]:
     """Numbers of hosts by name, list, pattern or range: each once, in the network's order."""
     found: set[int] = set()
     for pattern in [names] if isinstance(names, str) else names:

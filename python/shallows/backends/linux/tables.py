@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
+from shallows.backends.linux.loads import named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +39,7 @@ def tables(
     flows = _flows(read["flows"], made, experiment, warmup, duration)
     found = {
         "flows": flows,
-        "messages": _messages(read["messages"], flows),
+        "messages": _messages(read["messages"], flows, made, experiment),
         "rounds": _rounds(read["rounds"], made),
         "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
         "queue_histogram": _histogram(read["samples"], made, warmup),
@@ -114,13 +115,26 @@ def _dctcp(made: Scenario, experiment: Mapping[str, Any]) -> list[int]:
     return [number for number, name in enumerate(names) if name == "dctcp"]
 
 
-def _messages(raw: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+def _messages(
+    raw: pl.DataFrame, flows: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]
+) -> pl.DataFrame:
     import polars as pl
 
+    hosts = {name: number for number, name in enumerate(made.hosts)}
+    asking = {
+        name: made.hosts[named(load["to"], hosts)[0]]
+        for name, load in experiment["traffic"].items()
+        if load["kind"] == "incast"
+    }
+    # The requests of an incast are no messages: rounds count from them.
+    requests = [(pl.col("traffic") == name) & (pl.col("src") == host) for name, host in asking.items()]
     end = pl.when(pl.col("end_ns") >= 0).then(pl.col("end_ns") * 1000)
     start = pl.col("start_ns") * 1000
     own = raw.with_columns(pl.col("flow").cast(pl.UInt32)).join(
-        flows.select(pl.col("id").alias("flow"), "traffic", "class"), on="flow"
+        flows.filter(~pl.any_horizontal(pl.lit(False), *requests)).select(
+            pl.col("id").alias("flow"), "traffic", "class"
+        ),
+        on="flow",
     )
     return own.select(
         "flow",

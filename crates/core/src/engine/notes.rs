@@ -1,0 +1,69 @@
+//! Lines for a reader of the results: what is legal, changes nothing or something else than one may think, and shows in no
+//! number.
+
+use super::Simulation;
+use super::build::Chosen;
+use crate::cc::EcnUse;
+use crate::experiment::Experiment;
+use crate::hosts::cell::Cell;
+use crate::packet::Flags;
+use crate::routing::graph::Graph;
+use crate::transport::Config;
+
+/// Names told one by one; of more than this their number is.
+const MOST_NAMES: usize = 4;
+
+/// What can be told before a run.
+pub fn at_build(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<String> {
+    let sorts_by_ect1 =
+        |queue: &Chosen<'_>| queue.queue.show().get("classify").is_some_and(|by| by == "ect1");
+    let ports: Vec<String> = (0u32..)
+        .zip(chosen)
+        .filter(|(_, port)| sorts_by_ect1(port))
+        .map(|(number, _)| graph.port_name(number))
+        .collect();
+    if ports.is_empty() {
+        return vec![];
+    }
+    let as_classic = experiment.loads.iter().filter(|load| {
+        let config = Config::new(&load.transport);
+        config.ecn && config.ect == Flags::ECT0 && load.transport.cc.ecn() == EcnUse::PerPacket
+    });
+    as_classic
+        .map(|load| {
+            let (name, cc) = (&load.name, load.transport.cc.kind());
+            format!(
+                "traffic.{name}: {cc} sends ECT(0), and {} sorts by ECT(1), so it shares the classic queue. Write \
+                 transport.ect = \"ect1\" or classify = \"any_ect\" for the low-latency queue.",
+                names(&ports)
+            )
+        })
+        .collect()
+}
+
+fn names(all: &[String]) -> String {
+    let told = all.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = all.len().saturating_sub(MOST_NAMES);
+    if more > 0 { format!("{told} and {more} more") } else { told }
+}
+
+impl Simulation {
+    /// Lines for a reader of the results, those of the run included.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        let in_cell = |(cell, one): (u32, &Cell)| -> Vec<(u32, u32)> {
+            one.network.buffers().never_short().map(|place| (cell, place)).collect()
+        };
+        let idle: Vec<(u32, u32)> = (0..).zip(&self.cells).flat_map(in_cell).collect();
+        let links = (0u32..).zip(&self.places).filter(|(_, place)| idle.contains(place));
+        let never_short: Vec<String> = links.map(|(link, _)| self.switch_of(link)).collect();
+        if !never_short.is_empty() {
+            notes.push(format!(
+                "{}: the shared buffer was never short. Its dynamic threshold (alpha) refused no packet and changed \
+                 nothing.",
+                names(&never_short)
+            ));
+        }
+        notes
+    }
+}

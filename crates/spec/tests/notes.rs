@@ -1,0 +1,73 @@
+//! Lines of the manifest that tell what no number shows; and the messages of an incast, which are its responses.
+
+mod common;
+
+use common::{Tables, run, set};
+use serde_json::{Value, json};
+
+fn document(queue: Value, transport: Value) -> Value {
+    json!({
+        "duration": "20ms",
+        "topology": {"kind": "star", "senders": 2},
+        "queue": queue,
+        "transport": transport,
+        "traffic": {"long": {"kind": "bulk", "from": "s*", "to": "r0"}},
+    })
+}
+
+fn notes(document: &Value) -> Vec<String> {
+    let manifest = run(document).manifest_counts();
+    let lines = manifest["notes"].as_array().expect("a list").iter();
+    lines.map(|line| line.as_str().expect("text").to_string()).collect()
+}
+
+#[test]
+fn dctcp_in_the_classic_queue_is_told() {
+    let by = |classify: &str, transport: Value| {
+        notes(&document(json!({"kind": "dualpi2", "classify": classify}), transport))
+    };
+    let told = by("ect1", json!({"cc": "dctcp"}));
+    assert_eq!(
+        told,
+        [
+            "traffic.long: dctcp sends ECT(0), and switch->s0, switch->s1, switch->r0 sorts by ECT(1), so it shares the \
+          classic queue. Write transport.ect = \"ect1\" or classify = \"any_ect\" for the low-latency queue."
+        ]
+    );
+    assert_eq!(by("any_ect", json!({"cc": "dctcp"})), [""; 0]);
+    assert_eq!(by("ect1", json!({"cc": "dctcp", "ect": "ect1"})), [""; 0]);
+    assert_eq!(by("ect1", json!({"cc": "newreno", "ecn": "on"})), [""; 0], "classic ECN belongs there");
+    assert_eq!(by("ect1", json!({"cc": "prague"})), [""; 0]);
+}
+
+#[test]
+fn a_buffer_that_was_never_short_is_told() {
+    let with = |buffer: &str, alpha: Value| {
+        let mut document = document(json!({"kind": "drop-tail", "limit": "none"}), json!({"cc": "newreno"}));
+        document["switch"] = json!({"*": {"buffer": buffer, "alpha": alpha}});
+        notes(&document)
+    };
+    let told = "switch: the shared buffer was never short. Its dynamic threshold (alpha) refused no packet and changed \
+                nothing.";
+    assert_eq!(with("1GB", json!(1.0)), [told]);
+    assert_eq!(with("60KB", json!(1.0)), [""; 0]);
+    assert_eq!(with("1GB", json!("none")), [""; 0], "no threshold, nothing to tell");
+}
+
+/// A round is a request to each worker and a response from each; only the responses are messages.
+#[test]
+fn the_messages_of_an_incast_are_its_responses() {
+    for connection in ["persistent", "fresh"] {
+        let mut document = document(json!({"kind": "drop-tail"}), json!({"cc": "newreno"}));
+        let incast = json!({"kind": "incast", "from": "s*", "to": "r0", "response": "20KB", "rounds": 3,
+            "connection": connection});
+        set(&mut document, "traffic", json!({"queries": incast}));
+        let simulation = run(&document);
+        let tables = Tables::of(&simulation);
+        assert_eq!(tables.u64("messages", "bytes"), [20_000; 6], "{connection}");
+        assert_eq!(tables.u64("rounds", "bytes"), [40_000; 3]);
+        // The last of a round's responses ends the round; rounds begin with the requests, before any response.
+        let (rounds, responses) = (tables.u64("rounds", "fct_ps"), tables.u64("messages", "fct_ps"));
+        assert!(rounds.iter().zip(responses.chunks(2)).all(|(round, two)| two.iter().all(|one| one < round)));
+    }
+}
