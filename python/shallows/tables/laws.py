@@ -1,0 +1,169 @@
+"""The laws of a run's tables, from `laws.toml`: what each column may hold, and what holds between columns.
+
+`broken` checks the tables of one run. Tests do so after every run that they make, `./shallows check-run` on
+request, and `docs/reference/tables.md` is made from the same file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Broken", "Column", "Table", "broken", "relations", "tables"]
+
+UNITS = {"_ps": "ps", "_bps": "b/s", "_bytes": "bytes", "_packets": "packets"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, type (`u64?` may be null), legal range beyond that of its type, and meaning."""
+
+    name: str
+    type: str
+    range: str
+    meaning: str
+
+    @property
+    def unit(self) -> str:
+        """By the last part of the name; empty for counts, words and ratios."""
+        return next((unit for suffix, unit in UNITS.items() if self.name.endswith(suffix)), "")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: what one row is, its columns in order, and the laws of a row with their reasons."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    laws: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A law that does not hold: where, which, in how many rows, and the first of them."""
+
+    table: str
+    law: str
+    rows: int
+    first: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        """One line."""
+        values = ", ".join(f"{key} = {value}" for key, value in self.first.items())
+        return f"{self.table}: {self.law}: not so in {self.rows} rows" + (f", first {values}" if values else "")
+
+
+@cache
+def _declared() -> dict[str, Any]:
+    return tomllib.loads(files("shallows.tables").joinpath("laws.toml").read_text("utf-8"))
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """All tables by name."""
+    return {
+        name: Table(name, one["row"], tuple(Column(key, *c) for key, c in one["columns"].items()), one["laws"])
+        for name, one in _declared().items()
+        if name != "relations"
+    }
+
+
+def relations() -> dict[str, str]:
+    """Laws between tables: each a query that finds nothing."""
+    return _declared()["relations"]
+
+
+def broken(
+    frames: Mapping[str, pl.DataFrame], experiment: Mapping[str, Any], counts: Mapping[str, int]
+) -> list[Broken]:
+    """Every law that the tables of a run break. `experiment` is resolved, `counts` are the manifest's."""
+    import polars as pl
+
+    from shallows import _core
+
+    known = tables()
+    found = [Broken(name, "the table is missing", 0, {}) for name in known if name not in frames]
+    found += [Broken(name, "the table is not declared", 0, {}) for name in frames if name not in known]
+    given = {key: _core.parse_quantity("span", experiment[key]) for key in ("duration", "warmup")}
+    whole = {}
+    for name, frame in frames.items():
+        if name in known:
+            faults = list(_columns(known[name], frame))
+            found += faults
+            if not faults:
+                with_times = frame.with_columns(pl.lit(v, pl.UInt64).alias(f"{k}_ps") for k, v in given.items())
+                found += _rows(known[name], with_times)
+                whole[name] = frame
+    if whole.keys() == known.keys():
+        found += _between(whole | {"counts": pl.DataFrame([dict(counts)])})
+    return found
+
+
+def _columns(table: Table, frame: pl.DataFrame) -> Iterator[Broken]:
+    import polars as pl
+
+    types = {"u64": pl.UInt64, "u32": pl.UInt32, "f64": pl.Float64, "str": pl.String}
+    wanted = {column.name: types[column.type.removesuffix("?")] for column in table.columns}
+    if dict(frame.schema) != wanted:
+        odd = set(frame.schema.items()) ^ set(wanted.items())
+        yield Broken(table.name, "columns and types are the declared ones", 0, {str(k): str(v) for k, v in odd})
+        return
+    for column in table.columns:
+        values = frame[column.name]
+        if not column.type.endswith("?") and values.null_count():
+            yield Broken(table.name, f"{column.name} is never null", values.null_count(), {})
+        if column.type.startswith("f64"):
+            yield from _outside(table.name, frame, pl.col(column.name).is_finite(), f"{column.name} is finite")
+            yield from _outside(table.name, frame, pl.col(column.name) >= 0, f"{column.name} >= 0")
+        if column.range:
+            law = f"{column.name} in {column.range}"
+            yield from _outside(table.name, frame, _within(column), law)
+
+
+def _within(column: Column) -> pl.Expr:
+    import polars as pl
+
+    it = pl.col(column.name)
+    if column.range.startswith("{"):
+        words = [word.strip() for word in column.range.strip("{}").split(",")]
+        return it.is_in(words if column.type.startswith("str") else [int(word) for word in words])
+    matched = re.fullmatch(r"\[([\d.]+), ([\d.]*)[)\]]", column.range)
+    assert matched, f"{column.range!r} of {column.name} is neither an interval nor a set"
+    low, high = matched.groups()
+    return (it >= float(low)) & (it <= float(high)) if high else it >= float(low)
+
+
+def _rows(table: Table, frame: pl.DataFrame) -> Iterator[Broken]:
+    import polars as pl
+
+    # Differences of unsigned numbers wrap, and sums may: all laws are judged on signed ones of 128 bits.
+    signed = frame.with_columns(pl.col(pl.UInt64, pl.UInt32).cast(pl.Int128))
+    for law in table.laws:
+        yield from _outside(table.name, signed, pl.sql_expr(law), law)
+
+
+def _outside(name: str, frame: pl.DataFrame, law: pl.Expr, text: str) -> Iterator[Broken]:
+    wrong = frame.filter(~law)
+    if len(wrong):
+        words = re.findall(r"[a-z_0-9]+", text)
+        keys = [c for c in frame.columns if c in words or c in ("port", "flow", "id", "class", "what")]
+        yield Broken(name, text, len(wrong), wrong.select(keys).row(0, named=True))
+
+
+def _between(frames: Mapping[str, pl.DataFrame]) -> Iterator[Broken]:
+    import polars as pl
+
+    with pl.SQLContext(dict(frames), eager=True) as context:
+        for law, query in relations().items():
+            wrong = context.execute(query)
+            if len(wrong):
+                yield Broken("several tables", law, len(wrong), wrong.row(0, named=True))

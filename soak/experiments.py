@@ -1,0 +1,222 @@
+"""Random legal experiments: every topology, discipline, control, transport, probe and fault of a wire.
+
+Settings are drawn from the declared parameters, so that what is added to the simulator is soaked without a line
+here. What the checker refuses is taken out again until the experiment is legal. Networks and times are small: a
+run costs milliseconds, and thousands of different ones find more than a long one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shallows import _core
+from shallows.authoring import examples
+from shallows.document.load import load
+from shallows.document.paths import split_path
+from shallows.document.points import expand
+from shallows.document.schema import schema
+from shallows.errors import Fault, ShallowsError, SpecError
+
+Document = dict[str, Any]
+
+PLUGINS = [str(Path(examples.__file__).with_name(f"{name}.py")) for name in ("aimd", "dctcp")]
+
+SPANS = ("0s", "1ns", "1us", "10us", "25us", "100us", "250us", "1ms", "5ms", "200ms")
+RATES = ("10Mbps", "100Mbps", "1Gbps", "2500Mbps", "10Gbps", "25Gbps", "40Gbps")
+BYTES = ("1B", "100B", "536B", "1460B", "4KB", "15KB", "60KB", "200KB", "1MB")
+SIZES = ("1pkt", "2pkt", "5pkt", "20pkt", "65pkt", "250pkt", "1500B", "10KB", "100KB", "none")
+KEPT = frozenset({"topology", "queue", "transport", "traffic", "duration", "kind", "from", "to"})
+"""What an experiment cannot be without."""
+
+COUNTS = (0, 1, 2, 3, 4, 7, 20, 100)
+
+
+@cache
+def _sections() -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Declared parameters by section and component."""
+    return {
+        section["path"]: {
+            one["name"]: one["params"] for one in section["components"] if "backend" not in one
+        }
+        for section in schema()["sections"]
+    }
+
+
+def draw(lots: random.Random) -> Document | None:
+    """A legal experiment, or None where ten repairs do not make one."""
+    document = _written(lots)
+    for _ in range(10):
+        try:
+            [point] = expand(load(document))
+        except SpecError as error:
+            if not any([_mend(document, fault) for fault in error.faults]):
+                return None
+        except ShallowsError:
+            return None
+        else:
+            return point.experiment
+    return None
+
+
+def _written(lots: random.Random) -> Document:
+    document: Document = {"seed": lots.randrange(1000), "ecmp": lots.choice(["flow", "round-robin", "random"])}
+    duration = lots.choice([50, 200, 500, 1000, 2000])
+    document |= {"duration": f"{duration}us", "warmup": f"{lots.choice([0, 0, duration // 3])}us"}
+    document["topology"] = _component(lots, "topology", without=("graph",), counts=(1, 2, 3, 4), share=0.6)
+    document["queue"] = _component(lots, "queue")
+    if lots.random() < 0.3:
+        document["nic"] = _component(lots, "queue")
+    if lots.random() < 0.3:
+        document["port_control"] = _component(lots, "port_control")
+    if lots.random() < 0.4:
+        pattern = lots.choice(["*->*", "*->*", "*->h*", "s*->*"])
+        document["port"] = {pattern: _settings(lots, _sections()["port"]["port"], 0.25)}
+    if lots.random() < 0.15:
+        document["switch"] = {"*": _settings(lots, _sections()["switch"]["switch"], 0.7)}
+    document["transport"] = _transport(lots, document)
+    hosts = _hosts(document["topology"])
+    document["traffic"] = {f"load{k}": _load(lots, hosts) for k in range(lots.choice([1, 1, 2, 3]))}
+    if lots.random() < 0.5:
+        document["probe"] = _probe(lots)
+    return document
+
+
+def _transport(lots: random.Random, document: Document) -> Document:
+    profile = lots.choice(list(_sections()["transport"]))
+    transport = {"profile": profile} | _settings(lots, _sections()["transport"][profile], 0.08)
+    transport["mss"] = lots.choice(["200B", "536B", "1460B", "1460B", "9000B"])
+    if lots.random() < 0.06:
+        document["python"] = {"modules": PLUGINS}
+        return transport | {"cc": lots.choice(["aimd", "dctcp"])}
+    return transport | {"cc": _component(lots, "transport.cc")}
+
+
+def _hosts(topology: Document) -> list[str]:
+    """Names of a topology's hosts; of some default one if its settings are not legal."""
+    traffic = {"x": {"kind": "bulk", "from": "*", "pattern": "permutation"}}
+    rest = {"duration": "1ms", "seed": 1, "queue": "drop-tail", "transport": {"cc": "newreno"}, "traffic": traffic}
+    for settings in (topology, {"kind": topology["kind"]}):
+        try:
+            plan = json.loads(_core.plan(json.dumps(rest | {"topology": settings})))
+        except SpecError:
+            continue
+        if settings is not topology:
+            topology.clear()
+            topology |= settings
+        return [node["name"] for node in plan["nodes"] if node["host"]]
+    return ["h0", "h1"]
+
+
+def _load(lots: random.Random, hosts: list[str]) -> Document:
+    load = _component(lots, "traffic", without=("table",), counts=(1, 2, 3))
+    some = lots.sample(hosts, min(len(hosts), lots.choice([2, 3, 4])))
+    if load["kind"] == "bulk" and lots.random() < 0.3:
+        load |= {"from": hosts if lots.random() < 0.5 else some, "pattern": "permutation"}
+        load.pop("to", None)
+    else:
+        load |= {"from": some[1:], "to": some[:1], "pattern": "all"}
+    if load["kind"] == "poisson":
+        load["sizes"] = _component(lots, "traffic.sizes", without=("empirical",))
+    if lots.random() < 0.2:
+        load["deadline"] = _component(lots, "traffic.deadline")
+    if lots.random() < 0.2:
+        load["transport"] = {"cc": _component(lots, "transport.cc")}
+    return load
+
+
+def _probe(lots: random.Random) -> Document:
+    probe = _settings(lots, _sections()["probe"]["probe"], 0.3)
+    for trace in ("queue_trace", "port_trace", "flow_trace"):
+        probe[trace] = lots.choice(["off", "off", "10us", "37us", "change"])
+    if lots.random() < 0.4:
+        probe["packets"] = ["*->*"]
+    return probe | {"trace_rows": 2_000_000}
+
+
+def _component(
+    lots: random.Random,
+    section: str,
+    without: tuple[str, ...] = (),
+    counts: tuple[int, ...] = COUNTS,
+    share: float = 0.3,
+) -> Document:
+    known = {name: params for name, params in _sections()[section].items() if name not in without}
+    kind = lots.choice(sorted(known))
+    return {"kind": kind} | _settings(lots, known[kind], share, counts)
+
+
+def _settings(
+    lots: random.Random, params: list[dict[str, Any]], share: float, counts: tuple[int, ...] = COUNTS
+) -> Document:
+    chosen = {}
+    for param in params:
+        if param["required"] or lots.random() < share:
+            value = _value(lots, param, counts)
+            if value is not None:
+                chosen[param["name"]] = value
+    return chosen
+
+
+def _value(lots: random.Random, param: dict[str, Any], counts: tuple[int, ...]) -> Any:
+    kind = param["kind"]
+    optional = kind.endswith(" or none")
+    if optional and lots.random() < 0.3:
+        return "none"
+    drawn: dict[str, Callable[[], Any]] = {
+        "span": lambda: lots.choice(SPANS),
+        "rate": lambda: lots.choice(RATES),
+        "bytes": lambda: lots.choice(BYTES),
+        "size": lambda: lots.choice(SIZES[: -1 if not optional else None]),
+        "count": lambda: lots.choice(counts),
+        "real": lambda: lots.choice([0.0, 0.001, 0.0625, 0.25, 0.5, 0.9, 1.0, 1.5, 4.0, 100.0]),
+        "flag": lambda: lots.random() < 0.5,
+        "choice": lambda: lots.choice(param["choices"]),
+        "list of count": lambda: sorted(lots.sample(range(1, 60), lots.randrange(4))),
+    }
+    make = drawn.get(kind.removesuffix(" or none"))
+    return make() if make else None
+
+
+def _mend(document: Document, fault: Fault) -> bool:
+    """Changes the document at a fault: to what the rule asks for, or without it. Whether it did."""
+    *parents, last = [key.partition("[")[0] for key in split_path(fault.path)]
+    table = document
+    for number, key in enumerate(parents):
+        inner = table.get(key)
+        if not isinstance(inner, dict):
+            parents, last = parents[:number], key
+            break
+        table = inner
+    before = dict(table)
+    asked = re.search(r'(?:must be|such as) "([^"]+)"', fault.rule)
+    one_of = re.match(r"needs exactly one of `(\w+)` and `(\w+)`", fault.rule)
+    words = set(re.findall(r"[a-z_0-9]+", fault.rule)) & set(table) - KEPT
+    if one_of:
+        table.pop(one_of[2], None)
+        table[one_of[1]] = {"load": 0.5, "response": "20KB"}.get(one_of[1], 1)
+    elif last.endswith("classes"):
+        table[last] = [next(iter(document["traffic"]))]
+    elif asked:
+        table[last] = asked[1]
+    elif "is required: a table" in fault.rule:
+        table[last] = {"kind": "fixed", "bytes": "20KB"}
+    elif last in table and not (last in KEPT and not parents):
+        del table[last]
+    elif words:  # what is at fault is a default, and the rule names what does not go with it
+        for word in words:
+            del table[word]
+    else:
+        for key in set(table) - KEPT if parents else ():
+            del table[key]
+    return table != before
+
+
+def as_text(document: Document) -> str:
+    """One line of JSON."""
+    return json.dumps(document, sort_keys=True)

@@ -1,0 +1,82 @@
+"""What is asked of every random run: no panic, laws of all tables, the same bytes again and in other threads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from typing import Any
+
+from shallows import _core
+from shallows.authoring import modules
+from shallows.errors import RunError
+from shallows.tables.frames import to_frame
+from shallows.tables.laws import broken
+
+Document = dict[str, Any]
+
+MOST_S = 10.0
+"""A run of milliseconds that takes longer is a finding."""
+
+
+def faults(experiment: Document, threads: int = 1) -> list[str]:
+    """What is wrong with the run of a resolved experiment; nothing for a good one.
+
+    A RunError in words is a legal end. With `threads` the run is repeated in as many at once.
+    """
+    first = _run(experiment)
+    if isinstance(first, str):
+        return [first]
+    if first is None:
+        return []
+    tables, counts = first
+    frames = {name: to_frame(columns) for name, columns in tables.items()}
+    found = [str(law) for law in broken(frames, experiment, counts)]
+    again: list[Any] = [None] * threads
+
+    def repeat(place: int) -> None:
+        again[place] = _run(experiment)
+
+    others = [threading.Thread(target=repeat, args=(k,)) for k in range(1, threads)]
+    for other in others:
+        other.start()
+    repeat(0)
+    for other in others:
+        other.join()
+    for other in again:
+        if not isinstance(other, tuple):
+            found.append(f"the second run: {other or 'ends in a RunError'}")
+        elif digest(other[0]) != digest(tables) or other[1] != counts:
+            found.append("the second run has other bytes")
+    return found
+
+
+def _run(experiment: Document) -> str | tuple[Any, dict[str, int]] | None:
+    """Tables and counts, how it failed, or None where it ends in words."""
+    components = modules.objects(experiment) if "python" in experiment else None
+    text = json.dumps(experiment)
+    simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+    watch = threading.Timer(MOST_S, simulation.cancel)
+    watch.start()
+    try:
+        simulation.run()
+    except RunError as error:
+        if "cancel" in str(error):
+            return f"the run takes more than {MOST_S:g} s"
+        return None if str(error) else "a RunError without a word"
+    except BaseException as error:  # a panic of the core is no Exception
+        return f"{type(error).__name__}: {error}"
+    finally:
+        watch.cancel()
+    return simulation.tables(), json.loads(simulation.manifest())["counts"]
+
+
+def digest(tables: dict[str, Any]) -> str:
+    """SHA-256 of all columns."""
+    sum_ = hashlib.sha256()
+    for name, columns in sorted(tables.items()):
+        for column, kind, data in columns:
+            sum_.update(f"{name}.{column}:{kind}:".encode())
+            for part in data if isinstance(data, tuple) else (data,):
+                sum_.update(part if isinstance(part, bytes) else repr(part).encode())
+    return sum_.hexdigest()
