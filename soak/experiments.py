@@ -41,9 +41,7 @@ COUNTS = (0, 1, 2, 3, 4, 7, 20, 100)
 def _sections() -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Declared parameters by section and component."""
     return {
-        section["path"]: {
-            one["name"]: one["params"] for one in section["components"] if "backend" not in one
-        }
+        section["path"]: {one["name"]: one["params"] for one in section["components"] if "backend" not in one}
         for section in schema()["sections"]
     }
 
@@ -65,7 +63,10 @@ def draw(lots: random.Random) -> Document | None:
 
 
 def _written(lots: random.Random) -> Document:
-    document: Document = {"seed": lots.randrange(1000), "ecmp": lots.choice(["flow", "round-robin", "random"])}
+    document: Document = {
+        "seed": lots.randrange(1000),
+        "ecmp": lots.choice(["flow", "round-robin", "random"]),
+    }
     duration = lots.choice([50, 200, 500, 1000, 2000])
     document |= {"duration": f"{duration}us", "warmup": f"{lots.choice([0, 0, duration // 3])}us"}
     document["topology"] = _component(lots, "topology", without=("graph",), counts=(1, 2, 3, 4), share=0.6)
@@ -100,7 +101,13 @@ def _transport(lots: random.Random, document: Document) -> Document:
 def _hosts(topology: Document) -> list[str]:
     """Names of a topology's hosts; of some default one if its settings are not legal."""
     traffic = {"x": {"kind": "bulk", "from": "*", "pattern": "permutation"}}
-    rest = {"duration": "1ms", "seed": 1, "queue": "drop-tail", "transport": {"cc": "newreno"}, "traffic": traffic}
+    rest = {
+        "duration": "1ms",
+        "seed": 1,
+        "queue": "drop-tail",
+        "transport": {"cc": "newreno"},
+        "traffic": traffic,
+    }
     for settings in (topology, {"kind": topology["kind"]}):
         try:
             plan = json.loads(_core.plan(json.dumps(rest | {"topology": settings})))

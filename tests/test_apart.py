@@ -77,8 +77,8 @@ def test_where_a_sweep_runs(points):
     paths = {("mine.py", "x"): "mine.py"}
     two, one = (Runner.of(store="runs", workers=n) for n in (2, 1))
     assert isinstance(two._local(some, paths), Processes)
-    assert isinstance(one._local(some, paths), Threads)
-    assert isinstance(two._local(some[:1], paths), Threads)
+    assert isinstance(one._local(some, paths), Processes)
+    assert isinstance(two._local(some[:1], paths), Processes)
     assert isinstance(two._local(some, None), Threads)  # a notebook's class cannot be imported elsewhere
     assert isinstance(two._local(expand(SMALL | {"seeds": 2}), None), Threads)
 

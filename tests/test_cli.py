@@ -108,7 +108,7 @@ def test_bench(tmp_path):
         ["sweep", "small.toml", "--workers", "0"],
         ["sweep", "small.toml", "--set", "sweep={}"],
         ["sweep", "small.toml", "--cluster", "nonsense"],
-        ["sweep", "small.toml", "--timeout", "5s"],
+        ["sweep", "small.toml", "--timeout", "nonsense"],
         ["compare", "small.toml"],
         ["tune", "small.toml"],
         ["list", "nonsense"],

@@ -317,7 +317,6 @@ def test_the_job_script_of_slurm_asks_for_what_was_given():
             {"slurm": "jobs=1,jobs=2,cores,memory=1GB,walltime=1:00:00"},
             ["--slurm", "--slurm cores", "--slurm jobs"],
         ),
-        ({"timeout": "5s"}, ["--timeout"]),
         ({"timeout": "5", "address": "a:1"}, ["--timeout"]),
         ({"timeout": "0s", "address": "a:1"}, ["--timeout"]),
         ({"workers": 3, "address": "a:1"}, ["--workers"]),

@@ -20,6 +20,8 @@ __all__ = [
     "ShallowsError",
     "SpecError",
     "StoreError",
+    "TimedOut",
+    "UsageError",
 ]
 
 
@@ -62,12 +64,20 @@ class SpecError(ShallowsError):
         super().__init__("\n".join(map(str, self.faults)))
 
 
+class UsageError(ShallowsError):
+    """A command line that cannot be read: an unknown option, an argument that is missing."""
+
+
 class RunError(ShallowsError):
     """A run that was started did not end as it should."""
 
 
 class Cancelled(RunError):
     """A run was stopped on request."""
+
+
+class TimedOut(RunError):
+    """A run took longer than its limit."""
 
 
 class PluginError(RunError):

@@ -6,12 +6,15 @@ Standard output carries results only; progress and errors go to standard error.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from shallows.errors import Interrupted, ShallowsError, SpecError
 
@@ -28,7 +31,25 @@ class Report(Protocol):
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output. A NaN in it is a defect and raises ValueError."""
-    print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False), file=_json or sys.stdout)
+
+
+_json: TextIO | None = None
+"""Standard output, where it is kept for the JSON document."""
+
+
+def keep_output_for_json() -> None:
+    """Keeps standard output for `print_json`: what algorithms and libraries print goes to standard error."""
+    global _json
+    sys.stdout.flush()
+    _json = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding)
+    os.dup2(2, 1)
+
+
+def flush_json() -> None:
+    """Has the JSON document written. Raises OSError."""
+    if _json is not None:
+        _json.close()
 
 
 def plain(text: Any, lines: bool = False) -> str:
@@ -73,8 +94,14 @@ def print_error(error: ShallowsError, as_json: bool) -> None:
     else:
         note(f"shallows: {error}")
     if as_json:
-        about = {"kind": type(error).__name__, "message": str(error)}
-        print_json({"error": about | {"faults": [vars(fault) for fault in faults]}})
+        print_error_json(error)
+
+
+def print_error_json(error: ShallowsError) -> None:
+    """An error as the JSON document of `--json`."""
+    faults = error.faults if isinstance(error, SpecError) else []
+    about = {"kind": type(error).__name__, "message": str(error)}
+    print_json({"error": about | {"faults": [vars(fault) for fault in faults]}})
 
 
 @contextmanager
@@ -84,6 +111,7 @@ def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
     Ctrl-C within raises Interrupted.
     """
     console = error_console()
+    listening = _listen()
     try:
         if not shown:
             yield lambda done, failed=0: None
@@ -94,6 +122,18 @@ def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
             yield _lines(what, total)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; what had ended is stored") from None
+    finally:
+        if listening:  # what follows shows what is stored; libraries that it loads may swallow an exception
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _listen() -> bool:
+    """Makes Ctrl-C an exception where it would end the process (see `shallows.__main__`). Whether it did."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        return False
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return True
 
 
 @contextmanager

@@ -146,9 +146,10 @@ def _object(component: Mapping[str, Any]) -> Any:
 def _call(function: Callable[..., Any], component: Mapping[str, Any], values: dict[str, Any]) -> Graph:
     try:
         graph = function(**values)
-    except Exception as error:
-        error.add_note(f"in the topology {component['name']} of {component['module']}")
-        raise
+    except (Exception, SystemExit) as error:
+        code = function.__code__.co_filename
+        rule = f"{component['name']} of {component['module']} failed: {_said(error)}{_line(error, code)}"
+        raise SpecError([Fault("topology", rule)]) from error
     if not isinstance(graph, Graph):
         raise PluginError(f"the topology {component['name']} returned {graph!r}, not a shallows.Graph")
     return graph
@@ -198,20 +199,29 @@ def _import(path: Path, digest: str, files: Iterable[Path]) -> types.ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
         del sys.modules[alias]
-        rule = f"cannot be imported: {type(error).__name__}: {error}{_line(error, path)}"
+        raise
+    except BaseException as error:  # sys.exit too, which would end this program without a word
+        del sys.modules[alias]
+        rule = f"cannot be imported: {_said(error)}{_line(error, str(path))}"
         raise SpecError([Fault("python.modules", rule, f'"{path.name}"')]) from error
     finally:
         sys.path.remove(str(path.parent))
     return module
 
 
-def _line(error: BaseException, path: Path) -> str:
+def _said(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({error.code})"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _line(error: BaseException, path: str) -> str:
     """The line of the user's file that raised it."""
     at, line = error.__traceback__, None
     while at is not None:
-        if at.tb_frame.f_code.co_filename == str(path):
+        if at.tb_frame.f_code.co_filename == path:
             line = at.tb_lineno
         at = at.tb_next
     return f" (line {line})" if line else ""

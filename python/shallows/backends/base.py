@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shallows.errors import Cancelled
+from shallows.errors import Cancelled, RunError, TimedOut
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,11 +62,18 @@ class Watched(Protocol):
 
 
 class Running:
-    """A handle on runs in other threads: their progress, and a way to stop them."""
+    """A handle on runs in other threads: their progress, and a way to stop them.
 
-    def __init__(self) -> None:
+    A run that takes longer than `limit_s` is stopped by `stop_late`. `alone` says that this process does
+    nothing but make runs, one at a time, so that what changes in it was changed by the run.
+    """
+
+    def __init__(self, limit_s: float | None = None, alone: bool = False) -> None:
         self._lock = threading.Lock()
+        self._limit_s, self.alone = limit_s, alone
         self._watched: dict[Watched, int | None] = {}
+        self._began: dict[Watched, float] = {}
+        self._late: set[Watched] = set()
         self._cancelled = False
         self._machines: dict[int, float] = {}
 
@@ -83,20 +91,37 @@ class Running:
             if self._cancelled:
                 raise Cancelled("stopped on request")
             self._watched[run] = threading.get_ident() if calls_python else None
+            self._began[run] = time.monotonic()
 
     def remove(self, run: Watched) -> None:
         """Forgets a run that has ended."""
         with self._lock:
             self._watched.pop(run, None)
+            self._began.pop(run, None)
+
+    def stop_late(self) -> None:
+        """Stops each run that has taken longer than its limit. To be called a few times a second."""
+        if self._limit_s is None:
+            return
+        with self._lock:
+            before = time.monotonic() - self._limit_s
+            late = {run for run, began in self._began.items() if began < before} - self._late
+            self._late |= late
+            for run in late:
+                _stop(run, self._watched[run])
+
+    def stopped(self, run: Watched) -> RunError | None:
+        """Why the run was stopped through this handle, as the error to raise; None if it was not."""
+        if run in self._late:
+            return TimedOut(f"the run took longer than {self._limit_s:g} s (--timeout)")
+        return Cancelled("stopped on request") if self._cancelled else None
 
     def cancel(self) -> None:
         """Stops all that run, and all that would start; an algorithm in Python also within a call of it."""
         with self._lock:
             self._cancelled = True
             for run, thread in self._watched.items():
-                run.cancel()
-                if thread is not None:
-                    _raise_in(thread)
+                _stop(run, thread)
 
     @property
     def cancelled(self) -> bool:
@@ -107,6 +132,12 @@ class Running:
         """Sum of the shares done of all that runs now."""
         with self._lock:
             return sum(each.progress() for each in self._watched) + sum(self._machines.values())
+
+
+def _stop(run: Watched, thread: int | None) -> None:
+    run.cancel()
+    if thread is not None:
+        _raise_in(thread)
 
 
 def _raise_in(thread: int) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shallows.backends import calls
 from shallows.backends.base import Made, Running
 from shallows.document.schema import schema
-from shallows.errors import Cancelled, Fault, SpecError
+from shallows.errors import Fault, SpecError
 from shallows.tables.frames import to_frame
 
 if TYPE_CHECKING:
@@ -57,10 +59,12 @@ class Simulator:
         running.add(simulation, calls_python=bool(components))
         wall, cpu = time.perf_counter(), time.thread_time()
         try:
-            simulation.run()
+            with calls.watched(running.alone) if components else nullcontext():
+                simulation.run()
         except Exception as error:
-            if running.cancelled:
-                raise Cancelled("stopped on request") from error
+            why = running.stopped(simulation)
+            if why is not None:
+                raise why from error
             raise
         finally:
             running.remove(simulation)

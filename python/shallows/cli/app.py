@@ -6,17 +6,13 @@ Exit status: 0 done; 1 a run failed, was interrupted, or a claim's verdict is no
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Annotated
 
 import typer
 
-from shallows import terminal
 from shallows.cli import queries, runs, studies
 from shallows.cli.linux import app as linux_app
 from shallows.cli.starting import app as starting_app
-from shallows.errors import ShallowsError, SpecError
 
 app = typer.Typer(
     name="shallows",
@@ -25,28 +21,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def main() -> None:
-    """Runs the command line and exits with its status."""
-    try:
-        sys.exit(_run())
-    except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-
-
-def _run() -> int:
-    as_json = "--json" in sys.argv[1:]
-    try:
-        app(prog_name="shallows")
-    except SpecError as error:
-        terminal.print_error(error, as_json)
-        return 2
-    except ShallowsError as error:
-        terminal.print_error(error, as_json)
-        return 1
-    return 0
 
 
 @app.callback(invoke_without_command=True)

@@ -58,7 +58,7 @@ SlurmJobs = Annotated[
 Timeout = Annotated[
     str | None,
     typer.Option(
-        "--timeout", metavar="SPAN", help="Limit of one run on a cluster: 600s.", show_default=False
+        "--timeout", metavar="SPAN", help="Limit of one run, in time of the clock: 600s.", show_default=False
     ),
 ]
 Progress = Annotated[
@@ -98,7 +98,10 @@ def runner(
     from shallows.execution.runner import Runner
 
     place = executor(cluster, slurm, timeout, workers)
-    return Runner.of(store=store, workers=workers, threads=threads, executor=place, backend=backend)
+    limit_s = _seconds(timeout) if timeout is not None else None
+    return Runner.of(
+        store=store, workers=workers, threads=threads, executor=place, backend=backend, limit_s=limit_s
+    )
 
 
 def executor(
@@ -106,8 +109,6 @@ def executor(
 ) -> Executor | None:
     """What makes the runs elsewhere, if the options ask for it. Raises SpecError with all faults."""
     if address is None and slurm is None:
-        if timeout is not None:
-            raise SpecError([Fault("--timeout", "requires --cluster or --slurm", timeout)])
         return None
     from shallows.execution.dask.connect import to_address, to_slurm
     from shallows.execution.dask.executor import Cluster

@@ -88,6 +88,8 @@ class Work:
     backend: Backend
     metrics: bool = False
     modules: Mapping[tuple[str, str], str] | None = None
+    limit_s: float | None = None
+    """What one run may take, of the executors of this machine."""
 
     def do(self, job: Job, running: Running) -> Outcome:
         """One run in this thread, or the stored one. A run that fails is an outcome.
@@ -108,6 +110,11 @@ class Work:
             raise
         except (RunError, SpecError, OtherFormat) as error:
             return Outcome(point, name, "failed", error=str(error))
+        except SystemExit as error:
+            told = "; ".join(
+                [f"an algorithm called sys.exit({error.code})", *getattr(error, "__notes__", [])]
+            )
+            return Outcome(point, name, "failed", error=told)
         except Exception as error:
             if "python" not in point.experiment or isinstance(error, ShallowsError):
                 raise

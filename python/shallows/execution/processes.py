@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shallows.backends.base import Running
-from shallows.errors import Cancelled, ShallowsError
+from shallows.errors import ShallowsError, TimedOut
 from shallows.execution.jobs import Ended, Job, Outcome, Work
 from shallows.execution.threads import Threads
 
@@ -59,8 +59,11 @@ class _Children:
         try:
             answer = child.ask(work, job)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
-            if running.cancelled:
-                raise Cancelled("stopped on request") from error
+            why = running.stopped(child)
+            if isinstance(why, TimedOut):
+                return Outcome(job.point, job.name, "failed", error=str(why))
+            if why is not None:
+                raise why from error
             status = child.process.wait()
             return Outcome(
                 job.point, job.name, "failed", error=f"the process that ran it died (status {status})"
@@ -99,7 +102,7 @@ class _Child:
 
     def cancel(self) -> None:
         """Ends it; what it has not stored is lost."""
-        self.process.terminate()
+        self.process.kill()
 
     def progress(self) -> float:
         """Not known before the end."""
@@ -128,7 +131,7 @@ def main() -> None:
         except EOFError:
             return
         try:
-            answer = work.do(job, Running())
+            answer = work.do(job, Running(alone=True))
         except ShallowsError as error:
             answer = error
         except MemoryError:

@@ -8,7 +8,7 @@ are in the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.backends import backend as backend_of
 from shallows.execution.jobs import Ended, Executor, Job, Outcome, Work, identify, make
-from shallows.execution.threads import Threads, default_workers
+from shallows.execution.threads import Threads, default_workers, leave
 from shallows.results.store import Store, StoredRun
 
 __all__ = ["Progress", "Runner", "parse_shard"]
@@ -37,6 +37,8 @@ class Runner:
     backend: Backend
     workers: int | None = None
     executor: Executor | None = None
+    limit_s: float | None = None
+    """What one run may take on this machine."""
 
     @classmethod
     def of(
@@ -47,6 +49,7 @@ class Runner:
         threads: int | None = None,
         executor: Executor | None = None,
         backend: str | Backend = "simulator",
+        limit_s: float | None = None,
     ) -> Runner:
         """By the options that all entry points share. Raises SpecError with all faults."""
         faults = []
@@ -55,12 +58,15 @@ class Runner:
                 faults.append(Fault(f"--{option}", "must be a whole number from 1", str(number)))
         if executor is not None and workers is not None:
             faults.append(Fault("--workers", "applies to local runs; an executor has its own", str(workers)))
+        if limit_s is not None and executor is None and backend != "simulator":
+            name = backend if isinstance(backend, str) else backend.name
+            faults.append(Fault("--timeout", f"does not apply to the backend {name}", f"{limit_s:g} s"))
         if faults:
             raise SpecError(faults)
         if threads is not None and workers is None and executor is None:
             workers = max(1, default_workers() // threads)
         place = store if isinstance(store, Store) else Store(store)
-        return cls(place, backend_of(backend, threads), workers, executor)
+        return cls(place, backend_of(backend, threads), workers, executor, limit_s)
 
     def identify(self, points: Iterable[Point]) -> list[Job]:
         """The job of each point. Raises SpecError with all that the backend cannot do, each fault once."""
@@ -90,22 +96,26 @@ class Runner:
         return found or self._watched(job, progress)
 
     def _watched(self, job: Job, progress: Progress | None) -> StoredRun:
-        running = Running()
-        with ThreadPoolExecutor(1) as pool:
-            try:
-                # In here, since a Ctrl-C may come before `submit` returns, when the run has begun.
-                future = pool.submit(make, job, self.store, self.backend, running)
-                while True:
-                    try:
-                        return future.result(timeout=0.1)
-                    except NotYet:
-                        if future.done():
-                            raise
-                        if progress:
-                            progress(running.progress(), 0)
-            except BaseException:
-                running.cancel()
-                raise
+        running = Running(self.limit_s)
+        pool = ThreadPoolExecutor(1)
+        waiting: list[Future[StoredRun]] = []
+        try:
+            # In here, since a Ctrl-C may come before `submit` returns, when the run has begun.
+            waiting.append(pool.submit(make, job, self.store, self.backend, running))
+            while True:
+                try:
+                    return waiting[0].result(timeout=0.1)
+                except NotYet:
+                    if waiting[0].done():
+                        raise
+                    running.stop_late()
+                    if progress:
+                        progress(running.progress(), 0)
+        except BaseException:
+            running.cancel()
+            raise
+        finally:
+            leave(pool, waiting)
 
     def run(
         self, points: Sequence[Point], *, metrics: bool = False, progress: Progress | None = None
@@ -144,18 +154,22 @@ class Runner:
         modules = _modules([job.point for job in jobs])
         place = self.executor or self._local([job.point for job in jobs], modules)
         with closing(
-            place.run(iter(distinct.values()), Work(self.store, self.backend, metrics, modules))
+            place.run(iter(distinct.values()), Work(self.store, self.backend, metrics, modules, self.limit_s))
         ) as ended:
             yield from ended
 
     def _local(self, points: Sequence[Point], modules: Mapping[Any, str] | None) -> Executor:
-        """Processes for several runs that call Python, where another process can import what they call."""
+        """Processes for runs that call Python, where another process can import what they call.
+
+        Threads would do them one at a time, and a call that ends the process, or never returns, would take
+        this process with it.
+        """
         calls = any(
             one["section"] != "topology"
             for point in points
             for one in point.experiment.get("python", {}).get("components", [])
         )
-        if modules and calls and len(points) > 1 and (self.workers or default_workers()) > 1:
+        if modules and calls:
             from shallows.execution.processes import Processes
 
             return Processes(self.workers)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 from shallows.backends.base import Running
 from shallows.execution.jobs import Ended, Job, Outcome, Work
 
-__all__ = ["Threads", "default_workers", "take"]
+__all__ = ["Threads", "default_workers", "leave", "take"]
+
+GRACE_S = 0.7
+"""How long runs that were cancelled may take to end: Ctrl-C is heard within a second."""
 
 
 @dataclass(frozen=True)
@@ -25,23 +29,30 @@ class Threads:
         """See `Executor`."""
         do = self.do or _do
         count = self.count or default_workers()
-        running = Running()
-        with ThreadPoolExecutor(count) as pool:
-            waiting: set[Future[Outcome]] = set()
-            try:
-                while True:
-                    # A few ahead, not all: a hundred thousand waiting futures would cost memory for nothing.
-                    for job in take(jobs, 2 * count - len(waiting)):
-                        waiting.add(pool.submit(do, work, job, running))
-                    if not waiting:
-                        return
-                    ended, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                    yield [future.result() for future in ended], running.progress()
-            except BaseException:
-                running.cancel()
-                for future in waiting:
-                    future.cancel()
-                raise
+        running = Running(work.limit_s)
+        pool = ThreadPoolExecutor(count)
+        waiting: set[Future[Outcome]] = set()
+        try:
+            while True:
+                # A few ahead, not all: a hundred thousand waiting futures would cost memory for nothing.
+                for job in take(jobs, 2 * count - len(waiting)):
+                    waiting.add(pool.submit(do, work, job, running))
+                if not waiting:
+                    break
+                ended, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                yield [future.result() for future in ended], running.progress()
+                running.stop_late()
+        except BaseException:
+            running.cancel()
+            leave(pool, waiting)
+            raise
+        pool.shutdown()
+
+
+def leave(pool: ThreadPoolExecutor, waiting: Collection[Future[Any]]) -> None:
+    """Ends a pool whose runs have been cancelled, without waiting for a call that does not return."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    wait(waiting, timeout=GRACE_S)
 
 
 def _do(work: Work, job: Job, running: Running) -> Outcome:

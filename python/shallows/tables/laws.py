@@ -59,7 +59,9 @@ class Broken:
     def __str__(self) -> str:
         """One line."""
         values = ", ".join(f"{key} = {value}" for key, value in self.first.items())
-        return f"{self.table}: {self.law}: not so in {self.rows} rows" + (f", first {values}" if values else "")
+        return f"{self.table}: {self.law}: not so in {self.rows} rows" + (
+            f", first {values}" if values else ""
+        )
 
 
 @cache
@@ -71,7 +73,9 @@ def _declared() -> dict[str, Any]:
 def tables() -> dict[str, Table]:
     """All tables by name."""
     return {
-        name: Table(name, one["row"], tuple(Column(key, *c) for key, c in one["columns"].items()), one["laws"])
+        name: Table(
+            name, one["row"], tuple(Column(key, *c) for key, c in one["columns"].items()), one["laws"]
+        )
         for name, one in _declared().items()
         if name != "relations"
     }
@@ -100,7 +104,9 @@ def broken(
             faults = list(_columns(known[name], frame))
             found += faults
             if not faults:
-                with_times = frame.with_columns(pl.lit(v, pl.UInt64).alias(f"{k}_ps") for k, v in given.items())
+                with_times = frame.with_columns(
+                    pl.lit(v, pl.UInt64).alias(f"{k}_ps") for k, v in given.items()
+                )
                 found += _rows(known[name], with_times)
                 whole[name] = frame
     if whole.keys() == known.keys():
@@ -115,14 +121,18 @@ def _columns(table: Table, frame: pl.DataFrame) -> Iterator[Broken]:
     wanted = {column.name: types[column.type.removesuffix("?")] for column in table.columns}
     if dict(frame.schema) != wanted:
         odd = set(frame.schema.items()) ^ set(wanted.items())
-        yield Broken(table.name, "columns and types are the declared ones", 0, {str(k): str(v) for k, v in odd})
+        yield Broken(
+            table.name, "columns and types are the declared ones", 0, {str(k): str(v) for k, v in odd}
+        )
         return
     for column in table.columns:
         values = frame[column.name]
         if not column.type.endswith("?") and values.null_count():
             yield Broken(table.name, f"{column.name} is never null", values.null_count(), {})
         if column.type.startswith("f64"):
-            yield from _outside(table.name, frame, pl.col(column.name).is_finite(), f"{column.name} is finite")
+            yield from _outside(
+                table.name, frame, pl.col(column.name).is_finite(), f"{column.name} is finite"
+            )
             yield from _outside(table.name, frame, pl.col(column.name) >= 0, f"{column.name} >= 0")
         if column.range:
             law = f"{column.name} in {column.range}"

@@ -1,0 +1,61 @@
+"""Names, titles and mistakes on the command line: shown as they are, refused in words."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import shallows
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["run", "--json"],
+        ["run", "small.toml", "--seeds", "0", "--json"],
+        ["run", "small.toml", "--nonsense", "--json"],
+        ["--json", "nonsense"],
+        ["sweep", "small.toml", "--workers", "many", "--json"],
+        ["linux", "build", "--jobs", "0", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_json_for_mistakes_of_usage_too(tmp_path, small_file, args):
+    """Fault 22."""
+    done = shallows(*args, cwd=tmp_path)
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert error["kind"] == "UsageError"
+    assert error["message"]
+    assert error["faults"] == []
+    assert done.stderr
+
+
+def test_full_and_closed_outputs_are_told_without_a_traceback(tmp_path):
+    """Fault 24."""
+    for redirect, status in ((">/dev/full", 1), (">&-", 0), ("2>&-", 0), (">&- 2>&-", 0), ("2>/dev/full", 0)):
+        command = f"{sys.executable} -m shallows list cc --json {redirect}"
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == status, (redirect, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+        if redirect == ">/dev/full":
+            assert "standard output cannot be written: No space left" in done.stderr
+
+
+@pytest.mark.parametrize("loaded", ["shallows.terminal", "typer", "matplotlib"])
+def test_an_interrupt_while_it_loads_ends_without_a_traceback(tmp_path, small_file, loaded):
+    """Fault 24: half a second of imports answered Ctrl-C with a traceback."""
+    command = [sys.executable, "-X", "importtime", "-m", "shallows", "run", str(small_file)]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.rstrip().endswith(f" {loaded}"):
+            break
+    else:
+        pytest.fail(f"{loaded} is not imported")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert process.returncode in (1, -signal.SIGINT)
