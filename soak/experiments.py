@@ -1,8 +1,8 @@
 """Random legal experiments: every topology, discipline, control, transport, probe and fault of a wire.
 
-Settings are drawn from the declared parameters, so that what is added to the simulator is soaked without a line
-here. What the checker refuses is taken out again until the experiment is legal. Networks and times are small: a
-run costs milliseconds, and thousands of different ones find more than a long one.
+Settings are drawn from the declared parameters, so that an addition to the simulator is soaked without a
+line here. Whatever the checker refuses is changed until the experiment is legal. Networks and times are
+small: a run costs milliseconds, and thousands of different ones find more than a long one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def draw(lots: random.Random) -> Document | None:
         try:
             [point] = expand(load(document))
         except SpecError as error:
-            if not any([_mend(document, fault) for fault in error.faults]):
+            if not sum(_mend(document, fault) for fault in error.faults):
                 return None
         except ShallowsError:
             return None

@@ -1,4 +1,4 @@
-"""What is asked of every random run: no panic, laws of all tables, the same bytes again and in other threads."""
+"""The questions to every random run: no panic, laws of all tables, the same bytes again and in threads."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ PYTHON_WORDS = {*keyword.kwlist, *keyword.softkwlist}
 """No module can have such a name and be imported by it."""
 
 RUST_WORDS = """
-abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl
-in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof
-unsafe unsized use virtual where while yield"""
+abstract as async await become box break const continue crate do dyn else enum extern false final fn
+for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct
+super trait true try type typeof unsafe unsized use virtual where while yield"""
 """The Rust reference, Keywords: strict and reserved."""
 
 KINDS = (*SECTIONS, "study")
