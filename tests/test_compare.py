@@ -179,6 +179,13 @@ def test_what_is_no_comparison_is_refused(file, options, path):
     assert any(fault.path.endswith(path) for fault in caught.value.faults), caught.value
 
 
+def test_what_is_allowed_and_does_not_differ_is_told(tmp_path, file):
+    what = read([file], schemes=["a=", "b=queue=codel"], allow=["traffic.web", "duration"], seeds=2)
+    assert what.idle == ["traffic.web", "duration"]
+    found = compare(what, Runner.of(store=tmp_path / "runs"))
+    assert any("--allow duration has no effect" in warning for warning in found.warnings)
+
+
 def test_unknown_metrics_are_refused_with_the_nearest(tmp_path, file):
     with pytest.raises(SpecError, match="is no metric"):
         compare(

@@ -1,8 +1,11 @@
 """Files that an experiment names: found, read, and every fault said with the load that names it."""
 
 import pytest
+from conftest import SMALL, write_toml
 from shallows.document.csv_files import fill_in
+from shallows.document.load import load
 from shallows.document.places import flow_sizes_path
+from shallows.document.points import expand
 
 
 def sizes(name):
@@ -74,3 +77,57 @@ def test_a_misspelt_distribution_gets_a_suggestion():
 )
 def test_what_is_no_load_is_left_to_the_checker(document):
     assert fill_in(document) == (document, [])
+
+
+def table(name):
+    return {"traffic": {"t": {"kind": "table", "name": str(name)}}}
+
+
+def test_plain_numbers_have_the_unit_of_their_column(tmp_path):
+    file = tmp_path / "flows.csv"
+    file.write_text("from,to,bytes,start_us,deadline_ms\ns0,r0,10000,12.5,3\ns0,r0,10KB,0,\n")
+    document, faults = fill_in(table(file))
+    assert faults == []
+    assert document["traffic"]["t"]["flows"] == [
+        {"from": "s0", "to": "r0", "bytes": "10000B", "start": "12.5us", "deadline": "3ms"},
+        {"from": "s0", "to": "r0", "bytes": "10KB", "start": "0us"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [("from,to,bytes", "one column for start"), ("from,to,bytes,start,start_us", "start, start_us")],
+)
+def test_a_time_has_one_column(tmp_path, header, said):
+    file = tmp_path / "flows.csv"
+    file.write_text(f"{header}\n{','.join('1' for _ in header.split(','))}\n")
+    _, (fault,) = fill_in(table(file))
+    assert said in str(fault)
+
+
+FLOWS = SMALL | {"traffic": {"t": {"kind": "table", "name": "flows.csv"}}}
+
+
+def test_a_file_is_named_relative_to_the_experiment_and_its_place_is_no_part_of_the_run(
+    tmp_path, monkeypatch
+):
+    keys = set()
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "flows.csv").write_text("from,to,bytes,start\ns0,r0,10KB,1ms\n")
+        file = write_toml(tmp_path / place / "x.toml", FLOWS)
+        keys.add(expand(load(file))[0].key)
+    monkeypatch.chdir(tmp_path / "two")
+    keys.add(expand(load("x.toml"))[0].key)
+    keys.add(expand(load(FLOWS))[0].key)
+    assert len(keys) == 1
+    (tmp_path / "other.csv").write_text("from,to,bytes,start\ns1,r0,10KB,1ms\n")
+    assert expand(load(tmp_path / "one/x.toml", ["traffic.t.name=../other.csv"]))[0].key not in keys
+
+
+def test_files_of_a_sweep_are_relative_to_the_experiment_too(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"from,to,bytes,start\ns0,r0,10KB,{ord(name)}us\n")
+    swept = FLOWS | {"sweep": {"grid": {"traffic.t.name": ["a.csv", "b.csv"]}}}
+    points = expand(load(write_toml(tmp_path / "x.toml", swept)))
+    assert [p.experiment["traffic"]["t"]["flows"][0]["start"] for p in points] == ["97us", "98us"]

@@ -155,3 +155,12 @@ def test_units_are_read_by_the_core():
     assert got["inputs"]["k_packets"] == 20
     with pytest.raises(SpecError, match="needs a unit"):
         theory.evaluate("dctcp", ["rate=10"])
+
+
+def test_packets_may_be_written_in_bytes():
+    from shallows.theory import evaluate
+
+    in_packets = evaluate("dctcp", ["k=65"])
+    assert evaluate("dctcp", ["k=97500B"]) == in_packets
+    assert evaluate("dctcp", ["k=65KB", "packet=1000B"]) == evaluate("dctcp", ["k=65", "packet=1000B"])
+    assert evaluate("dctcp", ["k=1KB"])["inputs"]["k_packets"] == pytest.approx(2 / 3)

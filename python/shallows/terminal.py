@@ -20,6 +20,7 @@ from shallows.errors import Interrupted, ShallowsError, SpecError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 class Report(Protocol):
@@ -176,8 +177,39 @@ def _lines(what: str, total: float) -> Report:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on standard output; on no terminal as wide as it is, so that nothing is cut."""
+    """A table on standard output, on no terminal as wide as it is.
+
+    One that is wider than the terminal is continued below, its first column repeated.
+    """
     from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=max(400, sum(_widths(columns, rows))))
+    for number, chosen in enumerate(_parts(_widths(columns, rows), console.width)):
+        part = [[row[k] for k in chosen] for row in rows]
+        console.print(_table(title if number == 0 else "", [columns[k] for k in chosen], part))
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int]:
+    """The characters that each column takes, with the blanks before the next."""
+    cells = [list(columns), *([show(value) for value in row] for row in rows)]
+    return [2 + max(len(plain(row[k])) for row in cells) for k in range(len(columns))]
+
+
+def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Numbers of the columns of each part, as many as there is room for, the first column in all."""
+    parts, used = [[0]], widths[0] if widths else 0
+    for k, width in enumerate(widths[1:], 1):
+        if used + width > room + 2 and len(parts[-1]) > 1:
+            parts.append([0])
+            used = widths[0]
+        parts[-1].append(k)
+        used += width
+    return parts
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -196,11 +228,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         table.add_column(text(name), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(text(show(value)) for value in row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=400)
-        table.expand = False
-    console.print(table)
+    return table
 
 
 def print_metrics(title: str, metrics: Mapping[str, Any]) -> None:
@@ -220,9 +248,9 @@ def show(value: Any) -> str:
 
 
 _SCALES = {
-    "_bps": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
+    "_bps": ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
     "_ps": ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")),
-    "_bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")),
+    "_bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")),
 }
 
 

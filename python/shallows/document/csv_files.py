@@ -6,6 +6,7 @@ hashed: a run says what it ran, whatever becomes of the file.
 
 import copy
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,18 +18,21 @@ from shallows.errors import Fault, SpecError
 MAX_FLOWS = 1_000_000
 """Of a table of flows; a longer one belongs into a workload that draws them."""
 
-FLOW_COLUMNS = ("from", "to", "bytes", "start")
-OPTIONAL_FLOW_COLUMNS = ("deadline",)
+TIMES = ("start", "deadline")
+UNITS = ("s", "ms", "us", "ns", "ps")
+"""Units of time that the name of a column may end in: `start_us` holds plain numbers."""
 
 
 def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     """The document with the contents of the files that its loads name, and the faults of those files.
 
     `traffic.*.sizes = { kind = "empirical", name = "web_search" }` takes the distribution of that name that
-    comes with Shallows (`flow_sizes/`), or a path that ends in .csv;
-    `traffic.* = { kind = "table", name = "flows.csv" }` a CSV with the columns from, to, bytes, start and, if
-    wanted, deadline (empty: none). Paths are relative to the current directory. What has its numbers is left
-    alone.
+    comes with Shallows (`flow_sizes/`), or a path that ends in .csv.
+    `traffic.* = { kind = "table", name = "flows.csv" }` takes a CSV with the columns from, to, bytes, start
+    and, if wanted, deadline (empty: none). Values have units (10KB, 1.5ms), or the column's name has:
+    `bytes` takes plain numbers, and so do start_us, deadline_ms ... A path in an experiment file is relative
+    to that file, any other to the current directory. What has its numbers is left alone. The record keeps
+    the file's name without its directory, so that a run is the same wherever its files are.
     """
     loads = document.get("traffic")
     filled = _from_python(document)
@@ -43,9 +47,37 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
         at, read = ("sizes", _read_sizes) if table is not load else ("name", _read_flows)
         try:
             table["flows" if table is load else "points"] = read(table["name"])
+            if table["name"].endswith(".csv"):
+                table["name"] = Path(table["name"]).name
         except SpecError as error:
             faults += [replace(f, path=f"traffic.{name}.{at}") for f in error.faults]
     return filled, faults
+
+
+def anchor(document: dict[str, Any], directory: Path) -> None:
+    """Makes the CSV files that an experiment file and its sweep name relative to the file's directory."""
+    traffic = document.get("traffic")
+    for load in traffic.values() if isinstance(traffic, Mapping) else ():
+        for table in (load, load.get("sizes")) if isinstance(load, Mapping) else ():
+            if isinstance(table, dict) and "name" in table:
+                table["name"] = _beside(table["name"], directory)
+    sweep = document.get("sweep")
+    for part in ("grid", "zip", "points"):
+        tables = sweep.get(part) if isinstance(sweep, Mapping) else None
+        for table in tables if isinstance(tables, list) else [tables]:
+            for path, value in table.items() if isinstance(table, dict) else ():
+                if _NAME.fullmatch(path):
+                    many = isinstance(value, list)
+                    table[path] = (
+                        [_beside(v, directory) for v in value] if many else _beside(value, directory)
+                    )
+
+
+_NAME = re.compile(r"traffic\..+\.name")
+
+
+def _beside(name: Any, directory: Path) -> Any:
+    return str(directory / name) if isinstance(name, str) and name.endswith(".csv") else name
 
 
 def _from_python(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,17 +119,41 @@ def _read_sizes(name: str) -> list[list[float]]:
 
 
 def _read_flows(name: str) -> list[dict[str, str]]:
-    rows = _rows(Path(name), FLOW_COLUMNS, OPTIONAL_FLOW_COLUMNS)
+    about = ", start and may have deadline; start_us, deadline_ms ... hold plain numbers"
+    rows = _rows(Path(name), ("from", "to", "bytes"), tuple(_time_columns()), about)
     if len(rows) > MAX_FLOWS:
-        raise SpecError(
-            [Fault("", f"holds {len(rows)} flows, and more than {MAX_FLOWS} are refused", f'"{name}"')]
-        )
-    given = [{column: row[column] or "" for column in FLOW_COLUMNS} for row in rows]
-    extra = [{column: row[column] for column in OPTIONAL_FLOW_COLUMNS if row.get(column)} for row in rows]
-    return [must | may for must, may in zip(given, extra, strict=True)]
+        rule = f"holds {len(rows)} flows, and more than {MAX_FLOWS} are refused"
+        raise SpecError([Fault("", rule, f'"{name}"', code="out-of-range")])
+    columns = _time_columns()
+    given = {column: columns[column] for column in rows[0] if column in columns} if rows else {}
+    for time in TIMES:
+        many = [column for column, (meant, _) in given.items() if meant == time]
+        if len(many) > 1 or (not many and time == "start" and rows):
+            rule = f"must have one column for {time}: {time}, or {time}_ with one of {', '.join(UNITS)}"
+            raise SpecError([Fault("", rule, ", ".join(many), code="missing" if not many else "conflict")])
+    return [_flow(row, given) for row in rows]
 
 
-def _rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> list[dict[str, str]]:
+def _time_columns() -> dict[str, tuple[str, str]]:
+    """Every name of a column of times, with what it holds and its unit, if it has one."""
+    with_units = {f"{time}_{unit}": (time, unit) for time in TIMES for unit in UNITS}
+    return {time: (time, "") for time in TIMES} | with_units
+
+
+def _flow(row: Mapping[str, str], given: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """A flow as the experiment file would have it; a plain number gets the unit of its column."""
+    size = (row["bytes"] or "").strip()
+    flow = {"from": row["from"] or "", "to": row["to"] or "", "bytes": f"{size}B" if size.isdigit() else size}
+    for column, (time, unit) in given.items():
+        value = (row[column] or "").strip()
+        if value or time == "start":
+            flow[time] = f"{value}{unit}"
+    return flow
+
+
+def _rows(
+    path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = (), about: str = ""
+) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(line for line in file if not line.startswith("#"))
@@ -107,6 +163,5 @@ def _rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) 
         raise SpecError([Fault("", f"cannot be read: {why}", f'"{path}"')]) from None
     if not set(columns) <= set(header) <= {*columns, *optional}:
         rule = f"must have the columns {', '.join(columns)}"
-        rule += f" and may have {', '.join(optional)}" if optional else ""
-        raise SpecError([Fault("", rule, ", ".join(header))])
+        raise SpecError([Fault("", rule + about, ", ".join(header), code="unknown-key")])
     return rows

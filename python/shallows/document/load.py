@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shallows.document.check import foreign_values
+from shallows.document.csv_files import anchor
 from shallows.document.paths import Document, apply_settings
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
@@ -34,6 +35,7 @@ def load(
     """
     if isinstance(source, str | Path):
         document = read_toml(Path(source))
+        anchor(document, Path(source).parent)
     elif isinstance(source, Mapping):
         document = copy.deepcopy(dict(source))
     elif hasattr(source, "to_document"):

@@ -88,9 +88,8 @@ def one_run(document: Document) -> Point:
     """The only run of a document. Raises SpecError if it has several, or none that is legal."""
     points = expand(document)
     if len(points) != 1:
-        raise SpecError(
-            [Fault("sweep" if "sweep" in document else "seeds", f"describes {len(points)} runs, not one")]
-        )
+        rule, hint = f"describes {len(points)} runs, not one", "sweep runs them all"
+        raise SpecError([Fault("sweep" if "sweep" in document else "seeds", rule, "", hint, "conflict")])
     return points[0]
 
 

@@ -75,6 +75,7 @@ def evaluate(name: str, assignments: Iterable[str] = ()) -> dict[str, Any]:
     inputs = {i.name: i.default for i in form.inputs}
     by_key = {i.key: i for i in form.inputs} | {i.name: i for i in form.inputs}
     faults = []
+    in_bytes: dict[str, Number] = {}
     for text in assignments:
         key, equals, value = text.partition("=")
         if not equals:
@@ -84,10 +85,14 @@ def evaluate(name: str, assignments: Iterable[str] = ()) -> dict[str, Any]:
         else:
             try:
                 inputs[by_key[key].name] = _read(by_key[key].kind, value)
+                if by_key[key].kind == "packets" and _in_bytes(value):
+                    in_bytes[by_key[key].name] = _read("bytes", value)
             except ValueError as error:
                 faults.append(Fault(key, str(error), value))
     if faults:
         raise SpecError(faults)
+    for key, size in in_bytes.items():
+        inputs[key] = _packets(size, inputs)
     try:
         outputs = form.compute(**inputs)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
@@ -106,6 +111,8 @@ def _read(kind: str, text: str) -> Number:
         from shallows import _core
 
         return _core.parse_quantity(kind, text)
+    if kind == "packets" and _in_bytes(text):
+        return 0  # follows from the packets' size, which may be written after it
     if kind == "packets":
         text, kind = text.removesuffix("pkt"), "count"
     try:
@@ -115,6 +122,17 @@ def _read(kind: str, text: str) -> Number:
     if not math.isfinite(value) or value < 0:
         raise ValueError("must be finite and >= 0")
     return value
+
+
+def _in_bytes(text: str) -> bool:
+    return text.rstrip().endswith("B")
+
+
+def _packets(size: Number, inputs: dict[str, Number]) -> Number:
+    """Bytes in packets of the closed form's size on the wire."""
+    packet = inputs.get("packet_bytes") or sum(inputs.get(key, 0) for key in ("mss_bytes", "header_bytes"))
+    packets = size / (packet or 1500)
+    return int(packets) if packets == int(packets) else packets
 
 
 def _finite(value: Any) -> Any:

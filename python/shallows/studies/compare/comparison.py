@@ -215,6 +215,8 @@ def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]
                 f"unfinished messages of {name.split('.')[0]} differ ({text}): "
                 "their times are missing, which flatters whoever has more of them"
             )
+    for name in what.idle:
+        found.append(f"--allow {name} has no effect: it names nothing that differs between the schemes")
     if what.allowed:
         found.append(f"not of equals: {', '.join(what.allowed)} may differ, as allowed")
     return found

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from shallows.document import strict
 from shallows.document.load import load
-from shallows.document.paths import Document, apply_settings, parse_value, set_path
+from shallows.document.paths import Document, parse_value, set_path
 from shallows.document.points import Point, expand
 from shallows.document.strict import Strict
 from shallows.errors import Fault, SpecError
@@ -64,6 +64,8 @@ class Schemes:
     schemes: list[Scheme]
     metrics: list[str]
     allowed: list[str]
+    idle: list[str] = field(default_factory=list)
+    """What was allowed to differ, and does not."""
 
     @property
     def seeds(self) -> list[int]:
@@ -123,11 +125,13 @@ def read(
         raise SpecError(faults)
     found = _baseline_first(found, chosen, faults)
     allowed = [*own.allow, *allow]
-    _equal_conditions(found, allowed, faults)
+    used = _equal_conditions(found, allowed, faults)
     if faults:
         raise SpecError(faults)
     title = documents[0].get("title") or named[0] if len(named) == 1 else " and ".join(written)
-    return Schemes(title, found, list(metrics) or own.metrics, allowed)
+    return Schemes(
+        title, found, list(metrics) or own.metrics, allowed, [name for name in allowed if name not in used]
+    )
 
 
 def split_list(text: str) -> list[str]:
@@ -243,7 +247,6 @@ def _scheme(
         document = {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}
     points: list[Point] = []
     try:
-        apply_settings(document, ())
         for path, value in settings.items():
             set_path(document, path, copy.deepcopy(value))
         points = expand(document)
@@ -266,9 +269,10 @@ def _baseline_first(found: list[Scheme], chosen: str | None, faults: list[Fault]
     return sorted(found, key=lambda scheme: scheme.name != chosen)
 
 
-def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: list[Fault]) -> None:
-    """All but transports, queues and probes must be equal, in every seed."""
+def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: list[Fault]) -> set[str]:
+    """All but transports, queues and probes must be equal, in every seed. Returns what `allowed` was used."""
     first = found[0]
+    used: set[str] = set()
     for other in found[1:]:
         seeds = [[point.seed for point in scheme.points] for scheme in (first, other)]
         if seeds[0] != seeds[1]:
@@ -277,15 +281,17 @@ def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: l
             continue
         mine, theirs = (dict(_leaves(_conditions(s.points[0].experiment))) for s in (first, other))
         for path in dict.fromkeys([*mine, *theirs]):
-            if mine.get(path) == theirs.get(path) or _is_allowed(path, allowed):
+            if mine.get(path) == theirs.get(path):
+                continue
+            by = [name for name in allowed if path == name or path.startswith(f"{name}.")]
+            used |= set(by)
+            if by:
                 continue
             values = f"{show(mine.get(path))} and {show(theirs.get(path))}"
             rule = f"differs between {first.name} and {other.name}: not a comparison of equals"
-            faults.append(Fault(path, rule, values, f"--allow {path}, if that is what you want"))
-
-
-def _is_allowed(path: str, allowed: Sequence[str]) -> bool:
-    return any(path == name or path.startswith(f"{name}.") for name in allowed)
+            hint = f"--allow {path}, if that is what you want"
+            faults.append(Fault(path, rule, values, hint, "unequal"))
+    return used
 
 
 def _conditions(experiment: Document) -> Document:
