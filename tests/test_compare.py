@@ -216,3 +216,15 @@ def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
     again = command("compare", file, *schemes, cwd=tmp_path)
     assert "p adjusted by Holm's method" in again.stdout
     assert "real" in again.stdout or "not-determined" in again.stdout
+
+
+def test_equal_runs_are_no_evidence():
+    """Five equal numbers against five others would be certain of a difference; they are one number each."""
+    from shallows.studies.compare.comparison import SEEDS_CHANGE_NOTHING, paired_row, seeds_change_nothing
+
+    assert seeds_change_nothing([{"x": 1.0}] * 5) and not seeds_change_nothing([{"x": 1.0}])
+    assert not seeds_change_nothing([{"x": 1.0}, {"x": 2.0}])
+    row = paired_row("x", "new", [2.0] * 5, [1.0] * 5, still=True)
+    assert (row.verdict, row.p, row.note) == ("not-determined", None, SEEDS_CHANGE_NOTHING)
+    assert row.difference.value == 1.0 and row.difference.ci is None
+    assert paired_row("x", "new", [2.0] * 5, [1.0] * 5).p == 0.0

@@ -73,6 +73,7 @@ def seen(tables):
         "median": float(lengths[np.searchsorted(shares, 0.5)]),
         "high": high,
         "swing": high - low,
+        "span": float(lengths[-1] - lengths[0]),
         "peak": queue["max_packets"] - sent,
         "empty": float(shares[0]) if lengths[0] == 0 else 0.0,
         "marks": queue["marks"] / queue["packets_out"],

@@ -47,6 +47,31 @@ SCHEMES = {
 }
 FIGURE_SCHEMES = (DCTCP, DCTCP0, DTCWA, DTCWA_EARLY)
 
+
+def schemes(reading):
+    """The schemes of the figures as a reading of the document has them: eq. 1, thresholds, K, buffers."""
+    root, racks = reading["buffers"]
+    sender = {"kind": "dt-cwa"} | {key: reading[key] for key in ("operator", "order", "react")}
+    split = root != "128KB"
+    late = {"start_above": "12pkt", "stop_below": "10pkt"} if split else {}
+    early = {"start_above": "10pkt", "stop_below": "12pkt"} if split else {}
+    single = SINGLE | {"mark_at": f"{reading['baseline']}pkt"}
+    chosen, other = HYSTERESIS | late, EARLY | early
+    if reading["thresholds"] == "early":
+        chosen, other = other, chosen
+    made = {
+        DCTCP: ("dctcp", single),
+        DCTCP0: ({"kind": "dctcp", "initial_alpha": 0.0}, single),
+        DTCWA: (sender, chosen),
+        DTCWA_EARLY: (sender, other),
+        DT: ("dctcp", chosen),
+    }
+    return {
+        name: {"title": name, "transport.cc": cc} | switches(marking, root, racks)
+        for name, (cc, marking) in made.items()
+    }
+
+
 QUERY_1MB = {}
 QUERY_64KB = {"traffic.query.total": "none", "traffic.query.response": "64KB"}
 FTP = {  # one response without end from each worker process
@@ -65,10 +90,11 @@ LOAD_NAMES = {
 }
 
 
-def sweep(load, flows=FLOWS, schemes=FIGURE_SCHEMES, **more):
+def sweep(load, flows=FLOWS, names=FIGURE_SCHEMES, reading=None, **more):
     """A spec of `SPECS`: this load over numbers of flows and schemes."""
     grid = {WORKERS: list(flows)} | more
-    return (SPEC, LOADS[load] | {"sweep.grid": grid, "sweep.points": [SCHEMES[s] for s in schemes]})
+    made = SCHEMES if reading is None else schemes(reading)
+    return (SPEC, LOADS[load] | {"sweep.grid": grid, "sweep.points": [made[s] for s in names]})
 
 
 def seen(tables):

@@ -15,6 +15,10 @@ AS_WRITTEN = {
 """Sender and router of the thesis' own transports without our additions, as the base reading has them."""
 
 
+NO_WINDOW = {"transport.cwnd_max": "100000pkt"}
+"""ns-2's window_ is TCP's: rates have none."""
+
+
 def _at_every_port(sender, router):
     return {"transport.cc": sender, "port_control": router, 'port."*->*".port_control': router}
 
@@ -52,10 +56,11 @@ TRANSPORTS = {
         "queue": {"kind": "pfabric", "limit": "50pkt"},
         "nic": {"kind": "pfabric", "limit": "100pkt"},
     },
-    "rcp": _at_every_port("rcp", {"kind": "rcp", "first_rtt": "averages", "initial_rtt": "200ms"}),
+    "rcp": _at_every_port("rcp", {"kind": "rcp", "first_rtt": "averages", "initial_rtt": "200ms"})
+    | NO_WINDOW,
     "sdc": _at_every_port(*AS_WRITTEN["sdc"]),
-    "racs": _at_every_port(*AS_WRITTEN["racs"]),
-    "d3": _at_every_port("d3", "d3"),
+    "racs": _at_every_port(*AS_WRITTEN["racs"]) | NO_WINDOW,
+    "d3": _at_every_port("d3", "d3") | NO_WINDOW,
 }
 """Settings over a scenario's, by id, in the base reading. The thesis names neither RED's thresholds nor
 DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s). The thresholds that ns-2 of its year

@@ -28,6 +28,7 @@ class Classes(NamedTuple):
     fct_ms: dict[str, float]
     window_packets: dict[str, float]
     total_mbps: float
+    ended_a_second: float
 
 
 def classes(gain_a, gain_b, a_packets=50, b_packets=100, c_packets=100_000, alpha=ALPHA):
@@ -56,12 +57,15 @@ def classes(gain_a, gain_b, a_packets=50, b_packets=100, c_packets=100_000, alph
         {name: 1e3 * sizes[name] / float(rates[at]) for name, at in first.items()},
         {name: float(windows[at]) for name, at in first.items()},
         float(rates.sum()) * PACKET_BITS / 1e6,
+        aimd.flows_completed(
+            list(FLOWS.values()), [sizes[name] / float(rates[at]) for name, at in first.items()], 1.0
+        ),
     )
 
 
-def by_threshold():
+def by_threshold(alpha=ALPHA):
     """Networks by class A's threshold, as in figures 3.4 and 3.5."""
-    return {a: classes(10, 2, a_packets=a, c_packets=1_000_000) for a in THRESHOLDS}
+    return {a: classes(10, 2, a_packets=a, c_packets=1_000_000, alpha=alpha) for a in THRESHOLDS}
 
 
 def row(label, found):
@@ -72,4 +76,5 @@ def row(label, found):
             f"beta' {name}": round(found.effective[name].beta, 4),
             f"{name} (Mb/s)": round(found.mbps[name], 2),
         }
-    return out | {"FCT of A (ms)": round(found.fct_ms["A"], 2), "FCT of B (ms)": round(found.fct_ms["B"], 2)}
+    return out | {"FCT of A (ms)": round(found.fct_ms["A"], 2), "FCT of B (ms)": round(found.fct_ms["B"], 2),
+                  "flows ended in 1 s, eq. (3.15)": round(found.ended_a_second)}  # fmt: skip

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from shallows.statistics.estimates import mean_ci
+from shallows.statistics.estimates import mean_ci, paired_ratio
 
 from ..common import SPEC, of, red, red_step, samples, scheme, seen, star, step, table_of
 
@@ -68,11 +68,15 @@ def frame_of(runs):
 def measure(runs):
     frame = frame_of(runs)
     found = {}
-    for name, result in RESULTS.items():
-        for rtt in result.rtts:
-            swings = {title: samples(frame, "swing", spec=name, scheme=title, rtt=rtt) for title in SCHEMES}
-            for title, key in ((MARKS, "marks"), (DROPS, "drops"), (CUBIC, "cubic")):
-                found[f"{name}-{rtt}-{key}"] = mean_ci(swings[title] / swings[DCTCP])
+    sender, swing = runs.reading["sender"], runs.reading["swing"]
+    for name in RESULTS:
+        rtt = runs.reading["delay_3" if name == "result-3" else "delay"]
+        red, dctcp = (samples(frame, swing, spec=name, scheme=s, rtt=rtt) for s in (sender, DCTCP))
+        found[f"{name}-varies"] = mean_ci(red / dctcp)
+    alike = (samples(frame, "mean", spec=name, scheme=MARKS, rtt="2ms") for name in ("result-1", "result-2"))
+    found["red-queues-alike"] = paired_ratio(*alike)
+    overlap = (samples(frame, "mean", spec="result-2", scheme=s, rtt="2ms") for s in (MARKS, DCTCP))
+    found["curves-overlap"] = paired_ratio(*overlap)
     nearest = of(frame, spec="result-3", rtt=RESULTS["result-3"].nearest)
     for title, key in ((DCTCP, "dctcp"), (MARKS, "red"), (CUBIC, "cubic")):
         found[f"result-3-throughput-{key}"] = mean_ci(samples(nearest, "throughput", scheme=title))

@@ -8,7 +8,7 @@ from shallows.tables import metrics
 from ..common import column, curve, of, table_of
 
 BUFFER = 100
-PERSISTENT = [5, 10, 15, 20, 25, 30, 35, 38, 41, 44, 47, 50, 60]
+PERSISTENT = [5, 10, 15, 20, 25, 28, 30, 32, 34, 36, 38, 41, 44, 47, 50, 60]
 RATIOS = [0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0]  # of the first windows together to the buffer
 WINDOWS = [2, 4, 10]
 SENDERS = {
@@ -78,18 +78,20 @@ def measure(runs):
     frame = runs.frame(queries)
     persistent = of(frame, spec="persistent")
     found = {
-        f"onset-{key}": _estimate(onset(of(persistent, title=title)))
+        f"onset-{key}": _onset(of(persistent, title=title))
         for key, title in (("dctcp", "DCTCP"), ("dctcp-2", "DCTCP, least window 2"), ("newreno", "NewReno"))
     }
     few = [n for n in persistent["workers"].unique() if n <= 30]
     none = max(column(persistent, "share", title="DCTCP", workers=n).mean() for n in few)
     found["dctcp-none-to-30"] = Measured(bool(none == 0), note=f"largest share {none:.3f}")
-    shared = of(frame, spec="shared", title="DCTCP").filter(pl.col("workers") <= 40)
-    most = shared["share"].max()
-    found["shared-none-to-40"] = Measured(bool(most == 0), note=f"largest share {most:.3f}")
     first, other = (onset(of(persistent, title=title)) for title in ("DCTCP", "NewReno"))
     if first is not None and other is not None:
         found["dctcp-after-newreno"] = is_above(mean_ci(first - other), unit="workers later")
+    if not runs.where("shared"):
+        return found
+    shared = of(frame, spec="shared", title="DCTCP").filter(pl.col("workers") <= 40)
+    most = shared["share"].max()
+    found["shared-none-to-40"] = Measured(bool(most == 0), note=f"largest share {most:.3f}")
     windows = of(frame, spec="windows")
     for window in sorted(windows["initial_window"].unique(), key=_packets):
         found[f"law-{window}"] = _law(windows, window)
@@ -101,6 +103,17 @@ def _estimate(samples):
         return Measured(None, note="none at the numbers of workers that were run")
     value, low, high, n = mean_ci(samples)
     return Measured(value, low, high, n)
+
+
+def _onset(frame):
+    """The onset with an interval that begins at the number of workers before: between the two it lies."""
+    first = onset(frame)
+    found = _estimate(first)
+    if found.low is None:
+        return found
+    steps = sorted(frame["workers"].unique())
+    before = [max((n for n in steps if n < at), default=at) for at in first]
+    return found._replace(low=min(found.low, mean_ci(before).low))
 
 
 def _packets(window):

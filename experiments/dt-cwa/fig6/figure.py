@@ -3,10 +3,37 @@
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above, is_below
 
-from ..common import DCTCP, DTCWA, FLOWS, LOAD_NAMES, LOADS, change, column, curve, seen, sweep, table_of
+from ..common import (
+    DCTCP,
+    DTCWA,
+    FLOWS,
+    LOAD_NAMES,
+    LOADS,
+    SPEC,
+    WORKERS,
+    change,
+    column,
+    curve,
+    schemes,
+    seen,
+    sweep,
+    table_of,
+)
 
 FEWER = [10, 30, 45, 55, 60]
-SPECS = {load: sweep(load, FEWER if load == "ftp" else FLOWS) for load in LOADS}
+
+
+WRONG_K = "DCTCP, K = 65"
+
+
+def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+    """Each load over the numbers of flows; under another reading where the text has numbers."""
+    found = {load: sweep(load, FEWER if load == "ftp" else FLOWS, reading=reading) for load in LOADS}
+    wrong = {"title": WRONG_K} | {
+        k: v for k, v in schemes(reading | {"baseline": 65})[DCTCP].items() if k != "title"
+    }
+    points = [schemes(reading)[DCTCP], wrong]
+    return found | {"right-k": (SPEC, {"sweep.grid": {WORKERS: [30, 55]}, "sweep.points": points})}
 
 
 def measure(runs):
@@ -14,8 +41,14 @@ def measure(runs):
     frame = runs.frame(seen)
     for load in LOADS:
         mine = frame.filter(frame["spec"] == load)
+        if mine.is_empty():
+            continue
         for flows in (30, 55):
             found[f"gain-{flows}-{load}"] = change(mine, "mbps", workers=flows)
+    if runs.where("right-k"):
+        for flows in (30, 55):
+            mine = frame.filter(frame["spec"] == "right-k")
+            found[f"right-k-gains-{flows}"] = change(mine, "mbps", DCTCP, WRONG_K, workers=flows)
     queries = frame.filter(frame["spec"] == "query-1MB")
     found["below-200"] = is_below(mean_ci(column(queries, "mbps", title=DTCWA, workers=40)), 200.0, "Mb/s")
     found["dctcp-below-200"] = is_below(

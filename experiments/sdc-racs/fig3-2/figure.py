@@ -4,18 +4,18 @@ import polars as pl
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import GAINS_A, classes, row
+from ..model import ALPHA, GAINS_A, classes, row
 
 SPECS: dict = {}  # theory only
 
 
-def networks():
+def networks(alpha=ALPHA):
     """By gain of class A; at a gain of 1 all classes are alike."""
-    return {1: classes(1, 1)} | {gain: classes(gain, 2) for gain in GAINS_A}
+    return {1: classes(1, 1)} | {gain: classes(gain, 2, alpha=alpha) for gain in GAINS_A}
 
 
 def measure(runs):
-    by_gain = networks()
+    by_gain = networks(runs.reading["model_alpha"])
     first, knee, last = by_gain[2], by_gain[10], by_gain[100]
     early = first.fct_ms["A"] - knee.fct_ms["A"]
     late = knee.fct_ms["A"] - last.fct_ms["A"]
@@ -36,6 +36,13 @@ def measure(runs):
         "within-the-link": Measured(greatest <= 1000, n_seeds=0, note=f"up to {greatest:.0f} Mb/s"),
         "whole-windows": Measured(least >= 1, n_seeds=0, note=f"down to {least:.3f} packets"),
     }  # fmt: skip
+
+
+def numbers(runs):
+    """What the text names beside claims."""
+    by_gain = networks()
+    first, last = by_gain[2].fct_ms["A"], by_gain[100].fct_ms["A"]
+    return {"afct-falls share": (Measured(100 * (1 - last / first), n_seeds=0), "%")}
 
 
 @style.styled

@@ -4,18 +4,18 @@ import polars as pl
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import GAINS_B, classes, row
+from ..model import ALPHA, GAINS_B, classes, row
 
 SPECS: dict = {}  # theory only
 
 
-def networks():
+def networks(alpha=ALPHA):
     """By gain of class B."""
-    return {gain: classes(10, gain) for gain in GAINS_B}
+    return {gain: classes(10, gain, alpha=alpha) for gain in GAINS_B}
 
 
 def measure(runs):
-    by_gain = networks()
+    by_gain = networks(runs.reading["model_alpha"])
     first, last = by_gain[1], by_gain[10]
     times = [found.fct_ms["B"] for found in by_gain.values()]
     rates = [found.mbps["A"] for found in by_gain.values()]

@@ -4,19 +4,19 @@ import polars as pl
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import THRESHOLDS, by_threshold, row
+from ..model import ALPHA, THRESHOLDS, by_threshold, row
 
 SPECS: dict = {}  # theory only
 
 
-def _course(name):
-    rates = [found.mbps[name] for found in by_threshold().values()]
+def _course(name, alpha=ALPHA):
+    rates = [found.mbps[name] for found in by_threshold(alpha).values()]
     note = f"{rates[0]:.2f} to {rates[-1]:.2f} Mb/s"
     return rates, note
 
 
 def measure(runs):
-    (a, a_note), (b, b_note), (c, c_note) = (_course(name) for name in "ABC")
+    (a, a_note), (b, b_note), (c, c_note) = (_course(name, runs.reading["model_alpha"]) for name in "ABC")
     return {
         "a-decreases": Measured(a == sorted(a, reverse=True), n_seeds=0, note=a_note),
         "b-gains": Measured(b == sorted(b), n_seeds=0, note=b_note),

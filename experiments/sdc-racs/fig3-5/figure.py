@@ -3,18 +3,19 @@
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import THRESHOLDS, by_threshold
+from ..model import ALPHA, THRESHOLDS, by_threshold
 
 SPECS: dict = {}  # theory only
 
 
-def _betas(name):
-    return [found.effective[name].beta for found in by_threshold().values()]
+def _betas(name, alpha=ALPHA):
+    return [found.effective[name].beta for found in by_threshold(alpha).values()]
 
 
 def measure(runs):
-    b, c = _betas("B"), _betas("C")
-    alphas = {found.effective["B"].alpha for found in by_threshold().values()}
+    alpha = runs.reading["model_alpha"]
+    b, c = _betas("B", alpha), _betas("C", alpha)
+    alphas = {found.effective["B"].alpha for found in by_threshold(alpha).values()}
     return {
         "b-more-aggressive": Measured(b == sorted(b), n_seeds=0, note=f"beta' {b[0]:.3f} to {b[-1]:.3f}"),
         "alpha-unchanged": Measured(max(alphas) - min(alphas) < 1e-12, n_seeds=0),

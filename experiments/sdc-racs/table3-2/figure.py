@@ -4,14 +4,14 @@ import polars as pl
 from shallows.studies.paper.claims import Measured
 from shallows.theory import aimd
 
-from ..model import ALPHA, CLASS_C, GAINS_A, classes
+from ..model import CLASS_C, GAINS_A, classes
 
 SPECS: dict = {}  # theory only
 GREATEST = aimd.gain(aimd.Parameters(1.0, 0.9), CLASS_C)
 
 
 def measure(runs):
-    betas = {gain: aimd.for_gain(gain, CLASS_C, ALPHA).beta for gain in GAINS_A}
+    betas = {gain: aimd.for_gain(gain, CLASS_C, runs.reading["model_alpha"]).beta for gain in GAINS_A}
     note = ", ".join(f"{beta:.4f} for a gain of {gain}" for gain, beta in betas.items())
     weights = [
         aimd.effective([aimd.Parameters(float(k == j), 0.5) for k in range(3)], [50, 100], 1000).alpha

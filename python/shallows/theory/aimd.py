@@ -54,6 +54,14 @@ def throughputs(alphas: Floats, betas: Floats, pipe_packets: float, rtt_s: float
     return mean_windows(alphas, betas, pipe_packets) / rtt_s
 
 
+def flows_completed(counts: Floats, fct_s: Floats, period_s: float) -> float:
+    """Flows that end in a period, eq. (3.15): the sum of T N_i / AFCT_i, a flow's successor following it at once.
+
+    `counts` and `fct_s` (mean completion times in seconds) are by class.
+    """
+    return float(np.sum(period_s * np.asarray(counts, dtype=float) / np.asarray(fct_s, dtype=float)))
+
+
 def effective(classes: Sequence[Parameters], thresholds: Floats, size_packets: float) -> Parameters:
     """Parameters of a flow averaged over the classes that it passes as it drains, eqs. (3.16) and (3.17).
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 
+SEEDS_CHANGE_NOTHING = "the seeds change nothing here: add jitter or call it deterministic"
+
 HEADLINE = (
     "goodput_bps_total",
     "jain",
@@ -57,7 +59,7 @@ HEADLINE = (
 NOT_HEADLINE = ("*.upto_*.slowdown*", "*.over_*.slowdown*")
 """Within a size bin the slowdown says what the completion time says, and costs a comparison."""
 
-__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "paired_row"]
+__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "paired_row", "seeds_change_nothing"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Row:
     """One metric of one scheme against the baseline's, over the seeds.
 
     `verdict` is `real` (the adjusted p is below 0.05), `not-determined`, `identical` (equal in every seed) or
-    `no-value` (a seed in which one of them has none, see `note`). `difference` is scheme less baseline,
+    `no-value` (a seed in which one of them has none, see `note`). Where the seeds change no run of either,
+    nothing is `real`: there is one value each. `difference` is scheme less baseline,
     `ratio` scheme over baseline, None where a value is not above zero; `p` is of the ratio where there is,
     else of the difference.
     """
@@ -117,8 +120,15 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     values = {name: [one.metrics or {} for one in mine] for name, mine in by_scheme.items()}
     chosen = _chosen(values, what.metrics)
     base = what.schemes[0].name
+    still = {name for name, seeds in values.items() if seeds_change_nothing(seeds)}
     rows = [
-        paired_row(n, s.name, *([one.get(n) for one in values[x]] for x in (s.name, base)), base)
+        paired_row(
+            n,
+            s.name,
+            *([one.get(n) for one in values[x]] for x in (s.name, base)),
+            base,
+            still={s.name, base} <= still,
+        )
         for s in what.schemes[1:]
         for n in chosen
     ]
@@ -150,14 +160,32 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
+def seeds_change_nothing(seeds: Sequence[Mapping[str, Number]]) -> bool:
+    """Whether several seeds gave the same value of every metric: equal runs are no independent evidence."""
+    return len(seeds) > 1 and all(one == seeds[0] for one in seeds)
+
+
 def paired_row(
-    metric: str, scheme: str, a: Sequence[Number], b: Sequence[Number], baseline: str = "the baseline"
+    metric: str,
+    scheme: str,
+    a: Sequence[Number],
+    b: Sequence[Number],
+    baseline: str = "the baseline",
+    still: bool = False,
 ) -> Row:
-    """A scheme's values of a metric against the baseline's, seed by seed; not corrected yet."""
+    """A scheme's values of a metric against the baseline's, seed by seed; not corrected yet.
+
+    `still`: the seeds change neither's runs, so that there is one value each, no interval, and no test.
+    """
     absent = [name for name, column in ((scheme, a), (baseline, b)) if any(v is None for v in column)]
     if absent:
         count = max(sum(v is None for v in column) for column in (a, b))
         return Row(metric, scheme, note=f"no value in {count} of {len(a)} seeds ({', '.join(absent)})")
+    if still:
+        one = Estimate(a[0] - b[0], None, None, 1)  # type: ignore[operator]
+        means = Estimate(b[0], None, None, 1), Estimate(a[0], None, None, 1)  # type: ignore[arg-type]
+        verdict = "identical" if a[0] == b[0] else "not-determined"
+        return Row(metric, scheme, *means, one, verdict=verdict, note=SEEDS_CHANGE_NOTHING)
     means = mean_ci(b, LEVEL), mean_ci(a, LEVEL)
     ratio = paired_ratio(a, b, LEVEL) if min(*a, *b) > 0 else None
     p = paired_p(a, b) if ratio is None else paired_p(np.log(a), np.log(b))
@@ -204,6 +232,9 @@ def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[st
 
 def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]]) -> list[str]:
     found = []
+    still = [name for name, seeds in values.items() if seeds_change_nothing(seeds)]
+    if still:
+        found.append(f"{', '.join(still)}: {SEEDS_CHANGE_NOTHING}")
     if len(what.seeds) < 5:
         found.append(f"{len(what.seeds)} seeds are few: intervals are wide and lean on normality")
     left = [name for name in values[what.schemes[0].name][0] if name.endswith(".messages_unfinished")]

@@ -185,10 +185,16 @@ class Figure:
         return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
 
     def tried(self, quick: bool = False) -> list[Reading]:
-        """The readings beside the base, the most plausible first; in quick those that decide a `holds-if`."""
+        """The readings beside the base, the most plausible first.
+
+        In quick those that decide a `holds-if`, and all of a figure whose readings set nothing: they judge
+        the same runs otherwise, or a closed form.
+        """
         every = self.readings.of(self.name)
+        free = not callable(getattr(self.module, "SPECS", None))
+        free = free and all(not value.set for reading in every for _, value in reading.departures)
         decisive = {claim.holds_if for claim in self.claims}
-        return [reading for reading in every if not quick or reading.id in decisive]
+        return [reading for reading in every if not quick or free or reading.id in decisive]
 
     def excluded(self, backend: str) -> str | None:
         """Why this backend cannot run it: `BACKENDS` of figure.py names those that cannot, each with the

@@ -1,8 +1,8 @@
 """Texts whose numbers come from results: `{{ name }}` in a README is filled when the report is made.
 
 A name is a claim's id (`figure/id` for another figure's), or one that `numbers(runs)` of figure.py returns.
-After a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number
-alone.
+Before a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number
+alone, `{{ note: afct-falls }}` what was noted beside it.
 """
 
 import re
@@ -14,15 +14,15 @@ from shallows.studies.paper import numbers
 
 ABSENT = "(not run in this mode)"
 
-_SLOT = re.compile(r"\{\{\s*(?:(value|verdict):\s*)?([\w./ +-]+?)\s*\}\}")
+_SLOT = re.compile(r"\{\{\s*(?:(value|verdict|note):\s*)?([\w./ +-]+?)\s*\}\}")
 _HIDDEN = re.compile(r"```.*?```|`[^`]*`|\{\{.*?\}\}|\"[^\"]*\"|\[[^\]]*\]\([^)]*\)|https?://\S+", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d ]*\d(?:\.\d+)?|(?<![\w.])[-+]?\d+(?:\.\d+)?|(?<![\w])\.\d+")
+_NUMBER = re.compile(r"(?<![\w./])[-+]?\d[\d ]*\d(?:\.\d+)?|(?<![\w./])[-+]?\d+(?:\.\d+)?|(?<![\w])\.\d+")
 _UNIT = re.compile(r"\s*(%|[a-zA-Zµ/]+)?")
 _WORDS = """[Ff]igures? [Tt]ables? [Ss]ections? [Ee]qs?\\. [Ee]quations? ss?\\. [Cc]hapters? [Pp]ages? RFCs?
 [Ll]ines? [Rr]esults? [Ss]tep [Aa]ppendix [Vv]ersion [Nn]ote [Ii]nformation [Ss]nippet [Hh]osts?
 [Ss]witch(?:es)? [Ff]lows? [Rr]acks? pp?\\. vol\\. no\\. IWQoS INFOCOM SIGCOMM NSDI ICDCS HotNets IMC"""
 _PLACE = f"(?:{'|'.join(_WORDS.split())})"
-_REFERENCE = re.compile(_PLACE + r"\s+(?:[\d.:]+[a-z]?(?:\s*(?:,|and|to|or|-|–|\([\d]+\))\s*)*)+")
+_REFERENCE = re.compile(_PLACE + r"\s+(?:\(?[\d.:]+[a-z]?\)?(?:\s*(?:,|and|to|or|-|–)\s*)*)+")
 _YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _UNITS = (
     "us",
@@ -62,6 +62,8 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
             return ABSENT
         if what == "verdict":
             return str(one.get("verdict", ABSENT)).replace("not-determined", "not determined")
+        if what == "note":
+            return one.get("note") or ABSENT
         value, interval = one["measured"], one["ci95"] or (None, None)
         if value is None:
             return f"undecided ({one['note']})" if one.get("note") else ABSENT

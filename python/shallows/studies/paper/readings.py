@@ -133,6 +133,8 @@ BASE = Reading()
 class Plan:
     """What a figure tries: dimensions one at a time, whole grids of some, on these experiments alone.
 
+    `dimension=value` in a grid is that value and the base alone.
+
     `set` holds dotted paths over each experiment under any reading but the base, such as fewer seeds.
     """
 
@@ -158,14 +160,22 @@ class Readings:
         """The plan of a figure; without one nothing but the base reading is run."""
         return self.plans.get(figure, Plan())
 
+    def _values(self, name: str) -> tuple[Value, ...]:
+        """The values of a dimension, or of `dimension=value` that one and the base."""
+        name, chosen = _parts(name)
+        dimension = self.dimensions[name]
+        if not chosen:
+            return dimension.values
+        return dimension.base, dimension.value(chosen)
+
     def of(self, figure: str) -> list[Reading]:
         """The readings of a figure beside the base, the most plausible first."""
         plan = self.plan(figure)
         axes = [(name,) for name in plan.dimensions] + list(plan.grids)
         found: dict[str, Reading] = {}
         for names in axes:
-            sides = [self.dimensions[name] for name in names]
-            for values in itertools.product(*(side.values for side in sides)):
+            sides = [self.dimensions[_parts(name)[0]] for name in names]
+            for values in itertools.product(*(self._values(name) for name in names)):
                 away = [(d, v) for d, v in zip(sides, values, strict=True) if v is not d.base]
                 reading = Reading(tuple(away))
                 found.setdefault(reading.id, reading)
@@ -187,6 +197,12 @@ def read_readings(path: Path) -> Readings:
             [Fault(f"{path.name}: {fault.path}", fault.rule, fault.value, fault.hint) for fault in faults]
         )
     return Readings(dimensions, read)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """The dimension of an axis and the one value of it that is meant, if only one is."""
+    dimension, _, value = name.partition("=")
+    return dimension, value
 
 
 def _dimension(name: str, table: Any, faults: list[Fault]) -> Dimension:
@@ -227,7 +243,10 @@ def _plan(path: str, table: Any, dimensions: Mapping[str, Dimension], faults: li
     if not _table(path, table, known, (), faults):
         return Plan()
     grids = tuple(tuple(grid) for grid in table.get("grids", ()))
-    for name in [*table.get("dimensions", ()), *itertools.chain.from_iterable(grids)]:
+    for axis in [*table.get("dimensions", ()), *itertools.chain.from_iterable(grids)]:
+        name, value = _parts(axis)
+        if value and name in dimensions and value not in [each.id for each in dimensions[name].values]:
+            faults.append(Fault(path, f"names an unknown value of {name}", f'"{value}"'))
         if name not in dimensions:
             faults.append(
                 Fault(path, "names an unknown dimension", f'"{name}"', did_you_mean(name, dimensions))

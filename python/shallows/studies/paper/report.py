@@ -60,7 +60,11 @@ def known_numbers(sections: "Sequence[Section]") -> dict[str, dict[str, Any]]:
     """What a text may name: claims and numbers by `figure/name`."""
     found: dict[str, dict[str, Any]] = {}
     for section in sections:
-        found |= {r["id"].partition("/")[2]: r for r in section.claims}
+        ours = {claim.id: claim.note for claim in section.figure.claims}
+        for record in section.claims:
+            name = record["id"].partition("/")[2]
+            note = record["note"].removesuffix(ours[name.partition("/")[2]]).removesuffix("; ")
+            found[name] = record | {"note": note}
         found |= {f"{section.figure.name}/{name}": given for name, given in section.numbers.items()}
     return found
 

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from shallows.studies.compare.comparison import SEEDS_CHANGE_NOTHING
 from shallows.studies.paper import numbers
 from shallows.studies.paper.claims import Claim, Measured
 from shallows.studies.paper.readings import Reading
-
-SEEDS_CHANGE_NOTHING = "the seeds change nothing here: add jitter or call it deterministic"
 
 __all__ = [
     "SEEDS_CHANGE_NOTHING",
@@ -209,7 +208,7 @@ def headline(records: Sequence[Mapping[str, Any]], kind: str) -> str:
     tried = max((len(r["readings"]) for r in mine), default=0)
     under = f" under every reading tried (up to {tried})" if tried > 1 else ""
     return (
-        f"{counts['holds']} of {len(mine)} {kind} claims hold, "
+        f"{counts['holds']} of {len(mine)} {'claims of ours' if kind == 'ours' else kind + ' claims'} hold, "
         f"{counts['holds-if']} hold under another reading, "
         f"{counts['differs']} differ{under}, {counts['not-determined']} are not determined"
     )

@@ -18,7 +18,7 @@ from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.runner import Progress, Runner
 from shallows.statistics.estimates import Estimate, mean_ci
-from shallows.studies.compare.comparison import Row, corrected, paired_row
+from shallows.studies.compare.comparison import Row, corrected, paired_row, seeds_change_nothing
 from shallows.studies.tune.section import Objective, Parameter, Tuning
 from shallows.tables.metrics import Number
 
@@ -48,12 +48,16 @@ class Trial:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A winner or a baseline on the fresh seeds: its metrics by seed. `trial` is None for a baseline."""
+    """A winner or a baseline on the fresh seeds: its metrics by seed. `trial` is None for a baseline.
+
+    `still`: the seeds change none of its metrics, so that its runs are no independent evidence.
+    """
 
     name: str
     settings: dict[str, Any]
     values: dict[str, list[Number]]
     trial: int | None = None
+    still: bool = False
 
     def estimate(self, metric: str) -> Estimate | None:
         """The mean with its interval; None where a seed has no value."""
@@ -289,7 +293,7 @@ def _confirm(what: Tuning, chosen: Sequence[Trial], place: _Place) -> tuple[list
     for k, (name, settings, number) in enumerate(named):
         mine: Any = found[k * len(what.confirm) : (k + 1) * len(what.confirm)]
         values = {metric: [one.get(metric) for one in mine] for metric in wanted}
-        candidates.append(Candidate(name, settings, values, number))
+        candidates.append(Candidate(name, settings, values, number, seeds_change_nothing(mine)))
     return candidates[: len(chosen)], candidates[len(chosen) :]
 
 
@@ -300,11 +304,15 @@ def judge(
 
     A winner dominates if it is really better in one objective (adjusted p below 0.05) and in every other
     one also better, or its whole 95 % interval lies within the margin. It does not if one is really worse, by
-    more than the margin with its whole interval. Else it is not determined.
+    more than the margin with its whole interval. Else it is not determined; so it is where the seeds change
+    nothing.
     """
     pairs = [(w, b, o) for w in winners for b in baselines for o in objectives]
     rows = corrected(
-        [paired_row(o.metric, w.name, w.values[o.metric], b.values[o.metric], b.name) for w, b, o in pairs]
+        [
+            paired_row(o.metric, w.name, w.values[o.metric], b.values[o.metric], b.name, w.still and b.still)
+            for w, b, o in pairs
+        ]
     )
     contests = []
     for at in range(0, len(rows), len(objectives)):

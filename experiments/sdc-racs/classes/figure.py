@@ -1,0 +1,103 @@
+"""SDC's classes: their mapping switched off, two to five of them, and an alpha above 1 under incast."""
+
+import polars as pl
+from shallows.figures import curves, forest
+from shallows.statistics.estimates import mean_ci, paired_change
+from shallows.studies.paper.claims import is_above, is_below, is_within
+from shallows.studies.paper.kit import percent
+
+from ..common import TRANSPORTS, bottleneck, difference, estimates, one, responses
+
+COUNTS = {
+    "two": {"r_b": "none"},
+    "three": {},
+    "four": {"r_c": "300pkt", "alpha_c": 0.7, "beta_c": 0.52},
+    "five": {
+        "r_c": "300pkt", "r_d": "1000pkt", "alpha_c": 0.7, "beta_c": 0.52, "alpha_d": 0.6, "beta_d": 0.51,
+    },
+}  # fmt: skip
+"""Thresholds and parameters of the classes between the thesis' B and its last, (0.5, 0.5)."""
+LITTLE = 0.1
+
+
+def _sdc(**changes):
+    sender = TRANSPORTS["sdc"]["transport.cc"] | changes
+    return TRANSPORTS["sdc"] | {"transport.cc": sender}
+
+
+BUSY = {"sweep.grid": {"traffic.short.every": ["500us"]}}
+MANY = {"sweep.grid": {"topology.senders": [20, 40]}, "traffic.incast.rounds": 50}
+SPECS = {
+    "dynamic": ("../scenarios/long.toml", _sdc()),
+    "fixed": ("../scenarios/long.toml", _sdc(mapping="fixed")),
+    **{
+        f"{name} classes": ("../scenarios/benchmark.toml", _sdc(**changes) | BUSY)
+        for name, changes in COUNTS.items()
+    },
+    "alpha 0.9": ("../scenarios/incast.toml", _sdc() | MANY),
+    "alpha 1.8": ("../scenarios/incast.toml", _sdc(alpha_a=1.8, alpha_b=1.8) | MANY),
+}
+
+
+def seen(tables):
+    """The receiver's port, and the responses where there are any."""
+    names = set(tables["messages"]["traffic"])
+    traffic = next((name for name in ("short", "incast") if name in names), None)
+    return bottleneck(tables) | (responses(tables, traffic) if traffic else {"afct": None})
+
+
+def _time(frame, name):
+    return frame.filter(pl.col("spec") == f"{name} classes").sort("seed")["afct"].to_list()
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    change = percent(paired_change(_time(frame, "five"), _time(frame, "three")))
+    more = percent(paired_change(_time(frame, "three"), _time(frame, "two")))
+    few = min(frame.filter(pl.col("spec") == "fixed")["senders"])
+    return {
+        "mapping-needed": is_below(
+            difference(frame, "utilisation", "fixed", "dynamic", senders=few), 0, "points"
+        ),
+        "more-classes-help": is_below(more, 0, "%"),
+        "too-many-give-little": is_within(change, 100 * LITTLE, unit="%"),
+        "alpha-makes-incast": is_above(
+            difference(frame, "loss", "alpha 1.8", "alpha 0.9", senders=40), 0, "points"
+        ),
+    }
+
+
+CAPTIONS = {
+    "mapping": "Use of the link by long flows of SDC with the dynamic mapping of classes and without it.",
+    "count": "Mean completion time of benchmark traffic by the number of classes.",
+}
+
+
+def draw(runs, reference):
+    frame = runs.frame(seen)
+    panel = curves.Panel(
+        {
+            f"{name} mapping": estimates(frame, "utilisation", "senders", spec=name)
+            for name in ("dynamic", "fixed")
+        },
+        "share of the link (%)",
+        lines={"95 %": 95},
+    )
+    times = {f"{name} classes": mean_ci(_time(frame, name)) for name in COUNTS}
+    label = "mean completion time of a response (ms)"
+    return {
+        "mapping": curves.draw(curves.info({"": panel}, "senders", log_x=True)),
+        "count": forest.draw(forest.info({"": times}, label, None)),
+    }
+
+
+def tables(runs):
+    frame = runs.frame(seen).with_columns(senders=pl.col("senders").fill_null(12))
+    rows = [
+        {"experiment": spec, "senders": senders}
+        | {name: str(one(part, name)) for name in ("utilisation", "loss", "queue")}
+        for (spec, senders), part in frame.sort("spec", "senders").group_by(
+            "spec", "senders", maintain_order=True
+        )
+    ]
+    return {"Classes: use of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}

@@ -1,0 +1,100 @@
+"""No number in prose: what a README says in digits is quoted, a setting, or generated."""
+
+import pytest
+from shallows.studies.paper import numbers
+from shallows.studies.paper.figure import find
+from shallows.studies.paper.prose import ABSENT, fill, in_sources, slots, typed_numbers
+
+PAPERS = sorted({figure.path.parent for figure in find()})
+TEXTS = [readme for paper in PAPERS for readme in [paper / "README.md", *sorted(paper.glob("*/README.md"))]]
+IDS = [str(path.relative_to(path.parents[2])) for path in TEXTS]
+SUFFIXES = (".toml", ".py", ".csv")
+
+
+def sources(readme):
+    """The settings and claims of a figure and of its paper."""
+    paper = readme.parent if readme.parent in PAPERS else readme.parent.parent
+    shared = [path for path in paper.glob("*") if path.suffix in SUFFIXES]
+    shared += list(paper.glob("scenarios/*.toml"))
+    own = readme.parent.glob("*/*") if readme.parent == paper else readme.parent.glob("*")
+    return in_sources([*shared, *(path for path in own if path.suffix in (".toml", ".py"))])
+
+
+@pytest.mark.parametrize("readme", TEXTS, ids=IDS)
+def test_no_number_is_typed(readme):
+    assert typed_numbers(readme.read_text(encoding="utf-8"), sources(readme)) == []
+
+
+@pytest.mark.parametrize("readme", TEXTS, ids=IDS)
+def test_every_slot_names_a_claim_or_a_number(readme):
+    paper = readme.parent if readme.parent in PAPERS else readme.parent.parent
+    figures = {figure.name: figure for figure in find(paper.name)}
+    known = {f"{name}/{claim.id}" for name, figure in figures.items() for claim in figure.claims}
+    for slot in slots(readme.read_text(encoding="utf-8")):
+        name, _, rest = slot.partition("/") if "/" in slot else (readme.parent.name, "", slot)
+        has_numbers = name in figures and hasattr(figures[name].module, "numbers")
+        assert f"{name}/{rest}" in known or has_numbers, slot
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SDC takes 1.03 ms.", ["1.03 ms"]),
+        ('SDC takes "1.03 ms", `1.03ms` and {{ afct-sdc }}.', []),
+        ("Figure 3.7, section 2.2.2, eqs. (3.9), (3.10) and RFC 8257 of 2017; K1, D2TCP and M/G/1.", []),
+        ("40 servers of 25 KB lose 32 %.", ["32 %"]),
+        ("It holds for 10 000 flows and -4.5 points.", ["10000", "4.5"]),
+    ],
+)
+def test_what_counts_as_typed(tmp_path, text, found):
+    spec = tmp_path / "spec.toml"
+    spec.write_text('servers = 40\nresponse = "25KB"\n')
+    assert typed_numbers(text, in_sources([spec])) == found
+
+
+def test_slots_are_filled_from_results():
+    known = {
+        "fig/afct": {
+            "measured": 1.0279,
+            "ci95": [1.0236, 1.0322],
+            "unit": "ms",
+            "verdict": "holds-if",
+            "note": "",
+        },
+        "fig/less": {
+            "measured": True,
+            "ci95": None,
+            "unit": "",
+            "verdict": "holds",
+            "note": "-0.5 [-0.6, -0.4] ms",
+        },
+    }
+    text = "{{ afct }}; {{ value: fig/afct }}; {{ less }}; {{ verdict: afct }}; {{ other }}"
+    assert fill(text, known, "fig") == (
+        f"1.028 [1.024, 1.032] ms; 1.028 ms; -0.5 [-0.6, -0.4] ms; holds-if; {ABSENT}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (1.0279, 1.0236, 1.0322, "1.028 [1.024, 1.032]"),
+        (31.713, 30.2, 33.2, "31.7 [30.2, 33.2]"),
+        (7.8e-15, -1e-15, 2e-14, "0 [0, 0]"),
+        (12345.6, 12000, 12700, "12346 [12000, 12700]"),
+        (True, None, None, "yes"),
+        (0.123456, None, None, "0.1235"),
+    ],
+)
+def test_numbers_are_written_as_by_a_person(value, low, high, said):
+    assert numbers.estimate(value, low, high) == said
+
+
+def test_distances_are_no_percentages_of_percentages_or_of_nothing():
+    assert numbers.away(4.56, 12.0, "ms") == "by -7.44 ms (38 % of the published value)"
+    assert numbers.away(42.0, 2.0, "ms") == "by +40 ms (21 times the published value)"
+    assert numbers.away(2.1, 2.0, "ms") == "by +0.1 ms (+5 %)"
+    assert numbers.away(3.3, 0.0, "ms") == "by +3.3 ms"
+    assert numbers.away(95.0, 98.0, "%") == "by -3 %" and numbers.away(-4.6, -0.01, "%") == "by -4.59 %"
+    assert "e" not in numbers.away(123456.0, 1.0, "us").split()[1]
+    assert numbers.published(2690.26, "2690.26") == "2690.26" and numbers.published(12.0) == "12"
