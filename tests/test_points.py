@@ -95,3 +95,10 @@ def test_as_many_runs_as_the_product_all_different(a, b, c, seeds):
     points = expand({**SMALL, "seeds": seeds, "sweep": sweep})
     assert len(points) == a * b * c * seeds
     assert len({str(point.experiment) for point in points}) == len(points)
+
+
+def test_the_order_of_patterns_is_part_of_the_key(small):
+    """Two patterns set the rate of one port, and the last decides: these are two experiments."""
+    every, one = {"*->*": {"rate": "2Gbps"}}, {"s0->switch": {"rate": "3Gbps"}}
+    keys = [one_run(small | {"port": patterns}).key for patterns in (every | one, one | every)]
+    assert keys[0] != keys[1]

@@ -25,6 +25,9 @@ MAX_RUNS = 100_000
 
 MAX_SEED = 2**63 - 1
 
+IN_ORDER = ("port", "switch", "traffic")
+"""Sections whose tables have names of the user's choice and are applied in the order of the file."""
+
 __all__ = ["MAX_RUNS", "Point", "expand", "key_of", "one_run", "read_seeds"]
 
 
@@ -44,12 +47,16 @@ class Point:
 
 
 def key_of(experiment: Document) -> str:
-    """The key of a resolved experiment: SHA-256 of its canonical JSON without title, in hex digits."""
+    """The key of a resolved experiment: SHA-256 of its canonical JSON without title, in hex digits.
+
+    The order of named tables is part of it: if several patterns set one thing of a port, the last decides.
+    """
     return _key(_digest(experiment), experiment["seed"])
 
 
 def _digest(experiment: Document) -> bytes:
     what = {key: value for key, value in experiment.items() if key not in ("title", "seed")}
+    what |= {name: list(what[name].items()) for name in IN_ORDER if name in what}
     text = json.dumps(what, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).digest()
 

@@ -700,7 +700,7 @@ class RedQueue(Part):
     """Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th. Default: Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0."""
 
     target_delay: str = '5ms'
-    """Wait that min_th is worked out from, where min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
+    """Wait from which min_th follows, where min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
 
     w_q: float = 0.002
     """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
