@@ -5,9 +5,10 @@ import re
 
 import jsonschema
 import numpy as np
+import polars as pl
 import pytest
 import shallows
-from conftest import ROOT, write_toml
+from conftest import ROOT, SMALL, write_toml
 from conftest import shallows as command
 from scipy import stats as scipy_stats
 from shallows.document.points import expand
@@ -56,6 +57,18 @@ def test_a_seed_gives_every_scheme_the_same_arrivals(tmp_path, settings):
             assert ours.equals(arrived(other.tables, load)), load
     apart = shallows.run(WEB | {"seeds": [3]}, store=tmp_path)
     assert not arrived(apart.tables, "web").equals(arrived(base.tables, "web"))
+
+
+def test_connections_that_outlive_the_warmup_under_one_scheme_alone_are_no_difference(tmp_path):
+    """A deep queue keeps connections alive across the warm-up's end that have ended behind a short one."""
+    traffic = {"kind": "poisson", "from": "s*", "to": "r0", "every": "100us"}
+    web = traffic | {"sizes": {"kind": "uniform", "min": "5KB", "max": "40KB"}}
+    file = write_toml(tmp_path / "short.toml", SMALL | {"warmup": "1ms", "traffic": {"web": web}})
+    found = compare(read([file], vary=["queue.mark_at=2pkt,90pkt"], seeds=4), Runner.of(store=tmp_path))
+    early = pl.col("start_ps") < 10**9
+    alive = [[len(run.tables["flows"].filter(early)) for run in runs] for runs in found.runs.values()]
+    assert alive[0] != alive[1]
+    assert found.arrivals == {"web": {"mark_at 90pkt": True}}
 
 
 def test_differences_ratios_and_p_are_those_of_scipy(tmp_path, file):

@@ -89,6 +89,19 @@ def test_queue_cdf_reaches_one():
     assert packets.tolist() == [0, 40, 60, 80] and share.tolist() == [0.1, 0.5, 0.9, 1.0]
 
 
+def texts(figure):
+    axes = figure.axes
+    return " ".join(
+        [ax.get_title(loc=where) for ax in axes for where in ("left", "center")]
+        + [ax.get_xlabel() for ax in axes]
+    )
+
+
+def test_a_figure_of_a_queue_names_its_port():
+    for kind in (queue_time, queue_cdf):
+        assert "port switch->r0" in texts(kind.draw(kind.info({"": small_run()})))
+
+
 def test_queue_time_is_cut_to_the_window():
     time_ms, packets = queue_time.info({"": small_run()}, from_ms=2, to_ms=4).series[""]
     assert time_ms.tolist() == [2, 3, 4] and packets.tolist() == [60, 40, 50]

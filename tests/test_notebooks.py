@@ -14,12 +14,16 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="the extra `notebook` is not installed")
     nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.read(path, as_version=4)
-    monkeypatch.setenv("SHALLOWS_STORE", str(tmp_path / "runs"))
+    monkeypatch.delenv("SHALLOWS_STORE", raising=False)
+    place = tmp_path / "docs/notebooks"
+    place.mkdir(parents=True)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     client = nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(place)}}
     )
     client.execute(env=dict(os.environ))
+    assert list(place.iterdir()) == []
+    assert (tmp_path / "runs").is_dir()
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "<table" in data["text/html"] for data in shown)
     assert any({"image/png", "image/svg+xml"} & set(data) for data in shown)

@@ -121,13 +121,23 @@ def test_a_change_of_the_sources_builds_again(clone, change):
 def test_a_build_that_fails_is_tried_again(clone):
     everything(clone)
     good = (clone.parent / "bin/cargo").read_text()
-    script(clone.parent / "bin" / "cargo", "exit 101")
+    script(clone.parent / "bin" / "cargo", '[ "$1" = fetch ] && exit 0; exit 101')
     done = call(clone)
     assert done.returncode == 1
-    assert "was not compiled" in done.stderr
+    assert "the simulator does not compile" in done.stderr
+    assert "network" not in done.stderr
     assert sorted(path.name for path in clone.iterdir() if path.name.startswith(".")) == []
     script(clone.parent / "bin" / "cargo", good.removeprefix("#!/bin/sh\n"))
     assert call(clone).returncode == 0
+
+
+def test_without_the_packages_of_rust_it_speaks_of_the_network(clone):
+    everything(clone)
+    script(clone.parent / "bin" / "cargo", "exit 101")
+    done = call(clone)
+    assert done.returncode == 1
+    assert "the first build needs the network" in done.stderr
+    assert "does not compile" not in done.stderr
 
 
 def test_from_another_directory_and_through_links(clone):

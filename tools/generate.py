@@ -194,15 +194,14 @@ def at_choice(path: str, key: str) -> bool:
 
 
 def _plain_field(key: str, annotation: str, doc: str) -> str:
-    name, value = (f"{key}_", f"Field(None, alias={key!r})") if keyword.iskeyword(key) else (key, "None")
-    return f"    {name}: {annotation} = {value}\n{_docstring(doc)}\n"
+    name = f"{key}_" if keyword.iskeyword(key) else key
+    return f"    {name}: {annotation} = None\n{_docstring(doc)}\n"
 
 
 def _field(param: Param) -> str:
     default = "..." if param["default"] is None else repr(param["default"])
     name, value = param["name"], "Field(...)" if default == "..." else default
-    if keyword.iskeyword(name):
-        name, value = f"{name}_", f"Field({default}, alias={name!r})"
+    name = f"{name}_" if keyword.iskeyword(name) else name  # as Part's alias generator reads it
     facts = [param["doc"]] + ([f"Range {param['range']}."] if param["range"] else [])
     facts += [f"Default: {param['source']}."] if param["source"] else []
     return f"    {name}: {python_type(param)} = {value}\n{_docstring(' '.join(facts))}\n"

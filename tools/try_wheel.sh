@@ -26,5 +26,5 @@ shallows new cc gentle
 shallows run gentle.toml
 shallows reproduce xdctcp --quick
 shallows reproduce ./xdctcp/bound --quick
-[ "${1:-}" = --no-bench ] || shallows bench
+shallows bench dumbbell-8
 echo "the wheel works: $(basename "$wheel")"

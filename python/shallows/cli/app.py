@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from shallows.cli import queries, runs, studies
+from shallows.cli import queries, runs, studies, web
 from shallows.cli.linux import app as linux_app
 from shallows.cli.starting import app as starting_app
 
@@ -42,5 +42,6 @@ for command in (studies.compare, studies.tune, studies.reproduce, studies.valida
 app.command("list")(queries.list_)
 app.command()(queries.theory)
 app.command()(queries.bench)
+app.command()(web.web)
 app.add_typer(linux_app, name="linux")
 app.add_typer(starting_app)

@@ -700,7 +700,7 @@ class RedQueue(Part):
     """Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th. Default: Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0."""
 
     target_delay: str = '5ms'
-    """Wait from which min_th follows, where min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
+    """Wait from which min_th follows, if min is 0. Range (0s, 100s]. Default: ns-2: targetdelay_."""
 
     w_q: float = 0.002
     """Weight w_q of a new queue length in the average. Range (0, 1]. Default: Floyd and Jacobson 1993 s.6."""
@@ -1389,7 +1389,7 @@ class BulkLoad(Part):
 
     kind: Literal["bulk"] = "bulk"
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """Sending hosts. Default: the user's network."""
 
     to: str | list[str] = []
@@ -1419,7 +1419,7 @@ class BulkLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1428,7 +1428,7 @@ class MessagesLoad(Part):
 
     kind: Literal["messages"] = "messages"
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """Sending hosts. Default: the user's network."""
 
     to: str | list[str] = Field(...)
@@ -1467,7 +1467,7 @@ class MessagesLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1476,7 +1476,7 @@ class PoissonLoad(Part):
 
     kind: Literal["poisson"] = "poisson"
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """Sending hosts; each flow's is drawn from them. Default: the user's network."""
 
     to: str | list[str] = Field(...)
@@ -1503,7 +1503,7 @@ class PoissonLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1515,7 +1515,7 @@ class IncastLoad(Part):
     to: str | list[str] = Field(...)
     """The host that asks. Default: the user's network."""
 
-    from_: str | list[str] = Field(..., alias='from')
+    from_: str | list[str] = Field(...)
     """The workers' hosts. Default: the user's network."""
 
     workers: int | Literal["none"] = 'none'
@@ -1551,7 +1551,7 @@ class IncastLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 
@@ -1569,7 +1569,7 @@ class TableLoad(Part):
     transport: Transport | None = None
     """Settings over those of `[transport]`, for this load."""
 
-    class_: str | None = Field(None, alias='class')
+    class_: str | None = None
     """Class in the statistics; by default the load's name."""
 
 

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 class Part(BaseModel):
     """A table of an experiment file. Settings that were not given stay out of the document."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True, strict=True, validate_assignment=True)
+    # `from_` in Python is `from` in a file. Aliases are computed, so that type checkers see `from_` alone.
+    model_config = ConfigDict(
+        alias_generator=lambda name: name.rstrip("_"),
+        extra="forbid",
+        populate_by_name=True,
+        strict=True,
+        validate_assignment=True,
+    )
 
     def to_document(self) -> dict[str, Any]:
         """The table as a file would hold it."""

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class QueueTime(NamedTuple):
-    """Per label: instants in ms and queue in packets. `marks_at`: threshold lines in packets."""
+    """Per label: instants in ms, queue in packets, and port. `marks_at`: threshold lines in packets."""
 
     series: dict[str, tuple[np.ndarray, np.ndarray]]
     marks_at: dict[str, float]
+    ports: list[str]
 
 
 def info(
@@ -30,7 +31,7 @@ def info(
 
     Error: a run without a queue trace of that port.
     """
-    series = {}
+    series, ports = {}, []
     for label, tables in runs.items():
         name = port or bottleneck_port(tables["queues"])
         trace = tables["queue_trace"]
@@ -38,9 +39,10 @@ def info(
         if trace.is_empty():
             raise ValueError(f"{label or 'the run'} has no queue trace of {name}: set probe.queue_trace")
         time_ms = trace["time_ps"].to_numpy() / 1e9
+        ports.append(str(name))
         inside = (time_ms >= from_ms) & (time_ms <= to_ms)
         series[label] = time_ms[inside], trace["packets"].to_numpy()[inside]
-    return QueueTime(series, dict(lines or {}))
+    return QueueTime(series, dict(lines or {}), ports)
 
 
 @style.styled
@@ -54,7 +56,7 @@ def draw(info: QueueTime) -> "Figure":
             ax.axhline(packets_at, color=style.QUIET, linewidth=0.6, linestyle="--")
             ax.annotate(name, (1, packets_at), xycoords=("axes fraction", "data"), fontsize=6,
                         ha="right", va="bottom", color=style.INK)  # fmt: skip
-        ax.set(title=label, ylabel="queue (packets)")
+        ax.set(title=", ".join(filter(None, (label, f"port {info.ports[k]}"))), ylabel="queue (packets)")
     axes[0].set_ylim(bottom=0)
     axes[-1].set_xlabel("time (ms)")
     return figure

@@ -37,7 +37,7 @@ crate::params! {
         min: Size = "5pkt", "", "Floyd 1997, Discussions of setting parameters, not verified; ns-2 since 2001: thresh_ 0, red.cc initialize_params";
         /// Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th.
         max: Size = "15pkt", "", "Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0";
-        /// Wait from which min_th follows, where min is 0.
+        /// Wait from which min_th follows, if min is 0.
         target_delay: Span = "5ms", "(0s, 100s]", "ns-2: targetdelay_";
         /// Weight w_q of a new queue length in the average.
         w_q: f64 = 0.002, "(0, 1]", "Floyd and Jacobson 1993 s.6";

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shallows import _core
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
@@ -205,12 +206,17 @@ def corrected(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def arrived(tables: Tables, traffic: str) -> pl.DataFrame:
-    """What a load asked for: sizes and starts of its connections and messages, in order of time."""
+def arrived(tables: Tables, traffic: str, warmup_ps: int = 0) -> pl.DataFrame:
+    """The requests of a load: sizes and starts of its connections and messages, in order of time.
+
+    A bounded connection that started before the warm-up's end is left out: it is in the tables only if it
+    was still alive then, which depends on the scheme and not on the request.
+    """
     import polars as pl
 
+    counted = (pl.col("start_ps") >= warmup_ps) | pl.col("bytes").is_null()
     parts = [
-        tables[name].filter(pl.col("traffic") == traffic).select("bytes", "start_ps")
+        tables[name].filter((pl.col("traffic") == traffic) & counted).select("bytes", "start_ps")
         for name in ("flows", "messages")
     ]
     return pl.concat([part.sort("start_ps", "bytes") for part in parts])
@@ -219,13 +225,15 @@ def arrived(tables: Tables, traffic: str) -> pl.DataFrame:
 def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, bool]]:
     """By load and scheme, whether every seed asked for the same as under the baseline."""
     base, *others = what.schemes
+    warmup_ps = _core.parse_quantity("span", base.points[0].experiment["warmup"])
     found: dict[str, dict[str, bool]] = {}
     for traffic in base.points[0].experiment["traffic"]:
         found[traffic] = {}
         for other in others:
             pairs = zip(runs[base.name], runs[other.name], strict=True)
             found[traffic][other.name] = all(
-                arrived(a.tables, traffic).equals(arrived(b.tables, traffic)) for a, b in pairs
+                arrived(a.tables, traffic, warmup_ps).equals(arrived(b.tables, traffic, warmup_ps))
+                for a, b in pairs
             )
     return found
 

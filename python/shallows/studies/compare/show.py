@@ -106,7 +106,7 @@ def show(found: Comparison, report: object) -> None:
     for load, by in found.arrivals.items():
         differ = [name for name, same in by.items() if not same]
         if differ:
-            terminal.say(f"arrivals of {load} are not those of {base} under {', '.join(differ)}")
+            terminal.say(f"the arrivals of {load} under {', '.join(differ)} differ from those under {base}")
     for warning in found.warnings:
         terminal.say(f"note: {warning}")
     terminal.say(f"report: {report}")

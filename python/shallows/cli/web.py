@@ -1,0 +1,51 @@
+"""`./shallows web`: the live page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shallows.errors import Fault, SpecError
+
+StorePath = Annotated[
+    Path | None, typer.Option("--store", help="Where runs are kept; else $SHALLOWS_STORE, else ./runs.")
+]
+
+__all__ = ["web"]
+
+
+def web(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Others than loopback need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8475,
+    allow_python: Annotated[
+        bool, typer.Option("--allow-python", help="Lets the page name Python modules, which then run here.")
+    ] = False,
+    store: StorePath = None,
+    max_seconds: Annotated[
+        float, typer.Option(min=0.1, help="Wall time of one run of the laboratory.")
+    ] = 120.0,
+    max_ports: Annotated[int, typer.Option(min=1, help="Largest network, in directions of links.")] = 20_000,
+    max_document: Annotated[int, typer.Option(min=100, help="Longest experiment text in bytes.")] = 200_000,
+    browser: Annotated[bool, typer.Option(help="Opens the page in the browser.")] = True,
+) -> None:
+    """The live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
+    _needs_web()
+    from shallows.web.limits import Limits
+    from shallows.web.server import serve
+    from shallows.web.state import Options
+
+    limits = Limits(run_seconds=max_seconds, ports=max_ports, document_bytes=max_document)
+    serve(Options(host, port, allow_python, store, limits, browser))
+
+
+def _needs_web() -> None:
+    """Raises SpecError where the packages of the extra are not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("nicegui") is None or find_spec("tomlkit") is None:
+        hint = "./shallows web installs them; elsewhere: pip install 'shallows[web]'"
+        raise SpecError([Fault("web", "needs the packages of the extra web", hint=hint)])

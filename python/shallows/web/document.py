@@ -1,0 +1,131 @@
+"""Experiments as a page sends them: TOML text and overrides, checked for what a page may name and ask for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shallows.errors import Fault, SpecError
+from shallows.web.limits import Limits
+
+__all__ = ["forbidden", "line_of", "parse"]
+
+MOST_NODES = 30_000
+"""A topology's counts multiplied; a network that is refused for its ports is not even built."""
+
+
+def parse(text: str, settings: Iterable[str], limits: Limits, allow_python: bool) -> dict[str, Any]:
+    """The document of a page's text with its overrides. Raises SpecError with all faults."""
+    from shallows.document.check import foreign_values
+    from shallows.document.paths import apply_settings
+
+    if len(text.encode(errors="replace")) > limits.document_bytes:
+        rule = f"is longer than the {limits.document_bytes} bytes that this page accepts"
+        raise SpecError([Fault("file", rule, hint="use the command line, or --max-document")])
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError([Fault("file", f"is not TOML: {error}")]) from None
+    except (RecursionError, ValueError) as error:
+        raise SpecError([Fault("file", f"is not TOML: {type(error).__name__}")]) from None
+    apply_settings(document, settings)
+    faults = list(foreign_values("", document)) or [*forbidden(document, allow_python), *_too_large(document)]
+    if faults:
+        raise SpecError(faults)
+    if "python" in document:
+        from shallows.document.load import load
+
+        return load(document)
+    return document
+
+
+def forbidden(document: Any, allow_python: bool) -> list[Fault]:
+    """Faults of what a page must never name: Python modules, and files outside the working directory.
+
+    Also in the sections of studies, where settings stand under their dotted paths.
+    """
+    faults = []
+    for path, value in _leaves(document, ()):
+        keys = [key for part in path for key in part.split(".")]
+        if (
+            "python" in (keys[0].strip('" '), *(part.split(".")[0].strip('" ') for part in path))
+            and not allow_python
+        ):
+            hint = "start the server with ./shallows web --allow-python"
+            faults.append(Fault("python", "is off: a page may not name Python code to run", hint=hint))
+        elif (
+            keys[-1].strip('" ') in ("name", "file", "path") and isinstance(value, str) and not _inside(value)
+        ):
+            rule = "must name a CSV file below the server's working directory"
+            faults.append(Fault(".".join(path), rule, repr(value)[:120]))
+    return list(dict.fromkeys(faults))
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:
+    """Every value that is no table, with the keys that lead to it; an empty table counts."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, str(key)))
+    elif isinstance(value, list) and value:
+        for inner in value:
+            yield from _leaves(inner, path)
+    elif path:
+        yield path, value
+
+
+def _inside(name: str) -> bool:
+    """Whether a name is no path, or that of a CSV file here or below that no link leads away from."""
+    if not any(mark in name for mark in "/\\\0") and not name.endswith(".csv"):
+        return True
+    path = Path(name)
+    if "\0" in name or "\\" in name or path.is_absolute() or path.suffix != ".csv":
+        return False
+    if any(part.startswith(".") for part in path.parts):
+        return False
+    try:
+        return path.resolve().is_relative_to(Path.cwd().resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def _too_large(document: Mapping[str, Any]) -> Iterable[Fault]:
+    """Faults of a topology that would be refused for its size, before anything of it is built."""
+    topology = document.get("topology")
+    if not isinstance(topology, Mapping):
+        return
+    counts = [v for v in topology.values() if isinstance(v, int) and not isinstance(v, bool) and v > 1]
+    nodes = 1
+    for count in counts:
+        nodes *= count
+    kind = str(topology.get("kind"))
+    if kind == "fat-tree":
+        nodes = max(counts, default=1) ** 3 // 4
+    elif kind == "tree" and len(counts) > 1:
+        nodes = max(count ** min(other, 64) for count in counts for other in counts if count is not other)
+    if nodes > MOST_NODES:
+        rule = f"describes more than the {MOST_NODES} hosts that this page runs"
+        yield Fault("topology", rule, hint="use the command line for a larger network")
+
+
+def line_of(text: str, path: str) -> int:
+    """The line (from 1) of a text of TOML on which a fault's path stands, or where its table does."""
+    wanted = [part.strip('"') for part in path.replace("[", ".").replace("]", "").split(".") if part]
+    best, depth, table = 1, 0, []
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        if bare.startswith("["):
+            table = [part.strip().strip('"') for part in bare.strip("[] ").split(".")]
+            here = table
+        elif "=" in bare and not bare.startswith("#"):
+            here = table + [part.strip().strip('"') for part in bare.split("=", 1)[0].strip().split(".")]
+        else:
+            continue
+        common = 0
+        while common < min(len(here), len(wanted)) and here[common] == wanted[common]:
+            common += 1
+        if common > depth and common == len(here):
+            best, depth = number, common
+        # A table written in one line holds what is deeper.
+    return best

@@ -1,0 +1,137 @@
+"""Films of runs: what the ports and the first flows did, look by look, as bytes that a page draws.
+
+A film has a header (JSON) and chunks. A chunk is a JSON head, its length before it in four bytes, and
+little-endian 32-bit floats: for each metric, a row a look, a column a port or a flow.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from shallows._core import Simulation
+
+PORT_METRICS = ("queue", "busy", "marks", "drops")
+"""Packets held; share of the interval in which it transmitted; packets marked and dropped in the interval."""
+
+FLOW_METRICS = ("cwnd", "rate", "alpha", "srtt")
+"""Bytes; bit/s delivered in the interval; DCTCP's or Prague's estimate; smoothed round-trip time in us."""
+
+MOST_FLOWS = 64
+"""Connections that a film follows: the first ones."""
+
+MOST_LOOKS = 2000
+FEWEST_LOOKS = 500
+LOOK_EVERY_PS = 50_000_000
+MOST_CELLS = 2_000_000
+"""Looks times ports: bounds a film's memory (32 MB), also of a fabric of a thousand hosts."""
+
+CHUNK_CELLS = 40_000
+
+__all__ = ["FLOW_METRICS", "MOST_FLOWS", "PORT_METRICS", "Filming", "columns_of", "pack", "steps"]
+
+
+def steps(duration_ps: int, ports: int) -> tuple[int, int]:
+    """Time between two looks in ps, and their number: fine enough to see a sawtooth, few enough to keep."""
+    wanted = min(max(duration_ps // LOOK_EVERY_PS, FEWEST_LOOKS), MOST_LOOKS)
+    looks = max(1, min(wanted, MOST_CELLS // max(ports, 1), duration_ps))
+    every = -(-duration_ps // looks)
+    return every, -(-duration_ps // every)
+
+
+class Filming:
+    """Runs a simulation to its end, a chunk of its film at a time."""
+
+    def __init__(self, simulation: Simulation, duration_ps: int, rates_bps: list[int]):
+        self._simulation, self._duration = simulation, duration_ps
+        self._rates = np.array(rates_bps, dtype=float)
+        self.every_ps, self.looks = steps(duration_ps, len(rates_bps))
+        self.done = 0
+        self._before: np.ndarray[Any, Any] = np.zeros((3, len(rates_bps)))
+        self._delivered: dict[int, int] = {}
+        self._looks_a_chunk = max(1, min(200, CHUNK_CELLS // max(len(rates_bps), 1)))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self.done >= self.looks
+
+    def chunks(self) -> Iterator[bytes]:
+        """The chunks in order. Raises RunError."""
+        while not self.ended:
+            yield self.chunk()
+
+    def chunk(self) -> bytes:
+        """Advances the run by the looks of one chunk. Raises RunError."""
+        wanted = min(self._looks_a_chunk, self.looks - self.done)
+        _, tables = self._simulation.watch(self.every_ps, wanted, MOST_FLOWS)
+        ports, flows = (columns_of(tables[name]) for name in ("ports", "flows"))
+        looks = len(ports["time_ps"]) // max(len(self._rates), 1)
+        times = ports["time_ps"].reshape(looks, -1)[:, 0]
+        began = min(self.done * self.every_ps, self._duration)
+        spans = np.diff(times, prepend=began) / 1e12
+        head, per_flow = self._flows(flows, times, spans)
+        body = [*self._ports(ports, looks, spans), *per_flow]
+        head |= {"from": self.done, "looks": looks}
+        self.done = self.done + looks if looks else self.looks
+        return pack(head, body)
+
+    def _ports(self, table: dict[str, Any], looks: int, spans: np.ndarray[Any, Any]) -> list[Any]:
+        totals = [table[name].reshape(looks, -1).astype(float) for name in ("bytes_out", "marks", "drops")]
+        bits, marks, drops = (
+            np.diff(total, axis=0, prepend=before[None, :])
+            for total, before in zip(totals, self._before, strict=True)
+        )
+        if looks:
+            self._before = np.array([total[-1] for total in totals])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A packet counts whole in the interval in which its transmission ends.
+            busy = np.minimum(np.nan_to_num(bits * 8 / (self._rates * spans[:, None])), 1.0)
+        return [table["packets"].reshape(looks, -1), busy, marks, drops]
+
+    def _flows(
+        self, table: dict[str, Any], times: np.ndarray[Any, Any], spans: np.ndarray[Any, Any]
+    ) -> tuple[dict[str, Any], list[Any]]:
+        ids = np.unique(table["id"])
+        rows, columns = np.searchsorted(times, table["time_ps"]), np.searchsorted(ids, table["id"])
+        shape = (len(times), len(ids))
+
+        def spread(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            grid = np.full(shape, np.nan)
+            grid[rows, columns] = values
+            return grid
+
+        delivered = spread(table["delivered_bytes"].astype(float))
+        before = np.array([self._delivered.get(int(each), 0) for each in ids], dtype=float)
+        rate = np.diff(delivered, axis=0, prepend=before[None, :]) if len(ids) else delivered
+        first = np.isnan(rate) & ~np.isnan(
+            delivered
+        )  # its first look in this chunk, but not the chunk's first
+        rate = np.where(first, delivered, rate) * 8 / np.maximum(spans, 1e-15)[:, None]
+        for column, each in enumerate(ids):
+            known = delivered[:, column][~np.isnan(delivered[:, column])]
+            self._delivered[int(each)] = int(known[-1])
+        _, places = np.unique(table["id"], return_index=True)
+        ends = [[int(table[name][place]) for name in ("id", "load", "src", "dst")] for place in places]
+        cwnd, alpha, srtt = (spread(table[name]) for name in ("cwnd_bytes", "alpha", "srtt_ps"))
+        return {"flows": ends}, [cwnd, rate, alpha, srtt / 1e6]
+
+
+def pack(head: dict[str, Any], body: list[Any]) -> bytes:
+    """A chunk: its head, padded so that the floats are aligned, and its metrics one after the other."""
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 4)
+    return struct.pack("<I", len(text)) + text + b"".join(each.astype("<f4").tobytes() for each in body)
+
+
+_DTYPES = {"u64": "<u8", "u32": "<u4", "f64": "<f8"}
+
+
+def columns_of(table: list[tuple[str, str, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """The core's columns as arrays. An absent number of a float column is NaN already."""
+    return {name: np.frombuffer(data, dtype=_DTYPES[dtype.rstrip("?")]) for name, dtype, data in table}

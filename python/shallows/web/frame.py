@@ -1,0 +1,66 @@
+"""What all pages share: the head with the rooms of the page, text size, dark mode, commands to copy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nicegui import ui
+
+ROOMS = (("Laboratory", "/"), ("Gallery", "/gallery"))
+
+HERE = Path(__file__).parent
+
+__all__ = ["commands", "frame", "on_dark"]
+
+
+@contextmanager
+def frame(title: str, here: str) -> Iterator[ui.column]:
+    """A page: its head, then what the caller puts into the column."""
+    ui.page_title(f"{title} - Shallows")
+    ui.colors(
+        primary="#0062b8", secondary="#49535e", accent="#b87900", positive="#00795a", negative="#c0261c"
+    )
+    ui.add_css((HERE / "static/player.css").read_text())
+    ui.add_css((HERE / "static/page.css").read_text())
+    ui.add_body_html(f"<script>{(HERE / 'static/page.js').read_text()}</script>")
+    with ui.header(elevated=False).classes("sh-head"):
+        ui.link("Shallows", "/").classes("sh-brand")
+        with ui.element("nav").props('aria-label="Rooms"').classes("sh-rooms"):
+            for name, to in ROOMS:
+                link = ui.link(name, to)
+                if name == here:
+                    link.props('aria-current="page"')
+        ui.space()
+        for label, text, sign in (("Smaller text", "A-", -1), ("Larger text", "A+", 1)):
+            button = ui.button(text).props(f'flat dense no-caps aria-label="{label}"')
+            button.on("click", js_handler=f"() => shallowsZoom({sign})")
+        button = ui.button(icon="contrast").props('flat dense round aria-label="Dark or light"')
+        button.on("click", js_handler="() => shallowsDark()")
+    with ui.column().classes("sh-page").props('role="main"') as column:
+        yield column
+    ui.skip_link("Skip to the content", target=column)
+
+
+def on_dark(listener: Callable[[bool], None]) -> None:
+    """Calls `listener` when the page has become dark or light, and once at first."""
+    ui.on("sh-dark", lambda event: listener(bool(event.args)))
+
+
+def commands(shell: str, python: str) -> None:
+    """The command line and the Python that give what the page shows, each with a copy button."""
+    for label, text in (("Command line", shell), ("Python", python)):
+        with ui.row().classes("sh-command"):
+            ui.label(label).classes("sh-soft")
+            ui.label(text).classes("sh-code")
+            button = ui.button(icon="content_copy").props(
+                f'flat dense round size=sm aria-label="Copy: {label}"'
+            )
+            button.on("click", js_handler=f"() => shallowsCopy({script_text(text)})")
+
+
+def script_text(text: str) -> str:
+    """A text as a literal of JavaScript that no markup can end."""
+    return json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,101 @@
+"""The server: its addresses, its life, and what it prints when it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from shallows.errors import Fault, SpecError
+from shallows.web.state import Options, State
+
+__all__ = ["serve"]
+
+
+def build(options: Options, token: str | None) -> Any:
+    """The application, ready for an ASGI server."""
+    os.environ.setdefault(
+        "NICEGUI_STORAGE_PATH", str(Path(os.environ.get("TMPDIR", "/tmp")) / f"shallows-web-{os.getpid()}")
+    )
+    from fastapi import FastAPI
+    from nicegui import app as pages
+    from nicegui import ui
+
+    from shallows.web import views
+    from shallows.web.live import films_router
+    from shallows.web.safety import Gate, is_loopback
+
+    state = State(options)
+    app = FastAPI(title="Shallows", docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(films_router(state.sessions))
+    views.register(state)
+    ui.run_with(app, title="Shallows", dark=None, show_welcome_message=False, reconnect_timeout=20.0,
+                favicon="🌊", tailwind=False, message_history_length=200)  # fmt: skip
+    pages.on_shutdown(state.close)
+    pages.timer(60.0, state.sessions.rest)
+    hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(options.host) else []
+    return Gate(app, hosts, token)
+
+
+def serve(options: Options) -> None:
+    """Serves until Ctrl-C. Raises SpecError if the address cannot be listened on."""
+    import uvicorn
+
+    from shallows.web.safety import is_loopback
+
+    listening = _listen(options)
+    token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
+    port = listening.getsockname()[1]
+    name = "localhost" if is_loopback(options.host) else _shown(options.host)
+    url = f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    app = build(options, token)
+    print(f"Shallows is at {url}", flush=True)
+    print(
+        "Ctrl-C ends it. Work that is under way ends with it; what is finished is stored.",
+        file=sys.stderr,
+        flush=True,
+    )
+    if options.open_browser and sys.stdout.isatty():
+        _open(url)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=2, ws_max_size=2_000_000
+    )
+    server = uvicorn.Server(config)
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        server.run(sockets=[listening])
+
+
+def _listen(options: Options) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for port in (options.port, 0) if options.port == Options.port else (options.port,):
+        try:
+            listening.bind((options.host, port))
+            listening.listen(64)
+        except OSError as error:
+            why = error
+        else:
+            return listening
+    listening.close()
+    raise SpecError(
+        [Fault("--port", f"cannot be listened on: {why.strerror}", f"{options.host}:{options.port}")]
+    )
+
+
+def _shown(host: str) -> str:
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _open(url: str) -> None:
+    import webbrowser
+
+    with contextlib.suppress(Exception):
+        webbrowser.open(url)

@@ -1,0 +1,101 @@
+// A large network as its ports: a block for each pair of tiers, a row for each switch, a cell for each port.
+// The hottest ports have a frame, and are listed by name.
+
+import { heat, theme } from "shallows-player/colours.js";
+
+const HOTTEST = 5;
+
+export class Matrix {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.cells = [];
+  }
+
+  draw(view) {
+    const { canvas } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width) return;
+    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
+    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const colours = theme(view.dark);
+    const { film, look } = view;
+    const { blocks } = film.layout;
+    const most = Math.max(1, ...film.peak);
+    const value = (port) =>
+      view.heat === "queue" ? film.at("queue", look, port) / most : film.at("busy", look, port);
+    this.cells = [];
+    const gap = 18, list = 200;
+    const columns = blocks.map((block) => Math.max(...block.rows.map((row) => row.ports.length)));
+    const free = width - list - gap * (blocks.length + 1);
+    const share = columns.map((count) => Math.sqrt(count));
+    const all = share.reduce((a, b) => a + b, 0);
+    let left = gap;
+    const seen = [];
+    blocks.forEach((block, index) => {
+      const room = (free * share[index]) / all;
+      const [w, h] = [room / columns[index], (height - 44) / block.rows.length];
+      pen.fillStyle = colours.text;
+      pen.font = "13px system-ui, sans-serif";
+      pen.textAlign = "left";
+      pen.textBaseline = "alphabetic";
+      pen.fillText(block.title, left, 20);
+      block.rows.forEach((row, y) => row.ports.forEach((port, x) => {
+        const hot = value(port);
+        const cell = [left + x * w, 30 + y * h, Math.max(w - 0.6, 0.6), Math.max(h - 0.6, 0.6)];
+        pen.fillStyle = heat(hot, view.dark);
+        pen.fillRect(...cell);
+        if (film.at("drops", look, port)) this.sign(pen, cell, colours.drop);
+        else if (film.at("marks", look, port)) this.sign(pen, cell, colours.mark);
+        seen.push({ port, hot, cell });
+        this.cells.push({ port, cell });
+      }));
+      left += room + gap;
+    });
+    this.hottest(pen, seen, colours, view, width - list);
+  }
+
+  sign(pen, [x, y, w, h], colour) {
+    pen.fillStyle = colour;
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(x + w * 0.6, y);
+    pen.lineTo(x, y + h * 0.6);
+    pen.fill();
+  }
+
+  hottest(pen, seen, colours, view, left) {
+    const { film, look } = view;
+    seen.sort((a, b) => b.hot - a.hot || a.port - b.port);
+    pen.font = "13px system-ui, sans-serif";
+    pen.fillStyle = colours.text;
+    pen.fillText("Hottest ports", left, 20);
+    seen.slice(0, HOTTEST).forEach(({ port, cell }, place) => {
+      pen.strokeStyle = colours.chosen;
+      pen.lineWidth = 2;
+      pen.strokeRect(cell[0] - 2, cell[1] - 2, cell[2] + 4, cell[3] + 4);
+      const y = 44 + place * 36;
+      pen.fillStyle = colours.text;
+      pen.fillText(film.layout.ports[port].name, left, y);
+      pen.fillStyle = colours.soft;
+      const busy = Math.round(100 * film.at("busy", look, port));
+      pen.fillText(`${busy} % busy, ${Math.round(film.at("queue", look, port))} packets`, left, y + 16);
+      this.cells.push({ port, cell: [left, y - 14, 190, 34] });
+    });
+    const chosen = seen.find(({ port }) => port === view.chosen);
+    if (chosen) {
+      pen.strokeStyle = colours.text;
+      pen.lineWidth = 2;
+      pen.strokeRect(chosen.cell[0] - 1, chosen.cell[1] - 1, chosen.cell[2] + 2, chosen.cell[3] + 2);
+    }
+  }
+
+  portAt(x, y) {
+    const hit = this.cells.find(({ cell }) =>
+      x >= cell[0] && x <= cell[0] + cell[2] && y >= cell[1] && y <= cell[1] + cell[3]);
+    return hit ? hit.port : null;
+  }
+}

@@ -1,0 +1,244 @@
+"""The process in which a session's experiments are checked and run, apart from the server.
+
+It answers the messages of `session`: what a page asks for can exhaust or crash this process, and the server
+starts another. Each side of the page (one scheme, or two) has one run at a time; a new one ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from shallows.errors import Fault, SpecError
+from shallows.web.limits import Limits
+
+MOST_PACKETS = 4000
+"""Packets shown at once."""
+
+__all__ = ["main"]
+
+
+def main(pipe: Connection, limits: Limits, allow_python: bool) -> None:
+    """Answers messages until the pipe closes."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
+    used = _address_space()
+    resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory_bytes, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    bench = _Bench(pipe, limits, allow_python)
+    while True:
+        try:
+            message = pipe.recv()
+        except EOFError:
+            return
+        bench.answer(message)
+
+
+def _address_space() -> int:
+    import numpy as np  # noqa: F401 - before the measurement, since it belongs to the start
+
+    from shallows import _core  # noqa: F401
+
+    try:
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1_000_000_000
+
+
+class _Bench:
+    """The runs of a worker, and its answers."""
+
+    def __init__(self, pipe: Connection, limits: Limits, allow_python: bool):
+        self._pipe, self._limits, self._allow = pipe, limits, allow_python
+        self._send_lock = threading.Lock()
+        self._sides: dict[int, _Side] = {}
+
+    def send(self, *message: Any) -> None:
+        """To the server, whole."""
+        with self._send_lock:
+            self._pipe.send(message)
+
+    def answer(self, message: tuple[Any, ...]) -> None:
+        """Does what one message asks for; a fault is an answer too."""
+        kind, *rest = message
+        if kind == "check":
+            self._check(*rest)
+        elif kind == "run":
+            self._run(*rest)
+        elif kind == "pace":
+            side, computing = rest
+            if side in self._sides:
+                self._sides[side].pace(computing)
+        elif kind == "stop":
+            self._stop(*rest)
+        elif kind == "packets":
+            number, side, at_ps = rest
+            self.send("packets", number, self._sides[side].packets(at_ps) if side in self._sides else None)
+
+    def _resolve(self, text: str, settings: list[str]) -> dict[str, Any]:
+        from shallows.document.points import expand
+        from shallows.web.document import parse
+
+        document = parse(text, settings, self._limits, self._allow)
+        for section in ("sweep", "compare", "tune"):
+            document.pop(section, None)  # the laboratory runs one point; the studies have their own pages
+        document.pop("seeds", None)
+        try:
+            return expand(document)[0].experiment
+        except MemoryError:
+            raise SpecError([Fault("topology", "needs more memory than this page may use")]) from None
+
+    def _check(self, number: int, text: str, settings: list[str]) -> None:
+        try:
+            self._resolve(text, settings)
+        except SpecError as error:
+            self.send("checked", number, error.faults)
+        else:
+            self.send("checked", number, [])
+
+    def _stop(self, side: int) -> None:
+        old = self._sides.pop(side, None)
+        if old is not None:
+            old.end()
+
+    def _run(self, side: int, number: int, text: str, settings: list[str]) -> None:
+        self._stop(side)
+        try:
+            experiment = self._resolve(text, settings)
+            run = _Side(self, side, number, experiment, self._limits)
+        except SpecError as error:
+            self.send("faulty", side, number, error.faults)
+        except MemoryError:
+            self.send("faulty", side, number, [Fault("", "needs more memory than this page may use")])
+        else:
+            self._sides[side] = run
+            run.start()
+
+
+class _Side:
+    """One run: its film in a thread, and a second simulation to look at single packets with."""
+
+    def __init__(self, bench: _Bench, side: int, number: int, experiment: dict[str, Any], limits: Limits):
+        from shallows import _core
+        from shallows.web.drawing import layout
+
+        self._bench, self._side, self._number, self._limits = bench, side, number, limits
+        self._text = json.dumps(experiment)
+        self._components = _components(experiment)
+        plan = json.loads(_core.plan(self._text))
+        if len(plan["ports"]) > limits.ports:
+            rule = f"has {len(plan['ports'])} ports, and this page runs networks of at most {limits.ports}"
+            raise SpecError([Fault("topology", rule, hint="use the command line, or --max-ports")])
+        self._experiment, self._layout = experiment, layout(plan, experiment)
+        self._duration = _core.parse_quantity("span", experiment["duration"])
+        self._ready, self._over = threading.Event(), False
+        self._ready.set()
+        self._simulation = self._new()
+        self._close: tuple[Any, int] | None = None
+        self._thread = threading.Thread(target=self._film, daemon=True)
+
+    def _new(self) -> Any:
+        from shallows import _core
+
+        return (
+            _core.Simulation(self._text, self._components)
+            if self._components
+            else _core.Simulation(self._text)
+        )
+
+    def start(self) -> None:
+        """Begins to run."""
+        self._thread.start()
+
+    def pace(self, computing: bool) -> None:
+        """Goes on, or waits."""
+        (self._ready.set if computing else self._ready.clear)()
+
+    def end(self) -> None:
+        """Stops the run, within a chunk."""
+        self._over = True
+        self._ready.set()
+        self._simulation.cancel()
+        self._thread.join()
+
+    def _film(self) -> None:
+        from shallows.errors import ShallowsError
+        from shallows.web.film import Filming
+
+        send, where = self._bench.send, (self._side, self._number)
+        rates = [port["rate_bps"] for port in self._layout["ports"]]
+        filming = Filming(self._simulation, self._duration, rates)
+        loads = list(self._experiment["traffic"])
+        header = {
+            "layout": self._layout,
+            "duration_ps": self._duration,
+            "every_ps": filming.every_ps,
+            "looks": filming.looks,
+            "loads": loads,
+            "title": str(self._experiment.get("title") or ""),
+        }
+        send("begin", *where, header, self._experiment)
+        spent = 0.0
+        try:
+            while not filming.ended and not self._over:
+                self._ready.wait()
+                began = time.monotonic()
+                send("chunk", *where, filming.chunk())
+                spent += time.monotonic() - began
+                if spent > self._limits.run_seconds and not filming.ended:
+                    rule = f"was stopped after {self._limits.run_seconds:g} s, the most that this page runs"
+                    return send("failed", *where, f"the run {rule} (--max-seconds changes it)")
+        except MemoryError:
+            return send("failed", *where, "the run needs more memory than this page may use")
+        except (ShallowsError, Exception) as error:
+            if not self._over:
+                send("failed", *where, str(error) or type(error).__name__)
+            return None
+        if not self._over:
+            send("end", *where, spent)
+        return None
+
+    def packets(self, at_ps: int) -> dict[str, Any] | None:
+        """Packets under way at a time: from a run of its own, begun again where the time is in the past."""
+        try:
+            if self._close is None or self._close[0].now() > at_ps:
+                self._close = (self._new(), 0)
+            simulation = self._close[0]
+            simulation.advance(min(at_ps, self._duration))
+            seen = simulation.observe(MOST_PACKETS)["packets"]
+        except Exception:
+            self._close = None
+            return None
+        return packets_of(seen, at_ps)
+
+
+def packets_of(columns: list[tuple[str, str, Any]], at_ps: int) -> dict[str, Any]:
+    """The packets of a look as lists, their landing told from `at_ps` on."""
+    from shallows.web.film import columns_of
+
+    table = columns_of(columns)
+    lands = (table["lands_ps"].astype("i8") - at_ps).tolist()
+    flags = table["reverse"] + 2 * table["ce"] + 4 * table["ece"] + 8 * table["retransmitted"]
+    rows = zip(
+        table["port"].tolist(),
+        table["flow"].tolist(),
+        table["size"].tolist(),
+        lands,
+        flags.tolist(),
+        strict=True,
+    )
+    return {"at_ps": at_ps, "packets": list(rows)}
+
+
+def _components(experiment: dict[str, Any]) -> dict[str, Any] | None:
+    if "python" not in experiment:
+        return None
+    from shallows.authoring import modules
+
+    return modules.objects(experiment)

@@ -1,0 +1,298 @@
+"""The live page in a real browser: Chromium, driven by Playwright, against a server of its own.
+
+Skipped, with a word, where there is no Chromium. What is drawn is held to runs by the command line.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+import shallows
+from shallows.web.gallery_entries import entries
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+QUEUE = "switch->r0"
+QUICKSTART = next(entry for entry in entries() if entry.name == "quickstart").text
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Address of a server whose store and working directory are empty."""
+    folder = tmp_path_factory.mktemp("web")
+    command = [
+        sys.executable,
+        "-m",
+        "shallows",
+        "web",
+        "--port",
+        "0",
+        "--no-browser",
+        "--store",
+        str(folder / "runs"),
+    ]
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+    )
+    assert process.stdout is not None
+    url = re.search(r"http://\S+", process.stdout.readline())
+    assert url, "the server did not say where it is"
+    yield url[0]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        folder = str(tmp_path_factory.mktemp("profile"))
+        context = playwright.chromium.launch_persistent_context(
+            folder, executable_path=CHROMIUM, args=FLAGS, viewport={"width": 1280, "height": 900}
+        )
+        yield context
+        context.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that must raise no error, and must ask nobody but the server for anything."""
+    page = browser.new_page()
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on(
+        "request",
+        lambda request: (
+            faults.append(request.url)
+            if not re.match(r"(http://localhost:|data:|blob:|file:)", request.url)
+            else None
+        ),
+    )
+    yield page
+    page.close()
+    assert not faults, faults
+
+
+DONE = """(sides) => {
+    const films = window.shallows ? shallows.player.films : [];
+    return films.length === sides && films.every(f => f && f.state === 'done' && f.done === f.header.looks);
+}"""
+
+
+def wait_for_runs(page, sides=1):
+    page.wait_for_function(DONE, arg=sides, timeout=30_000)
+
+
+def queue_of(page, side=0, port=QUEUE):
+    """The queue of a port as the page has it, a number a look."""
+    code = """([side, name]) => {
+        const film = shallows.player.films[side];
+        return film.column('queue', film.layout.ports.findIndex(port => port.name === name));
+    }"""
+    return page.evaluate(code, [side, port])
+
+
+def queue_by_command_line(text, settings, folder, every="50us"):
+    """The same by `shallows run` with a trace."""
+    path = folder / "same.toml"
+    path.write_text(text)
+    run = shallows.run(
+        path, settings=[*settings, f"probe.queue_trace={every}"], store=folder / "store", progress=False
+    )
+    return run.tables["queue_trace"].filter(pl.col("port") == QUEUE)["packets"].to_list()
+
+
+def put_text(page, text):
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def set_slider(page, path, share):
+    """Drags a slider to a share of its width."""
+    box = page.locator(
+        f'.q-slider[aria-label="{path}"], [aria-label="{path}"] .q-slider'
+    ).first.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.5, y)
+    page.mouse.down()
+    for step in range(1, 6):
+        page.mouse.move(box["x"] + box["width"] * (0.5 + (share - 0.5) * step / 5), y)
+    page.mouse.up()
+
+
+def test_a_fault_is_marked_as_one_types_and_a_mended_text_runs(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    put_text(page, QUICKSTART.replace("mark_at", "mark_att"))
+    page.wait_for_selector(".cm-line.sh-fault")
+    assert page.locator(".cm-line.sh-fault").inner_text() == 'mark_att = "65pkt"'
+    assert "did you mean" in page.locator(".sh-faults").inner_text()
+    put_text(page, QUICKSTART.replace("65pkt", "30pkt"))
+    page.wait_for_function("() => document.querySelectorAll('.sh-fault').length === 0")
+    page.wait_for_function("() => shallows.player.films[0].layout.ports.some(p => p.mark_at === 30)")
+
+
+def test_dragging_k_moves_the_queue_to_what_the_command_line_gives(page, server, tmp_path):
+    page.goto(server)
+    wait_for_runs(page)
+    assert queue_of(page)[:-1] == queue_by_command_line(QUICKSTART, [], tmp_path)[: len(queue_of(page)) - 1]
+    set_slider(page, "queue.mark_at", 0.15)
+    page.wait_for_function("() => shallows.player.films[0].layout.ports.find(p => p.switch).mark_at < 15")
+    page.wait_for_timeout(500)
+    wait_for_runs(page)
+    mark_at = page.evaluate("shallows.player.films[0].layout.ports.find(p => p.switch).mark_at")
+    assert f'mark_at = "{mark_at}pkt"' in page.locator(".cm-content").inner_text()
+    seen = queue_of(page)
+    told = queue_by_command_line(QUICKSTART, [f"queue.mark_at={mark_at}pkt"], tmp_path)
+    assert seen[: len(told)] == told and len(told) >= 999
+    page.wait_for_function("() => shallows.player.drawn().queue.length === 1000")
+    assert page.evaluate("shallows.player.drawn().queue")[: len(told)] == told, (
+        "the chart draws other numbers"
+    )
+    assert np.mean(seen[200:]) < mark_at + 20
+
+
+def test_forms_and_text_are_in_step(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    page.locator('label:has-text("Congestion control")').click()
+    page.get_by_role("option", name="newreno").click()
+    page.wait_for_function(
+        "() => document.querySelector('.cm-content').innerText.includes('cc = \"newreno\"')"
+    )
+    put_text(page, QUICKSTART.replace('cc = "dctcp"', 'cc = "cubic"'))
+    page.wait_for_function("() => document.querySelector('.sh-field-row').innerText.includes('cubic')")
+
+
+def test_pause_step_speed_time_and_single_packets(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    page.get_by_label("Speed").select_option(label="50 us a second")
+    page.evaluate("shallows.player.seek(2e9)")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("() => shallows.player.close[0]?.packets.length > 20")
+    page.get_by_role("button", name="Pause").click()
+    at = page.evaluate("shallows.player.view")
+    assert 2e9 < at < 3e9
+    page.get_by_role("button", name="Step", exact=True).click()
+    stepped = page.evaluate("shallows.player.view")
+    assert stepped == at + 2.5e6
+    page.wait_for_function("() => shallows.player.close[0].at_ps === Math.round(shallows.player.view)")
+    seen = page.evaluate("shallows.player.close[0].packets")
+    assert {flags & 1 for *_, flags in seen} == {0, 1} and all(lands >= 0 for _, _, _, lands, _ in seen)
+    page.keyboard.press("Home")
+    page.wait_for_function("() => shallows.player.view === 0")
+    page.locator("canvas.sh-network").click(position={"x": 5, "y": 5})  # beside every link: nothing changes
+    assert page.evaluate("shallows.player.chosen.port") is None
+
+
+def test_two_schemes_run_on_the_same_arrivals(page, server, tmp_path):
+    page.goto(f"{server}?show=reno-dctcp-red")
+    wait_for_runs(page, 2)
+    entry = next(each for each in entries() if each.name == "reno-dctcp-red")
+    for side, settings in ((0, []), (1, list(entry.about["second"]))):
+        told = queue_by_command_line(entry.text, settings, tmp_path)
+        assert queue_of(page, side)[: len(told)] == told
+    assert page.locator(".sh-side").count() == 2
+
+
+def test_a_link_is_chosen_by_clicking_it_and_a_flow_by_its_button(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    place = page.evaluate(
+        """() => {
+            const { from, to } = shallows.player.sides[0].drawing.hits.find(hit => hit.number === 0);
+            return [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+        }"""
+    )
+    page.locator("canvas.sh-network").click(position={"x": place[0], "y": place[1]})
+    assert page.evaluate("shallows.player.chosen.port") == 0
+    page.wait_for_function("() => document.querySelector('.sh-readout').textContent.startsWith('s0->switch')")
+    page.locator(".sh-chip").nth(1).click()
+    assert page.evaluate("shallows.player.chosen.flow") == 1
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_every_entry_of_the_gallery_runs(page, server, entry):
+    page.goto(f"{server}?show={entry.name}")
+    wait_for_runs(page, 2 if entry.second else 1)
+    assert page.locator(".sh-faults").inner_text() == ""
+    page.wait_for_function("() => shallows.player.drawn().queue.length > 100")
+
+
+def test_an_address_holds_its_experiment(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    put_text(page, QUICKSTART.replace("65pkt", "33pkt"))
+    page.wait_for_function(
+        """() => location.search.startsWith('?x=')
+            && shallows.player.films[0].layout.ports.some(port => port.mark_at === 33)"""
+    )
+    page.wait_for_timeout(200)
+    page.goto(page.url)
+    wait_for_runs(page)
+    assert "33pkt" in page.locator(".cm-content").inner_text()
+
+
+def test_titles_and_names_are_text_never_markup(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    nasty = '<img src=x onerror=\\"window.hacked=1\\"><script>window.hacked=1</script>'
+    put_text(
+        page,
+        QUICKSTART.replace("Four DCTCP senders through one 10 Gb/s port", nasty).replace(
+            "traffic.long", 'traffic."<b onmouseover=alert(1)>x"'
+        ),
+    )
+    page.wait_for_function("() => shallows.player.films[0].header.title.includes('onerror')")
+    put_text(page, QUICKSTART.replace("mark_at", '"<img src=x onerror=window.hacked=1>"'))
+    page.wait_for_selector(".cm-line.sh-fault")
+    assert page.evaluate("window.hacked") is None and page.locator(".sh-page img").count() == 0
+
+
+def test_limits_say_so_and_the_server_goes_on(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    put_text(page, QUICKSTART.replace("senders = 4", "senders = 900000000"))
+    page.wait_for_selector(".sh-fault")
+    assert "hosts that this page runs" in page.locator(".sh-faults").inner_text()
+    put_text(page, "[python]\nmodules = ['os.py']\n" + QUICKSTART.replace("title", "#"))
+    page.wait_for_function("() => document.querySelector('.sh-faults').innerText.includes('--allow-python')")
+    put_text(page, QUICKSTART)
+    wait_for_runs(page)
+
+
+def test_dark_mode_and_text_size_are_kept(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    before = page.evaluate("document.body.classList.contains('body--dark')")
+    page.get_by_role("button", name="Dark or light").click()
+    page.wait_for_function("(was) => document.body.classList.contains('body--dark') !== was", arg=before)
+    page.get_by_role("button", name="Larger text").click()
+    page.reload()
+    wait_for_runs(page)
+    page.wait_for_function("(was) => document.body.classList.contains('body--dark') !== was", arg=before)
+    assert page.evaluate("document.documentElement.style.fontSize") == "18px"
+    page.evaluate("localStorage.clear()")
