@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use shallows_core::params::Fault;
 use shallows_core::{Control, RunError, Simulation as Core};
+use shallows_spec::NoMakers;
 use shallows_units::{Span, Time};
 
 /// A checked experiment, ready to run once.
@@ -32,17 +33,23 @@ enum State {
 #[pymethods]
 impl Simulation {
     /// Checks and builds; raises `SpecError` with all faults. `components` holds the Python objects that
-    /// the document declares, by `module:class`.
+    /// the document declares, by `module:class`. With `memory` a run that would take more bytes is refused, and one
+    /// that comes to hold more ends with `RunError`.
     #[new]
-    #[pyo3(signature = (document, components=None))]
-    fn new(py: Python<'_>, document: &str, components: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    #[pyo3(signature = (document, components=None, memory=None))]
+    fn new(
+        py: Python<'_>,
+        document: &str,
+        components: Option<&Bound<'_, PyDict>>,
+        memory: Option<u64>,
+    ) -> PyResult<Self> {
         let Some(components) = components.filter(|table| !table.is_empty()) else {
-            let loaded = py.detach(|| guarded(|| shallows_spec::load(document)));
+            let loaded = py.detach(|| guarded(|| shallows_spec::load_with(document, &mut NoMakers, memory)));
             return Self::ready(py, loaded, Control::new(), None);
         };
         let shared = Arc::new(Shared::default());
         let mut objects = Objects::new(components, shared.clone())?;
-        let loaded = guarded(|| shallows_spec::load_with(document, &mut objects));
+        let loaded = guarded(|| shallows_spec::load_with(document, &mut objects, memory));
         if let Some(error) = shared.take_error() {
             return Err(error);
         }

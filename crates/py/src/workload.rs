@@ -170,6 +170,9 @@ impl Load {
             {
                 self.due.pop();
                 let flow = &self.sent[place];
+                if cx.stopped() {
+                    return Ok(());
+                }
                 let ends = (self.by_name[&flow.src], self.by_name[&flow.dst]);
                 cx.send_once(ends, flow.bytes, place as u64, None);
             }

@@ -26,25 +26,34 @@ pub const SOURCE_HASH: &str = env!("SHALLOWS_SOURCE_HASH");
 /// Largest document in bytes.
 const MAX_DOCUMENT: usize = 64 << 20;
 
-/// Checks a document: `{"faults": [...], "experiment": resolved or null}`.
+/// Checks a document: `{"faults": [...], "experiment": resolved or null, "memory": {"bytes", "parts"} or null}`,
+/// without building what grows with it.
 pub fn check(document: &str) -> String {
-    let answer = match parse(document) {
-        Err(faults) => json!({"faults": list(&faults), "experiment": null}),
-        Ok(experiment) => match experiment.build() {
-            Err(Faults(faults)) => json!({"faults": list(&faults), "experiment": null}),
-            Ok(_) => json!({"faults": [], "experiment": show::resolved(&experiment)}),
-        },
+    let checked = parse(document).and_then(|experiment| {
+        let estimate = experiment.check().map_err(Faults::told)?;
+        Ok((experiment, estimate))
+    });
+    let answer = match checked {
+        Err(faults) => json!({"faults": list(&faults), "experiment": null, "memory": null}),
+        Ok((experiment, estimate)) => {
+            json!({"faults": [], "experiment": show::resolved(&experiment), "memory": estimate.show()})
+        }
     };
     answer.to_string()
 }
 
 /// Builds the run of a document, or gives all faults.
 pub fn load(document: &str) -> Result<Simulation, Vec<Fault>> {
-    load_with(document, &mut NoMakers)
+    load_with(document, &mut NoMakers, None)
 }
 
-/// The same, where `makers` stand behind the components that the document declares.
-pub fn load_with(document: &str, makers: &mut dyn Makers) -> Result<Simulation, Vec<Fault>> {
+/// The same, where `makers` stand behind the components that the document declares, and where the run may take so many
+/// bytes of memory, if that is bounded.
+pub fn load_with(
+    document: &str,
+    makers: &mut dyn Makers,
+    memory: Option<u64>,
+) -> Result<Simulation, Vec<Fault>> {
     let mut experiment = parse(document)?;
     simulable(&experiment)?;
     let seed = experiment.run.seed;
@@ -60,10 +69,13 @@ pub fn load_with(document: &str, makers: &mut dyn Makers) -> Result<Simulation, 
         }
     }
     if !faults.0.is_empty() {
-        return Err(faults.0);
+        return Err(faults.told());
     }
-    experiment.build().map_err(|Faults(faults)| faults)
+    experiment.build_within(memory).map_err(Faults::told)
 }
+
+/// For documents that declare nothing.
+pub struct NoMakers;
 
 /// Whether the simulator has all that an experiment names, or what of it another backend alone runs.
 pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
@@ -95,9 +107,6 @@ pub trait Makers {
     fn workload(&mut self, declared: &Declared, values: &Map<String, Value>)
     -> Option<Arc<dyn MakeWorkload>>;
 }
-
-/// For documents that declare nothing.
-struct NoMakers;
 
 impl Makers for NoMakers {
     fn control(&mut self, _: &Declared, _: &Map<String, Value>, _: u64) -> Option<Arc<dyn MakeControl>> {
@@ -131,15 +140,12 @@ pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
     match read::experiment(map, &mut faults) {
         Some(experiment) if faults.0.is_empty() => Ok(experiment),
         partial => {
-            // What the sections allow is built all the same, so that faults across them come too.
-            if let Some(Err(Faults(more))) = partial.map(|experiment| experiment.build()) {
-                let told = faults.0.len();
-                faults.0.extend(more);
-                let mut all = faults.0.split_off(told);
-                all.retain(|fault| !faults.0.iter().any(|cause| may_cause(&cause.path, &fault.path)));
-                faults.0.append(&mut all);
+            // What the sections allow is checked all the same, so that faults across them come too.
+            if let Some(Err(Faults(mut more))) = partial.filter(|_| !faults.enough()).map(|e| e.check()) {
+                more.retain(|fault| !faults.0.iter().any(|cause| may_cause(&cause.path, &fault.path)));
+                faults.0.append(&mut more);
             }
-            Err(faults.0)
+            Err(faults.told())
         }
     }
 }

@@ -172,6 +172,9 @@ fn loads(
     let mut whole = base.is_none() || common.is_some();
     let mut loads = vec![];
     for (name, map) in tables(written, "traffic", faults) {
+        if faults.enough() {
+            return None;
+        }
         let path = format!("traffic.{name}");
         let mut table = Table::new(&path, map, faults).with(plugins);
         let class = table.raw("class").cloned().unwrap_or_else(|| name.as_str().into());

@@ -162,7 +162,7 @@ impl Makers for Twin {
 #[test]
 fn a_control_from_outside_runs_as_the_one_in_the_list() {
     let mut twin = Twin(dctcp::Settings::defaults());
-    let mut outside = shallows_spec::load_with(&document().to_string(), &mut twin).expect("a maker");
+    let mut outside = shallows_spec::load_with(&document().to_string(), &mut twin, None).expect("a maker");
     outside.run(&Control::new()).expect("the run ends");
     let mut listed = document();
     set(&mut listed, "transport.cc", json!({"kind": "dctcp", "g": 0.125}));

@@ -16,6 +16,9 @@ impl Simulation {
             self.begun = true;
             for load in 0..self.loads.len() as u32 {
                 self.wake_alone(load, floor, Time::ZERO);
+                if self.roster.stopped() {
+                    self.heed(floor, control, Time::ZERO)?;
+                }
             }
         }
         self.pause(floor, control)?;
@@ -32,6 +35,13 @@ impl Simulation {
                 }
                 Stop::Load(load) => self.wake_alone(load, floor, now),
                 Stop::News => self.hear(floor, now),
+                Stop::Look => {
+                    self.hear(floor, now);
+                    self.heed(floor, control, now)?;
+                }
+            }
+            if self.roster.stopped() {
+                self.heed(floor, control, now)?;
             }
         }
         Ok(())

@@ -1,34 +1,30 @@
-//! From a checked experiment to a run: ports, paths, loads, records. What only the whole can tell
-//! (hosts that do not reach each other, patterns that select nothing) is found here.
+//! From a checked experiment to a run: ports, loads, records.
 
+use super::check::{Checked, Chosen};
+use super::estimate::Estimate;
 use super::notes;
 use super::results::Names as ResultNames;
 use super::{Load, Simulation};
 use crate::events::random::Stream;
-use crate::events::{Event, EventQueue, MAX_SOURCES, Source};
-use crate::experiment::{Experiment, PortSettings, SwitchSettings};
+use crate::events::{Event, EventQueue, Source};
+use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;
-use crate::hosts::connections::{Class, Roster};
+use crate::hosts::connections::Roster;
 use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::net::{Commons, Network};
-use crate::params::{Faults, ParamType, Params};
+use crate::params::Faults;
 use crate::port_control::Protocol;
 use crate::probe::inner::records;
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, Clock};
 use crate::queue::parts::fifo::Fifo;
-use crate::queue::{Built, Place, Queue};
+use crate::queue::{Built, Place};
 use crate::routing::graph::{Graph, Role};
 use crate::routing::ideal::Ideals;
-use crate::routing::select::{select_ports, select_switches};
-use crate::routing::table::Routing;
 use crate::transport::Config;
-use crate::workload::BuildCx;
-use serde_json::Value;
 use shallows_units::{Span, Time};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Most simulated time between two looks at [`crate::Control`], so that a long run stops soon too.
@@ -37,44 +33,26 @@ const LONGEST_STRETCH: Span = Span::ms(100);
 impl Experiment {
     /// Checks across settings, and builds the run. Faults are those of the experiment, all of them.
     pub fn build(&self) -> Result<Simulation, Faults> {
-        build(self)
+        self.build_within(None)
+    }
+
+    /// The same, unless the run is likely to take more than so many bytes of memory.
+    pub fn build_within(&self, memory: Option<u64>) -> Result<Simulation, Faults> {
+        let checked = self.checked()?;
+        if let Some(most) = memory {
+            Estimate::new(self, &checked).within(most)?;
+        }
+        Ok(build(self, checked, memory))
     }
 }
 
-/// Builds the run, or gives all faults.
-fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
-    let mut faults = Faults::default();
+/// Builds the run.
+fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> Simulation {
+    let Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, loads } = checked;
     let run = &experiment.run;
-    if run.warmup >= run.duration {
-        faults.add("warmup", format!("must be below the duration of {}", run.duration), &run.warmup.show());
-    }
-    let graph = experiment.topology.build(&mut faults);
-    if !faults.0.is_empty() && graph.links.is_empty() {
-        return Err(faults);
-    }
-    if graph.links.len() >= MAX_SOURCES / 4 {
-        faults.add("topology", format!("must have fewer than {} ports", MAX_SOURCES / 4), &Value::Null);
-    }
-    experiment.queue.check("queue", &mut faults);
-    experiment.nic.check("nic", &mut faults);
-    let (classes, class_of) = classes(experiment, &mut faults);
-    let chosen = chosen(experiment, &graph, &mut faults);
     let ports = ports(experiment, &graph, &chosen);
-    let buffers = buffers(experiment, &graph, &chosen, &mut faults);
-    let traced = traced_ports(experiment, &graph, &mut faults);
-    let tapped = tapped_ports(experiment, &graph, &mut faults);
-    if experiment.probes.port_trace == TraceWhen::Change {
-        faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
-    }
-    let mut routing = Routing::new(&graph, run.seed);
-    let mut loads = loads(experiment, &graph, &mut routing, &mut faults);
-    if experiment.loads.is_empty() {
-        faults.add("traffic", "must hold at least one load", &Value::Null);
-    }
-    if !faults.0.is_empty() {
-        return Err(faults);
-    }
-
+    let start = |work| Load { work, wake_at: Time::MAX, source: Source::NONE };
+    let mut loads: Vec<Load> = loads.into_iter().map(start).collect();
     let infos: Vec<LoadInfo> = (0..)
         .zip(class_of.iter().zip(&loads))
         .map(|(config, (class, load))| LoadInfo {
@@ -107,9 +85,10 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         hosts.waits = vec![ClassRecord::default(); classes.len()];
     }
     let mut roster = Roster::new(classes, infos, configs);
+    roster.most_bytes = memory.unwrap_or(0);
     roster.cell_of = vec![0; graph.nodes.len()];
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
-    Ok(Simulation {
+    Simulation {
         names: ResultNames::new(experiment, &graph),
         notes: notes::at_build(experiment, &graph, &chosen),
         places: (0..network.ports.len() as u32).map(|place| (0, place)).collect(),
@@ -134,91 +113,9 @@ fn build(experiment: &Experiment) -> Result<Simulation, Faults> {
         warm: false,
         before_warmup: vec![],
         tapped: vec![],
+        memory,
         finished: false,
-    })
-}
-
-/// The distinct classes, and each load's by number.
-fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<Class>, Vec<u16>) {
-    let mut names: Vec<&str> = vec![];
-    let mut numbers = vec![];
-    for load in &experiment.loads {
-        let known = names.iter().position(|name| *name == load.class);
-        numbers.push(known.unwrap_or(names.len()) as u16);
-        if known.is_none() {
-            names.push(&load.class);
-        }
     }
-    let wanted = &experiment.probes.classes;
-    let all = wanted.0.iter().any(|w| w == "*");
-    for name in wanted.0.iter().filter(|w| *w != "*" && !names.contains(&w.as_str())) {
-        faults.unknown("probe.classes", "class", name, &names);
-    }
-    for load in &experiment.loads {
-        if let Some((key, wanted)) = load.transport.cc.classes() {
-            for name in wanted.0.iter().filter(|w| !names.contains(&w.as_str())) {
-                let path = format!("traffic.{}.transport.cc.{key}", load.name);
-                let rule = format!("names a class that no traffic declares (declared: {})", names.join(", "));
-                faults.add(&path, rule, &name.as_str().into());
-            }
-        }
-    }
-    let tracing = experiment.probes.flow_trace != TraceWhen::Off;
-    let record = |name: &&str| Class {
-        name: (*name).into(),
-        traced: tracing && (all || wanted.0.iter().any(|w| w == name)),
-    };
-    (names.iter().map(record).collect(), numbers)
-}
-
-/// What a port is: its own settings, its discipline's, and its controller's, which hosts have none of.
-pub struct Chosen<'a> {
-    /// The port's own.
-    pub settings: PortSettings,
-    /// Its discipline's.
-    pub queue: &'a Queue,
-    /// Its controller's.
-    pub control: Option<&'a Protocol>,
-}
-
-impl Chosen<'_> {
-    /// Its controller's protocol.
-    fn kind(&self) -> &str {
-        self.control.map_or("none", Protocol::kind)
-    }
-}
-
-/// Every port's settings in the order of the graph's links, its overrides over the common ones.
-pub fn chosen<'a>(experiment: &'a Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
-    let mut chosen: Vec<Chosen<'a>> = graph
-        .links
-        .iter()
-        .map(|link| match graph.role(link.from) {
-            Role::Switch => (&experiment.queue, Some(&experiment.control)),
-            Role::Host => (&experiment.nic, None),
-        })
-        .map(|(queue, control)| Chosen { settings: PortSettings::defaults(), queue, control })
-        .collect();
-    for over in &experiment.ports {
-        let path = format!("port.{}", over.ports.0.join(","));
-        match select_ports(graph, &over.ports) {
-            Err(rule) => faults.add(&path, rule, &over.ports.show()),
-            Ok(found) => {
-                for port in found {
-                    let port = &mut chosen[port as usize];
-                    over.settings.apply(&mut port.settings);
-                    port.queue = over.queue.as_ref().unwrap_or(port.queue);
-                    port.control = over.control.as_ref().or(port.control);
-                }
-            }
-        }
-        if let Some(queue) = &over.queue {
-            queue.check(&format!("{path}.queue"), faults);
-        }
-    }
-    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
-    protocols_are_whole(experiment, &kinds, faults);
-    chosen
 }
 
 /// Every port, empty.
@@ -264,118 +161,6 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
         port
     };
     chosen.iter().enumerate().map(port).collect()
-}
-
-/// Each protocol that a sender speaks has a switch that answers.
-fn protocols_are_whole(experiment: &Experiment, kinds: &[&str], faults: &mut Faults) {
-    let mut told = vec![];
-    for load in &experiment.loads {
-        let Some(protocol) = load.transport.cc.protocol() else { continue };
-        if !kinds.contains(&protocol) && !told.contains(&protocol) {
-            told.push(protocol);
-            let rule = format!(
-                "must be \"{protocol}\" here or at some port: traffic.{} has cc = \"{}\", which needs switches to answer",
-                load.name,
-                load.transport.cc.kind()
-            );
-            faults.add("port_control", rule, &experiment.control.kind().into());
-        }
-    }
-}
-
-/// Ports whose packets are recorded.
-fn tapped_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
-    let names = &experiment.probes.packets;
-    if names.0.is_empty() {
-        return vec![];
-    }
-    select_ports(graph, names).unwrap_or_else(|rule| {
-        faults.add("probe.packets", rule, &names.show());
-        vec![]
-    })
-}
-
-/// The switches' shared buffers with their ports.
-fn buffers(
-    experiment: &Experiment,
-    graph: &Graph,
-    chosen: &[Chosen<'_>],
-    faults: &mut Faults,
-) -> Vec<(SwitchSettings, Vec<u32>)> {
-    let mut of_node = BTreeMap::new();
-    for over in &experiment.switches {
-        let path = format!("switch.{}", over.switches.0.join(","));
-        match select_switches(graph, &over.switches) {
-            Err(rule) => faults.add(&path, rule, &over.switches.show()),
-            Ok(found) => {
-                for node in found {
-                    let (settings, sized_at) =
-                        of_node.entry(node).or_insert_with(|| (SwitchSettings::defaults(), String::new()));
-                    over.settings.apply(settings);
-                    if over.settings.buffer.is_some() {
-                        *sized_at = format!("{path}.buffer");
-                    }
-                }
-            }
-        }
-    }
-    let mut buffers = vec![];
-    for (node, (settings, path)) in of_node.into_iter().filter(|(_, (settings, _))| settings.buffer.is_some())
-    {
-        let ports: Vec<u32> =
-            (0u32..).zip(&graph.links).filter(|(_, link)| link.from == node).map(|(i, _)| i).collect();
-        for (key, limit) in ports.iter().flat_map(|port| chosen[*port as usize].queue.limits()) {
-            // One limit that nobody wrote would hide the other.
-            let rule = format!(
-                "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"
-            );
-            if !faults.0.iter().any(|fault| fault.path == path && fault.rule == rule) {
-                faults.add(&path, rule, &limit);
-            }
-        }
-        buffers.push((settings, ports));
-    }
-    buffers
-}
-
-/// Ports that traces cover: patterns cover switch ports only, a full name any port.
-fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
-    let names = &experiment.probes.ports;
-    match select_ports(graph, names) {
-        Ok(found) => found
-            .into_iter()
-            .filter(|p| {
-                let is_switch = graph.role(graph.links[*p as usize].from) == Role::Switch;
-                is_switch || names.0.contains(&graph.port_name(*p))
-            })
-            .collect(),
-        Err(rule) => {
-            faults.add("probe.ports", rule, &names.show());
-            vec![]
-        }
-    }
-}
-
-fn loads(experiment: &Experiment, graph: &Graph, routing: &mut Routing, faults: &mut Faults) -> Vec<Load> {
-    if experiment.loads.len() > usize::from(u16::MAX) {
-        faults.add("traffic", "must hold fewer than 65536 loads", &Value::Null);
-    }
-    let mut loads = vec![];
-    for spec in &experiment.loads {
-        let path = format!("traffic.{}", spec.name);
-        let mut cx = BuildCx {
-            graph,
-            path: &path,
-            seed: experiment.run.seed,
-            duration: experiment.run.duration,
-            routing,
-            faults,
-        };
-        if let Some(work) = spec.traffic.build(&mut cx) {
-            loads.push(Load { work, wake_at: Time::MAX, source: Source::NONE });
-        }
-    }
-    loads
 }
 
 /// Attaches what is to be recorded.

@@ -1,11 +1,13 @@
 //! How a run is watched and stopped from another thread, and how it can fail.
 
+use super::estimate::gb;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Shared between a run and those who watch it.
 #[derive(Default)]
 pub struct Control {
-    cancelled: AtomicBool,
+    cancelled: Arc<AtomicBool>,
     /// Share done, as bits of an `f64`.
     progress: AtomicU64,
     /// Called at every pause of the run, in its thread.
@@ -33,6 +35,11 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed)
     }
 
+    /// What [`Control::cancel`] sets.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.cancelled.clone()
+    }
+
     /// Share of the simulated time that has passed, 0 to 1.
     pub fn progress(&self) -> f64 {
         f64::from_bits(self.progress.load(Ordering::Relaxed))
@@ -47,6 +54,19 @@ impl Control {
     }
 }
 
+/// What a run holds of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// What it is.
+    pub what: &'static str,
+    /// How many there are.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// What makes them fewer.
+    pub cure: &'static str,
+}
+
 /// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
@@ -56,6 +76,15 @@ pub enum RunError {
     TraceTooLong(u64),
     /// More connections stood at once than one run can hold.
     TooManyFlows(usize),
+    /// What the run holds would take more memory than it may.
+    TooMuchHeld {
+        /// The largest part.
+        held: Held,
+        /// Bytes of all parts.
+        bytes: u64,
+        /// Bytes that they may take.
+        most: u64,
+    },
 }
 
 impl std::fmt::Display for RunError {
@@ -65,6 +94,17 @@ impl std::fmt::Display for RunError {
             RunError::TraceTooLong(rows) => write!(
                 f,
                 "a trace grew beyond {rows} rows: trace at a longer interval, fewer ports or classes, or raise probe.trace_rows"
+            ),
+            RunError::TooMuchHeld { held, bytes, most } => write!(
+                f,
+                "the run holds {}, more than the {} it may take, of it {} for {} {}: {}, or give it more memory \
+                 (--allow-memory, allow_memory=True)",
+                gb(*bytes),
+                gb(*most),
+                gb(held.bytes),
+                held.count,
+                held.what,
+                held.cure
             ),
             RunError::TooManyFlows(most) => {
                 write!(

@@ -1,9 +1,12 @@
 //! The engine: events in order of time, and a run from its experiment to its tables.
 
 mod alone;
-pub mod build;
+mod build;
+pub mod check;
 pub mod control;
+pub mod estimate;
 mod inner_tables;
+mod limits;
 mod live;
 mod notes;
 mod packet_table;
@@ -65,6 +68,8 @@ pub struct Simulation {
     before_warmup: Vec<live::Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
+    /// Most bytes of memory that what it holds may take.
+    memory: Option<u64>,
     finished: bool,
 }
 
@@ -87,6 +92,7 @@ impl Simulation {
             return Ok(self.finished);
         }
         self.stop_at = until;
+        self.roster.cancelled = control.flag();
         let cells = std::mem::take(&mut self.cells).into_iter().map(Mutex::new).collect();
         let floor = Floor { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
         let result = self.run_alone(&floor, control);

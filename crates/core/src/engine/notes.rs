@@ -2,21 +2,26 @@
 //! number.
 
 use super::Simulation;
-use super::build::Chosen;
+use super::check::Chosen;
 use crate::cc::EcnUse;
 use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;
 use crate::packet::Flags;
 use crate::routing::graph::Graph;
 use crate::transport::Config;
+use std::collections::BTreeMap;
 
 /// Names told one by one; of more than this their number is.
 const MOST_NAMES: usize = 4;
 
 /// What can be told before a run.
 pub fn at_build(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<String> {
-    let sorts_by_ect1 =
-        |queue: &Chosen<'_>| queue.queue.show().get("classify").is_some_and(|by| by == "ect1");
+    // Most ports share one set of settings, which is looked at once.
+    let mut seen = BTreeMap::new();
+    let mut sorts_by_ect1 = |port: &Chosen<'_>| {
+        let looked = || port.queue.show().get("classify").is_some_and(|by| by == "ect1");
+        *seen.entry(std::ptr::from_ref(port.queue)).or_insert_with(looked)
+    };
     let ports: Vec<String> = (0u32..)
         .zip(chosen)
         .filter(|(_, port)| sorts_by_ect1(port))

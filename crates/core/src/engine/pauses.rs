@@ -1,7 +1,7 @@
 //! What a run does at pauses: the warm-up's end, traces at intervals, limits, progress, the end.
 
 use super::{Control, Floor, RunError, Simulation};
-use crate::hosts::connections::{MAX_FLOWS, locked};
+use crate::hosts::connections::locked;
 use crate::hosts::records::MessageRow;
 use crate::net::port::Port;
 use crate::probe::TraceWhen;
@@ -65,13 +65,7 @@ impl Simulation {
     }
 
     fn check(&self, floor: &Floor, control: &Control) -> Result<(), RunError> {
-        control.report(self.now.as_ps() as f64 / self.duration.as_ps() as f64);
-        if control.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
-        if self.roster.overflowed {
-            return Err(RunError::TooManyFlows(MAX_FLOWS));
-        }
+        self.heed(floor, control, self.now)?;
         let changes = |p: &Port| p.record.as_ref().and_then(|r| r.changes.as_ref()).map_or(0, Vec::len);
         let (mut tapped, mut traced, mut by_change) = (0, self.roster.trace_rows.len(), 0);
         for cell in &floor.cells {

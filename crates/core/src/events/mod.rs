@@ -3,4 +3,4 @@
 pub mod queue;
 pub mod random;
 
-pub use queue::{Event, EventQueue, MAX_SOURCES, Source};
+pub use queue::{EVENT_BYTES, Event, EventQueue, MAX_SOURCES, Source};

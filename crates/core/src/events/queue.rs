@@ -48,6 +48,9 @@ const ORDER_MASK: u64 = (1 << ORDER_BITS) - 1;
 /// Sources that one run can hold: the bits of a source in a key.
 pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 
+/// Bytes of memory that a source takes: its event, its leaf, and a node above.
+pub const EVENT_BYTES: usize = size_of::<Event>() + 32;
+
 /// When and in which order an event comes, and whose it is.
 #[derive(Debug, Clone, Copy)]
 struct Key {

@@ -5,6 +5,9 @@ use crate::events::Event;
 use crate::net::{Commons, Net, Network};
 use shallows_units::Time;
 
+/// Events between two looks at what is held and at whoever watches the run: a few milliseconds.
+const LOOK_EVERY: u64 = 1 << 14;
+
 /// Why a cell stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -12,6 +15,8 @@ pub enum Stop {
     Reached,
     /// A load wants to be woken.
     Load(u32),
+    /// So many events have passed, or so many packets entered, that somebody is to look at what is held.
+    Look,
     /// Deliveries of which a load wants to know, or connections that may be over.
     News,
 }
@@ -49,6 +54,9 @@ impl Cell {
                 return Stop::Load(load);
             }
             handle(event, hosts, &mut net);
+            if (*handled).is_multiple_of(LOOK_EVERY) || net.room == 0 {
+                return Stop::Look;
+            }
             if hosts.news {
                 return Stop::News;
             }

@@ -10,7 +10,7 @@ use super::records::{FlowRow, MessageRow};
 use super::timeouts::TimeoutCounts;
 use super::work::{ClassRecord, LoadInfo, Order};
 use crate::cc::{Algorithm, FlowInfo};
-use crate::events::{MAX_SOURCES, Source};
+use crate::events::{EVENT_BYTES, MAX_SOURCES, Source};
 use crate::net::{Change, Commons, Connection, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::graph::NodeId;
@@ -18,10 +18,24 @@ use crate::transport::{Config, Receiver, Sender, State};
 use shallows_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Connections that can stand at once; each has two timers.
 pub const MAX_FLOWS: usize = MAX_SOURCES / 4;
+
+/// Bytes of memory that a connection takes.
+pub const CONNECTION_BYTES: usize = size_of::<SendingEnd>()
+    + size_of::<ReceivingEnd>()
+    + size_of::<Connection>()
+    + size_of::<Life>()
+    + 2 * EVENT_BYTES;
+
+/// Bytes of memory that a message takes until it is delivered.
+const MESSAGE_BYTES: usize = size_of::<Message>() + size_of::<Block>();
+
+/// Calls of loads between two looks at what they made.
+const LOOK_EVERY: u64 = 1024;
 
 /// Which load opens a connection.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +89,15 @@ pub struct Roster {
     pub measured_from: Time,
     /// More connections stood at once than events can name.
     pub overflowed: bool,
+    /// Messages written so far.
+    pub announced: u64,
+    /// Most bytes that connections and messages may take, or 0 for no bound.
+    pub most_bytes: u64,
+    /// Somebody stops the run.
+    pub cancelled: Arc<AtomicBool>,
+    /// Loads have made more than may be held.
+    pub overfull: bool,
+    calls: u64,
     /// A number freed at one time is used again after this much, so that it does not matter when cells met.
     pub rest: Span,
     lives: Vec<Life>,
@@ -99,6 +122,29 @@ impl Roster {
     /// Most connections that stood at once.
     pub fn places(&self) -> usize {
         self.lives.len()
+    }
+
+    /// The run is to stop.
+    pub fn stopped(&self) -> bool {
+        self.overfull || self.overflowed || self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that the connections take.
+    pub fn bytes(&self) -> u64 {
+        (self.lives.len() * CONNECTION_BYTES) as u64
+    }
+
+    /// Bytes of memory that messages take of which `done` are no longer held.
+    pub fn message_bytes(&self, done: u64) -> u64 {
+        (self.announced - done) * MESSAGE_BYTES as u64
+    }
+
+    /// A load has called; looks now and then at what it made, since it may call for ever.
+    fn called(&mut self, done: impl FnOnce() -> u64) {
+        self.calls += 1;
+        if self.calls.is_multiple_of(LOOK_EVERY) && self.most_bytes > 0 {
+            self.overfull |= self.bytes() + self.message_bytes(done()) > self.most_bytes;
+        }
     }
 
     /// Whether connection number `id` stands.
@@ -127,6 +173,11 @@ pub struct Connections<'a> {
 /// The lock's content; a thread that panicked ends the run anyway.
 pub fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Messages that are no longer held.
+pub fn done(cells: &[Mutex<Cell>]) -> u64 {
+    cells.iter().map(|cell| locked(cell).hosts.messages_done).sum()
 }
 
 impl Connections<'_> {
@@ -195,6 +246,8 @@ impl Connections<'_> {
 
     /// Makes a connection's two ends, which have sent nothing yet.
     fn place(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>) -> FlowId {
+        let cells = self.cells;
+        self.roster.called(|| done(cells));
         let load = self.roster.loads[opener.load as usize];
         let configs = self.roster.configs.clone();
         let config = &configs[load.config as usize];
@@ -302,7 +355,9 @@ impl Connections<'_> {
 
     /// Tells the records and the congestion control of a message that is about to be written.
     fn announce(&mut self, id: FlowId, write: Write) {
-        let now = self.now;
+        let (now, cells) = (self.now, self.cells);
+        self.roster.announced += 1;
+        self.roster.called(|| done(cells));
         let life = self.roster.lives[id as usize];
         let handshake = self.roster.configs[life.config as usize].handshakes();
         let end = life.written.saturating_add(write.bytes);

@@ -8,5 +8,6 @@ pub mod records;
 pub mod timeouts;
 pub mod work;
 
+pub use connections::CONNECTION_BYTES;
 pub use facts::{FlowId, MessageDone, Pair, Write};
 pub use timeouts::TimeoutCounts;

@@ -124,6 +124,7 @@ impl Hosts {
         ended: Option<Time>,
         (now, commons): (Time, &Commons),
     ) {
+        self.messages_done += 1;
         if message.started < self.measured_from || message.asks {
             return;
         }

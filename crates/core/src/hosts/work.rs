@@ -77,6 +77,8 @@ pub struct Hosts {
     pub(super) free_receivers: Vec<u32>,
     /// Rows of messages that have been delivered here.
     pub message_rows: Vec<MessageRow>,
+    /// Messages that were delivered or given up.
+    pub messages_done: u64,
     /// Rows of the flow trace on change.
     pub trace_rows: Vec<FlowTraceRow>,
     /// Deliveries of which loads are to be told.
@@ -108,6 +110,7 @@ impl Hosts {
             free_senders: vec![],
             free_receivers: vec![],
             message_rows: vec![],
+            messages_done: 0,
             trace_rows: vec![],
             done: VecDeque::new(),
             over: vec![],

@@ -50,6 +50,8 @@ pub struct Network {
     pub extensions: Extensions,
     /// Books.
     pub totals: Totals,
+    /// Packets that may still enter before somebody looks at how many there are.
+    pub room: u64,
     buffers: Buffers,
     /// Packets that left the order of a wire, each with the node at its end.
     strays: Vec<(Packet, u32)>,
@@ -85,6 +87,7 @@ impl Network {
             changes: vec![],
             extensions: Extensions::default(),
             totals: Totals::default(),
+            room: u64::MAX,
             buffers: Buffers::default(),
             strays: vec![],
             stray_sources: vec![],
@@ -119,6 +122,7 @@ impl Network {
     #[inline]
     pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
         self.totals.sent += 1;
+        self.room = self.room.saturating_sub(1);
         self.arrive(port, packet, commons);
     }
 

@@ -36,13 +36,43 @@ impl Faults {
     /// Records a fault at `path`. What follows `; ` in a rule that ends in `did you mean ...?` is
     /// its hint.
     pub fn add(&mut self, path: &str, rule: impl Into<String>, value: &Value) {
-        let value = if value.is_null() { String::new() } else { shorten(&value.to_string()) };
+        let value = if value.is_null() { String::new() } else { shorten(&value.to_string(), LONGEST_VALUE) };
         let rule = rule.into();
         let (rule, hint) = match rule.split_once("; did you mean ") {
             Some((rule, meant)) => (rule.to_owned(), format!("did you mean {meant}")),
             None => (rule, String::new()),
         };
-        self.0.push(Fault { path: path.into(), rule, value, hint });
+        self.push(path, rule, value, hint);
+    }
+
+    fn push(&mut self, path: &str, rule: String, value: String, hint: String) {
+        let (path, hint) = (shorten(path, LONGEST_PATH), shorten(&hint, LONGEST_RULE));
+        self.0.push(Fault { path, rule: shorten(&rule, LONGEST_RULE), value, hint });
+    }
+
+    /// Sets the hint of the last fault.
+    pub fn hint(&mut self, hint: &str) {
+        if let Some(last) = self.0.last_mut() {
+            last.hint = hint.into();
+        }
+    }
+
+    /// There are so many that more would help nobody: who goes over a long list stops here.
+    pub fn enough(&self) -> bool {
+        self.0.len() >= ENOUGH
+    }
+
+    /// The first ones, and how many more there are.
+    pub fn told(self) -> Vec<Fault> {
+        let mut faults = self.0;
+        let more = faults.len().saturating_sub(TOLD);
+        if more > 0 {
+            let least = if faults.len() >= ENOUGH { "at least " } else { "" };
+            faults.truncate(TOLD);
+            let rule = format!("has {least}{more} more faults");
+            faults.push(Fault { path: "document".into(), rule, value: String::new(), hint: String::new() });
+        }
+        faults
     }
 
     /// Records that `name` is not among the `known` names, with the nearest of them as a hint.
@@ -54,13 +84,21 @@ impl Faults {
         };
         let hint = nearest(name, known).map(|n| format!("did you mean \"{n}\"?"));
         let value = Value::from(name).to_string();
-        let hint = hint.unwrap_or_default();
-        self.0.push(Fault { path: path.into(), rule, value: shorten(&value), hint });
+        self.push(path, rule, shorten(&value, LONGEST_VALUE), hint.unwrap_or_default());
     }
 }
 
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(120) {
+/// Faults that are told; of more, their number is.
+const TOLD: usize = 50;
+/// Faults after which no more are looked for.
+const ENOUGH: usize = 1000;
+/// Characters of a value, a rule and a path that are told.
+const LONGEST_VALUE: usize = 120;
+const LONGEST_RULE: usize = 1000;
+const LONGEST_PATH: usize = 200;
+
+fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((cut, _)) => format!("{} ...", &text[..cut]),
         None => text.into(),
     }
@@ -69,8 +107,11 @@ fn shorten(text: &str) -> String {
 /// The name in `known` that `name` most likely meant: few letters differ, best not the first ones.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace(['_', '-'], "");
+    // Each letter more is one that differs, so that long texts need not be compared.
+    let comparable = |k: &&&str| name.len() <= 4 * (k.len() + 1) + 8;
     known
         .iter()
+        .filter(comparable)
         .map(|k| (strsim::damerau_levenshtein(&plain(name), &plain(k)), *k))
         .filter(|(distance, k)| *distance <= 1 + k.len() / 4)
         .min_by_key(|(distance, k)| {

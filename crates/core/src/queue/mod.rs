@@ -159,6 +159,15 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Bytes of memory that the discipline takes at a port, what it holds excluded.
+            pub fn memory(&self) -> u64 {
+                match self {
+                    // Their state stands apart, where it is large.
+                    $( Queue::$avariant(_) => ARRIVAL_BYTES, )*
+                    $( Queue::$dvariant(_) => (SCHEDULED_BYTES + size_of::<$dfile::Discipline>()) as u64, )*
+                }
+            }
+
             /// Checks across settings of one discipline; `path` is where it stands in the file.
             pub fn check(&self, path: &str, faults: &mut Faults) {
                 match self {
@@ -213,6 +222,11 @@ impl Default for Queue {
         Queue::DropTail(drop_tail::Settings::defaults())
     }
 }
+
+/// Most that a discipline which decides at arrival keeps apart from its port.
+const ARRIVAL_BYTES: u64 = 200;
+/// What a port keeps of one that decides at departure, with the record of its inner queues.
+const SCHEDULED_BYTES: usize = 600;
 
 /// A discipline ready to run.
 pub enum Built {

@@ -36,6 +36,18 @@ pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
     Ok(chosen.into_iter().collect())
 }
 
+/// The same in the order in which `patterns` name them; those of one pattern in the graph's order.
+pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
+    let (mut chosen, mut seen) = (vec![], BTreeSet::new());
+    for text in &patterns.0 {
+        chosen.extend(select(graph, &Names(vec![text.clone()]))?.into_iter().filter(|id| seen.insert(*id)));
+    }
+    if chosen.is_empty() {
+        return select(graph, patterns);
+    }
+    Ok(chosen)
+}
+
 /// The links whose port any of the `patterns` names, in the graph's order, each once. The error is
 /// the rule that a pattern breaks.
 pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, String> {

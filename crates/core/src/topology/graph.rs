@@ -61,6 +61,9 @@ impl Settings {
             graph.switch(name);
         }
         for (i, Row(link)) in self.links.iter().enumerate() {
+            if faults.enough() {
+                break;
+            }
             link.add(&mut graph, &format!("topology.links.{i}"), faults);
         }
         if !at_fault(faults, "topology.links") {

@@ -66,7 +66,8 @@ impl Sender {
         let window = self.send_window(config);
         self.window_limited = false;
         let mut together = 0;
-        while self.next < limit {
+        // Without room the run ends, also in the midst of a window of a million packets.
+        while self.next < limit && net.room > 0 {
             let (seq, gap_end) = self.next_gap();
             let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
             let fin = self.closing && seq + payload == self.written;

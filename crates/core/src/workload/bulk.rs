@@ -1,7 +1,7 @@
 //! Bulk: connections that send a fixed amount, or without end.
 
 use super::ends::{MAX_CONNECTIONS, Pair, Pattern, pairs};
-use super::{BuildCx, WorkCx, Workload};
+use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::Names;
 use shallows_units::{Bytes, Span, Time};
@@ -66,6 +66,13 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn expects(&self, _duration: Span) -> Expected {
+        let Settings { bytes, primer, .. } = self.settings;
+        let n = self.waiting.len() as u64;
+        let bytes = bytes.map(|bytes| bytes.as_u64().saturating_add(primer.as_u64()));
+        Expected { at_once: n, in_all: n, messages: if bytes.is_some() { n } else { 0 }, bytes }
+    }
+
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         let Settings { bytes, primer, .. } = self.settings;
         let announced = bytes.map(|b| b.as_u64().saturating_add(primer.as_u64()));
@@ -80,6 +87,9 @@ impl Workload for Load {
             }
         }
         while let Some((start, pair, flow)) = self.waiting.last().copied() {
+            if cx.stopped() {
+                return None;
+            }
             if start > cx.now() {
                 return Some(start);
             }

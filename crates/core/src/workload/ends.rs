@@ -5,7 +5,7 @@ use crate::events::random::Stream;
 pub use crate::hosts::Pair;
 use crate::params::{Names, ParamType};
 use crate::routing::graph::NodeId;
-use crate::routing::select::select;
+use crate::routing::select::{select, select_in_order};
 
 /// Most connections that one load may list beforehand.
 pub const MAX_CONNECTIONS: u64 = 1_000_000;
@@ -15,7 +15,8 @@ crate::choices! {
     pub enum Pattern {
         /// Each sender to each receiver.
         All = "all",
-        /// The first sender to the first receiver, and so on; the shorter list starts again.
+        /// The first sender to the first receiver, and so on, in the order in which the lists name them; the shorter
+        /// list starts again.
         Pairs = "pairs",
         /// Each sender to one other of the senders, at random, each receiving once.
         Permutation = "permutation",
@@ -35,7 +36,15 @@ pub fn hosts(names: &Names, key: &str, cx: &mut BuildCx<'_>) -> Option<Vec<NodeI
 
 /// The pairs of senders `from` and receivers `to`.
 pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -> Option<Vec<Pair>> {
-    let senders = hosts(from, "from", cx);
+    let choose = if pattern == Pattern::Pairs { select_in_order } else { select };
+    let mut hosts = |names: &Names, key: &str| match choose(cx.graph, names) {
+        Ok(found) => Some(found),
+        Err(rule) => {
+            cx.fault(key, rule, names.show());
+            None
+        }
+    };
+    let senders = hosts(from, "from");
     if pattern == Pattern::Permutation {
         let senders = senders?;
         if senders.len() < 2 {
@@ -49,7 +58,7 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
         cx.require_paths(pairs.iter().copied());
         return Some(pairs);
     }
-    let (senders, receivers) = (senders, hosts(to, "to", cx));
+    let (senders, receivers) = (senders, hosts(to, "to"));
     let (senders, receivers) = (senders?, receivers?);
     if pattern == Pattern::All && senders.len() as u64 * receivers.len() as u64 > MAX_CONNECTIONS {
         cx.fault("to", format!("must make <= {MAX_CONNECTIONS} pairs with `from`"), to.show());

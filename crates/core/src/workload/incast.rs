@@ -5,7 +5,7 @@
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
 use super::messages::Connection;
-use super::{BuildCx, MessageDone, Round, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::hosts::FlowId;
 use crate::hosts::TimeoutCounts;
@@ -156,6 +156,12 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn expects(&self, _duration: Span) -> Expected {
+        // Requests and responses; how many rounds there will be, the network decides.
+        let n = 2 * self.workers.len() as u64;
+        Expected { at_once: n, in_all: n, messages: n, bytes: Some(self.response) }
+    }
+
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         if let Some(at) = self.next_round.filter(|at| *at <= cx.now()) {
             self.next_round = None;

@@ -2,7 +2,7 @@
 
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Pair, Pattern, pairs};
-use super::{BuildCx, WorkCx, Workload};
+use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::Names;
 use shallows_units::{Bytes, Span, Time};
@@ -34,8 +34,8 @@ crate::params! {
     pub struct Settings {
         /// Sending hosts.
         from: Names = required, "", "the user's network";
-        /// Receiving hosts.
-        to: Names = required, "", "the user's network";
+        /// Receiving hosts; left out with the pattern "permutation".
+        to: Names = [], "", "the user's network";
         /// How senders and receivers are paired.
         pattern: Pattern = "all", "", "many-to-one is the usual case";
         /// Bytes of each message.
@@ -101,6 +101,9 @@ impl Load {
         self.opened = true;
         let announced = Some(self.settings.bytes.as_u64());
         for source in &mut self.sources {
+            if cx.stopped() {
+                return;
+            }
             let flow = cx.open(source.pair, announced);
             if self.settings.primer.as_u64() > 0 {
                 cx.send(flow, self.settings.primer.as_u64(), 0, None);
@@ -111,10 +114,23 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn expects(&self, duration: Span) -> Expected {
+        let Settings { interval, count, bytes, connection, .. } = self.settings;
+        let n = self.sources.len() as u64;
+        // A faulty interval is stood in for by none.
+        let each = (duration.as_ps() / interval.as_ps().max(1) + 1).min(count.unwrap_or(u64::MAX));
+        let messages = n.saturating_mul(each);
+        let in_all = if connection == Connection::Fresh { messages } else { n };
+        Expected { at_once: n, in_all, messages, bytes: Some(bytes.as_u64().saturating_mul(each)) }
+    }
+
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         self.open_all(cx);
         let bytes = self.settings.bytes.as_u64();
         while let Some(Reverse((at, i))) = self.due.peek().copied() {
+            if cx.stopped() {
+                return None;
+            }
             if at > cx.now() {
                 return Some(at);
             }

@@ -116,6 +116,11 @@ impl WorkCx<'_> {
         self.connections.send_forever(flow);
     }
 
+    /// The run is to stop: somebody cancelled it, or it holds too much. A load that has more to do then leaves it.
+    pub fn stopped(&self) -> bool {
+        self.connections.roster.stopped()
+    }
+
     /// No more will be written.
     pub fn close(&mut self, flow: FlowId) {
         self.connections.close(flow);
@@ -137,6 +142,19 @@ impl WorkCx<'_> {
     }
 }
 
+/// What a load will do, as far as can be told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Expected {
+    /// Connections that stand at once.
+    pub at_once: u64,
+    /// Connections in all.
+    pub in_all: u64,
+    /// Messages in all.
+    pub messages: u64,
+    /// Bytes that a connection sends, or nothing where it sends without end.
+    pub bytes: Option<u64>,
+}
+
 /// Sends by a law of its own.
 pub trait Workload: Send {
     /// Called at the start and at each time it asked for: send what is due, return when to wake next.
@@ -148,6 +166,10 @@ pub trait Workload: Send {
     /// It wants to know of deliveries: what it sends answers what arrives. Such a load keeps a run in one cell.
     fn listens(&self) -> bool {
         false
+    }
+    /// What it will do in a run of this length, as far as can be told: for the estimate of memory.
+    fn expects(&self, _duration: Span) -> Expected {
+        Expected::default()
     }
     /// Rounds so far, where it works in rounds.
     fn rounds(&self) -> &[Round] {

@@ -3,7 +3,7 @@
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
 use super::sizes::Sizes;
-use super::{BuildCx, WorkCx, Workload};
+use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::routing::graph::NodeId;
 use crate::params::Names;
@@ -107,8 +107,19 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn expects(&self, duration: Span) -> Expected {
+        let until = self.stop.min(Time::ZERO + duration);
+        let in_all = self.next.map_or(0, |next| until.saturating_sub(next).as_ps() / self.mean_gap.as_ps() + 1);
+        // Some ten flows at each host, unless the load exceeds what the network carries.
+        let at_once = in_all.min(10 * (self.from.len() + self.to.len()) as u64);
+        Expected { at_once, in_all, messages: in_all, bytes: Some(self.sizes.mean() as u64) }
+    }
+
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         while let Some(at) = self.next.filter(|at| *at < self.stop) {
+            if cx.stopped() {
+                return None;
+            }
             if at > cx.now() {
                 return Some(at);
             }

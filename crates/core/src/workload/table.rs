@@ -1,7 +1,7 @@
 //! Table: flows as listed, each with its ends, size and start.
 
 use super::ends::{Pair, hosts};
-use super::{BuildCx, WorkCx, Workload};
+use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::params::{Names, Row};
 use shallows_units::{Bytes, Span, Time};
 
@@ -56,6 +56,9 @@ impl Load {
             cx.fault("flows", "must list at least one flow", serde_json::Value::Null);
         }
         for (i, Row(row)) in settings.flows.iter().enumerate() {
+            if cx.faults.enough() {
+                break;
+            }
             let mut host = |key: &str, name: &str| {
                 let found = hosts(&Names(vec![name.into()]), &format!("flows.{i}.{key}"), cx)?;
                 if found.len() > 1 {
@@ -83,8 +86,19 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn expects(&self, duration: Span) -> Expected {
+        let until = Time::ZERO + duration;
+        let due = || self.waiting.iter().filter(|flow| flow.start < until);
+        let n = due().count() as u64;
+        let bytes = due().map(|flow| u128::from(flow.bytes)).sum::<u128>() / u128::from(n.max(1));
+        Expected { at_once: n, in_all: n, messages: n, bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX)) }
+    }
+
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         while let Some(flow) = self.waiting.last().copied() {
+            if cx.stopped() {
+                return None;
+            }
             if flow.start > cx.now() {
                 return Some(flow.start);
             }

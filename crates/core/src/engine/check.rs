@@ -1,0 +1,289 @@
+//! What only the whole of an experiment can tell: hosts that do not reach each other, patterns that select nothing,
+//! and the memory that a run would take. Nothing is built here that grows with the run.
+
+use super::estimate::Estimate;
+use crate::events::MAX_SOURCES;
+use crate::experiment::{Experiment, PortSettings, SwitchSettings};
+use crate::hosts::connections::{Class, MAX_FLOWS};
+use crate::params::{Faults, ParamType, Params};
+use crate::port_control::Protocol;
+use crate::probe::settings::TraceWhen;
+use crate::queue::Queue;
+use crate::routing::graph::{Graph, NodeId, Role};
+use crate::routing::select::{select_ports, select_switches};
+use crate::routing::table::Routing;
+use crate::workload::{BuildCx, Workload};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An experiment without faults, and what was found out about it on the way.
+pub struct Checked<'a> {
+    /// Its network.
+    pub graph: Graph,
+    /// Tables to the hosts that its loads name.
+    pub routing: Routing,
+    /// By link: its port's settings.
+    pub chosen: Vec<Chosen<'a>>,
+    /// Classes of connections.
+    pub classes: Vec<Class>,
+    /// By load: its class.
+    pub class_of: Vec<u16>,
+    /// Shared memories with their ports.
+    pub buffers: Vec<(SwitchSettings, Vec<u32>)>,
+    /// Ports that the traces cover.
+    pub traced: Vec<u32>,
+    /// Ports whose packets are recorded.
+    pub tapped: Vec<u32>,
+    /// What is sent.
+    pub loads: Vec<Box<dyn Workload>>,
+}
+
+impl Experiment {
+    /// Checks across settings, and estimates the memory of a run. Faults are those of the experiment, all of them.
+    pub fn check(&self) -> Result<Estimate, Faults> {
+        self.checked().map(|checked| Estimate::new(self, &checked))
+    }
+
+    /// The same, with what was found out.
+    pub fn checked(&self) -> Result<Checked<'_>, Faults> {
+        let mut faults = Faults::default();
+        let run = &self.run;
+        if run.warmup >= run.duration {
+            let rule = format!("must be below the duration of {}", run.duration);
+            faults.add("warmup", rule, &run.warmup.show());
+        }
+        let graph = self.topology.build(&mut faults);
+        if !faults.0.is_empty() && graph.links.is_empty() {
+            return Err(faults);
+        }
+        if graph.links.len() >= MAX_SOURCES / 4 {
+            faults.add("topology", format!("must have fewer than {} ports", MAX_SOURCES / 4), &Value::Null);
+        }
+        self.queue.check("queue", &mut faults);
+        self.nic.check("nic", &mut faults);
+        let (classes, class_of) = classes(self, &mut faults);
+        let chosen = chosen(self, &graph, &mut faults);
+        let buffers = buffers(self, &graph, &chosen, &mut faults);
+        let traced = traced_ports(self, &graph, &mut faults);
+        let tapped = tapped_ports(self, &graph, &mut faults);
+        if self.probes.port_trace == TraceWhen::Change {
+            faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
+        }
+        let mut routing = Routing::new(&graph, run.seed);
+        let loads = loads(self, &graph, &mut routing, &mut faults);
+        if self.loads.is_empty() {
+            faults.add("traffic", "must hold at least one load", &Value::Null);
+        }
+        if !faults.0.is_empty() {
+            return Err(faults);
+        }
+        Ok(Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, loads })
+    }
+}
+
+/// The distinct classes, and each load's by number.
+fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<Class>, Vec<u16>) {
+    let mut names: Vec<&str> = vec![];
+    let mut known = BTreeMap::new();
+    let mut numbers = vec![];
+    for load in &experiment.loads {
+        let number = *known.entry(load.class.as_str()).or_insert(names.len() as u16);
+        if usize::from(number) == names.len() {
+            names.push(&load.class);
+        }
+        numbers.push(number);
+    }
+    let wanted = &experiment.probes.classes;
+    let all = wanted.0.iter().any(|w| w == "*");
+    for name in wanted.0.iter().filter(|w| *w != "*" && !names.contains(&w.as_str())) {
+        faults.unknown("probe.classes", "class", name, &names);
+    }
+    for load in &experiment.loads {
+        if let Some((key, wanted)) = load.transport.cc.classes() {
+            for name in wanted.0.iter().filter(|w| !known.contains_key(w.as_str())) {
+                let path = format!("traffic.{}.transport.cc.{key}", load.name);
+                let rule = format!("names a class that no traffic declares (declared: {})", names.join(", "));
+                faults.add(&path, rule, &name.as_str().into());
+            }
+        }
+    }
+    let tracing = experiment.probes.flow_trace != TraceWhen::Off;
+    let record = |name: &&str| Class {
+        name: (*name).into(),
+        traced: tracing && (all || wanted.0.iter().any(|w| w == name)),
+    };
+    (names.iter().map(record).collect(), numbers)
+}
+
+/// What a port is: its own settings, its discipline's, and its controller's, which hosts have none of.
+pub struct Chosen<'a> {
+    /// The port's own.
+    pub settings: PortSettings,
+    /// Its discipline's.
+    pub queue: &'a Queue,
+    /// Its controller's.
+    pub control: Option<&'a Protocol>,
+}
+
+impl Chosen<'_> {
+    /// Its controller's protocol.
+    pub fn kind(&self) -> &str {
+        self.control.map_or("none", Protocol::kind)
+    }
+}
+
+/// Every port's settings in the order of the graph's links, its overrides over the common ones.
+pub fn chosen<'a>(experiment: &'a Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
+    let mut chosen: Vec<Chosen<'a>> = graph
+        .links
+        .iter()
+        .map(|link| match graph.role(link.from) {
+            Role::Switch => (&experiment.queue, Some(&experiment.control)),
+            Role::Host => (&experiment.nic, None),
+        })
+        .map(|(queue, control)| Chosen { settings: PortSettings::defaults(), queue, control })
+        .collect();
+    for over in &experiment.ports {
+        let path = format!("port.{}", over.ports.0.join(","));
+        match select_ports(graph, &over.ports) {
+            Err(rule) => faults.add(&path, rule, &over.ports.show()),
+            Ok(found) => {
+                for port in found {
+                    let port = &mut chosen[port as usize];
+                    over.settings.apply(&mut port.settings);
+                    port.queue = over.queue.as_ref().unwrap_or(port.queue);
+                    port.control = over.control.as_ref().or(port.control);
+                }
+            }
+        }
+        if let Some(queue) = &over.queue {
+            queue.check(&format!("{path}.queue"), faults);
+        }
+    }
+    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
+    protocols_are_whole(experiment, &kinds, faults);
+    chosen
+}
+
+/// Each protocol that a sender speaks has a switch that answers.
+fn protocols_are_whole(experiment: &Experiment, kinds: &[&str], faults: &mut Faults) {
+    let mut told = vec![];
+    for load in &experiment.loads {
+        let Some(protocol) = load.transport.cc.protocol() else { continue };
+        if !kinds.contains(&protocol) && !told.contains(&protocol) {
+            told.push(protocol);
+            let rule = format!(
+                "must be \"{protocol}\" here or at some port: traffic.{} has cc = \"{}\", which needs switches to answer",
+                load.name,
+                load.transport.cc.kind()
+            );
+            faults.add("port_control", rule, &experiment.control.kind().into());
+        }
+    }
+}
+
+/// Ports whose packets are recorded.
+fn tapped_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
+    let names = &experiment.probes.packets;
+    if names.0.is_empty() {
+        return vec![];
+    }
+    select_ports(graph, names).unwrap_or_else(|rule| {
+        faults.add("probe.packets", rule, &names.show());
+        vec![]
+    })
+}
+
+/// The switches' shared buffers with their ports.
+fn buffers(
+    experiment: &Experiment,
+    graph: &Graph,
+    chosen: &[Chosen<'_>],
+    faults: &mut Faults,
+) -> Vec<(SwitchSettings, Vec<u32>)> {
+    let mut of_node = BTreeMap::new();
+    for over in &experiment.switches {
+        let path = format!("switch.{}", over.switches.0.join(","));
+        match select_switches(graph, &over.switches) {
+            Err(rule) => faults.add(&path, rule, &over.switches.show()),
+            Ok(found) => {
+                for node in found {
+                    let (settings, sized_at) =
+                        of_node.entry(node).or_insert_with(|| (SwitchSettings::defaults(), String::new()));
+                    over.settings.apply(settings);
+                    if over.settings.buffer.is_some() {
+                        *sized_at = format!("{path}.buffer");
+                    }
+                }
+            }
+        }
+    }
+    let (mut buffers, mut told) = (vec![], BTreeSet::new());
+    let mut ports_of: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+    for (i, link) in (0..).zip(&graph.links).filter(|(_, link)| of_node.contains_key(&link.from)) {
+        ports_of.entry(link.from).or_default().push(i);
+    }
+    for (node, (settings, path)) in of_node.into_iter().filter(|(_, (settings, _))| settings.buffer.is_some())
+    {
+        let ports = ports_of.remove(&node).unwrap_or_default();
+        for (key, limit) in ports.iter().flat_map(|port| chosen[*port as usize].queue.limits()) {
+            // One limit that nobody wrote would hide the other.
+            let rule = format!(
+                "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"
+            );
+            if told.insert((path.clone(), key)) {
+                faults.add(&path, rule, &limit);
+            }
+        }
+        buffers.push((settings, ports));
+    }
+    buffers
+}
+
+/// Ports that traces cover: patterns cover switch ports only, a full name any port.
+fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
+    let names = &experiment.probes.ports;
+    match select_ports(graph, names) {
+        Ok(found) => found
+            .into_iter()
+            .filter(|p| {
+                let is_switch = graph.role(graph.links[*p as usize].from) == Role::Switch;
+                is_switch || names.0.contains(&graph.port_name(*p))
+            })
+            .collect(),
+        Err(rule) => {
+            faults.add("probe.ports", rule, &names.show());
+            vec![]
+        }
+    }
+}
+
+/// Every load that has no fault, ready to run.
+fn loads(
+    experiment: &Experiment,
+    graph: &Graph,
+    routing: &mut Routing,
+    faults: &mut Faults,
+) -> Vec<Box<dyn Workload>> {
+    if experiment.loads.len() > usize::from(u16::MAX) {
+        faults.add("traffic", "must hold fewer than 65536 loads", &(experiment.loads.len() as u64).into());
+        return vec![];
+    }
+    let (mut loads, mut connections) = (vec![], 0);
+    for spec in &experiment.loads {
+        let path = format!("traffic.{}", spec.name);
+        let (seed, duration) = (experiment.run.seed, experiment.run.duration);
+        let mut cx = BuildCx { graph, path: &path, seed, duration, routing, faults };
+        let Some(load) = spec.traffic.build(&mut cx) else { continue };
+        connections += load.expects(duration).at_once;
+        loads.push(load);
+        if connections >= MAX_FLOWS as u64 {
+            let rule = format!("must open fewer than {MAX_FLOWS} connections at once, all loads together");
+            faults.add(&path, rule, &Value::Null);
+        }
+        if faults.enough() {
+            break;
+        }
+    }
+    loads
+}

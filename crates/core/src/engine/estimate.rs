@@ -1,0 +1,197 @@
+//! How much memory a run will take, told before it is built.
+//!
+//! The sum of what ports, connections, packets under way, results and traces take, from the experiment alone. What
+//! depends on how the run goes (how many packets wait, how many connections stand at once) is taken at what is
+//! usual for such loads. Tests hold the estimate against the measured peak of runs of several sizes.
+
+use super::check::Checked;
+use crate::events::EVENT_BYTES;
+use crate::experiment::Experiment;
+use crate::hosts::CONNECTION_BYTES;
+use crate::hosts::records::{FlowRow, MessageRow};
+use crate::net::port::{Controlled, Port};
+use crate::packet::Packet;
+use crate::params::Faults;
+use crate::probe::queue::QueueRecord;
+use crate::probe::settings::TraceWhen;
+use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
+use crate::routing::graph::{Link, Node, Role};
+use crate::workload::Expected;
+use serde_json::{Value, json};
+use shallows_units::{Bytes, Rate};
+
+/// A part of what a run takes.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// What it is.
+    pub what: &'static str,
+    /// How many there are.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// What makes it smaller.
+    pub cure: &'static str,
+}
+
+/// The memory of a run by parts, the largest first.
+#[derive(Debug, Clone)]
+pub struct Estimate {
+    /// Parts.
+    pub parts: Vec<Part>,
+}
+
+/// Of a port's record: bins of waits and lengths that are usually met.
+const USUAL_RECORD: u64 = 1200;
+/// Of a port without traffic to speak of.
+const LEAST_RING: u64 = 4;
+/// Most packets of a connection that usually wait or travel.
+const USUAL_WINDOW: u64 = 1024;
+/// A ring is up to twice as long as what it holds, and packets stand in several along their way.
+const RINGS: u64 = 2;
+/// A name on the heap with its share of a map.
+const NAME: u64 = 64;
+/// A result stands as a row, as columns, and as what is handed out.
+const COPIES: u64 = 3;
+
+impl Estimate {
+    /// Of a checked experiment.
+    pub fn new(experiment: &Experiment, checked: &Checked<'_>) -> Self {
+        let loads: Vec<Expected> =
+            checked.loads.iter().map(|load| load.expects(experiment.run.duration)).collect();
+        let sum = |get: fn(&Expected) -> u64| loads.iter().map(get).fold(0, u64::saturating_add);
+        let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));
+        let mut parts = vec![
+            network(checked),
+            ports(experiment, checked),
+            packets(experiment, checked, &loads),
+            Part {
+                what: "connections that stand at once",
+                count: at_once,
+                bytes: at_once.saturating_mul(CONNECTION_BYTES as u64 + 4 * EVENT_BYTES as u64),
+                cure: "fewer hosts or flows in traffic",
+            },
+            Part {
+                what: "rows of results",
+                count: in_all.saturating_add(messages),
+                bytes: COPIES.saturating_mul(
+                    in_all
+                        .saturating_mul(size_of::<FlowRow>() as u64)
+                        .saturating_add(messages.saturating_mul(size_of::<MessageRow>() as u64)),
+                ),
+                cure: "a shorter duration, or less traffic",
+            },
+            traces(experiment, checked, at_once),
+        ];
+        parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+        Estimate { parts }
+    }
+
+    /// Bytes in all.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// A fault where it is more than `most` bytes.
+    pub fn within(&self, most: u64) -> Result<(), Faults> {
+        let mut faults = Faults::default();
+        if self.bytes() > most {
+            let parts = self.parts.iter().take(2).map(|part| {
+                format!("{} for {} {} (less with {})", gb(part.bytes), part.count, part.what, part.cure)
+            });
+            let rule = format!(
+                "must fit: the run would take about {}, and {} are free: {}",
+                gb(self.bytes()),
+                gb(most),
+                parts.collect::<Vec<_>>().join(", ")
+            );
+            faults.add("memory", rule, &Value::Null);
+            faults.hint("run with --allow-memory (allow_memory=True) to try it all the same");
+            return Err(faults);
+        }
+        Ok(())
+    }
+
+    /// For programs: bytes, and parts.
+    pub fn show(&self) -> Value {
+        let part = |p: &Part| json!({"what": p.what, "count": p.count, "bytes": p.bytes});
+        json!({"bytes": self.bytes(), "parts": self.parts.iter().map(part).collect::<Vec<_>>()})
+    }
+}
+
+/// Bytes as a person says them.
+pub fn gb(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// Graph, tables, and names.
+fn network(checked: &Checked<'_>) -> Part {
+    let (nodes, links) = (checked.graph.nodes.len() as u64, checked.graph.links.len() as u64);
+    let node = size_of::<Node>() as u64 + 3 * NAME;
+    let link = size_of::<Link>() as u64 + 3 * NAME;
+    Part {
+        what: "nodes and links",
+        count: nodes + links,
+        bytes: nodes * node + links * link + checked.routing.memory() as u64,
+        cure: "a smaller topology",
+    }
+}
+
+fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
+    let probes = &experiment.probes;
+    let traced = checked.traced.len() as u64;
+    let mut bytes = 0;
+    for (link, chosen) in checked.graph.links.iter().zip(&checked.chosen) {
+        let is_switch = checked.graph.role(link.from) == Role::Switch;
+        let recorded = if is_switch { probes.queues } else { probes.nic_queues };
+        let record = if recorded { size_of::<QueueRecord>() as u64 + USUAL_RECORD } else { 0 };
+        let control = if chosen.kind() == "none" { 0 } else { size_of::<Controlled>() as u64 };
+        let ring = LEAST_RING * size_of::<Packet>() as u64;
+        let events = 2 * EVENT_BYTES as u64;
+        bytes += size_of::<Port>() as u64 + chosen.queue.memory() + record + control + ring + events;
+    }
+    if probes.port_trace != TraceWhen::Off {
+        bytes += traced * checked.classes.len() as u64 * size_of::<Arrivals>() as u64;
+    }
+    let cure = "a smaller topology, or probe.queues = false";
+    Part { what: "ports", count: checked.graph.links.len() as u64, bytes, cure }
+}
+
+/// Packets that wait or travel.
+fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -> Part {
+    let fastest = checked.graph.links.iter().map(|link| link.rate).max().unwrap_or(Rate::bps(1));
+    let sendable = fastest.as_bps() as f64 / 8.0 * experiment.run.duration.as_secs_f64();
+    let count = loads.iter().zip(&experiment.loads).map(|(expected, load)| {
+        let mss = load.transport.settings.mss.max(Bytes(1)).as_u64();
+        let bytes = expected.bytes.unwrap_or(u64::MAX).min(sendable as u64);
+        expected.at_once.saturating_mul((bytes / mss + 2).min(USUAL_WINDOW))
+    });
+    let count = count.fold(0, u64::saturating_add);
+    let bytes = count.saturating_mul(RINGS * size_of::<Packet>() as u64);
+    Part { what: "packets under way", count, bytes, cure: "fewer flows, or smaller ones" }
+}
+
+fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> Part {
+    let probes = &experiment.probes;
+    let ticks = |when: TraceWhen, by_change: u64| match when {
+        TraceWhen::Off => 0,
+        TraceWhen::Change => by_change,
+        TraceWhen::Every(span) => experiment.run.duration.as_ps() / span.as_ps(),
+    };
+    // How often a value changes cannot be told; a thousand times is a start.
+    let (ports, classes) = (checked.traced.len() as u64, checked.classes.len() as u64);
+    let rows = |when, count: u64| ticks(when, 1000).saturating_mul(count).min(probes.trace_rows);
+    let counts = [
+        (rows(probes.queue_trace, ports), size_of::<QueueRow>()),
+        (rows(probes.port_trace, ports.saturating_mul(classes)), size_of::<PortRow>()),
+        (rows(probes.flow_trace, connections), size_of::<FlowTraceRow>()),
+    ];
+    Part {
+        what: "rows of traces",
+        count: counts.iter().map(|(rows, _)| rows).sum(),
+        bytes: counts.iter().map(|(rows, size)| rows.saturating_mul(COPIES * *size as u64)).sum(),
+        cure: "a longer interval, or fewer ports and classes",
+    }
+}

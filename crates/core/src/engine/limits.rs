@@ -1,0 +1,79 @@
+//! Limits that hold while a run goes on: memory for what it holds, and somebody who stops it.
+
+use super::control::{Control, Held, RunError};
+use super::{Floor, Simulation};
+use crate::hosts::connections::{MAX_FLOWS, done, locked};
+use crate::hosts::records::{FlowRow, MessageRow};
+use crate::packet::Packet;
+use shallows_units::Time;
+
+/// A ring is up to twice as long as what it holds.
+const PACKET_BYTES: u64 = 2 * size_of::<Packet>() as u64;
+
+impl Simulation {
+    /// Tells how far the run is, and whether it has to end: it was cancelled, or it holds too much. Called at each
+    /// pause, every few thousand events, and where a load was stopped in its work.
+    pub(super) fn heed(&self, floor: &Floor, control: &Control, now: Time) -> Result<(), RunError> {
+        control.report(now.as_ps() as f64 / self.duration.as_ps() as f64);
+        if control.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        if self.roster.overflowed {
+            return Err(RunError::TooManyFlows(MAX_FLOWS));
+        }
+        let Some(most) = self.memory else { return Ok(()) };
+        let held = self.held(floor);
+        let bytes: u64 = held.iter().map(|held| held.bytes).sum();
+        if (bytes > most || self.roster.overfull)
+            && let Some(largest) = held.into_iter().max_by_key(|held| held.bytes)
+        {
+            return Err(RunError::TooMuchHeld { held: largest, bytes, most });
+        }
+        for cell in &floor.cells {
+            locked(cell).network.room = (most - bytes) / PACKET_BYTES + 1;
+        }
+        Ok(())
+    }
+
+    /// What the run holds that grows as it goes.
+    fn held(&self, floor: &Floor) -> [Held; 4] {
+        let (mut packets, mut rows) = (0i64, self.roster.message_rows.len());
+        for cell in &floor.cells {
+            let cell = locked(cell);
+            let totals = cell.network.totals;
+            // A packet may enter in one cell and leave in another.
+            packets += (totals.sent + totals.duplicated) as i64 - (totals.delivered + totals.dropped) as i64;
+            rows += cell.hosts.message_rows.len();
+        }
+        let (packets, done) = (packets.max(0) as u64, done(&floor.cells));
+        let flow_rows = self.roster.flow_rows.len();
+        let row_bytes = rows * size_of::<MessageRow>() + flow_rows * size_of::<FlowRow>();
+        let held = |what, count, bytes, cure| Held { what, count, bytes, cure };
+        [
+            held(
+                "packets that wait or travel",
+                packets,
+                packets * PACKET_BYTES,
+                "limit the queues (queue.limit, nic.limit) or the windows, or send less",
+            ),
+            held(
+                "messages that are not delivered",
+                self.roster.announced - done,
+                self.roster.message_bytes(done),
+                "write fewer messages: the load exceeds what the network carries",
+            ),
+            held(
+                "connections at once",
+                self.roster.places() as u64,
+                self.roster.bytes(),
+                "open fewer connections: the load exceeds what the network carries",
+            ),
+            held(
+                "rows of results",
+                (rows + flow_rows) as u64,
+                row_bytes as u64,
+                "make the run shorter, or the messages fewer and larger",
+            ),
+        ]
+    }
+}

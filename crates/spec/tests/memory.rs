@@ -1,0 +1,245 @@
+//! Memory: what is estimated before a run, what the checker itself takes, and what a run may come to hold.
+#![allow(unsafe_code)] // a counting allocator is unsafe by its trait
+
+mod common;
+
+use common::run;
+use serde_json::{Map, Value, json};
+use shallows_core::cc::MakeControl;
+use shallows_core::params::Fault;
+use shallows_core::params::custom::Declared;
+use shallows_core::workload::{BuildCx, MakeWorkload, WorkCx, Workload};
+use shallows_core::{Control, RunError};
+use shallows_units::Time;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+thread_local! {
+    static NOW: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, with the bytes that each thread holds.
+struct Counting;
+
+fn count(bytes: i64) {
+    let now = NOW.get() + bytes;
+    NOW.set(now);
+    PEAK.set(PEAK.get().max(now));
+}
+
+// SAFETY: every call is handed on unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Most bytes that were held at once while `act` ran, beyond those before.
+fn peak<T>(act: impl FnOnce() -> T) -> (u64, T) {
+    let before = NOW.get();
+    PEAK.set(before);
+    let result = act();
+    ((PEAK.get() - before) as u64, result)
+}
+
+fn document(topology: Value, queue: &str, traffic: Value, duration: &str) -> Value {
+    json!({"duration": duration, "topology": topology, "queue": {"kind": queue}, "transport": {"cc": "dctcp"},
+        "traffic": {"t": traffic}})
+}
+
+/// What the checker says of a document: its estimate in bytes.
+fn estimated(document: &Value) -> u64 {
+    let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+    answer["memory"]["bytes"].as_u64().unwrap_or_else(|| panic!("{answer}"))
+}
+
+fn permutation(bytes: Option<&str>) -> Value {
+    json!({"kind": "bulk", "from": "h*", "pattern": "permutation", "bytes": bytes.unwrap_or("none")})
+}
+
+/// The estimate lies between half of the measured peak and two and a half times it, over three orders of size: small networks
+/// and large ones, few flows and many, disciplines of every weight, short messages, traces.
+#[test]
+fn estimates_hold_against_measured_peaks() {
+    let tree = |k: u64| json!({"kind": "fat-tree", "k": k});
+    let star = |n: u64| json!({"kind": "star", "senders": n});
+    let poisson = json!({"kind": "poisson", "from": "h*", "to": "h*", "every": "2us",
+        "sizes": {"kind": "fixed", "bytes": "20KB"}});
+    let messages = json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "1KB", "interval": "20us",
+        "connection": "fresh"});
+    let to_one = json!({"kind": "bulk", "from": "s*", "to": "r0", "bytes": "20KB"});
+    let mut traced = document(star(20), "threshold", to_one.clone(), "20ms");
+    traced["probe"] = json!({"queue_trace": "1us", "flow_trace": "10us"});
+    let cases = [
+        document(star(8), "threshold", to_one.clone(), "20ms"),
+        document(star(2000), "drop-tail", to_one.clone(), "20ms"),
+        document(star(500), "fq-codel", to_one, "20ms"),
+        document(star(10), "threshold", messages, "50ms"),
+        document(tree(4), "threshold", permutation(None), "2ms"),
+        document(tree(8), "red", permutation(Some("100KB")), "2ms"),
+        document(tree(8), "threshold", poisson, "10ms"),
+        document(tree(16), "threshold", permutation(None), "100us"),
+        traced,
+    ];
+    for document in cases {
+        let estimate = estimated(&document);
+        let (measured, _) = peak(|| run(&document).tables());
+        let ratio = estimate as f64 / measured as f64;
+        assert!((0.5..2.5).contains(&ratio), "{estimate} for {measured}, {ratio:.2}: {document}");
+    }
+}
+
+/// A hundred thousand ports with a thousand queues each are checked, not built.
+#[test]
+fn the_checker_builds_nothing_large() {
+    let star = json!({"kind": "star", "senders": 100_000});
+    let to_one = json!({"kind": "bulk", "from": "s*", "to": "r0", "bytes": "20KB"});
+    let mut large = document(star, "fq-codel", to_one, "1s");
+    large["nic"] = json!({"kind": "fq-codel", "flows": 65536});
+    let (took, estimate) = peak(|| estimated(&large));
+    assert!(took < 250_000_000, "checking takes {took}");
+    assert!(estimate > 300_000_000, "{estimate}");
+}
+
+fn refused(faults: Result<shallows_core::Simulation, Vec<Fault>>) -> Fault {
+    let Err(faults) = faults else { panic!("it was built") };
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    faults.into_iter().next().expect("one")
+}
+
+#[test]
+fn a_run_that_does_not_fit_is_refused_with_the_estimate() {
+    let large = document(json!({"kind": "fat-tree", "k": 16}), "threshold", permutation(None), "1ms");
+    let load = |memory| shallows_spec::load_with(&large.to_string(), &mut shallows_spec::NoMakers, memory);
+    let fault = refused(load(Some(20_000_000)));
+    assert_eq!(fault.path, "memory");
+    assert!(fault.rule.starts_with("must fit: the run would take about "), "{}", fault.rule);
+    assert!(fault.rule.contains("20 MB are free") && fault.rule.contains(" ports"), "{}", fault.rule);
+    assert!(fault.hint.contains("--allow-memory"), "{}", fault.hint);
+    assert!(load(Some(1 << 40)).is_ok() && load(None).is_ok());
+}
+
+/// Runs with at most so many bytes; how it ends.
+fn end(document: &Value, memory: u64) -> RunError {
+    let mut simulation =
+        shallows_spec::load_with(&document.to_string(), &mut shallows_spec::NoMakers, Some(memory))
+            .unwrap_or_else(|faults| panic!("{faults:?}"));
+    let (took, result) = peak(|| simulation.run(&Control::new()));
+    assert!(took < 2 * memory, "{took} of {memory}");
+    result.expect_err("it holds too much")
+}
+
+fn holds(error: &RunError) -> &'static str {
+    let RunError::TooMuchHeld { held, .. } = error else { panic!("{error}") };
+    assert!(error.to_string().contains(held.what) && error.to_string().contains("--allow-memory"), "{error}");
+    held.what
+}
+
+/// Whatever grows without end ends the run, and the error says what it is.
+#[test]
+fn what_grows_without_end_ends_the_run() {
+    let star = |rate: &str| json!({"kind": "star", "senders": 2, "rate": rate, "sender_rate": "400Gbps"});
+    let mut flood =
+        document(star("1Kbps"), "drop-tail", json!({"kind": "bulk", "from": "s*", "to": "r0"}), "1000s");
+    flood["queue"]["limit"] = "none".into();
+    flood["transport"] = json!({"cc": {"kind": "cbr", "rate": "400Gbps"}});
+    assert_eq!(holds(&end(&flood, 30_000_000)), "packets that wait or travel");
+
+    let message = json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "1B", "interval": "1ps"});
+    let messages = document(star("1Gbps"), "drop-tail", message, "1s");
+    // Its estimate is refused at once; what it would come to hold is what this test is about.
+    let fault =
+        refused(shallows_spec::load_with(&messages.to_string(), &mut shallows_spec::NoMakers, Some(1 << 40)));
+    assert!(fault.rule.contains("rows of results"), "{}", fault.rule);
+}
+
+/// A load that opens connections at one instant for ever, as user code may, or writes to one of them.
+#[derive(Clone, Copy)]
+struct Endless {
+    keeps: bool,
+}
+
+impl Workload for Endless {
+    fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
+        let hosts = (shallows_core::routing::graph::NodeId(0), shallows_core::routing::graph::NodeId(1));
+        let kept = self.keeps.then(|| cx.open(hosts, None));
+        while !cx.stopped() {
+            match kept {
+                Some(flow) => cx.send(flow, 1000, 0, None),
+                None => _ = cx.send_once(hosts, 1000, 0, None),
+            }
+        }
+        None
+    }
+}
+
+impl MakeWorkload for Endless {
+    fn build(&self, _: &mut BuildCx<'_>) -> Option<Box<dyn Workload>> {
+        Some(Box::new(*self))
+    }
+}
+
+/// Stands behind the declared workload.
+struct Maker(Endless);
+
+impl shallows_spec::Makers for Maker {
+    fn control(&mut self, _: &Declared, _: &Map<String, Value>, _: u64) -> Option<Arc<dyn MakeControl>> {
+        None
+    }
+    fn workload(&mut self, _: &Declared, _: &Map<String, Value>) -> Option<Arc<dyn MakeWorkload>> {
+        Some(Arc::new(self.0))
+    }
+}
+
+fn endless(keeps: bool, memory: Option<u64>) -> shallows_core::Simulation {
+    let mut document =
+        document(json!({"kind": "star", "senders": 1}), "drop-tail", json!({"kind": "endless"}), "1s");
+    document["python"] = json!({"components": [{"section": "traffic", "name": "endless", "module": "m",
+        "class": "Endless", "source_hash": "0", "params": []}]});
+    shallows_spec::load_with(&document.to_string(), &mut Maker(Endless { keeps }), memory)
+        .unwrap_or_else(|faults| panic!("{faults:?}"))
+}
+
+#[test]
+fn a_load_without_end_ends_the_run() {
+    for (keeps, what) in [(false, "connections at once"), (true, "messages that are not delivered")] {
+        let mut simulation = endless(keeps, Some(50_000_000));
+        let (took, result) = peak(|| simulation.run(&Control::new()));
+        assert_eq!(holds(&result.expect_err("it holds too much")), what);
+        assert!(took < 150_000_000, "{took}");
+    }
+}
+
+/// Whoever stops a run is heard also in the midst of one event's work.
+#[test]
+fn a_run_stops_inside_one_event() {
+    let mut simulation = endless(false, Some(1 << 32));
+    let control = Control::new();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            control.cancel();
+        });
+        simulation.run(&control)
+    });
+    assert_eq!(result, Err(RunError::Cancelled));
+}
