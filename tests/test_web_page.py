@@ -3,18 +3,17 @@
 Skipped, with a word, where there is no Chromium. What is drawn is held to runs by the command line.
 """
 
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 import shallows
+from shallows.results.store import Store
+from shallows.web.export import page_of
 from shallows.web.gallery_entries import entries
+from web_server import running
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -36,29 +35,15 @@ QUICKSTART = next(entry for entry in entries() if entry.name == "quickstart").te
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """Address of a server whose store and working directory are empty."""
-    folder = tmp_path_factory.mktemp("web")
-    command = [
-        sys.executable,
-        "-m",
-        "shallows",
-        "web",
-        "--port",
-        "0",
-        "--no-browser",
-        "--store",
-        str(folder / "runs"),
-    ]
-    process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-    )
-    assert process.stdout is not None
-    url = re.search(r"http://\S+", process.stdout.readline())
-    assert url, "the server did not say where it is"
-    yield url[0]
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+def folder(tmp_path_factory):
+    """Where the server runs; its store is below."""
+    return tmp_path_factory.mktemp("web")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with running(folder) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -296,3 +281,41 @@ def test_dark_mode_and_text_size_are_kept(page, server):
     page.wait_for_function("(was) => document.body.classList.contains('body--dark') !== was", arg=before)
     assert page.evaluate("document.documentElement.style.fontSize") == "18px"
     page.evaluate("localStorage.clear()")
+
+
+def test_work_results_and_a_film_that_plays_from_a_file(page, server, folder, tmp_path):
+    page.goto(server)
+    wait_for_runs(page)
+    put_text(page, QUICKSTART.replace('"50ms"', '"5ms"').replace('"10ms"', '"1ms"'))
+    page.wait_for_function("() => shallows.player.films[0].header.duration_ps === 5e9")
+    page.get_by_role("button", name="Run and keep").click()
+    page.wait_for_url("**/work?job=*")
+    page.get_by_role("link", name=re.compile("^Run [0-9a-f]{20}")).click(timeout=30_000)
+    [run] = Store(folder / "runs").runs()
+    page.wait_for_url(f"**/run/{run.hash}")
+    page.get_by_text("Settings and their sources").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="queues.csv").click()
+    assert pl.read_csv(download.value.path())["marks"].to_list() == run.tables["queues"]["marks"].to_list()
+    page.goto(f"{server}results?q=queue.mark_at=65pkt")
+    page.get_by_role("link", name=run.hash).wait_for()
+
+    film = tmp_path / "film.html"
+    film.write_text(page_of(run.experiment))
+    page.context.set_offline(True)
+    try:
+        page.goto(film.as_uri())
+        wait_for_runs(page)
+        page.wait_for_function("() => shallows.player.drawn().queue.length === 500")
+        page.get_by_label("Speed").select_option(label="50 us a second")
+        page.evaluate("shallows.player.seek(1.5e8)")
+        page.wait_for_function("() => shallows.player.close[0]?.packets.length > 3")
+    finally:
+        page.context.set_offline(False)
+
+
+def test_papers_lead_to_their_figures(page, server):
+    page.goto(f"{server}papers")
+    page.get_by_role("link", name="fig2", exact=True).first.click()
+    page.get_by_text("Runs behind it").wait_for()
+    assert page.get_by_text("of the").count() >= 1

@@ -1,4 +1,4 @@
-"""`./shallows web`: the live page."""
+"""`./shallows web` and `export`: the live page, and the film of a run in one file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ StorePath = Annotated[
     Path | None, typer.Option("--store", help="Where runs are kept; else $SHALLOWS_STORE, else ./runs.")
 ]
 
-__all__ = ["web"]
+__all__ = ["export", "web"]
 
 
 def web(
@@ -40,6 +40,42 @@ def web(
 
     limits = Limits(run_seconds=max_seconds, ports=max_ports, document_bytes=max_document)
     serve(Options(host, port, allow_python, store, limits, browser))
+
+
+def export(
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="A stored run's hash, or an experiment file.", show_default=False),
+    ],
+    page: Annotated[Path, typer.Argument(metavar="PAGE", help="The HTML file to write.", show_default=False)],
+    settings: Annotated[
+        list[str],
+        typer.Option("--set", metavar="KEY=VALUE", help="Overrides one setting of a file by its path."),
+    ] = [],  # noqa: B006 - typer reads it as "none given"
+    store: StorePath = None,
+) -> None:
+    """The film of a run as one HTML file that needs neither server nor network."""
+    _needs_web()
+    from shallows.document.load import load
+    from shallows.document.points import one_run
+    from shallows.files import write_whole
+    from shallows.results.store import Store
+    from shallows.web.export import page_of
+    from shallows.web.runs import NAME
+
+    if NAME.match(run):
+        found = Store(store).find(run)
+        if found is None:
+            raise SpecError([Fault("RUN", "is not in the store", run, "./shallows run FILE prints its hash")])
+        experiment = found.experiment
+    else:
+        experiment = one_run(load(run, settings)).experiment
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise SpecError([Fault("PAGE", "must end in .html", str(page))])
+    if not page.parent.is_dir():
+        raise SpecError([Fault("PAGE", "must name a file in a directory that is there", str(page))])
+    write_whole(page, page_of(experiment).encode())
+    print(page)
 
 
 def _needs_web() -> None:

@@ -9,11 +9,17 @@ from pathlib import Path
 
 from nicegui import ui
 
-ROOMS = (("Laboratory", "/"), ("Gallery", "/gallery"))
+ROOMS = (
+    ("Laboratory", "/"),
+    ("Gallery", "/gallery"),
+    ("Results", "/results"),
+    ("Papers", "/papers"),
+    ("Work", "/work"),
+)
 
 HERE = Path(__file__).parent
 
-__all__ = ["commands", "frame", "on_dark"]
+__all__ = ["commands", "frame", "heading", "on_dark", "script_text"]
 
 
 @contextmanager
@@ -35,9 +41,9 @@ def frame(title: str, here: str) -> Iterator[ui.column]:
                     link.props('aria-current="page"')
         ui.space()
         for label, text, sign in (("Smaller text", "A-", -1), ("Larger text", "A+", 1)):
-            button = ui.button(text).props(f'flat dense no-caps aria-label="{label}"')
+            button = ui.button(text, color=None).props(f'flat dense no-caps aria-label="{label}"')
             button.on("click", js_handler=f"() => shallowsZoom({sign})")
-        button = ui.button(icon="contrast").props('flat dense round aria-label="Dark or light"')
+        button = ui.button(icon="contrast", color=None).props('flat dense round aria-label="Dark or light"')
         button.on("click", js_handler="() => shallowsDark()")
     with ui.column().classes("sh-page").props('role="main"') as column:
         yield column
@@ -64,3 +70,9 @@ def commands(shell: str, python: str) -> None:
 def script_text(text: str) -> str:
     """A text as a literal of JavaScript that no markup can end."""
     return json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def heading(text: str, level: int) -> None:
+    """A heading that readers by ear find too."""
+    with ui.element(f"h{level}"):
+        ui.label(text)

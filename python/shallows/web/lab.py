@@ -17,7 +17,9 @@ from shallows.web.document import line_of
 from shallows.web.editing import Slider, lookup, put, sliders
 from shallows.web.elements import Completion, LivePlayer
 from shallows.web.frame import commands, on_dark
+from shallows.web.jobs import Jobs
 from shallows.web.session import Session
+from shallows.web.starting import buttons
 
 AUTOMATIC_S = 3.0
 """A run that took longer waits for the Run button after the next change."""
@@ -30,8 +32,10 @@ __all__ = ["Laboratory"]
 class Laboratory:
     """One reader's laboratory."""
 
-    def __init__(self, session: Session, text: str, second: str = "", about: dict[str, Any] | None = None):
-        self.session, self.text, self.about = session, text, about or {}
+    def __init__(
+        self, session: Session, jobs: Jobs, text: str, second: str = "", about: dict[str, Any] | None = None
+    ):
+        self.session, self.jobs, self.text, self.about = session, jobs, text, about or {}
         self.second = self._second_of_entry = second
         self._quiet = False
         self._changes = 0
@@ -303,6 +307,7 @@ class Laboratory:
                 button.on("click", lambda: ui.download.content(self.text, "mine.toml"))
                 copy = ui.button("Copy address").props("no-caps flat dense")
                 copy.on("click", js_handler="() => shallowsCopy(location.href)")
+            buttons(self.jobs, lambda: self.text, lambda: self.overrides)
 
 
 def _other_queue(document: dict[str, Any], kind: str) -> Any:

@@ -78,7 +78,11 @@ class Gate:
             return await _refuse(scope, receive, send, *refusal)
         if self._token is not None and not self._is_known(headers):
             return await self._ask(scope, receive, send)
-        return await self._app(scope, _bounded(receive), _with_headers(send))
+        # What proxies say of the address is not believed: it would lead the page's own links elsewhere.
+        kept = [
+            (name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded")
+        ]
+        return await self._app({**scope, "headers": kept}, _bounded(receive), _with_headers(send))
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
         host = headers.get(b"host", "").lower()

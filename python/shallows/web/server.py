@@ -27,12 +27,14 @@ def build(options: Options, token: str | None) -> Any:
     from nicegui import ui
 
     from shallows.web import views
+    from shallows.web.downloads import downloads_router
     from shallows.web.live import films_router
     from shallows.web.safety import Gate, is_loopback
 
     state = State(options)
     app = FastAPI(title="Shallows", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(films_router(state.sessions))
+    app.include_router(downloads_router(state))
     views.register(state)
     ui.run_with(app, title="Shallows", dark=None, show_welcome_message=False, reconnect_timeout=20.0,
                 favicon="🌊", tailwind=False, message_history_length=200)  # fmt: skip
@@ -44,8 +46,6 @@ def build(options: Options, token: str | None) -> Any:
 
 def serve(options: Options) -> None:
     """Serves until Ctrl-C. Raises SpecError if the address cannot be listened on."""
-    import uvicorn
-
     from shallows.web.safety import is_loopback
 
     listening = _listen(options)
@@ -53,7 +53,13 @@ def serve(options: Options) -> None:
     port = listening.getsockname()[1]
     name = "localhost" if is_loopback(options.host) else _shown(options.host)
     url = f"http://{name}:{port}/" + (f"?token={token}" if token else "")
-    app = build(options, token)
+    with contextlib.suppress(KeyboardInterrupt):
+        _run(build(options, token), options, listening, url)
+
+
+def _run(app: Any, options: Options, listening: socket.socket, url: str) -> None:
+    import uvicorn
+
     print(f"Shallows is at {url}", flush=True)
     print(
         "Ctrl-C ends it. Work that is under way ends with it; what is finished is stored.",

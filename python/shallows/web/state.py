@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shallows.results.store import Store
+from shallows.web.jobs import Jobs
 from shallows.web.limits import Limits
 from shallows.web.session import Sessions
 
@@ -31,7 +32,9 @@ class State:
         self.options = options
         self.sessions = Sessions(options.limits, options.allow_python)
         self.store = Store(options.store)
+        self.jobs = Jobs(options.limits, self.store, options.allow_python)
 
     def close(self) -> None:
         """Ends all that runs for pages."""
         self.sessions.close()
+        self.jobs.close()

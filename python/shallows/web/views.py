@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from shallows.web import address
-from shallows.web.frame import frame
+from shallows.web.frame import frame, heading
 from shallows.web.state import State
 
 __all__ = ["register"]
@@ -13,6 +13,10 @@ __all__ = ["register"]
 
 def register(state: State) -> None:
     """Makes every page known to the server."""
+    from shallows.web import papers, results, sweeps, work
+
+    for room in (results, sweeps, papers, work):
+        room.register(state)
 
     @ui.page("/")
     async def laboratory(x: str = "", show: str = "", second: str = "") -> None:
@@ -28,7 +32,7 @@ def register(state: State) -> None:
             shown = entry(show) or first()
             text, second, about = shown.text, second or shown.second, shown.about
         with frame(about["title"] if about else "Laboratory", "Laboratory"):
-            Laboratory(session, text, second, about)
+            Laboratory(session, state.jobs, text, second, about)
 
     @ui.page("/gallery")
     def gallery() -> None:
@@ -44,9 +48,3 @@ def register(state: State) -> None:
                         ui.label(each.about["about"])
                         ui.label(each.about["watch"]).classes("sh-soft")
                         ui.link("Open in the laboratory", f"/?show={each.name}")
-
-
-def heading(text: str, level: int) -> None:
-    """A heading that readers by ear find too."""
-    with ui.element(f"h{level}"):
-        ui.label(text)

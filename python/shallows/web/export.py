@@ -1,0 +1,110 @@
+"""A run in one file: its film, which plays without a server or a network.
+
+The film is made by running the stored experiment again, which gives the same run. Its size is bounded: a
+large network keeps fewer looks.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from shallows.errors import RunError
+
+HERE = Path(__file__).parent
+SCRIPTS = ("index", "player", "controls", "charts", "film", "network", "matrix", "colours")
+MOST_BYTES = 25_000_000
+"""Of the film before it is packed; a file beyond is no page but a burden."""
+
+CLOSE_LOOKS = 240
+CLOSE_ROUNDS = 6
+"""Single packets are recorded from the start for so many delays of the longest link and transmission."""
+
+__all__ = ["page_of"]
+
+
+def page_of(experiment: dict[str, Any]) -> str:
+    """HTML of a resolved experiment's run. Raises RunError."""
+    from shallows import _core
+    from shallows.web.drawing import layout
+    from shallows.web.film import Filming
+
+    if "python" in experiment:
+        raise RunError("a run with components in Python cannot be exported: their sources are not stored")
+    text = json.dumps(experiment)
+    plan = json.loads(_core.plan(text))
+    drawn = layout(plan, experiment)
+    duration = _core.parse_quantity("span", experiment["duration"])
+    filming = Filming(_core.Simulation(text), duration, [port["rate_bps"] for port in drawn["ports"]])
+    header = {"layout": drawn, "duration_ps": duration, "every_ps": filming.every_ps, "looks": filming.looks,
+              "loads": list(experiment["traffic"]), "title": str(experiment.get("title") or "")}  # fmt: skip
+    film = b"".join(filming.chunks())
+    if len(film) > MOST_BYTES:
+        raise RunError(
+            f"the film would have {len(film)} bytes, and a page of more than {MOST_BYTES} is refused"
+        )
+    close = _close(text, drawn, duration) if drawn["kind"] == "graph" else []
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string((HERE / "export.html.j2").read_text())
+    return template.render(
+        title=header["title"] or "A run of Shallows",
+        style=_raw((HERE / "static/player.css").read_text()),
+        header=_data(json.dumps(header).encode()),
+        film=_data(film),
+        close=_data(json.dumps(close, separators=(",", ":")).encode()),
+        scripts={
+            f"shallows-player/{name}.js": _data((HERE / f"static/{name}.js").read_bytes()) for name in SCRIPTS
+        },
+        echarts={name: _data(source) for name, source in _echarts().items()},
+        settings=json.dumps(experiment, indent=1, ensure_ascii=False),
+    )
+
+
+def _raw(text: str) -> Any:
+    """Our own style sheet, which holds no markup."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _data(source: bytes) -> str:
+    return base64.b64encode(gzip.compress(source, 9, mtime=0)).decode()
+
+
+def _echarts() -> dict[str, bytes]:
+    """The chart library from NiceGUI's wheel, with its files named as modules."""
+    from importlib.util import find_spec
+
+    spec = find_spec("nicegui")
+    if spec is None or spec.origin is None:
+        raise RunError("export needs the packages of the extra web")
+    folder = Path(spec.origin).parent / "elements/echart/dist"
+    index = (folder / "index.js").read_text()
+    [core] = re.findall(r'from"\./([\w-]+\.js)"', index)
+    strip = re.compile(r"\n?//# sourceMappingURL=.*")
+    text = strip.sub("", index).replace(f'"./{core}"', '"echarts-core"')
+    return {
+        "nicegui-echart": text.encode(),
+        "echarts-core": strip.sub("", (folder / core).read_text()).encode(),
+    }
+
+
+def _close(text: str, drawn: dict[str, Any], duration: int) -> list[dict[str, Any]]:
+    """Single packets look by look at the start of the run, where connections open and windows grow."""
+    from shallows import _core
+    from shallows.web.worker import packets_of
+
+    longest = max(port["delay_ps"] + 12_000 * 10**12 // port["rate_bps"] for port in drawn["ports"])
+    every = max(1, min(CLOSE_ROUNDS * 2 * longest, duration) // CLOSE_LOOKS)
+    simulation = _core.Simulation(text)
+    found = []
+    for look in range(1, CLOSE_LOOKS + 1):
+        simulation.advance(look * every)
+        found.append(packets_of(simulation.observe(600)["packets"], look * every))
+    return found

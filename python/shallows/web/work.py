@@ -1,0 +1,95 @@
+"""Work: what the page has started, how far it is, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from nicegui import ui
+
+from shallows.web.frame import commands, frame, heading
+from shallows.web.jobs import Job
+from shallows.web.state import State
+
+__all__ = ["register"]
+
+
+def register(state: State) -> None:
+    """Makes the page of work known to the server."""
+
+    @ui.page("/work")
+    def work(job: str = "") -> None:
+        with frame("Work", "Work"):
+            heading("Work", 1)
+            ui.label(
+                "Sweeps, comparisons and the like that this server runs. They go on when the tab "
+                "is closed, and what ends is stored. Start them from the laboratory or from a paper."
+            )
+            box = ui.column().style("width: 100%; gap: 12px")
+            shown: dict[str, tuple[Any, ...]] = {}
+
+            def refresh() -> None:
+                jobs = state.jobs.all()
+                now = {each.name: (each.state, each.share, each.left, len(each.lines)) for each in jobs}
+                if now == shown:
+                    return
+                shown.clear()
+                shown.update(now)
+                box.clear()
+                with box:
+                    if not jobs:
+                        ui.label("Nothing yet.").classes("sh-soft")
+                    for each in jobs:
+                        _card(state, each, each.name == job)
+
+            refresh()
+            ui.timer(1.0, refresh)
+
+
+def _card(state: State, job: Job, marked: bool) -> None:
+    with (
+        ui.element("article")
+        .classes("sh-card")
+        .style("width: 100%" + ("; border-color: var(--sh-accent)" if marked else ""))
+    ):
+        with ui.row().classes("items-center"):
+            heading(f"{job.kind}: {job.state}", 2)
+            if job.state == "running":
+                ui.button("Cancel", on_click=lambda: state.jobs.cancel(job)).props("no-caps flat dense")
+        spent = (job.ended or time.time()) - job.began
+        ui.label(f"{job.share:.0%}, {job.left or f'{spent:.0f} s'}").classes("sh-soft")
+        ui.linear_progress(job.share, show_value=False).props(f'aria-label="{job.kind}" size="8px"')
+        commands(job.shown, _python(job))
+        if job.lines and job.state != "done":
+            for line in job.lines[-8:]:
+                ui.label(line).classes("sh-soft")
+        for text, to in _leads(job):
+            ui.link(text, to)
+
+
+def _python(job: Job) -> str:
+    if job.kind == "reproduce":
+        quick = ", quick=True" if "--quick" in job.command else ""
+        return f'shallows.reproduce("{job.command[1]}"{quick})'
+    return f'shallows.{job.kind}("mine.toml")'
+
+
+def _leads(job: Job) -> list[tuple[str, str]]:
+    """Where the results of a finished job are."""
+    if job.state != "done":
+        return []
+    if job.kind == "reproduce":
+        return [("The papers and their verdicts", "/papers")]
+    runs = _hashes(job.result)
+    found = [(f"Run {name}", f"/run/{name}") for name in runs[:3]]
+    return [*found, ("All results", "/results")]
+
+
+def _hashes(result: Any) -> list[str]:
+    """Names of runs in what a command printed."""
+    if isinstance(result, dict):
+        own = [result["hash"]] if isinstance(result.get("hash"), str) else []
+        return own + [name for value in result.values() for name in _hashes(value)]
+    if isinstance(result, list):
+        return [name for value in result for name in _hashes(value)]
+    return []

@@ -1,0 +1,169 @@
+"""The live page's results, work and export: hostile names, jobs, films in one file."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+import shallows
+from conftest import ROOT
+from shallows.errors import RunError, SpecError
+from shallows.results.store import Store
+from shallows.web.export import page_of
+from shallows.web.jobs import Jobs
+from shallows.web.limits import Limits
+from shallows.web.runs import differences, flat, listed, run_of, sources, text_of, varied
+
+QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
+SHORT = QUICKSTART.replace('"50ms"', '"4ms"').replace('"10ms"', '"1ms"')
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    path = folder / "short.toml"
+    path.write_text(SHORT)
+    for marks in ("20pkt", "65pkt"):
+        shallows.run(path, settings=[f"queue.mark_at={marks}"], store=folder / "runs", progress=False)
+    return Store(folder / "runs")
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = Jobs(Limits(jobs=2), Store(tmp_path / "runs"), False)
+    yield made
+    made.close()
+
+
+def ended(job):
+    until = time.monotonic() + 60
+    while job.ended is None:
+        assert time.monotonic() < until, job.lines
+        time.sleep(0.05)
+    return job
+
+
+# ---- results ----
+
+
+def test_runs_are_found_by_their_settings(store):
+    assert len(listed(store)) == 2 == len(listed(store, "dctcp star"))
+    [one] = listed(store, "queue.mark_at=20pkt")
+    assert listed(store, one.hash) == [one] and listed(store, "queue.mark_at=20pkt cubic") == []
+    assert varied(listed(store)) == {
+        "queue.mark_at": [run.experiment["queue"]["mark_at"] for run in listed(store)]
+    }
+    a, b = listed(store)
+    assert [path for path, *_ in differences(flat(a.experiment), flat(b.experiment))] == ["queue.mark_at"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../x", "0" * 19, "g" * 20, "/etc/passwd", "0" * 20, "A" * 20, "%2e%2e"]
+)
+def test_only_names_of_runs_are_looked_up(store, name):
+    assert run_of(store, name) is None
+
+
+def test_a_stored_run_is_a_file_again_with_sources(store, tmp_path):
+    run = listed(store, "20pkt")[0]
+    again = tmp_path / "again.toml"
+    again.write_text(text_of(run.experiment))
+    assert shallows.run(again, store=store.path, progress=False).hash == run.hash
+    told = {path: (value, default, source) for path, value, default, source in sources(run.experiment)}
+    assert told["queue.mark_at"][:2] == ("20pkt", "65pkt") and "Alizadeh" in told["queue.mark_at"][2]
+    assert told["traffic.long.transport.cc.g"][1] == "0.0625"
+
+
+# ---- work ----
+
+
+def test_a_job_is_the_command_line_with_its_store_and_hashes(jobs, tmp_path):
+    job = ended(jobs.start("run", SHORT, {}))
+    assert job.state == "done", job.lines
+    path = tmp_path / "mine.toml"
+    path.write_text(SHORT)
+    by_hand = shallows.run(path, store=tmp_path / "other", progress=False)
+    assert [run.hash for run in Store(tmp_path / "runs").runs()] == [by_hand.hash]
+    assert job.shown.startswith("./shallows run mine.toml --store ")
+
+
+def test_a_comparison_of_two_schemes_and_a_failure(jobs):
+    job = jobs.start("compare", SHORT, {"second": ["queue.mark_at=10pkt"], "seeds": 2, "workers": 1})
+    bad = jobs.start("run", SHORT.replace("mark_at", "mark_att"), {})
+    assert ended(job).state == "done", job.lines
+    assert ended(bad).state == "failed" and any("mark_att" in line for line in bad.lines)
+
+
+def test_a_job_is_cancelled_and_too_many_are_refused(jobs):
+    long = (
+        SHORT.replace('"4ms"', '"500s"')
+        .replace('queue_trace = "20us"', "")
+        .replace('flow_trace = "100us"', "")
+    )
+    running = [jobs.start("run", long, {}), jobs.start("run", long, {"settings": ["seed=2"]})]
+    with pytest.raises(SpecError, match="under way already"):
+        jobs.start("run", long, {})
+    for job in running:
+        jobs.cancel(job)
+        assert ended(job).state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "options"),
+    [
+        ("run", "[python]\nmodules = ['os.py']\n", {}),
+        ("run", SHORT, {"settings": ['python.modules=["x.py"]']}),
+        ("compare", SHORT, {"vary": ["python.modules=x.py"]}),
+        ("compare", SHORT, {"second": ['python.modules=["x.py"]']}),
+        ("compare", SHORT, {"second": ["traffic.long.name=/etc/passwd"]}),
+        ("sweep", SHORT + '[sweep.grid]\n"traffic.long.name" = ["/etc/x.csv"]\n', {}),
+        ("reproduce", "", {"target": "../../etc"}),
+        ("reproduce", "", {"target": "--help"}),
+        ("reproduce", "", {"target": "xdctcp; rm"}),
+        ("validate", SHORT, {}),
+        ("linux", SHORT, {}),
+    ],
+)
+def test_work_that_a_page_may_not_start(jobs, kind, text, options):
+    with pytest.raises(SpecError):
+        jobs.start(kind, text, options)
+    assert jobs.all() == []
+
+
+# ---- films in one file ----
+
+
+def test_an_exported_film_is_bounded_whole_and_the_same_each_time(store):
+    experiment = listed(store, "20pkt")[0].experiment | {"title": "<script>alert(1)</script>"}
+    page = page_of(experiment)
+    assert page == page_of(experiment) and len(page) < 1_500_000
+    assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
+    assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+    with pytest.raises(RunError, match="Python"):
+        page_of(experiment | {"python": {"components": []}})
+
+
+def test_the_command_exports_a_run_and_refuses_other_names(store, tmp_path):
+    def export(*words):
+        command = [sys.executable, "-m", "shallows", "export", *words, "--store", str(store.path)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    name = listed(store)[0].hash
+    assert export(name, "film.html").returncode == 0 and (tmp_path / "film.html").stat().st_size > 100_000
+    for words in (
+        (name, "film.txt"),
+        ("0" * 20, "film.html"),
+        (name, "nowhere/film.html"),
+        ("nothing.toml", "x.html"),
+    ):
+        assert export(*words).returncode == 2
+
+
+def test_settings_of_the_export_are_those_of_the_run(store):
+    run = listed(store, "65pkt")[0]
+    shown = page_of(run.experiment).split("<pre>")[1].split("</pre>")[0]
+    assert (
+        json.loads(shown.replace("&#34;", '"').replace("&gt;", ">").replace("&#39;", "'")) == run.experiment
+    )
