@@ -14,6 +14,11 @@ IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
 SPECS = specs("benchmark", IDS)
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
 BUSIEST = "500us"
+CAPTIONS = {
+    "arrival-rate": "Figures 3.13, 4.10: mean completion time by arrival rate; the share that ends in time.",
+    "sizes": "Figure 4.11: mean completion time by size, at the highest rate.",
+    "cdf": "Figures 4.12 and 4.13: share of the responses that ended before a time; crosses are published.",
+}
 CHAPTER_3 = ("sack", "red", "sdc")
 SIZES = (0, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_001)
 WITHIN_MS = 10
@@ -175,7 +180,9 @@ def _cdf(runs):
         ended = np.sort(np.concatenate([each.drop_nulls().to_numpy() for each in times]))
         share = 100 * np.arange(1, len(ended) + 1) / everyone
         for ax in axes:
-            ax.plot(ended, share, color=style.colour(k), drawstyle="steps-post", label=NAMES[name])
+            ax.plot(
+                ended, share, color=style.colour(k, NAMES[name]), drawstyle="steps-post", label=NAMES[name]
+            )
     seeds = _references(runs, BUSIEST)["SRPT"]
     ended = np.sort(np.concatenate([t for _, t in seeds]))
     for ax in axes:

@@ -7,6 +7,10 @@ from shallows.studies.paper.claims import Measured
 from ..model import ALPHA, GAINS_A, classes, row
 
 SPECS: dict = {}  # theory only
+CAPTIONS = {
+    "class-a-gain": "Completion time of class A and throughput of the classes by class A's gain; "
+    "crosses are the values that the text gives at 100.",
+}
 
 
 def networks(alpha=ALPHA):
@@ -56,6 +60,7 @@ def figure(by_gain, label, xscale="log"):
     for k, name in enumerate("ABC"):
         rates = [found.mbps[name] for found in by_gain.values()]
         below.plot(at, rates, "o-", color=style.colour(k), label=f"class {name}")
+    below.plot([100, 100], [5, 1], "x", color=style.PUBLISHED, label="published (B, C)")
     below.set(xlabel=label, ylabel="throughput of a\nflow (Mb/s)", ylim=(0, None))
     below.legend(loc="center right")
     for ax in (above, below):

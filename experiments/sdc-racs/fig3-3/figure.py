@@ -7,6 +7,9 @@ from shallows.studies.paper.claims import Measured
 from ..model import ALPHA, GAINS_B, classes, row
 
 SPECS: dict = {}  # theory only
+CAPTIONS = {
+    "class-b-gain": "Completion times and throughputs by class B's gain.",
+}
 
 
 def networks(alpha=ALPHA):

@@ -7,6 +7,9 @@ from shallows.studies.paper.claims import Measured
 from ..model import ALPHA, THRESHOLDS, by_threshold, row
 
 SPECS: dict = {}  # theory only
+CAPTIONS = {
+    "class-a-threshold": "Throughput of the classes by class A's threshold.",
+}
 
 
 def _course(name, alpha=ALPHA):

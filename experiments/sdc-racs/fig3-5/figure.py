@@ -6,6 +6,9 @@ from shallows.studies.paper.claims import Measured
 from ..model import ALPHA, THRESHOLDS, by_threshold
 
 SPECS: dict = {}  # theory only
+CAPTIONS = {
+    "effective-beta": "Effective beta of flows that begin in classes B and C by class A's threshold.",
+}
 
 
 def _betas(name, alpha=ALPHA):

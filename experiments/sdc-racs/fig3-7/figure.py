@@ -10,6 +10,10 @@ IDS = ("sack", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 SPECS = specs("long", IDS)
 COUNTS = (1, 2, 5, 10, 20, 40)
 RATE_MBPS = 1000
+CAPTIONS = {
+    "long-flows": "Figures 3.7, 3.8, 4.4 and 4.5: share of the link and mean queue of n long flows. "
+    "The thesis' 95 % is SDC's; SACK has about 3 points more, RACS 100 %.",
+}
 
 
 def measure(runs):

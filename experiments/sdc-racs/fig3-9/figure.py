@@ -17,6 +17,10 @@ SPECS = specs("incast", IDS) | {
     f"{name}-bytes": (path, settings | IN_BYTES)
     for name, (path, settings) in specs("incast", ("sack", "rcp", "sdc", "racs")).items()
 }
+CAPTIONS = {
+    "incast": "Figures 3.9, 3.10, 4.6 and 4.7: mean completion time of a response and loss, "
+    "by the number of servers.",
+}
 CHAPTER_3 = ("sack", "red", "sdc")
 ALIKE = 0.1
 RESPONSE_BYTES = 25_000

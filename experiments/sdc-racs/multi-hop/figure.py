@@ -15,6 +15,10 @@ IDS = ("sdc", "racs", "rcp")
 RULES = {"racs": by_weight, "rcp": max_min}
 DRAWS = Path(__file__).with_name("sdc_rule.csv")
 WITHIN = 0.03
+CAPTIONS = {
+    "multi-hop": "Throughput of the four flows on each placement of racks A and B, our defaults; "
+    "crosses are published.",
+}
 
 
 def _hosts(racks):
@@ -171,10 +175,18 @@ def draw(runs, reference):
         for i, name in enumerate(IDS):
             got, want = simulated(runs, f"{name}-{k}"), expected(name, placement)
             at = [j + 0.22 * (i - 1) for j in range(len(FLOWS))]
-            ax.bar(at, [got[flow].value for flow in FLOWS], 0.2, color=style.colour(i), label=NAMES[name])
+            ax.bar(
+                at,
+                [got[flow].value for flow in FLOWS],
+                0.2,
+                color=style.colour(i, NAMES[name]),
+                label=NAMES[name],
+            )
             ax.plot(at, [want[flow].value for flow in FLOWS], "_", color=style.INK, markersize=6,
                     label="by its rule" if i == 0 else None)  # fmt: skip
-        ax.plot(range(len(FLOWS)), PUBLISHED["racs"], "x", color=style.PUBLISHED, label="published (RACS)")
+        for published, marker in (("racs", "x"), ("sdc", "+")):
+            label = f"published ({NAMES[published]})"
+            ax.plot(range(len(FLOWS)), PUBLISHED[published], marker, color=style.PUBLISHED, label=label)
         ax.set_xticks(range(len(FLOWS)), [f"{flow[0]}→{flow[1]}" for flow in FLOWS])
         ax.set(title=placement)
         ax.grid(False, axis="x")

@@ -188,12 +188,14 @@ def _arrivals(runs):
                 if n == name and p in (BASE, "every")
             }
             xs = sorted(keys)
-            ax.plot(xs, [keys[x].value for x in xs], "o-", color=style.colour(k), label=NAMES[name])
+            ax.plot(
+                xs, [keys[x].value for x in xs], "o-", color=style.colour(k, NAMES[name]), label=NAMES[name]
+            )
             for x in xs:
-                ax.plot([x, x], keys[x].ci, color=style.colour(k))
+                ax.plot([x, x], keys[x].ci, color=style.colour(k, NAMES[name]))
             if name in PUBLISHED:
                 level = PUBLISHED[name][0 if column == "afct" else 1]
-                ax.axhline(level, color=style.colour(k), linewidth=0.6, linestyle=":")
+                ax.axhline(level, color=style.colour(k, NAMES[name]), linewidth=0.6, linestyle=":")
         for k, (name, points) in enumerate(_at_link(runs).items() if column == "afct" else ()):
             colour = style.INK if k < len(DASHES) else style.QUIET
             ax.plot(list(points), list(points.values()), DASHES[k % len(DASHES)], color=colour, linewidth=0.8,

@@ -10,6 +10,13 @@ from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, resp
 IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
 SPECS = specs("mix", IDS)
 PER_SECOND = 500
+PUBLISHED_MS = {"SACK drop-tail": 12, "SACK + RED/ECN": 42.4, "SDC": 2.6, "RACS": 2, "RCP": 2.67}
+"""Tables 3.4 and 4.2."""
+CAPTIONS = {
+    "completion": "Tables 3.4 and 4.2: mean completion time of a response; crosses are the published values.",
+    "queue": "Figures 3.12 and 4.9: mean queue at the receiver's port.",
+}
+FOLDED = ("queue",)
 
 
 def mix(tables):
@@ -45,7 +52,10 @@ def draw(runs, reference):
     times = {NAMES[name]: one(frame, "afct", spec=name) for name in ids} | references(runs)
     queues = {NAMES[name]: one(frame, "queue", spec=name) for name in ids}
     return {
-        "completion": forest.draw(forest.info({"": times}, "mean completion time of a response (ms)", None)),
+        "completion": forest.draw(
+            forest.info({"": times}, "mean completion time of a response (ms)", None),
+            published=[PUBLISHED_MS.get(row) for row in times],
+        ),
         "queue": forest.draw(forest.info({"": queues}, "mean queue (packets)", None)),
     }
 

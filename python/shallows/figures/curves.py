@@ -57,10 +57,12 @@ def draw(info: Curves, columns: int = 2) -> "Figure":
             # Colours come again; squares and dashes tell the second from the first.
             dash, marker = ("-", "o") if k < len(style.COLOURS) else ("--", "s")
             ys = [points[x].value for x in xs]
-            ax.plot(xs, ys, marker=marker, markersize=3, linestyle=dash, color=style.colour(k), label=name)
+            ax.plot(
+                xs, ys, marker=marker, markersize=3, linestyle=dash, color=style.colour(k, name), label=name
+            )
             for x in xs:
                 if points[x].ci is not None:
-                    ax.plot([x, x], points[x].ci, color=style.colour(k), linewidth=1.0)
+                    ax.plot([x, x], points[x].ci, color=style.colour(k, name), linewidth=1.0)
         for name, level in panel.lines.items():
             ax.axhline(level, color=style.QUIET, linewidth=0.6, linestyle="--")
             ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), fontsize=6, ha="right",

@@ -55,8 +55,8 @@ def draw(info: Fct) -> "Figure":
     figure, (left, right) = style.canvas(columns=2, width_inch=style.PAGE_INCH)
     for k, (label, times) in enumerate(info.times_us.items()):
         share = np.arange(1, len(times) + 1) / max(len(times), 1)
-        left.plot(times, share, drawstyle="steps-post", color=style.colour(k), label=label)
-        right.plot(info.bins, info.slowdown[label], "o-", color=style.colour(k), label=label)
+        left.plot(times, share, drawstyle="steps-post", color=style.colour(k, label), label=label)
+        right.plot(info.bins, info.slowdown[label], "o-", color=style.colour(k, label), label=label)
     left.set(xlabel="completion time (us)", ylabel="share of messages", ylim=(0, 1.02), xscale="log")
     right.set(xlabel="message size", ylabel=f"slowdown, {info.quantile}", ylim=(0, None))
     style.legend(left, loc="lower right")

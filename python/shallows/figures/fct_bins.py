@@ -51,7 +51,7 @@ def draw(info: FctBins) -> "Figure":
     for number, (ax, (name, times)) in enumerate(zip(axes, info.bins.items(), strict=False)):
         for k, (label, values) in enumerate(times.items()):
             share = np.arange(1, len(values) + 1) / max(len(values), 1)
-            ax.plot(values, share, drawstyle="steps-post", color=style.colour(k), label=label)
+            ax.plot(values, share, drawstyle="steps-post", color=style.colour(k, label), label=label)
         counts = sorted({len(values) for values in times.values()})
         count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         ax.set(title=f"{name}: {count} messages", ylim=(0, 1.02))

@@ -65,7 +65,7 @@ def draw(info: FlowTime) -> "Figure":
     figure, axes = style.canvas(rows=rows, height_inch=0.7 + 1.2 * rows, sharex=True)
     for ax, (column, lines) in zip(axes, info.panels.items(), strict=True):
         for k, (label, (time_ms, values)) in enumerate(lines.items()):
-            ax.plot(time_ms, values, color=style.colour(k), label=label, linewidth=0.8)
+            ax.plot(time_ms, values, color=style.colour(k, label), label=label, linewidth=0.8)
         ax.set(ylabel=PANELS[column][0])
         ax.set_ylim(bottom=0)
     axes[-1].set_xlabel("time (ms)")

@@ -43,10 +43,13 @@ def draw(info: Forest, published: Sequence[float | None] | None = None, log: boo
     for k, (name, estimates) in enumerate(info.series.items()):
         shift = (k - (count - 1) / 2) * 0.7 / count
         rows = [(i + shift, e) for i, e in enumerate(estimates) if e is not None]
-        ax.plot([e.value for _, e in rows], [at for at, _ in rows], "o", color=style.colour(k), label=name)
-        for at, e in rows:
+        named = [row for row, e in zip(info.rows, estimates, strict=True) if e is not None]
+        ax.plot([], [], "o", color=style.colour(k, name), label=name)
+        for row, (at, e) in zip(named, rows, strict=True):
+            colour = style.colour(k, row if count == 1 else name)
+            ax.plot([e.value], [at], "o", color=colour)
             if e.ci is not None:
-                ax.plot(e.ci, [at, at], color=style.colour(k), linewidth=1.2)
+                ax.plot(e.ci, [at, at], color=colour, linewidth=1.2)
     if published is not None:
         crosses = [(x, i) for i, x in enumerate(published) if x is not None]
         ax.plot(*zip(*crosses, strict=True), "x", color=style.PUBLISHED, label="published")

@@ -58,7 +58,7 @@ def draw(info: GoodputTime) -> "Figure":
     """Steps that end with their interval, one colour a series."""
     figure, (ax,) = style.canvas()
     for k, (label, (time_ms, gbps)) in enumerate(info.series.items()):
-        ax.plot(time_ms, gbps, drawstyle="steps-pre", color=style.colour(k), label=label)
+        ax.plot(time_ms, gbps, drawstyle="steps-pre", color=style.colour(k, label), label=label)
     ax.set(xlabel="time (ms)", ylabel=info.label)
     ax.set_ylim(bottom=0)
     style.legend(ax, loc="best", ncols=2)

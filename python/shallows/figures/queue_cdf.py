@@ -40,7 +40,7 @@ def draw(info: QueueCdf) -> "Figure":
     """Steps, one colour a run."""
     figure, (ax,) = style.canvas()
     for k, (label, (packets, share)) in enumerate(info.series.items()):
-        ax.plot(packets, share, drawstyle="steps-post", color=style.colour(k), label=label)
+        ax.plot(packets, share, drawstyle="steps-post", color=style.colour(k, label), label=label)
     same = f" of port {info.ports[0]}" if len(set(info.ports)) == 1 else ""
     ax.set(xlabel=f"queue{same} (packets)", ylabel="share of time at or below", ylim=(0, 1.02))
     ax.set_xlim(left=0)

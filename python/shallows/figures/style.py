@@ -27,6 +27,26 @@ INK, QUIET, PUBLISHED = "#222222", "#8a8a8a", "#8a8a8a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#000000")
 SURFACE = "cividis"
 
+TRANSPORTS = {
+    "DCTCP": "#0072B2",
+    "xDCTCP": "#56B4E9",
+    "D2TCP": "#00539b",
+    "DT-CWA": "#D55E00",
+    "SACK drop-tail": "#8c564b",
+    "NewReno": "#8c564b",
+    "Reno": "#8c564b",
+    "SACK + RED/ECN": "#E69F00",
+    "CUBIC": "#6b8e23",
+    "Cubic": "#6b8e23",
+    "RCP": "#7a5195",
+    "D3": "#b59bd0",
+    "SDC": "#009E73",
+    "RACS": "#CC3377",
+    "pFabric-like": "#17becf",
+    "Prague": "#bcbd22",
+}
+"""One colour a transport in every figure. Black is left to reference lines and grey to published values."""
+
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -105,9 +125,9 @@ def _shown() -> "type[Figure]":
     return ShownFigure
 
 
-def colour(index: int) -> str:
-    """The index-th colour; after the last the first again."""
-    return COLOURS[index % len(COLOURS)]
+def colour(index: int, name: str = "") -> str:
+    """A transport's own colour if `name` is one, else the index-th; after the last the first again."""
+    return TRANSPORTS.get(name) or COLOURS[index % len(COLOURS)]
 
 
 def legend(ax: "Axes", **where: Any) -> None:
