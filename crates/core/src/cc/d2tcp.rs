@@ -9,7 +9,7 @@
 
 use super::dctcp::{MarkEstimate, OnLoss, react};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, MessageInfo, Window};
-use shallows_units::{Bytes, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::params! {
     /// D2TCP. DCTCP that gives way the less, the nearer its deadline.
@@ -109,18 +109,7 @@ impl CongestionControl for Control {
         react(&mut self.window, why, cut, OnLoss::Halve, flight, cx);
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes(self.window.cwnd as u64)
-    }
-
-    fn ssthresh(&self) -> Option<f64> {
-        Some(self.window.ssthresh)
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.window.on_idle(cx);
-    }
+    crate::cc::parts::window::by_window!();
 
     fn on_message(&mut self, message: &MessageInfo, _cx: &Cx<'_>) {
         self.last = Message { end: message.end, due: message.due.unwrap_or(Time::MAX) };

@@ -24,7 +24,7 @@ use crate::cc::parts::requests::{Requests, Turn};
 use crate::port_control::Feedback;
 use crate::port_control::d3::{HOPS, Header};
 use crate::port_control::soft::Claim;
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::params! {
     /// D3. Asks for the rate that its deadline needs, and sends at what the switches grant.
@@ -129,15 +129,7 @@ impl CongestionControl for Control {
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        self.paced.cwnd()
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.paced.rate()
-    }
+    crate::cc::parts::rate_paced::by_rate!();
 
     fn paused(&self) -> bool {
         self.requests.paused()
@@ -159,9 +151,7 @@ impl CongestionControl for Control {
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("demand_bps", 1e3 * f64::from(self.demand));
-        if let Some(rate) = self.paced.rate() {
-            put("rate_bps", rate.as_bps() as f64);
-        }
+        self.paced.observe(put);
     }
 }
 
@@ -170,6 +160,7 @@ mod tests {
     use super::*;
     use crate::cc::parts::window::tests::{cx, rules};
     use crate::params::Params;
+    use shallows_units::Rate;
 
     const RTT: Span = Span::us(100);
 

@@ -5,7 +5,7 @@
 //! to losses" (5.2, 2019), which asked `dctcp_ssthresh` for loss and marks alike.
 //! Left out: Linux's `dctcp_clamp_alpha_on_loss` (off by default: alpha is 1 after a timeout).
 
-use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window, WindowRules};
 use crate::cc::parts::window::Arithmetic;
 
 crate::choices! {
@@ -111,25 +111,20 @@ impl Control {
             on_loss: settings.on_loss,
         }
     }
+}
 
-    /// Linux 3.18 `dctcp_ssthresh` counts in segments and rounds the reduction down, so that a window of
-    /// less than 2 / alpha segments is not reduced at all.
-    fn shrink_by_segments(&mut self, cx: &Cx<'_>) {
-        let (mss, cwnd) = (cx.rules.mss as f64, cx.rules.round(self.window.cwnd));
-        let segments = libm::floor(cwnd * self.reduction * self.marks.alpha() / mss);
-        self.window.shrink(cwnd - segments * mss, cx);
-    }
+/// `cwnd` less a share `cut` in whole segments. Linux `dctcp_ssthresh` counts in them and rounds the reduction down, so
+/// that a window of less than 1 / cut segments is not reduced at all. The window itself is rounded as `rules` say.
+fn less_whole_segments(cwnd: f64, cut: f64, rules: &WindowRules) -> f64 {
+    let (mss, cwnd) = (rules.mss as f64, rules.round(cwnd));
+    cwnd - libm::floor(cwnd * cut / mss) * mss
 }
 
 /// DCTCP's reactions, shared with its descendants; `cut` is the share by which a marked window shrinks.
 pub fn react(window: &mut Window, why: Congestion, cut: f64, on_loss: OnLoss, flight: u64, cx: &Cx<'_>) {
     let by_marks = match cx.rules.arithmetic {
         Arithmetic::Exact => window.cwnd * (1.0 - cut),
-        // Linux dctcp_ssthresh: cwnd - (cwnd x alpha >> 11), in segments.
-        Arithmetic::Linux => {
-            let cwnd = cx.rules.round(window.cwnd);
-            cwnd - cx.rules.round(cwnd * cut)
-        }
+        Arithmetic::Linux => less_whole_segments(window.cwnd, cut, cx.rules),
     };
     match (why, on_loss) {
         // RFC 8257 s.3.3 step 9: cwnd = cwnd x (1 - alpha / 2).
@@ -158,10 +153,11 @@ impl CongestionControl for Control {
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
         // Linux asks one function for marks and, before 5.2, for losses.
         let as_marks = why == Congestion::Ecn || (why == Congestion::Loss && self.on_loss == OnLoss::Alpha);
+        let cut = self.reduction * self.marks.alpha();
         if as_marks && self.whole_segments {
-            return self.shrink_by_segments(cx);
+            return self.window.shrink(less_whole_segments(self.window.cwnd, cut, cx.rules), cx);
         }
-        react(&mut self.window, why, self.reduction * self.marks.alpha(), self.on_loss, flight, cx);
+        react(&mut self.window, why, cut, self.on_loss, flight, cx);
     }
 
     crate::cc::parts::window::by_window!();
@@ -174,7 +170,6 @@ impl CongestionControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::parts::window::WindowRules;
     use crate::cc::parts::window::tests::{cx, echo, rules};
     use crate::params::Params;
     use shallows_units::Bytes;
@@ -225,17 +220,21 @@ mod tests {
         assert!((control.window.cwnd - 4500.0).abs() < 1e-6);
     }
 
+    /// 10 - floor(10 x 0.15), 9 - floor(9 x 0.15), .. until 2 / alpha is not below the window; the same in Linux's
+    /// arithmetic: 10 - (10 x 307 >> 11) = 9 with alpha = 307 / 1024.
     #[test]
     fn by_whole_segments_a_reduction_is_rounded_down() {
-        let rules = rules();
-        let settings = Settings { whole_segments: true, initial_alpha: 0.3, ..Settings::defaults() };
-        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
-        // 10 - floor(10 x 0.15), 9 - floor(9 x 0.15), .. until 2 / alpha is not below the window.
-        let windows = [10, 9, 8, 7, 6, 6].map(|_| {
-            control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
-            control.window.cwnd
-        });
-        assert_eq!(windows, [9000.0, 8000.0, 7000.0, 6000.0, 6000.0, 6000.0]);
+        let linux = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
+        for (rules, whole_segments, initial_alpha) in [(rules(), true, 0.3), (linux, false, 307.0 / 1024.0)] {
+            let settings = Settings { whole_segments, initial_alpha, ..Settings::defaults() };
+            let flow = FlowInfo { class: "", bytes: None };
+            let mut control = Control::start(&settings, &flow, &cx(&rules));
+            let windows = [10, 9, 8, 7, 6, 6].map(|_| {
+                control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
+                control.window.cwnd
+            });
+            assert_eq!(windows, [9000.0, 8000.0, 7000.0, 6000.0, 6000.0, 6000.0]);
+        }
     }
 
     /// Linux `dctcp_update_alpha` by hand, g = 1/16: 1024 falls by 64; with 3 of 10 marked 960 falls by 60 and
@@ -256,19 +255,6 @@ mod tests {
         assert_eq!(round(&mut control, 3), 919);
         control.marks.alpha = 16.0 / 1024.0;
         assert_eq!([round(&mut control, 0), round(&mut control, 0)], [15, 0]);
-    }
-
-    /// Linux `dctcp_ssthresh`: 10 - (10 x 307 >> 11) = 9 segments with alpha = 307 / 1024; 6 stay 6.
-    #[test]
-    fn in_linuxs_arithmetic_a_reduction_is_of_whole_segments() {
-        let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
-        let settings = Settings { initial_alpha: 307.0 / 1024.0, ..Settings::defaults() };
-        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
-        let windows = [10, 9, 8, 7, 6, 6].map(|_| {
-            control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
-            control.window.cwnd
-        });
-        assert_eq!(windows, [9000.0, 8000.0, 7000.0, 6000.0, 6000.0, 6000.0]);
     }
 
     #[test]

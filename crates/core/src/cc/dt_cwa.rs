@@ -26,7 +26,6 @@
 
 use super::dctcp;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
-use shallows_units::Bytes;
 
 crate::choices! {
     /// What stands between CWmax and CWmin, in packets.
@@ -195,18 +194,7 @@ impl CongestionControl for Control {
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes(self.window.cwnd as u64)
-    }
-
-    fn ssthresh(&self) -> Option<f64> {
-        Some(self.window.ssthresh)
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.window.on_idle(cx);
-    }
+    crate::cc::parts::window::by_window!();
 }
 
 #[cfg(test)]

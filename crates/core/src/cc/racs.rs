@@ -16,7 +16,7 @@ use crate::cc::parts::requests::{Requests, Turn};
 use crate::port_control::Feedback;
 use crate::port_control::racs::Header;
 use crate::port_control::soft::Claim;
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Bytes, Span, Time};
 
 crate::params! {
     /// RACS. Sends at the rate that the switches assign to its weight, which grows as it drains.
@@ -103,15 +103,7 @@ impl CongestionControl for Control {
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        self.paced.cwnd()
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.paced.rate()
-    }
+    crate::cc::parts::rate_paced::by_rate!();
 
     fn paused(&self) -> bool {
         self.requests.paused()
@@ -127,9 +119,7 @@ impl CongestionControl for Control {
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("weight", self.claimed);
-        if let Some(rate) = self.paced.rate() {
-            put("rate_bps", rate.as_bps() as f64);
-        }
+        self.paced.observe(put);
     }
 }
 
@@ -138,6 +128,7 @@ mod tests {
     use super::*;
     use crate::cc::parts::window::tests::{cx, rules};
     use crate::params::Params;
+    use shallows_units::Rate;
 
     const RTT: Span = Span::us(100);
 

@@ -11,7 +11,7 @@
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Outgoing, RatePaced};
 use crate::port_control::{Feedback, rcp::Header};
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::params! {
     /// RCP. Sends at the rate that the switches offer to all flows alike.
@@ -65,15 +65,7 @@ impl CongestionControl for Control {
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        self.paced.cwnd()
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.paced.rate()
-    }
+    crate::cc::parts::rate_paced::by_rate!();
 
     fn request_at(&self) -> Time {
         self.request_at
@@ -84,8 +76,6 @@ impl CongestionControl for Control {
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(rate) = self.paced.rate() {
-            put("rate_bps", rate.as_bps() as f64);
-        }
+        self.paced.observe(put);
     }
 }

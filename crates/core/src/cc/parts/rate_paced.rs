@@ -42,9 +42,32 @@ impl RatePaced {
         (self.rate > 0).then_some(Rate::bps(self.rate))
     }
 
+    /// What a sampler may record.
+    pub fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        if self.rate > 0 {
+            put("rate_bps", self.rate as f64);
+        }
+    }
+
     /// Bytes that may be in flight.
     #[inline]
     pub fn cwnd(&self) -> Bytes {
         Bytes(self.cwnd)
     }
 }
+
+/// The part of [`crate::cc::CongestionControl`] that a field `paced` answers.
+macro_rules! by_rate {
+    () => {
+        #[inline]
+        fn cwnd(&self) -> shallows_units::Bytes {
+            self.paced.cwnd()
+        }
+
+        #[inline]
+        fn pacing_rate(&self) -> Option<shallows_units::Rate> {
+            self.paced.rate()
+        }
+    };
+}
+pub(crate) use by_rate;
