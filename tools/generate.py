@@ -1,6 +1,6 @@
 """`make generate`: the files made from the parameters that the Rust sources declare.
 
-They are `schema.json` of `shallows.document`, the classes of `shallows.experiment` and the pages of
+They are the JSON Schema of experiment files, the classes of `shallows.experiment` and the pages of
 `docs/reference/`. They are checked in; a test fails when they are stale.
 """
 
@@ -11,6 +11,7 @@ import keyword
 from pathlib import Path
 from typing import Any
 
+import json_schema
 from shallows.document.schema import schema
 
 Section = dict[str, Any]
@@ -84,12 +85,14 @@ INNER = {
 def files() -> dict[Path, str]:
     """Every generated file, by its path from the repository's root, with its text."""
     sections = schema()["sections"]
-    found = {
-        Path("python/shallows/document/schema.json"): json.dumps(schema(), indent=1, ensure_ascii=False)
-        + "\n"
-    }
+    whole = json_schema.schema_of(sections, INNER, CHOSEN, OPEN, NAMED)
+    found = {Path("experiments/experiment.schema.json"): _json(whole)}
     found[Path("python/shallows/experiment/_classes.py")] = classes(sections)
     return found | {Path("docs/reference") / name: text for name, text in pages(sections).items()}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def class_name(section: Section, component: str = "") -> str:

@@ -50,5 +50,17 @@ def copy(
         shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
     except OSError as error:
         raise StoreError(f"cannot write {place}: {error.strerror or error}") from error
+    for file in place.rglob("*.toml"):
+        _name_schema(file)
     shown = place if place.is_absolute() else f"./{place}"
     print(f"wrote {place}\nnext: ./shallows reproduce {shown} --quick")
+
+
+def _name_schema(file: Path) -> None:
+    """Has a copied experiment name the schema of the installed package, from which editors complete it."""
+    from shallows.document.places import experiments_path
+
+    first, end, rest = file.read_text(encoding="utf-8").partition("\n")
+    if first.startswith("#:schema "):
+        schema = experiments_path() / "experiment.schema.json"
+        file.write_text(f"#:schema {schema}{end}{rest}", encoding="utf-8")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from shallows.document.paths import flatten, split_path
 from shallows.document.strict import Strict, read, refuse
@@ -39,7 +39,10 @@ def _columns(table: Any) -> Any:
 
 
 Columns = Annotated[
-    dict[str, Annotated[list[Any], Field(min_length=1)]], BeforeValidator(_columns), Field(min_length=1)
+    dict[str, Annotated[list[Any], Field(min_length=1)]],
+    BeforeValidator(_columns),
+    Field(min_length=1),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["array", "object"]}}),
 ]
 
 

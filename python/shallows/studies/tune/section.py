@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shallows.document import strict
 from shallows.document.load import load
@@ -143,20 +143,22 @@ class _Seeds(Strict):
     counted: bool
 
 
-Seeds = Annotated[_Seeds, BeforeValidator(_seeds)]
+Seeds = Annotated[_Seeds, BeforeValidator(_seeds), WithJsonSchema({"type": ["integer", "array"]})]
 Named = BeforeValidator(_entries)
+OPEN = WithJsonSchema({"type": "object"})
+"""Entries by path may also be tables in tables, which no schema can tell from settings."""
 
 
 class TuneTable(Strict):
     """The section `[tune]`."""
 
-    parameters: Annotated[dict[str, Range], Named, Field(min_length=1)] = Field(
+    parameters: Annotated[dict[str, Range], Named, Field(min_length=1), OPEN] = Field(
         description="The settings to tune, by path: `{ low, high, step, log, unit }` or `{ choices }`."
     )
-    objectives: Annotated[dict[str, Annotated[Goal, BeforeValidator(_goal)]], Named, Field(min_length=1)] = (
-        Field(description="Metrics and their goals: `minimise`, `maximise`, or `{ goal, margin }`.")
-    )
-    constraints: Annotated[dict[str, Bounds], Named] = Field(
+    objectives: Annotated[
+        dict[str, Annotated[Goal, BeforeValidator(_goal)]], Named, Field(min_length=1), OPEN
+    ] = Field(description="Metrics and their goals: `minimise`, `maximise`, or `{ goal, margin }`.")
+    constraints: Annotated[dict[str, Bounds], Named, OPEN] = Field(
         {}, description="Metrics and their bounds: `{ at_least, at_most }`."
     )
     baselines: dict[str, Annotated[dict[str, Any], Named]] = Field(
