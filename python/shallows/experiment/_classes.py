@@ -1431,8 +1431,8 @@ class MessagesLoad(Part):
     from_: str | list[str] = Field(...)
     """Sending hosts. Default: the user's network."""
 
-    to: str | list[str] = Field(...)
-    """Receiving hosts. Default: the user's network."""
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
 
     pattern: Literal["all", "pairs", "permutation"] = 'all'
     """How senders and receivers are paired. Default: many-to-one is the usual case."""
