@@ -62,7 +62,7 @@ def written(tmp_path, text):
 def claim(published=100.0, tolerance=2.0, relation="equals", deterministic=False, **more):
     base = {"id": "x", "statement": "s", "kind": "published", "published_text": "", "unit": "us",
             "tolerance_because": "", "single_run": False, "expected": {}, "holds_if": "", "cause": None,
-            "about": ("*",), "shown_in": "", "note": ""}  # fmt: skip
+            "about": ("*",), "note": ""}  # fmt: skip
     return Claim(**base | {"published": published, "tolerance": tolerance, "relation": relation,
                            "deterministic": deterministic} | more)  # fmt: skip
 

@@ -65,3 +65,18 @@ def test_delays_four_ways():
     got = delays(small_run(), ("short",))
     assert got["wait_us"] == 72 and got["delay_us"] == 122 and got["srtt_us"] == 174
     assert got["fct_us"] == pytest.approx(1100 / 3) and delays(small_run(), ("none",))["fct_us"] is None
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_a_published_claim_has_a_figure_or_table_that_shows_it(figure):
+    shows = [name for name in ("draw", "tables") if hasattr(figure.module, name)]
+    published = [claim.id for claim in figure.claims if claim.kind == "published"]
+    assert shows or not published, f"{figure.paper}/{figure.name} draws and tables nothing of {published}"
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_what_is_folded_or_captioned_is_a_name_of_a_figure_or_table(figure):
+    """A caption of nothing, or a fold of nothing, is a name that has changed."""
+    source = (figure.path / "figure.py").read_text(encoding="utf-8")
+    for name in (*getattr(figure.module, "FOLDED", ()), *getattr(figure.module, "CAPTIONS", {})):
+        assert source.count(f'"{name}"') >= 2, name

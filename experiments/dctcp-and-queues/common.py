@@ -6,6 +6,7 @@ Queues are counted as `tc` counts them, without the packet that is being sent.
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies.paper.kit import samples
 
 PORT = "switch->r0"
 SPEC = "../fig1/spec.toml"
@@ -92,39 +93,6 @@ def _distribution(tables, sent):
     return lengths[last], np.minimum(shares[last], 1.0)
 
 
-def of(frame, **which):
-    """The rows with these values, in the order of their seeds."""
-    for name, value in which.items():
-        frame = frame.filter(pl.col(name) == value)
-    return frame.sort("seed")
-
-
-def samples(frame, name, **which):
-    """A column of these rows, one sample a seed."""
-    return of(frame, **which)[name].to_numpy()
-
-
 def estimate(frame, name, **which):
     """Mean over the seeds with its interval."""
     return mean_ci(samples(frame, name, **which))
-
-
-def curve(frame, name, x, by="title", **which):
-    """`{series: {x: Estimate}}` for `figures.curves`."""
-    frame = of(frame, **which)
-    return {
-        series: {
-            value: estimate(frame, name, **{by: series, x: value})
-            for value in of(frame, **{by: series})[x].unique().sort()
-        }
-        for series in frame[by].unique(maintain_order=True)
-    }
-
-
-def table_of(frame, names, keys):
-    """Means with intervals as a table of text, a row for each combination of `keys`."""
-    rows = []
-    for combination in frame.select(keys).unique(maintain_order=True).iter_rows(named=True):
-        known = {name: of(frame, **combination)[name].drop_nulls().to_numpy() for name in names}
-        rows.append(combination | {n: str(mean_ci(v)) if len(v) else "-" for n, v in known.items()})
-    return pl.DataFrame(rows)

@@ -3,8 +3,9 @@
 import json
 
 import polars as pl
-from shallows.statistics.estimates import Estimate, mean_ci, paired_change, paired_difference
+from shallows.statistics.estimates import Estimate, paired_difference
 from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.kit import Rows, of, samples
 from shallows.tables import metrics
 
 SPEC = "../fig6/spec.toml"
@@ -117,30 +118,16 @@ def seen(tables):
     }
 
 
-def of(frame, **which):
-    """The rows with these values, in the order of their seeds."""
-    for name, value in which.items():
-        frame = frame.filter(pl.col(name) == value)
-    return frame.sort("seed")
-
-
-def column(frame, name, **which):
-    """A column of these rows as samples by seed."""
-    return of(frame, **which)[name].to_numpy()
-
-
 def change(frame, name, new=DTCWA, base=DCTCP, **which) -> Estimate:
     """Relative change of a column from one scheme to another in per cent, paired by seed."""
-    a, b = (column(frame, name, title=title, **which) for title in (new, base))
-    value, low, high, n = paired_change(a, b)
-    return Estimate(100 * value, *(None if end is None else 100 * end for end in (low, high)), n)
+    return Rows(of(frame, **which)).change(name, {"title": new}, {"title": base})
 
 
 def everywhere_below(frame, name, by, new=DTCWA, base=DCTCP, **which) -> Measured:
     """Whether `new` is below `base` at every value of `by`: no if it is above at one, else undecided."""
     notes, verdicts = [], []
     for value in frame[by].unique().sort():
-        a, b = (column(frame, name, title=title, **which, **{by: value}) for title in (new, base))
+        a, b = (samples(frame, name, title=title, **which, **{by: value}) for title in (new, base))
         found = paired_difference(a, b)
         if found.ci is None:
             verdicts.append(None)
@@ -149,32 +136,6 @@ def everywhere_below(frame, name, by, new=DTCWA, base=DCTCP, **which) -> Measure
         notes.append(f"{value}: {found}")
     whole = False if False in verdicts else None if None in verdicts else True
     return Measured(whole, n_seeds=frame["seed"].n_unique(), note=f"difference at {'; '.join(notes)}")
-
-
-def curve(frame, name, x="workers", by="title", **which):
-    """`{series: {x: Estimate}}` for `figures.curves`; points without a value are left out."""
-    out = {}
-    frame = of(frame, **which)
-    for series in frame[by].unique(maintain_order=True):
-        points = {}
-        for value in frame[x].unique().sort():
-            samples = of(frame, **{by: series, x: value})[name].drop_nulls().to_numpy()
-            if len(samples):
-                points[value] = mean_ci(samples)
-        out[series] = points
-    return out
-
-
-def table_of(frame, names, x="workers", by="title", **which):
-    """Means with intervals as a table of text: a row for each x and series."""
-    curves = {name: curve(frame, name, x, by, **which) for name in names}
-    first = next(iter(curves.values()))
-    rows = [
-        {x: value, by: series} | {name: str(curves[name][series].get(value) or "-") for name in names}
-        for series in first
-        for value in sorted({v for c in curves.values() for v in c[series]})
-    ]
-    return pl.DataFrame(rows).sort(x, by)
 
 
 def setting(cell):

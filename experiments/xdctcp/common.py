@@ -1,7 +1,8 @@
 """What the figures of this paper share: the two triplets, the document's definitions, and paired gains."""
 
 import polars as pl
-from shallows.statistics.estimates import Estimate, paired_change, paired_difference
+from shallows.statistics.estimates import Estimate
+from shallows.studies.paper.kit import Rows, of
 from shallows.tables import metrics
 
 DCTCP = {"g": 0.0625, "ns": 0.5, "nl": 0.5}
@@ -84,24 +85,14 @@ def _flows(tables, classes):
     return tables["flows"].filter(pl.col("class").is_in(list(classes)))
 
 
-def of(frame, **which):
-    """The rows of a triplet, or of other values, in the order of their seeds."""
-    for name, value in which.items():
-        frame = frame.filter(pl.col(name) == value)
-    return frame.sort("seed")
-
-
 def change(frame, column, new=OPTIMUM, base=DCTCP, **which) -> Estimate:
     """Relative change of a column from `base` to `new` in per cent, paired by seed."""
-    a, b = (of(frame, **which, **triplet)[column].to_numpy() for triplet in (new, base))
-    value, low, high, n = paired_change(a, b)
-    return Estimate(100 * value, *(None if end is None else 100 * end for end in (low, high)), n)
+    return Rows(of(frame, **which)).change(column, new, base)
 
 
 def difference(frame, column, new=OPTIMUM, base=DCTCP, **which) -> Estimate:
     """Difference of a column, `new` less `base`, paired by seed."""
-    a, b = (of(frame, **which, **triplet)[column].to_numpy() for triplet in (new, base))
-    return paired_difference(a, b)
+    return Rows(of(frame, **which)).difference(column, new, base)
 
 
 CHANGES = {
@@ -145,7 +136,7 @@ def changes(frame, new=OPTIMUM, base=DCTCP, columns=CHANGES, **which):
     return dict.fromkeys(columns.values()) | found
 
 
-def table_of(series):
+def changes_table(series):
     """`{column: {row: Estimate}}` as a table of text, for the report."""
     rows = list(dict.fromkeys(row for values in series.values() for row in values))
     columns = {name: [str(values.get(row) or "-") for row in rows] for name, values in series.items()}

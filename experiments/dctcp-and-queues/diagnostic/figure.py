@@ -2,8 +2,9 @@
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import is_above
+from shallows.studies.paper.kit import samples, table_of
 
-from ..common import SPEC, bdp, red_step, samples, scheme, seen, star, step, table_of
+from ..common import SPEC, bdp, red_step, scheme, seen, star, step
 
 RATES, RTTS, KS = [50, 75, 100], ["1ms", "2ms", "4ms"], [2, 10]
 QUEUE, AVERAGE = "marks on the queue", "marks on tc-red's average"

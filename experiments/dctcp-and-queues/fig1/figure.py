@@ -3,8 +3,9 @@ trip."""
 
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import is_above, is_below
+from shallows.studies.paper.kit import of, samples, table_of
 
-from ..common import estimate, of, red_step, samples, scheme, seen, star, step, table_of
+from ..common import estimate, red_step, scheme, seen, star, step
 
 TCP, DCTCP = "TCP, drop-tail", "DCTCP, K = 20"
 LIMIT = {"document": 200, "paper": 466}

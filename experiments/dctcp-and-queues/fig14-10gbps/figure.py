@@ -2,8 +2,9 @@
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import Measured, is_above
+from shallows.studies.paper.kit import curve, of, samples, table_of
 
-from ..common import SPEC, bdp, curve, of, samples, scheme, seen, star, step, table_of
+from ..common import SPEC, bdp, scheme, seen, star, step
 
 KS = [5, 8, 12, 20, 30, 40, 50, 65, 80]
 BURSTS = {1: "packet by packet", 8: "bursts of 8", 16: "bursts of 16", 44: "bursts of 44 (64 KB)"}

@@ -2,8 +2,9 @@
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import Measured, is_above
+from shallows.studies.paper.kit import curve, of, samples, table_of
 
-from ..common import SPEC, bdp, curve, of, red_step, samples, scheme, seen, star, step, table_of
+from ..common import SPEC, bdp, red_step, scheme, seen, star, step
 
 RATE, LIMIT, BURST = "100Mbps", 600, 100
 KS = {"4ms": [2, 3, 5, 7, 10, 20, 40], "20ms": [2, 5, 10, 15, 24, 30, 40]}

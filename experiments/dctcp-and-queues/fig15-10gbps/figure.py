@@ -2,8 +2,9 @@
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import is_above
+from shallows.studies.paper.kit import samples, table_of
 
-from ..common import SPEC, red, samples, scheme, seen, star, step, table_of
+from ..common import SPEC, red, scheme, seen, star, step
 
 DCTCP, BURSTS = "DCTCP, K = 65", "DCTCP, K = 65, bursts of 44"
 GUIDE, TUNED = "RED 50 to 150 (guidelines)", "RED 150 to 450 (tuned)"

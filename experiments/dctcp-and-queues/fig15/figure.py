@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from shallows.statistics.estimates import mean_ci, paired_ratio
+from shallows.studies.paper.kit import of, samples, table_of
 
-from ..common import SPEC, of, red, red_step, samples, scheme, seen, star, step, table_of
+from ..common import SPEC, red, red_step, scheme, seen, star, step
 
 DCTCP, AVERAGED = "DCTCP", "DCTCP on tc-red's average"
 MARKS, DROPS, CUBIC = "RED marks Reno", "RED drops Reno", "RED marks CUBIC"

@@ -2,8 +2,9 @@
 
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import is_above, is_below
+from shallows.studies.paper.kit import samples, table_of
 
-from ..common import SPEC, estimate, samples, scheme, seen, step, table_of
+from ..common import SPEC, estimate, scheme, seen, step
 
 BACKENDS = {"linux": "a kernel that breaks its own receiver would be needed"}
 RIGHT, BROKEN = "as it should be", "ECN-Echo never set"

@@ -43,24 +43,24 @@ def by_size(tables):
     return out
 
 
-def of(runs, spec, column):
+def _by_seed(runs, spec, column):
     """A column of one experiment's runs, in the order of their seeds."""
     return runs.frame(by_size).filter(pl.col("spec") == spec).sort("seed")[column].to_numpy()
 
 
-def change(runs, spec, base, column, of_base=None):
+def _change(runs, spec, base, column, of_base=None):
     """Change of a column against another experiment's on the same arrivals, in per cent."""
-    found = paired_change(of(runs, spec, column), of(runs, base, of_base or column))
+    found = paired_change(_by_seed(runs, spec, column), _by_seed(runs, base, of_base or column))
     return found._replace(value=100 * found.value, low=100 * found.low, high=100 * found.high)
 
 
 def times(runs, spec, base, column):
     """How many times a column of `base` is that of `spec`, by seeds."""
-    return mean_ci(of(runs, base, column) / of(runs, spec, column))
+    return mean_ci(_by_seed(runs, base, column) / _by_seed(runs, spec, column))
 
 
 def measure(runs):
-    large = of(runs, "mixed", f"one, {LARGE}, mean") / of(runs, "mixed", f"other, {LARGE}, mean")
+    large = _by_seed(runs, "mixed", f"one, {LARGE}, mean") / _by_seed(runs, "mixed", f"other, {LARGE}, mean")
     share = mean_ci(large)
     inside, outside = (
         share.low >= FAIR[0] and share.high <= FAIR[1],
@@ -68,14 +68,14 @@ def measure(runs):
     )
     fair = True if inside else False if outside else None
     return {
-        "short-gain": is_below(change(runs, "mixed", "cubic", f"other, {SMALL}, mean"), unit="%"),
-        "short-tail-gain": is_below(change(runs, "mixed", "cubic", f"other, {SMALL}, p99"), unit="%"),
-        "classic-unharmed": is_below(change(runs, "mixed", "cubic", f"one, {SMALL}, mean"), 10.0, unit="%"),
+        "short-gain": is_below(_change(runs, "mixed", "cubic", f"other, {SMALL}, mean"), unit="%"),
+        "short-tail-gain": is_below(_change(runs, "mixed", "cubic", f"other, {SMALL}, p99"), unit="%"),
+        "classic-unharmed": is_below(_change(runs, "mixed", "cubic", f"one, {SMALL}, mean"), 10.0, unit="%"),
         "classic-long-unharmed": is_below(
-            change(runs, "mixed", "cubic", f"one, {LARGE}, mean"), 10.0, unit="%"
+            _change(runs, "mixed", "cubic", f"one, {LARGE}, mean"), 10.0, unit="%"
         ),
         "classic-harmed-by-red": is_above(
-            change(runs, "mixed-red", "cubic", f"one, {LARGE}, mean"), 10.0, unit="%"
+            _change(runs, "mixed-red", "cubic", f"one, {LARGE}, mean"), 10.0, unit="%"
         ),
         "long-fair": Measured(fair, n_seeds=share.n, note=f"mean completion of Cubic over DCTCP: {share}"),
         "five-times-short": is_above(times(runs, "dctcp", "cubic", f"other, {SMALL}, mean"), 5.0, "times"),
@@ -93,7 +93,7 @@ def draw(runs, reference):
                 kinds = {"one": "Cubic", "other": "DCTCP"} if spec.startswith("mixed") else {"other": ""}
                 for load, kind in kinds.items():
                     label = f"{size}: {title}" + (f", {kind}" if kind else "")
-                    rows[label] = mean_ci(of(runs, spec, f"{load}, {size}, {what}"))
+                    rows[label] = mean_ci(_by_seed(runs, spec, f"{load}, {size}, {what}"))
     return {
         f"completion times by size, {'mean' if what == 'mean' else '99th percentile'}": forest.draw(
             forest.info({"": rows}, "completion time (ms)", None), log=True

@@ -47,14 +47,14 @@ NAMES = {
 }
 
 
-def of(runs, spec, column):
+def _by_seed(runs, spec, column):
     """A column of one kind of sender by seeds."""
     return runs.frame(dynamics).filter(pl.col("spec") == spec).sort("seed")[column]
 
 
 def times(runs, column):
     """How many times as large a column is for Cubic as for DCTCP, by seeds."""
-    a, b = of(runs, "cubic", column), of(runs, "dctcp", column)
+    a, b = _by_seed(runs, "cubic", column), _by_seed(runs, "dctcp", column)
     if a.null_count() or b.null_count():
         return None
     return mean_ci(a.to_numpy() / b.to_numpy())
@@ -102,7 +102,7 @@ def tables(runs):
     for column, label in NAMES.items():
         row = {"quantity": label}
         for name in SPECS:
-            values = of(runs, name, column).drop_nulls()
+            values = _by_seed(runs, name, column).drop_nulls()
             row[name] = str(mean_ci(values)) if len(values) else "-"
         rows.append(row | {"times": str(times(runs, column) or "-")})
     return {"Means over the seeds [95 % interval]": pl.DataFrame(rows)}

@@ -41,7 +41,7 @@ SPECS = {
 }
 
 
-def table_of(runs):
+def _settings(runs):
     """A row a setting: Cubic / DCTCP with 1 and 5 flows of each, and queue and link with Cubic alone."""
     rows = []
     frame = cells(runs)
@@ -79,7 +79,7 @@ def _nothing(_):
 
 
 def measure(runs):
-    found = table_of(runs)
+    found = _settings(runs)
     queues = found.sort("queue, 5 Cubic")
     short, long = queues.row(0, named=True), queues.row(-1, named=True)
     below, above = (found["most"] < 0.5).all(), (found["least"] > 0.5).any()
@@ -102,7 +102,7 @@ def draw(runs, reference):
     from shallows.figures import forest
     from shallows.statistics.estimates import Estimate
 
-    found = table_of(runs)
+    found = _settings(runs)
     ratio = {
         f"{n} + {n} flows": {
             r["setting"]: Estimate(r[f"ratio {n} + {n}"], None, None, 1) for r in found.iter_rows(named=True)
@@ -122,4 +122,4 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    return {"RED's settings": table_of(runs).drop("most", "least")}
+    return {"RED's settings": _settings(runs).drop("most", "least")}

@@ -3,9 +3,8 @@
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above
+from shallows.studies.paper.kit import curve, of, samples, table_of
 from shallows.tables import metrics
-
-from ..common import column, curve, of, table_of
 
 BUFFER = 100
 PERSISTENT = [5, 10, 15, 20, 25, 28, 30, 32, 34, 36, 38, 41, 44, 47, 50, 60]
@@ -82,7 +81,7 @@ def measure(runs):
         for key, title in (("dctcp", "DCTCP"), ("dctcp-2", "DCTCP, least window 2"), ("newreno", "NewReno"))
     }
     few = [n for n in persistent["workers"].unique() if n <= 30]
-    none = max(column(persistent, "share", title="DCTCP", workers=n).mean() for n in few)
+    none = max(samples(persistent, "share", title="DCTCP", workers=n).mean() for n in few)
     found["dctcp-none-to-30"] = Measured(bool(none == 0), note=f"largest share {none:.3f}")
     first, other = (onset(of(persistent, title=title)) for title in ("DCTCP", "NewReno"))
     if first is not None and other is not None:
@@ -132,10 +131,18 @@ def draw(runs, reference):
     frame = runs.frame(queries)
     persistent = of(frame, spec="persistent")
     panels = {
-        "queries with timeouts, 100 packets a port": curves.Panel(curve(persistent, "share"), "share"),
-        "completion, 100 packets a port": curves.Panel(curve(persistent, "ms"), "query completion (ms)"),
-        "queries with timeouts, 4 MB shared": curves.Panel(curve(frame, "share", spec="shared"), "share"),
-        "completion, 4 MB shared": curves.Panel(curve(frame, "ms", spec="shared"), "query completion (ms)"),
+        "queries with timeouts, 100 packets a port": curves.Panel(
+            curve(persistent, "share", "workers"), "share"
+        ),
+        "completion, 100 packets a port": curves.Panel(
+            curve(persistent, "ms", "workers"), "query completion (ms)"
+        ),
+        "queries with timeouts, 4 MB shared": curves.Panel(
+            curve(frame, "share", "workers", spec="shared"), "share"
+        ),
+        "completion, 4 MB shared": curves.Panel(
+            curve(frame, "ms", "workers", spec="shared"), "query completion (ms)"
+        ),
     }
     windows = of(frame, spec="windows").with_columns(
         burst=pl.col("initial_window").str.strip_suffix("pkt").cast(pl.Int64) * pl.col("workers") / BUFFER
@@ -156,6 +163,10 @@ def tables(runs):
     frame = runs.frame(queries)
     names = ["share", "ms", "head", "tail", "queue_max"]
     return {
-        "Means over the seeds, 100 packets a port": table_of(frame, names, spec="persistent"),
-        "Means over the seeds, 4 MB shared by the ports": table_of(frame, names, spec="shared"),
+        "Means over the seeds, 100 packets a port": table_of(
+            of(frame, spec="persistent"), names, ["workers", "title"]
+        ),
+        "Means over the seeds, 4 MB shared by the ports": table_of(
+            of(frame, spec="shared"), names, ["workers", "title"]
+        ),
     }

@@ -2,8 +2,9 @@
 
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import every, is_below
+from shallows.studies.paper.kit import curve, of, samples, table_of
 
-from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, column, curve, of, schemes, seen, table_of
+from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, schemes, seen
 from ..common import LOADS as EVERY
 
 BETAS = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0]
@@ -25,9 +26,9 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
 
 def below_chosen(frame, senders):
     """By each larger beta, throughput less that at 0.2 in Mb/s, paired by seed."""
-    chosen = column(frame, "mbps", workers=senders, beta=CHOSEN)
+    chosen = samples(frame, "mbps", workers=senders, beta=CHOSEN)
     larger = [beta for beta in frame["beta"].unique().sort() if beta > CHOSEN]
-    return {b: paired_difference(column(frame, "mbps", workers=senders, beta=b), chosen) for b in larger}
+    return {b: paired_difference(samples(frame, "mbps", workers=senders, beta=b), chosen) for b in larger}
 
 
 def _falls(differences):
@@ -69,6 +70,6 @@ def tables(runs):
     frame = _named(runs)
     return {
         f"Means over the seeds, {LOAD_NAMES[load]}":
-            table_of(frame, ["mbps", "timeouts_per_flow", "drops"], "beta", "senders", spec=load)
+            table_of(of(frame, spec=load), ["mbps", "timeouts_per_flow", "drops"], ["beta", "senders"])
         for load in LOADS
     }  # fmt: skip

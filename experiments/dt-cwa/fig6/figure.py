@@ -2,23 +2,9 @@
 
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.studies.paper.kit import curve, of, samples, table_of
 
-from ..common import (
-    DCTCP,
-    DTCWA,
-    FLOWS,
-    LOAD_NAMES,
-    LOADS,
-    SPEC,
-    WORKERS,
-    change,
-    column,
-    curve,
-    schemes,
-    seen,
-    sweep,
-    table_of,
-)
+from ..common import DCTCP, DTCWA, FLOWS, LOAD_NAMES, LOADS, SPEC, WORKERS, change, schemes, seen, sweep
 
 FEWER = [10, 30, 45, 55, 60]
 
@@ -50,9 +36,9 @@ def measure(runs):
             mine = frame.filter(frame["spec"] == "right-k")
             found[f"right-k-gains-{flows}"] = change(mine, "mbps", DCTCP, WRONG_K, workers=flows)
     queries = frame.filter(frame["spec"] == "query-1MB")
-    found["below-200"] = is_below(mean_ci(column(queries, "mbps", title=DTCWA, workers=40)), 200.0, "Mb/s")
+    found["below-200"] = is_below(mean_ci(samples(queries, "mbps", title=DTCWA, workers=40)), 200.0, "Mb/s")
     found["dctcp-below-200"] = is_below(
-        mean_ci(column(queries, "mbps", title=DCTCP, workers=40)), 200.0, "Mb/s"
+        mean_ci(samples(queries, "mbps", title=DCTCP, workers=40)), 200.0, "Mb/s"
     )
     found["gain-after-20"] = _appears(queries)
     return found
@@ -72,7 +58,7 @@ def draw(runs, reference):
     frame = runs.frame(seen)
     panels = {
         LOAD_NAMES[load]: curves.Panel(
-            curve(frame, "mbps", spec=load),
+            curve(frame, "mbps", "workers", spec=load),
             "throughput (Mb/s)",
             lines={"the document's, after 35 flows": 200},
         )
@@ -84,4 +70,9 @@ def draw(runs, reference):
 def tables(runs):
     frame = runs.frame(seen)
     names = ["mbps", "timeouts_per_flow", "drops"]
-    return {f"Means over the seeds, {LOAD_NAMES[load]}": table_of(frame, names, spec=load) for load in LOADS}
+    return {
+        f"Means over the seeds, {LOAD_NAMES[load]}": table_of(
+            of(frame, spec=load), names, ["workers", "title"]
+        )
+        for load in LOADS
+    }

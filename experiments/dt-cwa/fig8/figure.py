@@ -1,9 +1,10 @@
 """Figure 8: mean short message completion time beside a number of FTP flows."""
 
 import polars as pl
+from shallows.studies.paper.kit import curve, of, table_of
 from shallows.tables import metrics
 
-from ..common import curve, everywhere_below, of, sweep, table_of
+from ..common import everywhere_below, sweep
 
 FLOWS = [25, 35, 45, 60]
 SIZES = {"20KB": "messages of 20 KB", "100KB": "messages of 100 KB"}
@@ -48,7 +49,7 @@ def draw(runs, reference):
 
     frame = runs.frame(messages)
     panels = {
-        name: curves.Panel(curve(frame, "completion_ms", spec=f"short-{size}"), "completion (ms)")
+        name: curves.Panel(curve(frame, "completion_ms", "workers", spec=f"short-{size}"), "completion (ms)")
         for size, name in SIZES.items()
     }
     return {"completion of short messages by number of flows": curves.draw(curves.info(panels, "FTP flows"))}
@@ -57,5 +58,8 @@ def draw(runs, reference):
 def tables(runs):
     frame = runs.frame(messages)
     names = ["completion_ms", "p99_ms", "unfinished", "timeouts"]
-    return {f"Means over the seeds, {name}": table_of(frame, names, spec=f"short-{size}")
-            for size, name in SIZES.items()}  # fmt: skip
+    keys = ["workers", "title"]
+    return {
+        f"Means over the seeds, {name}": table_of(of(frame, spec=f"short-{size}"), names, keys)
+        for size, name in SIZES.items()
+    }

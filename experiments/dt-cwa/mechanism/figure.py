@@ -2,23 +2,10 @@
 
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
+from shallows.studies.paper.kit import curve, of, samples, table_of
 from shallows.tables.oscillation import oscillation, queue_steps
 
-from ..common import (
-    DCTCP,
-    DTCWA,
-    LOAD_NAMES,
-    PORT,
-    SCHEMES,
-    SPEC,
-    column,
-    curve,
-    everywhere_below,
-    of,
-    seen,
-    sweep,
-    table_of,
-)
+from ..common import DCTCP, DTCWA, LOAD_NAMES, PORT, SCHEMES, SPEC, everywhere_below, seen, sweep
 
 QUERIES = [10, 30, 35, 45, 55, 60]
 LONG = [3, 10, 30, 60]
@@ -61,12 +48,12 @@ def measure(runs):
             continue
         found[f"timeouts-{load}"] = everywhere_below(mine, "timeouts_per_flow", "workers")
         for flows in (30, 55):
-            a, b = (column(mine, "timeouts_per_flow", title=t, workers=flows) for t in (DTCWA, DCTCP))
+            a, b = (samples(mine, "timeouts_per_flow", title=t, workers=flows) for t in (DTCWA, DCTCP))
             found[f"timeouts-{load}-{flows}"] = is_below(paired_difference(a, b), unit="timeouts a flow")
     queue = runs.where("queue").frame(swing)
     found["sd"] = everywhere_below(queue, "sd", "workers")
     for flows in (10, 30):
-        a, b = (column(queue, "sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
+        a, b = (samples(queue, "sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
         found[f"sd-{flows}"] = is_below(paired_difference(a, b), unit="packets")
     found["outcast"] = _differ(of(frame, spec="query-1MB", title=DTCWA, workers=55))
     return found
@@ -92,15 +79,18 @@ def draw(runs, reference):
     frame, queue = runs.frame(seen), runs.where("queue").frame(swing)
     loads = ("query-1MB", "query-64KB")
     timeouts = {
-        f"timeouts, {LOAD_NAMES[load]}":
-            curves.Panel(curve(frame, "timeouts_per_flow", spec=load), "timeouts a flow, 10 queries")
+        f"timeouts, {LOAD_NAMES[load]}": curves.Panel(
+            curve(frame, "timeouts_per_flow", "workers", spec=load), "timeouts a flow, 10 queries"
+        )
         for load in loads
-    }  # fmt: skip
+    }
     swings = {
-        "queue, FTP without end": curves.Panel(curve(queue, "sd"), "standard deviation (packets)"),
-        "limit cycle": curves.Panel(curve(queue, "amplitude"), "amplitude, peak to peak (packets)"),
-        "its period": curves.Panel(curve(queue, "period_ms"), "period (ms)"),
-        "mean queue": curves.Panel(curve(queue, "mean"), "mean (packets)"),
+        "queue, FTP without end": curves.Panel(curve(queue, "sd", "workers"), "standard deviation (packets)"),
+        "limit cycle": curves.Panel(
+            curve(queue, "amplitude", "workers"), "amplitude, peak to peak (packets)"
+        ),
+        "its period": curves.Panel(curve(queue, "period_ms", "workers"), "period (ms)"),
+        "mean queue": curves.Panel(curve(queue, "mean", "workers"), "mean (packets)"),
     }
     return {
         "timeouts by number of flows": curves.draw(curves.info(timeouts, "flows")),
@@ -113,8 +103,16 @@ def tables(runs):
     kinds = ["timeouts_per_query", "head_per_query", "tail_per_query", "drops"]
     racks = ["timeouts_sw1", "timeouts_sw2", "timeouts_sw3"]
     return {
-        "Timeouts a query by kind, 1 MB in all": table_of(frame, kinds, spec="query-1MB"),
-        "Timeouts a query by kind, 64 KB each": table_of(frame, kinds, spec="query-64KB"),
-        "Timeouts a flow by the worker's switch, 1 MB in all": table_of(frame, racks, spec="query-1MB"),
-        "Queue towards the aggregator": table_of(queue, ["mean", "sd", "amplitude", "period_ms"]),
+        "Timeouts a query by kind, 1 MB in all": table_of(
+            of(frame, spec="query-1MB"), kinds, ["workers", "title"]
+        ),
+        "Timeouts a query by kind, 64 KB each": table_of(
+            of(frame, spec="query-64KB"), kinds, ["workers", "title"]
+        ),
+        "Timeouts a flow by the worker's switch, 1 MB in all": table_of(
+            of(frame, spec="query-1MB"), racks, ["workers", "title"]
+        ),
+        "Queue towards the aggregator": table_of(
+            queue, ["mean", "sd", "amplitude", "period_ms"], ["workers", "title"]
+        ),
     }

@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above
+from shallows.studies.paper.kit import of, samples
 
 from ..common import (
     DCTCP,
@@ -18,8 +19,6 @@ from ..common import (
     SPEC,
     WORKERS,
     change,
-    column,
-    of,
     seen,
     switches,
 )
@@ -124,8 +123,8 @@ def outcome(frame, title, base=DCTCP):
     """
     flows = frame["workers"].unique().to_list()
     gains = {n: change(frame, "mbps", title, base, workers=n) for n in PUBLISHED if n in flows}
-    mbps = mean_ci(column(frame, "mbps", title=title, workers=40)) if 40 in flows else None
-    ms = mean_ci(column(frame, "qct_ms", title=title, workers=35)) if 35 in flows else None
+    mbps = mean_ci(samples(frame, "mbps", title=title, workers=40)) if 40 in flows else None
+    ms = mean_ci(samples(frame, "qct_ms", title=title, workers=35)) if 35 in flows else None
     away = sum(abs(math.log((100 + g.value) / (100 + PUBLISHED[n]))) for n, g in gains.items())
     away += max(0.0, math.log(mbps.value / BELOW_MBPS)) if mbps else 0.0
     away += max(0.0, math.log(ms.value / BELOW_MS)) if ms else 0.0

@@ -5,9 +5,8 @@ from functools import cache
 
 import polars as pl
 from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.kit import curve
 from shallows.tables import metrics
-
-from ..common import curve
 
 WANTED = {
     "newreno": "Reno", "cubic": "CUBIC", "dctcp": "DCTCP", "xdctcp": "xDCTCP", "dt-cwa": "DT-CWA",
@@ -221,7 +220,7 @@ def draw(runs, reference):
 
     def panels(name, label, log):
         return {
-            factor: curves.Panel(curve(frame.filter(pl.col("factor") == factor), name), label, log)
+            factor: curves.Panel(curve(frame.filter(pl.col("factor") == factor), name, "workers"), label, log)
             for factor in FACTORS
         }
 

@@ -4,7 +4,7 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import is_below
 
-from ..common import AXIS, CHANGES, DCTCP, MAIN, OPTIMUM, changes, settings, steady, table_of
+from ..common import AXIS, CHANGES, DCTCP, MAIN, OPTIMUM, changes, changes_table, settings, steady
 
 FRESH = {"traffic.query.connection": "fresh", "traffic.short.connection": "fresh"}
 WAYS = {
@@ -58,6 +58,6 @@ def tables(runs):
     base = runs.frame(steady).filter(pl.col("g") == DCTCP["g"])
     means = {c: [str(mean_ci(base[c].to_numpy()))] for c in MAIN}
     return {
-        "Optimum against DCTCP, mean [95 % interval]": table_of(_series(runs)),
+        "Optimum against DCTCP, mean [95 % interval]": changes_table(_series(runs)),
         "DCTCP, mean [95 % interval]": pl.DataFrame(means),
     }

@@ -2,7 +2,7 @@
 
 from shallows.studies.paper.claims import is_below
 
-from ..common import AXIS, change, changes, steady, table_of
+from ..common import AXIS, change, changes, changes_table, steady
 
 
 def measure(runs):
@@ -25,4 +25,6 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    return {"Optimum against DCTCP, mean [95 % interval]": table_of({"xDCTCP": changes(runs.frame(steady))})}
+    return {
+        "Optimum against DCTCP, mean [95 % interval]": changes_table({"xDCTCP": changes(runs.frame(steady))})
+    }

@@ -23,13 +23,18 @@ def measure(runs):
     base = row(sweep, DCTCP)
     kept = sweep.filter(pl.col("long_mbit") >= NO_HIT * base["long_mbit"]).sort("short_us")
     best = {k: kept[k][0] for k in KEYS}
+    chosen, slack = row(sweep, OPTIMUM), runs.reading["least"]
+    close = [r for r in kept.to_dicts() if r["short_us"] <= kept["short_us"][0] + slack]
+    ahead = sweep.filter(
+        pl.col("short_us") < chosen["short_us"] - slack, pl.col("long_mbit") >= chosen["long_mbit"]
+    )
     off = sweep["short_us"] / sweep[DELAY] - 1
     off_rate = sweep["long_mbit"] / sweep[THROUGHPUT] - 1
     lost = sweep["long_mbit"].is_between(*ACCIDENT_MBIT).sum()
     whole = {"accidents": int(lost)} if len(sweep) == len(runs.reference) else {}
     return whole | {
-        "optimum-is-least": Measured(best == OPTIMUM, note=f"ours: {best}, {kept['short_us'][0]:.2f} us"),
-        "optimum-on-front": row(sweep, OPTIMUM) in sweep[ours].to_dicts(),
+        "optimum-is-least": Measured(chosen in close, note=f"ours: {best}, {kept['short_us'][0]:.2f} us"),
+        "optimum-on-front": Measured(ahead.is_empty(), note=f"{len(ahead)} triplets dominate it"),
         "delay-differences": Measured(100 * off.median(), note=_spread(off)),
         "delay-worst": 100 * off.abs().max(),
         "throughput-differences": Measured(100 * off_rate.median(), note=_spread(off_rate)),

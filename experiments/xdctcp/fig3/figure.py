@@ -13,10 +13,12 @@ OURS, THEIRS, LABEL, DIGITS = "short_us", "queue_wait_short_us", "mean wait of s
 def measure(runs):
     at = runs.frame(published).sort("short_us")
     ends = at.filter(pl.col("nl").is_in([0.5, 1.0])).pivot("nl", index="ns", values="short_us")
+    chosen = at.filter(pl.col("ns") == 0.4, pl.col("nl") == 1.0).to_dicts()[0]
     falls = (ends["1.0"] < ends["0.5"]).to_list()
     return {
         "least": Measured(
-            (at["ns"][0], at["nl"][0]) == (0.4, 1.0), note=f"ours: ns {at['ns'][0]}, nl {at['nl'][0]}"
+            chosen["short_us"] <= at["short_us"][0] + runs.reading["least"],
+            note=f"ours: ns {at['ns'][0]}, nl {at['nl'][0]}",
         ),
         "falls-with-nl": Measured(all(falls), note=f"for {sum(falls)} of {len(falls)} values of ns"),
     }

@@ -10,9 +10,9 @@ from ..common import (
     RANDOM_PHASES,
     change,
     changes,
+    changes_table,
     settings,
     steady,
-    table_of,
 )
 
 MIXES = {"2-3-3": (2, 3, 3), "1-6-1": (1, 6, 1), "2-5-1": (2, 5, 1), "3-3-2": (3, 3, 2), "3-4-1": (3, 4, 1)}
@@ -65,4 +65,6 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    return {"Optimum against DCTCP by mix (query-short-long), mean [95 % interval]": table_of(_series(runs))}
+    return {
+        "Optimum against DCTCP by mix (query-short-long), mean [95 % interval]": changes_table(_series(runs))
+    }

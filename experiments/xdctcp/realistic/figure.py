@@ -4,7 +4,7 @@ import polars as pl
 from shallows.studies.paper.claims import Measured, is_below
 from shallows.tables import metrics
 
-from ..common import AXIS, DCTCP, OPTIMUM, change, table_of
+from ..common import AXIS, DCTCP, OPTIMUM, change, changes_table
 
 MINING = {"traffic.flows.sizes": {"kind": "empirical", "name": "data_mining"}}
 SPECS = {"web-search": "spec.toml", "data-mining": ("spec.toml", MINING)}
@@ -75,6 +75,6 @@ def draw(runs, reference):
 def tables(runs):
     means = runs.frame(by_size).group_by("spec", "g", "ns", "nl", "class_by", maintain_order=True)
     return {
-        f"{spec}: optimum against DCTCP, mean [95 % interval]": table_of(_series(runs, spec))
+        f"{spec}: optimum against DCTCP, mean [95 % interval]": changes_table(_series(runs, spec))
         for spec in SPECS
     } | {"Means over the seeds (times in us)": means.agg(pl.exclude("seed").mean())}

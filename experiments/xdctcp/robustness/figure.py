@@ -5,6 +5,7 @@ import itertools
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import is_above, is_below
+from shallows.studies.paper.kit import of
 
 from ..common import (
     AXIS,
@@ -15,10 +16,9 @@ from ..common import (
     RANDOM_PHASES,
     change,
     changes,
-    of,
+    changes_table,
     settings,
     steady,
-    table_of,
 )
 
 FACTORS = ("g", "ns", "nl")
@@ -91,7 +91,7 @@ def tables(runs):
     frame = runs.frame(steady)
     means = frame.group_by(FACTORS).agg(pl.col(MAIN).mean()).sort(FACTORS)
     return {
-        "Optimum against DCTCP, mean [95 % interval]": table_of({"optimum": changes(frame)}),
-        "Effect of each factor, mean [95 % interval]": table_of(effects(frame, SHOWN)),
+        "Optimum against DCTCP, mean [95 % interval]": changes_table({"optimum": changes(frame)}),
+        "Effect of each factor, mean [95 % interval]": changes_table(effects(frame, SHOWN)),
         "Means over the seeds": means,
     }

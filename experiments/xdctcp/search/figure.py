@@ -7,7 +7,7 @@ import polars as pl
 from shallows.statistics.estimates import pareto_front
 from shallows.studies.paper.claims import Measured, is_above, is_below
 
-from ..common import DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, changes, settings, steady, table_of
+from ..common import DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, changes, changes_table, settings, steady
 
 KEYS = ["g", "ns", "nl"]
 QUIET = RANDOM_PHASES | {"probe.port_trace": "off"}
@@ -88,5 +88,5 @@ def tables(runs):
     front = means[pareto_front(means["short_wait_us"], means["long_mbps"]).tolist()]
     return {
         "Pareto front of the explored triplets": front,
-        "Found triplets against the document's optimum, fresh seeds": table_of(_against(runs)),
+        "Found triplets against the document's optimum, fresh seeds": changes_table(_against(runs)),
     }

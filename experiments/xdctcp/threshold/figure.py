@@ -3,8 +3,9 @@
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.studies.paper.kit import of
 
-from ..common import CHANGES, DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, difference, of, settings, steady
+from ..common import CHANGES, DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, difference, settings, steady
 
 KEPT_PERCENT = 0.1
 K_PACKETS = [20, 30, 40, 45, 50, 55, 60, 65]

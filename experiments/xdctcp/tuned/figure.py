@@ -3,6 +3,7 @@
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.studies.paper.kit import of
 
 from ..common import (
     CHANGES,
@@ -12,10 +13,9 @@ from ..common import (
     RANDOM_PHASES,
     change,
     changes,
-    of,
+    changes_table,
     settings,
     steady,
-    table_of,
 )
 
 KEPT_PERCENT = 0.05
@@ -132,5 +132,5 @@ def tables(runs):
     series = {name(point): changes(frame, which(point), which(BASES[1])) for point in TUNED}
     return {
         "Means over the fresh seeds [95 % interval]": pl.DataFrame(rows),
-        "Tuned settings against the optimum": table_of(series),
+        "Tuned settings against the optimum": changes_table(series),
     }

@@ -2,8 +2,9 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.kit import of
 
-from ..common import AXIS, DCTCP, OPTIMUM, RANDOM_PHASES, change, of, settings, steady
+from ..common import AXIS, DCTCP, OPTIMUM, RANDOM_PHASES, change, settings, steady
 
 WARMUPS = ["0s", "100ms", "400ms"]
 LAST = "400ms"

@@ -77,14 +77,13 @@ class Claim:
     holds_if: str
     cause: Cause | None
     about: tuple[str, ...]
-    shown_in: str
     note: str
 
 
 _KEYS: dict[str, tuple[type, ...]] = {
     "id": (str,), "statement": (str,), "kind": (str,), "published": (int, float, bool), "unit": (str,),
     "relation": (str,), "tolerance": (dict,), "deterministic": (bool,), "expected": (dict,), "holds_if":
-    (str,), "cause": (dict,), "about": (list,), "shown_in": (str,), "note": (str,),
+    (str,), "cause": (dict,), "about": (list,), "note": (str,),
 }  # fmt: skip
 _TOLERANCE_KEYS = ("absolute", "relative", "because", "single_run")
 _CAUSE_KEYS = ("kind", "claim", "words")
@@ -198,7 +197,6 @@ def _claim(table: Mapping[str, Any], digits: str) -> Claim:
         holds_if=table.get("holds_if", ""),
         cause=Cause(**table["cause"]) if "cause" in table else None,
         about=tuple(table.get("about", ("*",))),
-        shown_in=table.get("shown_in", ""),
         note=table.get("note", ""),
     )
 
