@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import json_schema
+import tables_page
 from shallows.document.schema import schema
 
 Section = dict[str, Any]
 Param = dict[str, Any]
 
+NOTE_OF_TABLES = "Made by `make generate` from python/shallows/tables/laws.toml; do not edit."
 NOTE = "Made by `make generate` from the parameters declared in crates/; do not edit."
 
 TYPES = {
@@ -88,6 +90,7 @@ def files() -> dict[Path, str]:
     whole = json_schema.schema_of(sections, INNER, CHOSEN, OPEN, NAMED)
     found = {Path("experiments/experiment.schema.json"): _json(whole)}
     found[Path("python/shallows/experiment/_classes.py")] = classes(sections)
+    found[Path("docs/reference/tables.md")] = tables_page.page(NOTE_OF_TABLES)
     return found | {Path("docs/reference") / name: text for name, text in pages(sections).items()}
 
 

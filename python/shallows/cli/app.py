@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from shallows.cli import queries, runs, studies, web
+from shallows.cli.check_run import check_run
 from shallows.cli.linux import app as linux_app
 from shallows.cli.starting import app as starting_app
 
@@ -39,6 +40,7 @@ app.command()(runs.run)
 app.command()(runs.sweep)
 for command in (studies.compare, studies.tune, studies.reproduce, studies.validate):
     app.command()(command)
+app.command("check-run")(check_run)
 app.command("list")(queries.list_)
 app.command()(queries.theory)
 app.command()(queries.bench)
