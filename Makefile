@@ -1,11 +1,11 @@
 # make test is the whole suite; CI runs exactly that. tools/uv gets uv where there is none.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 UV = tools/uv run --frozen
-PYTHON = python tests tools experiments
+PYTHON = python tests tools soak experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest soak fmt generate bench site wheel
+.PHONY: test rust lint stubs pytest soak cases sbom fuzz fmt generate bench site wheel
 
 test: rust lint stubs pytest
 
@@ -24,10 +24,16 @@ stubs:
 pytest:
 	$(UV) pytest
 
-# The property tests on other cases than the suite's, a seed after the other: make soak FROM=1 TO=100.
+# Random experiments, mutated documents, killed sweeps, damaged stores, full disks for HOURS: docs/robustness.md.
+HOURS ?= 1
+soak:
+	cargo build --package shallows-py --profile checked --locked
+	$(UV) python -m soak --core target/checked --hours $(HOURS)
+
+# The property tests on other cases than the suite's, a seed after the other: make cases FROM=1 TO=100.
 FROM ?= 1
 TO ?= 10
-soak:
+cases:
 	for seed in $$(seq $(FROM) $(TO)); do \
 		echo "seed $$seed"; PROPTEST_RNG_SEED=$$seed cargo test --workspace --locked --quiet || exit 1; \
 		HYPOTHESIS_PROFILE=soak $(UV) pytest -k "not notebook and not cluster" --hypothesis-seed=$$seed || exit 1; \

@@ -9,7 +9,7 @@ from typing import Any
 
 from shallows import _core
 from shallows.authoring import modules
-from shallows.errors import RunError
+from shallows.errors import RunError, SpecError
 from shallows.tables.frames import to_frame
 from shallows.tables.laws import broken
 
@@ -55,7 +55,10 @@ def _run(experiment: Document) -> str | tuple[Any, dict[str, int]] | None:
     """Tables and counts, how it failed, or None where it ends in words."""
     components = modules.objects(experiment) if "python" in experiment else None
     text = json.dumps(experiment)
-    simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+    try:
+        simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+    except SpecError as error:
+        return f"it is not legal: {error}"
     watch = threading.Timer(MOST_S, simulation.cancel)
     watch.start()
     try:

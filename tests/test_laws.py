@@ -15,10 +15,14 @@ from synthetic import SCHEMAS
 
 FULL = SMALL | {
     "queue": {"kind": "codel", "limit": "60pkt", "target": "20us", "interval": "200us"},
-    "port": {"*->*": {"loss": 0.01, "mark": 0.02, "duplicate": 0.01, "reorder": 0.02, "reorder_delay": "20us"}},
+    "port": {
+        "*->*": {"loss": 0.01, "mark": 0.02, "duplicate": 0.01, "reorder": 0.02, "reorder_delay": "20us"}
+    },
     "traffic": {
         "long": {"kind": "bulk", "from": "s*", "to": "r0"},
-        "short": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "20KB", "interval": "300us", "count": 4},
+        "short": {
+            "kind": "messages", "from": "s0", "to": "r0", "bytes": "20KB", "interval": "300us", "count": 4
+        },
     },
     "probe": {
         "queue_trace": "change", "port_trace": "50us", "flow_trace": "change", "packets": ["*->*"],

@@ -10,14 +10,17 @@ INTRO = """# Tables of a run
 
 A run has these tables, as Parquet files in the store and as polars frames in `run.tables`.
 
-- The last part of a column's name is its unit: `_ps` picoseconds, `_bps` bits per second, `_bytes`, `_packets`.
+- The last part of a column's name is its unit: `_ps` picoseconds, `_bps` bits per second, `_bytes`,
+  `_packets`.
 - `port` is `from->to`. Unless a table says otherwise, statistics cover [warmup, duration).
 - A type with `?` may be null. Numbers are finite and not negative; a range says more.
-- The queue in the statistics includes the packet in transmission, except in `inner_queues` and `inner_histogram`.
+- The queue in the statistics includes the packet in transmission, except in `inner_queues` and
+  `inner_histogram`.
+- `flows` lacks connections that ended before `warmup`; traces begin at 0.
 - A table without rows is present and empty.
 
-Every row keeps the laws below its table. The tests hold all their runs to them, and `./shallows check-run HASH` a
-stored one. A law with null in it does not apply. `duration_ps` is the experiment's duration.
+Every row keeps the laws below its table. The soak holds its runs to them, and `./shallows check-run HASH`
+a stored one. A law with null in it does not apply. `duration_ps` is the experiment's duration.
 
 | table | one row is |
 |---|---|
@@ -38,7 +41,8 @@ def page(note: str) -> str:
 
 
 def _section(table: laws.Table) -> str:
-    text = f"\n## {table.name}\n\nOne row is {table.row}.\n\n| column | type | range | meaning |\n|---|---|---|---|\n"
+    text = f"\n## {table.name}\n\nOne row is {table.row}.\n"
+    text += "\n| column | type | range | meaning |\n|---|---|---|---|\n"
     for column in table.columns:
         text += f"| `{column.name}` | {column.type} | {column.range} | {column.meaning} |\n"
     if table.laws:

@@ -108,7 +108,7 @@ def broken(
                     pl.lit(v, pl.UInt64).alias(f"{k}_ps") for k, v in given.items()
                 )
                 found += _rows(known[name], with_times)
-                whole[name] = frame
+                whole[name] = with_times
     if whole.keys() == known.keys():
         found += _between(whole | {"counts": pl.DataFrame([dict(counts)])})
     return found

@@ -1,0 +1,80 @@
+"""A fixed small part of the soak (`make soak HOURS=1` is the rest), and all that it has ever found."""
+
+import json
+import random
+
+import pytest
+
+from soak import disks, documents, experiments, kills, readers, regressions, runs
+
+
+@pytest.mark.parametrize("path", regressions.kept(), ids=lambda path: path.stem)
+def test_what_was_found_stays_mended(path):
+    kept = json.loads(path.read_text())
+    check = {"run": lambda document: runs.faults(document, threads=2), "check": documents.faults}[
+        kept["kind"]
+    ]
+    assert check(kept["document"]) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_legal_experiments_keep_all_laws_and_repeat(seed):
+    made = 0
+    for number in range(12):
+        experiment = experiments.draw(random.Random(f"suite {seed} {number}"))
+        if experiment is not None:
+            made += 1
+            assert runs.faults(experiment, threads=1 + number % 2) == [], experiments.as_text(experiment)
+    assert made >= 5
+
+
+def test_random_experiments_meet_every_component():
+    met = set()
+    for number in range(400):
+        document = experiments._written(random.Random(number))
+        met |= {document["topology"]["kind"], document["queue"]["kind"], document["transport"]["profile"]}
+        met |= {load["kind"] for load in document["traffic"].values()}
+        met |= {document.get("port_control", {}).get("kind")}
+        cc = document["transport"]["cc"]
+        met |= {cc if isinstance(cc, str) else cc["kind"]}
+    left_out = {"graph", "table"}  # they are read from the user's own tables
+    for section in ("topology", "queue", "transport", "traffic", "port_control", "transport.cc"):
+        assert set(experiments._sections()[section]) - left_out <= met, section
+
+
+def test_mutated_documents_get_an_answer_in_words():
+    lots = random.Random("suite")
+    answers = [documents.draw(lots) for _ in range(400)]
+    assert [fault for text in answers for fault in documents.faults(text) + documents.settings(lots)] == []
+    assert len(set(answers)) > 350
+    assert len(documents.seeds()) >= 30
+
+
+def test_damaged_files_flipped_bits_and_captures(tmp_path):
+    lots = random.Random("suite")
+    run = readers.make_store(tmp_path)
+    assert [fault for _ in range(60) for fault in readers.flip(lots, run)] == []
+    assert [fault for _ in range(60) for fault in readers.toml(lots, tmp_path)] == []
+    assert readers.capture(run, tmp_path) == []
+
+
+def test_sweeps_that_are_killed_leave_whole_runs(tmp_path):
+    lots = random.Random("suite")
+    assert [fault for _ in range(2) for fault in kills.kill(lots, tmp_path)] == []
+    assert kills.names(tmp_path / "killed")
+
+
+def test_full_disks(tmp_path):
+    if not disks.possible():
+        pytest.skip("mounting a small disk takes Linux and root")
+    assert disks.full(random.Random("suite"), tmp_path) == []
+
+
+def test_the_soak_can_find_and_makes_small(monkeypatch, tmp_path):
+    monkeypatch.setattr(regressions, "PLACE", tmp_path)
+    document = {"a": {"b": [1, 2, {"c": "wrong"}], "d": 2}, "e": {"f": 3}}
+    small = regressions.smallest(document, lambda each: "wrong" in json.dumps(each))
+    assert small == {"a": {"b": [{"c": "wrong"}]}}
+    assert json.loads(regressions.keep("run", ["wrong"], small).read_text())["document"] == small
+    assert runs.faults({**(experiments.draw(random.Random(3)) or {}), "queue": 7})
+    assert documents.faults('{"a": 1') == []
