@@ -30,6 +30,18 @@ soak:
 	cargo build --package shallows-py --profile checked --locked
 	$(UV) python -m soak --core target/checked --hours $(HOURS)
 
+# Coverage-guided fuzzing of the compiled part; needs nightly Rust and `cargo install cargo-fuzz`.
+TARGET ?= check
+SECONDS ?= 60
+fuzz:
+	cargo +nightly fuzz run $(TARGET) -- -max_total_time=$(SECONDS) -timeout=20
+
+# A bill of materials (CycloneDX) and the list of licences.
+sbom:
+	mkdir -p dist
+	$(UV) python tools/supply_chain.py
+	$(UV) python tools/supply_chain.py --sbom dist/shallows.cdx.json
+
 # The property tests on other cases than the suite's, a seed after the other: make cases FROM=1 TO=100.
 FROM ?= 1
 TO ?= 10

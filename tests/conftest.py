@@ -72,3 +72,22 @@ def pytest_terminal_summary(terminalreporter) -> None:
         skipped = [each for each in terminalreporter.stats.get("skipped", []) if needed in str(each.longrepr)]
         if skipped:
             terminalreporter.line(f"SKIPPED: {needed} ({len(skipped)} tests)")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_run_keeps_the_laws_of_its_tables():
+    """Of all runs that the tests make in this process; see `shallows.tables.laws`."""
+    from shallows.backends.simulator import Simulator
+    from shallows.tables import laws
+
+    run = Simulator.run
+
+    def run_and_check(self, experiment, running):
+        made = run(self, experiment, running)
+        found = laws.broken(made.tables, experiment, made.about["counts"])
+        assert not found, "\n".join(map(str, found))
+        return made
+
+    Simulator.run = run_and_check
+    yield
+    Simulator.run = run

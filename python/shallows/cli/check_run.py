@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,21 +13,23 @@ from shallows.cli.options import Json, StorePath
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
+if TYPE_CHECKING:
+    from shallows.tables.laws import Broken
+
 __all__ = ["check_run"]
 
 
-def check_run(
-    name: Annotated[str, typer.Argument(metavar="HASH", help="The run's name in the store.", show_default=False)],
-    store: StorePath = None,
-    as_json: Json = False,
-) -> None:
-    """A stored run: whether it is as it was written, and its tables keep their laws (docs/reference/tables.md)."""
+Name = Annotated[str, typer.Argument(metavar="HASH", help="The run's name in the store.", show_default=False)]
+
+
+def check_run(name: Name, store: StorePath = None, as_json: Json = False) -> None:
+    """A stored run: whether it is as it was written, and whether its tables keep their laws."""
     from shallows.results.store import Store
     from shallows.tables import laws
 
     place = Store(store)
-    known = [run.hash for run in place.runs()]
     if not re.fullmatch("[0-9a-f]{20}", name) or not (place.path / name).is_dir():
+        known = [run.hash for run in place.runs()]
         rule = f"there is no such run in {place.path}"
         raise SpecError([Fault("check-run", rule, f'"{name}"', did_you_mean(name, known))])
     run = place.check(name)
@@ -34,19 +37,17 @@ def check_run(
     if as_json:
         terminal.print_json(_document(name, found))
     else:
-        rows = sum(len(table) for table in run.tables.values())
-        held = sum(len(table.laws) + len(table.columns) for table in laws.tables().values()) + len(laws.relations())
         for law in found:
             terminal.say(str(law))
-        terminal.say(
-            f"{name}: {len(found)} of {held} laws are broken"
-            if found
-            else f"{name}: as it was written; its {rows} rows keep all {held} laws"
-        )
+        rows = sum(len(table) for table in run.tables.values())
+        held = sum(len(table.laws) + len(table.columns) for table in laws.tables().values())
+        held += len(laws.relations())
+        kept = f"as it was written; its {rows} rows keep all {held} laws"
+        terminal.say(f"{name}: {len(found)} of {held} laws are broken" if found else f"{name}: {kept}")
     if found:
         raise typer.Exit(1)
 
 
-def _document(name: str, found: Any) -> dict[str, Any]:
-    broken = [{"table": law.table, "law": law.law, "rows": law.rows, "first": dict(law.first)} for law in found]
-    return {"hash": name, "broken": broken}
+def _document(name: str, found: Sequence[Broken]) -> dict[str, Any]:
+    each = [{"table": one.table, "law": one.law, "rows": one.rows, "first": dict(one.first)} for one in found]
+    return {"hash": name, "broken": each}
