@@ -12,6 +12,7 @@ from shallows.figures import (
     flow_time,
     forest,
     goodput_time,
+    network,
     queue_cdf,
     queue_time,
     relation,
@@ -185,3 +186,29 @@ def test_a_series_of_curves_keeps_its_colour_and_the_axis_its_numbers():
     assert colours[0]["a"] == colours[2]["a"] != colours[1]["b"]
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["1", "10"]
     assert not figure.axes[3].get_visible()
+
+
+def test_a_network_is_layered_from_its_receiver_by_its_ports():
+    ports = ["s0->switch", "switch->s0", "s1->switch", "switch->s1", "switch->r0", "r0->switch"]
+    queues = pl.DataFrame(
+        {
+            "port": ports,
+            "is_switch": [p.startswith("switch") for p in ports],
+            "rate_bps": [10**9] * 4 + [10**10] * 2,
+        }
+    )
+    found = network.info({"queues": queues})
+    assert found.layers == [["r0"], ["switch"], ["s0", "s1"]] and found.switches == {"switch"}
+    assert [rate for _, _, rate in found.links] == [1, 1, 10]
+    assert any("10 Gb/s" in text.get_text() for text in network.draw(found).axes[0].texts)
+    with pytest.raises(ValueError, match="no port leads to x"):
+        network.info({"queues": queues}, sink="x")
+
+
+def test_a_transport_has_one_colour_in_every_figure():
+    named = {"RACS": {1.0: ROWS["wait"]}, "SDC": {1.0: ROWS["wait"]}}
+    figure = curves.draw(curves.info({"": curves.Panel(named, "us")}, "flows"))
+    lines = {line.get_label(): line.get_color() for line in figure.axes[0].get_lines()}
+    assert lines["RACS"] == style.TRANSPORTS["RACS"] == style.colour(3, "RACS") != lines["SDC"]
+    rows = forest.draw(forest.info({"": {"SDC": ROWS["wait"]}}, "us"))
+    assert style.TRANSPORTS["SDC"] in [line.get_color() for line in rows.axes[0].get_lines()]

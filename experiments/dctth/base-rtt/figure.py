@@ -1,5 +1,7 @@
 """Fairness at base round trips other than the one that the coupling factor 8 was chosen for."""
 
+from statistics import median
+
 import polars as pl
 from shallows.statistics.estimates import rank_correlation
 from shallows.studies.paper.claims import Measured, is_above, is_below
@@ -56,7 +58,7 @@ def measure(runs):
             note=f"{estimate(at[40])}; within 0.5 to 2 at {', '.join(fair)} ms",
         ),
         "formula": Measured(
-            sorted(off)[len(off) // 2], min(off), max(off), BATCHES, note="with the classic queue as measured"
+            median(off), min(off), max(off), BATCHES, note="with the classic queue as measured"
         ),
         "coupled-flat": _flat(by_rtt(runs, "coupled")),
     }

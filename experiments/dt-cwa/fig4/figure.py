@@ -53,6 +53,11 @@ def _named(runs):
     return runs.frame(seen).with_columns(senders=pl.format("{} senders", pl.col("workers")))
 
 
+CAPTIONS = {
+    "throughput by beta": "Figure 4: throughput against beta, by the number of senders.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import curves
 

@@ -52,8 +52,14 @@ def _appears(frame):
     return Measured(whole, note="; ".join(f"{n}: {m.note} %" for n, m in each.items()))
 
 
+CAPTIONS = {
+    "network": "Figure 5 of the document, drawn from the experiment: nine workers behind four switches.",
+    "throughput by number of flows": "Figure 6: throughput against the number of flows, by load.",
+}
+
+
 def draw(runs, reference):
-    from shallows.figures import curves
+    from shallows.figures import curves, network
 
     frame = runs.frame(seen)
     panels = {
@@ -64,7 +70,8 @@ def draw(runs, reference):
         )
         for load in LOADS
     }
-    return {"throughput by number of flows": curves.draw(curves.info(panels, "flows"))}
+    drawn = network.draw(network.info(runs[0].tables), {"sw0": "switch 1", "r0": "aggregator"})
+    return {"network": drawn, "throughput by number of flows": curves.draw(curves.info(panels, "flows"))}
 
 
 def tables(runs):

@@ -53,6 +53,15 @@ def _spread(off):
     return f"95 % of the triplets between {low:+.2f} and {high:+.2f} %"
 
 
+STRIP_MBIT = (2689, 2690.5)
+CAPTIONS = {
+    "delay against throughput": "Figure 2: delay of short flows against throughput of long ones.",
+    "the strip of full links": "The same where the link is full, enlarged.",
+    "each triplet: published delay across, ours up": "Each triplet's delay, published and ours.",
+}
+FOLDED = ("each triplet: published delay across, ours up",)
+
+
 def draw(runs, reference):
     from shallows.figures import scatter
 
@@ -65,8 +74,13 @@ def draw(runs, reference):
     }
     labels = "mean wait of short flows (us)", "arrivals per long flow until 0.99 s (Mbit)"
     beside = scatter.cloud(sweep["short_us"], sweep[DELAY], named)
+    strip = scatter.draw(scatter.info(clouds, *labels))
+    for ax in strip.axes:
+        ax.set_xlim(*STRIP_MBIT)
+        ax.ticklabel_format(axis="x", useOffset=False)
     return {
         "delay against throughput": scatter.draw(scatter.info(clouds, *labels)),
+        "the strip of full links": strip,
         "each triplet: published delay across, ours up": scatter.draw(
             scatter.info({"": beside._replace(front=beside.front[:0])}, "ours (us)", "published (us)")
         ),

@@ -25,15 +25,25 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "network": "Figure 1 of the document, drawn from the experiment: senders, the switch and the receiver.",
+    "delay of short flows": "Mean wait of short flows under both triplets, published and ours.",
+}
+
+
 def draw(runs, reference):
-    from shallows.figures import forest
+    from shallows.figures import forest, network
 
     series: dict[str, dict[str, Estimate]] = {"published": {}, "ours": {}}
     for row in reference.to_dicts():
         ours = published(runs.first(**TRIPLETS[row["name"].lower()]).tables)
         series["published"][row["name"]] = Estimate(row["queue_wait_short_us"], None, None, 1)
         series["ours"][row["name"]] = Estimate(ours["short_us"], None, None, 1)
-    return {"delay of short flows": forest.draw(forest.info(series, "mean wait (us)", reference=None))}
+    drawn = network.draw(network.info(runs[0].tables), {"switch": "K and limit here"})
+    return {
+        "network": drawn,
+        "delay of short flows": forest.draw(forest.info(series, "mean wait (us)", reference=None)),
+    }
 
 
 def tables(runs):

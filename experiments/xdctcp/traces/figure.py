@@ -14,6 +14,7 @@ SPECS = {
             "probe.queue_trace": "10us",
             "probe.flow_trace": "20us",
             "duration": "300ms",
+            "warmup": "100ms",
         },
     )
 }
