@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -25,6 +25,13 @@ Json = Annotated[
     bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")
 ]
 Out = Annotated[Path, typer.Option(help="Where the report is written.")]
+
+Metric = Annotated[list[str], typer.Option("--metric", help="Shows these metrics only; * matches any text.")]
+By = Annotated[
+    Literal["class", "size"] | None,
+    typer.Option("--by", help="A row for each class, or each class and size of message.", show_default=False),
+]
+OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the seeds with 95 % intervals.")]
 
 Backend = Annotated[str, typer.Option(help="What runs it: simulator, linux (see ./shallows linux), ns3.")]
 StorePath = Annotated[
@@ -67,10 +74,13 @@ Progress = Annotated[
 
 __all__ = [
     "Backend",
+    "By",
     "ClusterAddress",
     "File",
     "Json",
+    "Metric",
     "Out",
+    "OverSeeds",
     "Progress",
     "Seeds",
     "Settings",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shallows import terminal
 from shallows.cli.options import (
     Backend,
+    By,
     ClusterAddress,
     File,
     Json,
+    Metric,
+    OverSeeds,
     Progress,
     Seeds,
     Settings,
@@ -23,6 +28,9 @@ from shallows.cli.options import (
     runner,
 )
 from shallows.errors import Fault, SpecError
+
+if TYPE_CHECKING:
+    from shallows.document.points import Point
 
 __all__ = ["run", "sweep"]
 
@@ -37,6 +45,9 @@ def run(
             "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes its packets for Wireshark: s0=s0.pcapng."
         ),
     ] = [],  # noqa: B006
+    metric: Metric = [],  # noqa: B006
+    by: By = None,
+    over_seeds: OverSeeds = False,
     store: StorePath = None,
     workers: Workers = None,
     threads: ThreadCount = None,
@@ -48,7 +59,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """One experiment: a summary, the stored run, a figure."""
-    from shallows.cli import show_run
+    from shallows.cli import show_results, show_run
     from shallows.document.load import load
     from shallows.document.points import expand
     from shallows.results import pcapng
@@ -63,6 +74,7 @@ def run(
     points = expand(document if seeds is None else _with_seeds(document, seeds))
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs one run, and this is {len(points)}", hint="--seeds 1")])
+    _check(metric, by, points)
     how = runner(
         store=store,
         workers=workers,
@@ -78,7 +90,11 @@ def run(
     if as_json and not failed:
         terminal.print_json(show_run.document(outcomes))
     elif not failed:
-        show_run.show(document.get("title") or file.name, outcomes)
+        title = document.get("title") or file.name
+        if metric or by or over_seeds:
+            show_results.show(title, outcomes, metric, by, over_seeds)
+        else:
+            show_run.show(title, outcomes)
     else:
         raise show_run.failure(failed)
     for name, path in captures.items():
@@ -100,6 +116,9 @@ def sweep(
     job_script: Annotated[
         bool, typer.Option("--job-script", help="Prints the script of one --slurm job, and runs nothing.")
     ] = False,
+    metric: Metric = [],  # noqa: B006
+    by: By = None,
+    over_seeds: OverSeeds = False,
     store: StorePath = None,
     workers: Workers = None,
     threads: ThreadCount = None,
@@ -111,13 +130,15 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """All points of a sweep, on all cores. Stopped, it goes on where it was: what has ended is stored."""
-    from shallows.cli import show_run
+    from shallows.cli import show_results, show_run
     from shallows.document.load import load
     from shallows.document.points import expand
     from shallows.execution.runner import parse_shard
 
     number, count = parse_shard(shard) if shard else (1, 1)
-    points = expand(load(file, settings))[number - 1 :: count]
+    document = load(file, settings)
+    points = expand(document)[number - 1 :: count]
+    _check(metric, by, points)
     how = runner(
         store=store,
         workers=workers,
@@ -133,11 +154,23 @@ def sweep(
     with terminal.progress(file.name, len(points), progress) as report:
         outcomes = how.run(points, metrics=True, progress=report)
     if as_json:
-        terminal.print_json(show_run.sweep_document(outcomes))
+        averages = {"over_seeds": show_results.over_all_seeds(outcomes)} if over_seeds else {}
+        terminal.print_json(show_run.sweep_document(outcomes) | averages)
     else:
-        show_run.show_sweep(file.name, outcomes)
+        labelled = '"label"' in json.dumps(document.get("sweep", {}))
+        show_results.show(file.name, outcomes, metric, by, over_seeds, labelled)
+        show_run.show_failures(outcomes)
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _check(metric: list[str], by: str | None, points: Sequence[Point]) -> None:
+    """Refuses patterns that match no metric, before anything runs."""
+    if metric:
+        from shallows.tables import metric_names
+
+        first = {point.label: point.experiment for point in points}
+        metric_names.check([f"*{m}" if by else m for m in metric], first.values(), "--metric")
 
 
 def _job_script(slurm: str | None) -> str:

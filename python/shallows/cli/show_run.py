@@ -9,9 +9,8 @@ from shallows import terminal
 from shallows.errors import RunError
 from shallows.execution.jobs import Outcome
 from shallows.statistics.estimates import over_seeds
-from shallows.tables.metrics import SWEEP_COLUMNS
 
-__all__ = ["document", "failure", "notes", "show", "show_sweep", "sweep_document"]
+__all__ = ["document", "failure", "notes", "show", "show_failures", "sweep_document"]
 
 
 def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -50,7 +49,12 @@ def sweep_document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The JSON of `sweep`, points in the file's order."""
     points = []
     for outcome in outcomes:
-        point = {"params": outcome.point.params, "seed": outcome.point.seed, "hash": outcome.hash}
+        point = {
+            "label": outcome.point.label,
+            "params": outcome.point.params,
+            "seed": outcome.point.seed,
+            "hash": outcome.hash,
+        }
         point |= {"status": outcome.status, "metrics": outcome.metrics}
         points.append(point | ({"error": outcome.error} if outcome.error else {}))
     return {"points": points, "failed": sum(outcome.error is not None for outcome in outcomes)}
@@ -87,15 +91,8 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
         terminal.say(f"figure: {figure}")
 
 
-def show_sweep(title: str, outcomes: Sequence[Outcome]) -> None:
-    """One line a point."""
-    names = list(dict.fromkeys(name for outcome in outcomes for name in outcome.point.params))
-    rows = []
-    for outcome in outcomes:
-        metrics = outcome.metrics or {}
-        row = [outcome.point.params.get(name) for name in names] + [outcome.point.seed, outcome.status]
-        rows.append(row + [terminal.readable(name, metrics.get(name)) for name in SWEEP_COLUMNS])
-    terminal.print_table(title, [*names, "seed", "status", *SWEEP_COLUMNS], rows)
+def show_failures(outcomes: Sequence[Outcome]) -> None:
+    """Each different reason of a failure once."""
     for reason in dict.fromkeys(outcome.error for outcome in outcomes if outcome.error):
         terminal.say(f"failed: {reason}")
 

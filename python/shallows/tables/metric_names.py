@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shallows.errors import Fault, SpecError
 from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, metrics, size_bins
+from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["names"]
+__all__ = ["check", "names"]
 
 _LEAST = {
     "duration": "1us",
@@ -35,6 +38,19 @@ def names(experiment: Mapping[str, Any]) -> list[str]:
     tables["rounds"] = _ones(_columns()["rounds"], {"traffic": rounds})
     bins = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
     return [*metrics(tables), *(f"{c}.{b}.{key}" for c in classes for b in bins for key in BY_SIZE)]
+
+
+def check(patterns: Iterable[str], experiments: Iterable[Mapping[str, Any]], at: str) -> None:
+    """Raises SpecError for each pattern (`*` matches any text) that no metric of these experiments has."""
+    known = list(dict.fromkeys(name for experiment in experiments for name in names(experiment)))
+    rule = "is no metric of these runs (a * in a pattern matches any text)"
+    faults = [
+        Fault(at, rule, pattern, did_you_mean(pattern, known), "unknown-word")
+        for pattern in patterns
+        if not fnmatch.filter(known, pattern)
+    ]
+    if faults:
+        raise SpecError(faults)
 
 
 @cache

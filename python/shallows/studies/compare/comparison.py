@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shallows import _core
-from shallows.errors import Fault, RunError, SpecError
+from shallows.errors import RunError
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
 from shallows.studies.compare.section import Schemes
-from shallows.tables.metric_names import names
-from shallows.words import did_you_mean
+from shallows.tables import metric_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,7 +108,7 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     Raises SpecError for metrics that are none and for what the backend cannot do, RunError if a run fails,
     StoreError.
     """
-    _check_metrics(what)
+    metric_names.check(what.metrics, [scheme.points[0].experiment for scheme in what.schemes], "metrics")
     points = [point for scheme in what.schemes for point in scheme.points]
     outcomes = runner.run(points, metrics=True, progress=progress)
     failed = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)
@@ -135,18 +134,6 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     ]
     arrivals = _arrivals(what, runs)
     return Comparison(what, runs, values, corrected(rows), arrivals, _warnings(what, values))
-
-
-def _check_metrics(what: Schemes) -> None:
-    known = list(dict.fromkeys(name for s in what.schemes for name in names(s.points[0].experiment)))
-    rule = "is no metric of these runs (a * in a pattern matches any text)"
-    faults = [
-        Fault("metrics", rule, pattern, did_you_mean(pattern, known))
-        for pattern in what.metrics
-        if not fnmatch.filter(known, pattern)
-    ]
-    if faults:
-        raise SpecError(faults)
 
 
 def _chosen(values: Mapping[str, Sequence[Mapping[str, Number]]], patterns: Sequence[str]) -> list[str]:

@@ -1,0 +1,126 @@
+"""Metrics of runs as tables: chosen by name, by class or size of message, run by run or over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from shallows import terminal
+from shallows.execution.jobs import Outcome
+from shallows.statistics.estimates import over_seeds
+from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, SWEEP_COLUMNS, bin_word, size_bins
+
+BY_CLASS = ("goodput_bps", "wait_mean_ps", "messages", "fct_mean_ps", "fct_p99_ps", "slowdown_p99")
+"""Shown of a class unless other metrics are named."""
+
+SIZES = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
+
+__all__ = ["BY_CLASS", "over_all_seeds", "show"]
+
+
+def show(
+    title: str,
+    outcomes: Sequence[Outcome],
+    metric: Sequence[str] = (),
+    by: str | None = None,
+    over: bool = False,
+    labelled: bool = False,
+) -> None:
+    """One row a run, or a point with `over`; with `by` one for each of its classes, or sizes of messages."""
+    groups = _groups(outcomes) if over else [[outcome] for outcome in outcomes]
+    if not groups:
+        return
+    found: list[tuple[list[Any], dict[str, str]]] = []
+    for group in groups:
+        shown = _shown(group)
+        for place, cells in _by(shown, _classes(group), by):
+            found.append(([*_about(group, outcomes, over, labelled).values(), *place], cells))
+    keys = list(dict.fromkeys(key for _, cells in found for key in cells if _wanted(key, metric, by)))
+    heads = [*_about(groups[0], outcomes, over, labelled), *_heads(by)]
+    rows = [[*place, *(cells.get(key, "-") for key in keys)] for place, cells in found]
+    terminal.print_table(title, [*heads, *keys], rows)
+
+
+def over_all_seeds(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """For each point its label, settings, number of seeds, and the metrics' means with 95 % intervals."""
+    return [
+        {
+            "label": group[0].point.label,
+            "params": group[0].point.params,
+            "seeds": len(group),
+            "metrics": over_seeds([outcome.metrics or {} for outcome in group]),
+        }
+        for group in _groups(outcomes)
+    ]
+
+
+def _groups(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+    """The outcomes of each point that did not fail."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.metrics is not None:
+            groups.setdefault(repr((outcome.point.label, outcome.point.params)), []).append(outcome)
+    return list(groups.values())
+
+
+def _about(
+    group: Sequence[Outcome], outcomes: Sequence[Outcome], over: bool, labelled: bool
+) -> dict[str, Any]:
+    """What tells a row from the others."""
+    point = group[0].point
+    names = list(dict.fromkeys(name for outcome in outcomes for name in outcome.point.params))
+    about = {"label": point.label} if labelled else {name: point.params.get(name) for name in names}
+    if over:
+        return about | {"seeds": len(group)}
+    return about | {"seed": point.seed, "status": group[0].status}
+
+
+def _shown(group: Sequence[Outcome]) -> dict[str, str]:
+    """The metrics as text: the value of one run, the mean of several with its interval."""
+    if len(group) == 1:
+        numbers = group[0].metrics or {}
+        return {name: terminal.readable(name, value) for name, value in numbers.items() if value is not None}
+    shown = {}
+    for name, estimate in over_seeds([outcome.metrics or {} for outcome in group]).items():
+        shown[name] = terminal.readable(name, estimate["mean"])
+        if estimate["ci95"]:
+            ends = " to ".join(terminal.readable(name, bound) for bound in estimate["ci95"])
+            shown[name] += f" [{ends}]"
+    return shown
+
+
+def _classes(group: Sequence[Outcome]) -> list[str]:
+    loads = group[0].point.experiment.get("traffic", {}).values()
+    return sorted({load["class"] for load in loads})
+
+
+def _heads(by: str | None) -> list[str]:
+    heads: dict[str | None, list[str]] = {None: [], "class": ["class"], "size": ["class", "size"]}
+    return heads[by]
+
+
+def _by(
+    shown: Mapping[str, str], classes: Sequence[str], by: str | None
+) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Rows: where each stands, and its cells by the metric's name there."""
+    if by is None:
+        yield [], dict(shown)
+        return
+    for one in classes:
+        mine = {
+            name.removeprefix(f"{one}."): text for name, text in shown.items() if name.startswith(f"{one}.")
+        }
+        whole = {key: text for key, text in mine.items() if key.split(".")[0] not in SIZES}
+        yield [one] + (["all"] if by == "size" else []), whole
+        for size in SIZES if by == "size" else ():
+            cells = {k.removeprefix(f"{size}."): text for k, text in mine.items() if k.startswith(f"{size}.")}
+            if cells:
+                yield [one, size.replace("_", " ")], cells
+
+
+def _wanted(key: str, metric: Sequence[str], by: str | None) -> bool:
+    if metric:
+        return any(fnmatchcase(key, pattern) or fnmatchcase(f"x.{key}", pattern) for pattern in metric)
+    defaults: dict[str | None, Sequence[str]] = {None: SWEEP_COLUMNS, "class": BY_CLASS, "size": BY_SIZE}
+    return key in defaults[by]
