@@ -79,7 +79,7 @@ def _sd(frame, rtt, k, rate):
 def draw(runs, reference):
     from shallows.figures import curves, queue_time
 
-    from ..common import curve
+    from shallows.studies.paper.kit import curve
 
     frame = frame_of(runs)
     panels = {

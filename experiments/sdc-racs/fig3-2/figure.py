@@ -31,6 +31,9 @@ def measure(runs):
             first.fct_ms["A"] - last.fct_ms["A"], n_seeds=0,
             note=f"from {first.fct_ms['A']:.2f} to {last.fct_ms['A']:.2f} ms",
         ),
+        "slowest-is-faster": Measured(
+            max(found.fct_ms["A"] for found in by_gain.values()) < 30, n_seeds=0
+        ),
         "b-throughput": Measured(last.mbps["B"], n_seeds=0),
         "c-throughput": Measured(last.mbps["C"], n_seeds=0),
         "diminishing": Measured(

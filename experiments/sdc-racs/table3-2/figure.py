@@ -20,6 +20,7 @@ def measure(runs):
     return {
         "betas-in-range": Measured(max(betas.values()) <= 0.9, n_seeds=0, note=note),
         "gains-possible": Measured(max(GAINS_A) <= GREATEST, n_seeds=0, note=f"at most {GREATEST:.2f}"),
+        "gain-needs-more": Measured(max(GAINS_A) > GREATEST, n_seeds=0, note=f"at most {GREATEST:.2f}"),
         "example-a": Measured(weights[0], n_seeds=0),
         "example-b": Measured(weights[1], n_seeds=0),
         "example-c": Measured(weights[2], n_seeds=0),

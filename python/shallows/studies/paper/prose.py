@@ -66,7 +66,8 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
             return one.get("note") or ABSENT
         value, interval = one["measured"], one["ci95"] or (None, None)
         if value is None:
-            return f"undecided ({one['note']})" if one.get("note") else ABSENT
+            why = one.get("note") or one.get("because")
+            return f"undecided ({why})" if why else ABSENT
         if isinstance(value, bool):
             return one.get("note") or numbers.number(value)
         unit = f" {one['unit']}" if one.get("unit") else ""
