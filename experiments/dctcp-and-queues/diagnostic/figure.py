@@ -78,7 +78,6 @@ def _sd(frame, rtt, k, rate):
 
 def draw(runs, reference):
     from shallows.figures import curves, queue_time
-
     from shallows.studies.paper.kit import curve
 
     frame = frame_of(runs)

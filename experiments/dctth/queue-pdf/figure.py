@@ -43,7 +43,9 @@ def _means(runs, spec, column="mean_packets"):
 
 def measure(runs):
     times = {k: paired_change(_means(runs, k), _means(runs, "dctcp")) for k in SETTINGS if k != "dctcp"}
-    return {f"{k}-order": is_above(_plus_one(change), 10.0, "times") for k, change in times.items()} | {
+    red = {"floyd": "red", "tc-red": "tc-red"}[runs.reading["red"]]
+    orders = {"drop-tail-order": "drop-tail", "red-order": red}
+    return {name: is_above(_plus_one(times[k]), 10.0, "times") for name, k in orders.items()} | {
         f"{k}-full": [100 * share for share in _means(runs, k, "utilisation")] for k in ("drop-tail", "dctcp")
     }
 
