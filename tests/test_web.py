@@ -42,10 +42,10 @@ def filmed(experiment):
 
 
 def test_a_film_agrees_with_the_traces_and_the_tables_of_the_run():
-    experiment = resolved(QUICKSTART, ["warmup=0s", "probe.queue_trace=50us"])
+    experiment = resolved(QUICKSTART, ["warmup=0s", "probe.queue_trace=100us"])
     filming, chunks, simulation, plan = filmed(experiment)
     ports, looks = len(plan["ports"]), filming.looks
-    assert (filming.every_ps, looks) == (50_000_000, 1000)
+    assert (filming.every_ps, looks) == (100_000_000, 500)
     parts = [body[: 4 * head["looks"] * ports].reshape(4, head["looks"], ports) for head, body in chunks]
     queue, busy, marks, drops = np.concatenate(parts, axis=1)
     run = {

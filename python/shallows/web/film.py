@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +28,16 @@ MOST_FLOWS = 64
 
 MOST_LOOKS = 2000
 FEWEST_LOOKS = 500
-LOOK_EVERY_PS = 50_000_000
+LOOK_EVERY_PS = 100_000_000
 MOST_CELLS = 2_000_000
 """Looks times ports: bounds a film's memory (32 MB), also of a fabric of a thousand hosts."""
 
 CHUNK_CELLS = 40_000
+FIRST_LOOKS = 125
+QUICK_S, SLOW_S = 0.02, 0.15
+
+Seen = tuple[int, dict[str, list[tuple[str, str, Any]]]]
+"""The first look's number, and the tables of `Simulation.watch`."""
 
 __all__ = ["FLOW_METRICS", "MOST_FLOWS", "PORT_METRICS", "Filming", "columns_of", "pack", "steps"]
 
@@ -54,7 +60,8 @@ class Filming:
         self.done = 0
         self._before: np.ndarray[Any, Any] = np.zeros((3, len(rates_bps)))
         self._delivered: dict[int, int] = {}
-        self._looks_a_chunk = max(1, min(200, CHUNK_CELLS // max(len(rates_bps), 1)))
+        self._most_looks = max(1, min(MOST_LOOKS, CHUNK_CELLS // max(len(rates_bps), 1)))
+        self._looks_a_chunk = min(FIRST_LOOKS, self._most_looks)
 
     @property
     def ended(self) -> bool:
@@ -67,19 +74,35 @@ class Filming:
             yield self.chunk()
 
     def chunk(self) -> bytes:
-        """Advances the run by the looks of one chunk. Raises RunError."""
-        wanted = min(self._looks_a_chunk, self.looks - self.done)
-        _, tables = self._simulation.watch(self.every_ps, wanted, MOST_FLOWS)
+        """The next chunk. Raises RunError."""
+        return self.encode(self.look())
+
+    def look(self) -> Seen:
+        """Advances the run by the looks of one chunk; `encode`, in any thread, makes it. Raises RunError."""
+        began = time.perf_counter()
+        first, wanted = self.done, min(self._looks_a_chunk, self.looks - self.done)
+        ended, tables = self._simulation.watch(self.every_ps, wanted, MOST_FLOWS)
+        self.done = self.looks if ended else first + wanted
+        self._pace(time.perf_counter() - began)
+        return first, tables
+
+    def encode(self, seen: Seen) -> bytes:
+        """The chunk of what was seen; chunks in order, since rates are differences."""
+        first, tables = seen
         ports, flows = (columns_of(tables[name]) for name in ("ports", "flows"))
         looks = len(ports["time_ps"]) // max(len(self._rates), 1)
         times = ports["time_ps"].reshape(looks, -1)[:, 0]
-        began = min(self.done * self.every_ps, self._duration)
-        spans = np.diff(times, prepend=began) / 1e12
+        spans = np.diff(times, prepend=min(first * self.every_ps, self._duration)) / 1e12
         head, per_flow = self._flows(flows, times, spans)
         body = [*self._ports(ports, looks, spans), *per_flow]
-        head |= {"from": self.done, "looks": looks}
-        self.done = self.done + looks if looks else self.looks
-        return pack(head, body)
+        return pack(head | {"from": first, "looks": looks}, body)
+
+    def _pace(self, spent: float) -> None:
+        """Larger chunks of a quick run, whose cost is theirs; smaller ones of a slow run that one watches."""
+        if spent < QUICK_S:
+            self._looks_a_chunk = min(4 * self._looks_a_chunk, self._most_looks)
+        elif spent > SLOW_S:
+            self._looks_a_chunk = max(self._looks_a_chunk // 2, 1)
 
     def _ports(self, table: dict[str, Any], looks: int, spans: np.ndarray[Any, Any]) -> list[Any]:
         totals = [table[name].reshape(looks, -1).astype(float) for name in ("bytes_out", "marks", "drops")]
@@ -109,9 +132,8 @@ class Filming:
         delivered = spread(table["delivered_bytes"].astype(float))
         before = np.array([self._delivered.get(int(each), 0) for each in ids], dtype=float)
         rate = np.diff(delivered, axis=0, prepend=before[None, :]) if len(ids) else delivered
-        first = np.isnan(rate) & ~np.isnan(
-            delivered
-        )  # its first look in this chunk, but not the chunk's first
+        # A flow's first look may come within the chunk.
+        first = np.isnan(rate) & ~np.isnan(delivered)
         rate = np.where(first, delivered, rate) * 8 / np.maximum(spans, 1e-15)[:, None]
         for column, each in enumerate(ids):
             known = delivered[:, column][~np.isnan(delivered[:, column])]

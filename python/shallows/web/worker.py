@@ -7,14 +7,18 @@ starts another. Each side of the page (one scheme, or two) has one run at a time
 from __future__ import annotations
 
 import json
+import queue
 import resource
 import threading
 import time
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shallows.errors import Fault, SpecError
 from shallows.web.limits import Limits
+
+if TYPE_CHECKING:
+    from shallows.web.film import Filming
 
 MOST_PACKETS = 4000
 """Packets shown at once."""
@@ -137,7 +141,7 @@ class _Side:
             raise SpecError([Fault("topology", rule, hint="use the command line, or --max-ports")])
         self._experiment, self._layout = experiment, layout(plan, experiment)
         self._duration = _core.parse_quantity("span", experiment["duration"])
-        self._ready, self._over = threading.Event(), False
+        self._ready, self._over, self._spent = threading.Event(), False, 0.0
         self._ready.set()
         self._simulation = self._new()
         self._close: tuple[Any, int] | None = None
@@ -168,7 +172,6 @@ class _Side:
         self._thread.join()
 
     def _film(self) -> None:
-        from shallows.errors import ShallowsError
         from shallows.web.film import Filming
 
         send, where = self._bench.send, (self._side, self._number)
@@ -184,25 +187,39 @@ class _Side:
             "title": str(self._experiment.get("title") or ""),
         }
         send("begin", *where, header, self._experiment)
-        spent = 0.0
+        seen: queue.Queue[Any] = queue.Queue(4)
+        sending = threading.Thread(target=self._send, args=(filming, seen), daemon=True)
+        sending.start()
+        message = self._look(filming, seen)
+        seen.put(None)
+        sending.join()
+        if not self._over:
+            send("failed", *where, message) if message else send("end", *where, self._spent)
+
+    def _look(self, filming: Filming, seen: queue.Queue[Any]) -> str:
+        """Runs to the end; what stopped it before, or nothing."""
+        from shallows.errors import ShallowsError
+
         try:
             while not filming.ended and not self._over:
                 self._ready.wait()
                 began = time.monotonic()
-                send("chunk", *where, filming.chunk())
-                spent += time.monotonic() - began
-                if spent > self._limits.run_seconds and not filming.ended:
+                seen.put(filming.look())
+                self._spent += time.monotonic() - began
+                if self._spent > self._limits.run_seconds and not filming.ended:
                     rule = f"was stopped after {self._limits.run_seconds:g} s, the most that this page runs"
-                    return send("failed", *where, f"the run {rule} (--max-seconds changes it)")
+                    return f"the run {rule} (--max-seconds changes it)"
         except MemoryError:
-            return send("failed", *where, "the run needs more memory than this page may use")
+            return "the run needs more memory than this page may use"
         except (ShallowsError, Exception) as error:
+            return str(error) or type(error).__name__
+        return ""
+
+    def _send(self, filming: Filming, seen: queue.Queue[Any]) -> None:
+        """In a thread of its own, so that the run does not wait for the making of chunks."""
+        while (looks := seen.get()) is not None:
             if not self._over:
-                send("failed", *where, str(error) or type(error).__name__)
-            return None
-        if not self._over:
-            send("end", *where, spent)
-        return None
+                self._bench.send("chunk", self._side, self._number, filming.encode(looks))
 
     def packets(self, at_ps: int) -> dict[str, Any] | None:
         """Packets under way at a time: from a run of its own, begun again where the time is in the past."""
