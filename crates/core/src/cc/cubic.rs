@@ -13,7 +13,6 @@ mod linux;
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use crate::cc::parts::hystart::{FirstSlowStart, SlowStart};
-use crate::cc::parts::window::Arithmetic;
 use shallows_units::{Bytes, Span, Time};
 
 crate::choices! {
@@ -87,7 +86,7 @@ impl Control {
     /// At the start of a flow.
     pub fn start(settings: &Settings, _flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
         let Settings { standard, beta, ecn_beta, c, fast_convergence, friendly, .. } = *settings;
-        let counts_as_linux = cx.rules.arithmetic == Arithmetic::Linux;
+        let counts_as_linux = cx.rules.arithmetic.in_segments();
         let slow_start = match settings.slow_start {
             SlowStart::Auto if counts_as_linux => SlowStart::Hystart,
             chosen => chosen,

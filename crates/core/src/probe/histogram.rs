@@ -203,7 +203,7 @@ impl TimeHistogram {
             }
             let slot = self.place(key);
             let sum = (*slot & FULL) + count;
-            *slot = key << COUNT | sum % FULL;
+            *slot = (key << COUNT) | (sum % FULL);
             if sum >= FULL {
                 self.spill(key, u64::from(FULL));
             }

@@ -7,7 +7,6 @@ use super::config::Config;
 use super::recovery::Phase;
 use super::sender::{Sender, State};
 use super::settings::{EceGrowth, EchoMode, RttBy};
-use crate::cc::parts::window::Arithmetic;
 use crate::cc::{Ack, Congestion, CongestionControl};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, Packet};
@@ -120,9 +119,7 @@ impl Sender {
             Time::MAX // s.5.2
         };
 
-        // RFC 8257 s.3.3 step 4: beyond WindowEnd; Linux dctcp_update_alpha: at it.
-        let at_end = config.rules.arithmetic == Arithmetic::Linux && self.una == self.round_end;
-        let round_ended = self.una > self.round_end || at_end;
+        let round_ended = config.rules.arithmetic.ends_round(self.una, self.round_end);
         if round_ended {
             self.round_end = self.next;
         }
@@ -180,7 +177,7 @@ impl Sender {
         let by_phase = matches!(self.phase, Phase::Open | Phase::AfterTimeout)
             || (self.phase == Phase::Reducing
                 && self.una > self.reduced_until
-                && config.rules.arithmetic == Arithmetic::Linux);
+                && config.rules.arithmetic.grows_with_the_end());
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,

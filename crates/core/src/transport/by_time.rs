@@ -11,7 +11,6 @@ use super::sender::Sender;
 use super::settings::RttBy;
 use super::timers::expiry;
 use crate::cc::Congestion;
-use crate::cc::parts::window::Arithmetic;
 use crate::net::Net;
 use crate::packet::Packet;
 use shallows_units::{Span, Time};
@@ -299,11 +298,7 @@ impl Sender {
             rack.probe = None; // of new data; or both came (case 2)
         } else if self.una > probe.end {
             rack.probe = None;
-            // Linux asks for the threshold as for marks: DCTCP's is by alpha.
-            let why = match config.rules.arithmetic {
-                Arithmetic::Exact => Congestion::Loss,
-                Arithmetic::Linux => Congestion::Ecn,
-            };
+            let why = config.rules.arithmetic.repaired_by_probe();
             let flight = (self.high - self.una).min(self.window.bytes());
             self.congested(why, flight, config, now);
             self.reduced_until = self.high;

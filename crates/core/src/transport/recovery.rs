@@ -7,7 +7,6 @@ use super::scoreboard::{Next, Scoreboard};
 use super::sender::Sender;
 use super::settings::Pipe;
 use crate::cc::Congestion;
-use crate::cc::parts::window::Arithmetic;
 use crate::net::Net;
 use shallows_units::Time;
 
@@ -54,10 +53,7 @@ pub struct Repair {
 impl Repair {
     /// Proportional rate reduction begins, from a window of `cwnd` and so much outstanding.
     pub(super) fn begin_prr(&mut self, config: &Config, cwnd: u64, outstanding: u64) {
-        let from = match config.rules.arithmetic {
-            Arithmetic::Exact => outstanding, // RFC 6937 s.3: RecoverFS = snd.nxt - snd.una
-            Arithmetic::Linux => cwnd,        // tcp_init_cwnd_reduction: prior_cwnd
-        };
+        let from = config.rules.arithmetic.reduces_from(cwnd, outstanding);
         (self.prr_delivered, self.prr_out, self.prr_flight) = (0, 0, from);
     }
 }
@@ -231,15 +227,13 @@ impl Sender {
     /// `flight` are those before the acknowledgement, which tells of `delivered` bytes.
     pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, flight: u64, delivered: u64, config: &Config) {
         self.phase = Phase::Reducing;
-        let repair = &mut self.repair;
-        (repair.prr_delivered, repair.prr_out) = (0, 0);
-        match config.rules.arithmetic {
-            Arithmetic::Exact => (repair.prr_flight, repair.prr_window) = (flight.max(1), flight),
-            // tcp_init_cwnd_reduction: prior_cwnd; tcp_cong_control: this acknowledgement counts already.
-            Arithmetic::Linux => {
-                repair.prr_flight = cwnd;
-                self.reduce_in_proportion(delivered, self.repair_flight(config), config);
-            }
+        self.repair.begin_prr(config, cwnd, flight.max(1));
+        if config.rules.arithmetic.in_segments() {
+            // tcp_cong_control: this acknowledgement counts already. One that delivers nothing leaves the window.
+            self.repair.prr_window = cwnd;
+            self.reduce_in_proportion(delivered, self.repair_flight(config), config);
+        } else {
+            self.repair.prr_window = flight;
         }
     }
 
@@ -248,7 +242,7 @@ impl Sender {
         let target = self.window.bytes();
         let repair = &mut self.repair;
         repair.prr_delivered += delivered;
-        if config.rules.arithmetic == Arithmetic::Linux {
+        if config.rules.arithmetic.in_segments() {
             return self.reduce_by_segments(delivered, pipe, config.rules.mss);
         }
         let send = if pipe > target {

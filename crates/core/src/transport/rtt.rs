@@ -3,7 +3,6 @@
 //! Left out: s.5.7 (3 s at the start of data after a lost SYN), since a SYN's round trip is always known here.
 
 use super::settings::TransportSettings;
-use crate::cc::parts::window::Arithmetic;
 use shallows_units::Span;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
@@ -72,10 +71,7 @@ impl RttEstimator {
             // RFC 6298 s.2.3: SRTT + max(G, 4 RTTVAR), s.2.4: at least the minimum.
             let spread = (4 * self.rttvar).max(settings.clock_grain.as_ps());
             let least = settings.min_rto.as_ps();
-            match settings.arithmetic {
-                Arithmetic::Exact => self.srtt.saturating_add(spread).max(least),
-                Arithmetic::Linux => self.srtt.saturating_add(spread.max(least)), // tcp_rtt_estimator: mdev_max
-            }
+            settings.arithmetic.timeout(self.srtt, spread, least)
         };
         Span::ps(base.saturating_mul(self.backoff.max(1)).min(settings.max_rto.as_ps()))
     }
@@ -84,6 +80,7 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::parts::window::Arithmetic;
     use crate::params::Params;
 
     /// Numbers that ns-3's rtt-test.cc asserts for alpha = 1/8, beta = 1/4 (ns-3-dev, 2025).

@@ -1,5 +1,6 @@
 //! What several algorithms are made of: the window and its rules, slow start, rates, requests.
 
+pub mod arithmetic;
 pub mod hystart;
 pub mod rate_paced;
 pub mod requests;

@@ -3,6 +3,7 @@
 //! Source: RFC 5681 s.3.1; RFC 3465 (appropriate byte counting). Borrowed by name by NewReno, DCTCP
 //! and others, as Linux's DCTCP borrows `tcp_reno_cong_avoid`.
 
+pub use super::arithmetic::Arithmetic;
 use crate::cc::{Ack, Cx};
 
 crate::choices! {
@@ -12,17 +13,6 @@ crate::choices! {
         Bytes = "bytes",
         /// Acknowledgements, each counted as a segment (RFC 5681 s.3.1 without byte counting; ns-2).
         Acks = "acks",
-    }
-}
-
-crate::choices! {
-    /// How windows are counted and rounded.
-    pub enum Arithmetic {
-        /// In bytes and fractions of them.
-        Exact = "exact",
-        /// In whole segments, as Linux: reductions are rounded to them, Reno's is of the window and not of the
-        /// flight, alpha is a whole number of 1/1024, and a round ends with the acknowledgement of its last byte.
-        Linux = "linux",
     }
 }
 
