@@ -17,10 +17,6 @@ settings.register_profile("same", derandomize=True, deadline=None, suppress_heal
 settings.register_profile("soak", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As for any command that a shell starts in the background. Tests interrupt, themselves and others.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 ROOT = Path(__file__).resolve().parents[1]
 
 SMALL = {
@@ -72,6 +68,12 @@ def pytest_terminal_summary(terminalreporter) -> None:
         skipped = [each for each in terminalreporter.stats.get("skipped", []) if needed in str(each.longrepr)]
         if skipped:
             terminalreporter.line(f"SKIPPED: {needed} ({len(skipped)} tests)")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_an_exception():
+    """Whatever the shell that started the tests ignores, and whatever a library set as it was imported."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

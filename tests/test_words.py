@@ -10,7 +10,7 @@ from shallows import terminal as console
 from shallows.errors import Fault, SpecError
 
 
-@pytest.mark.parametrize("target", ["", "/", "//", ".", "..", "../experiments", "xdctcp/../dctth"])
+@pytest.mark.parametrize("target", ["", "/", "//", "../experiments", "xdctcp/../dctth"])
 def test_reproduce_refuses_what_names_nothing(tmp_path, target):
     """Fault 23: the empty target reproduced everything, `/` wrote a report named by nothing."""
     done = shallows("reproduce", target, "--quick", cwd=tmp_path)
