@@ -125,10 +125,11 @@ def test_short_names_stay_apart():
 
 
 def test_markdown():
-    html = to_html("# T\ntext\nmore\n- a\n- b\n  c\n\n[x](https://e.org/a) [y](local.md) <b>")
-    assert html.split("\n") == [
-        "<h2>T</h2>",
-        "<p>text more</p>",
-        "<ul><li>a</li><li>b c</li></ul>",
-        '<p><a href="https://e.org/a">x</a> y &lt;b&gt;</p>',
-    ]
+    html = to_html("# T\ntext\n- a\n  - b\n\n[x](https://e.org/a) [y](local.md) <b> `a ** b ** c`\n\n## U")
+    assert html.startswith("<h2>T</h2>\n<p>text</p>\n<ul>\n<li>a\n<ul>\n<li>b</li>")
+    assert '<a href="https://e.org/a">x</a> y &lt;b&gt; <code>a ** b ** c</code>' in html
+    assert html.endswith("<h3>U</h3>\n")
+    assert "<td>1</td>" in to_html("| a |\n|---|\n| 1 |")
+    assert "<img" not in to_html("![x](https://e.org/a.png)") and 'href="javascript' not in to_html(
+        "[x](javascript:a)"
+    )
