@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import json_schema
+import reference
 import tables_page
 from shallows.document.schema import schema
 
@@ -91,7 +92,8 @@ def files() -> dict[Path, str]:
     found = {Path("experiments/experiment.schema.json"): _json(whole)}
     found[Path("python/shallows/experiment/_classes.py")] = classes(sections)
     found[Path("docs/reference/tables.md")] = tables_page.page(NOTE_OF_TABLES)
-    return found | {Path("docs/reference") / name: text for name, text in pages(sections).items()}
+    written = pages(sections) | reference.pages(f"<!-- {NOTE} -->")
+    return found | {Path("docs/reference") / name: text for name, text in written.items()}
 
 
 def _json(value: Any) -> str:
