@@ -168,7 +168,7 @@ impl TimeHistogram {
             old.into_iter().filter(|slot| *slot != 0).for_each(|slot| *self.place(slot >> COUNT) = slot);
         }
         self.used += 1;
-        *self.place(key) = key << COUNT | count;
+        *self.place(key) = (key << COUNT) | count;
     }
 
     /// The slot of a bin, or the empty one where it would stand.

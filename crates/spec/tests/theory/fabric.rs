@@ -110,3 +110,40 @@ fn a_card_that_serves_flows_in_turn_lets_a_message_pass() {
     assert!(waited("fq") <= packet, "{}", waited("fq"));
     assert!(waited("drop-tail") > 900.0 * packet, "{}", waited("drop-tail"));
 }
+
+/// Each host of one half sends as much to its like in the other half, over a fat tree of 8-port switches with 128 hosts:
+/// by symmetry every link between switches has the same load. In turns, a switch gives its ways up equally many packets,
+/// to one: an edge switch to one, an aggregation switch to one more for each of its four edge switches. At random, and on
+/// the ways down, the loads are binomial.
+#[test]
+fn spraying_fills_every_link_evenly() {
+    for ecmp in ["round-robin", "random"] {
+        let done = run(with(
+            fat_tree(ecmp, "newreno"),
+            json!({"topology": {"k": 8}, "queue": {"limit": "10000pkt"}, "transport": {"dup_acks": 10_000},
+                "traffic": {"t": {"from": "h*", "to": ["h64..h127", "h0..h63"], "pattern": "pairs", "bytes": "150KB"}}}),
+        ));
+        assert_eq!(done.column("flows", "retransmissions").iter().sum::<f64>(), 0.0, "{ecmp}");
+        let tier = |from: &str, to: &str| -> Vec<f64> {
+            let names = done.words("queues", "port").into_iter().zip(done.column("queues", "packets_out"));
+            let ends = |name: &str| {
+                name.split_once("->").is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to))
+            };
+            names.filter(|(name, _)| ends(name)).map(|(_, packets)| packets).collect()
+        };
+        let sent: f64 = tier("h", "edge").iter().sum();
+        for (from, to, in_turn) in
+            [("edge", "agg", 1.0), ("agg", "core", 5.0), ("core", "agg", f64::NAN), ("agg", "edge", f64::NAN)]
+        {
+            let loads = tier(from, to);
+            let fair = sent / 128.0;
+            assert_eq!((loads.len(), loads.iter().sum::<f64>()), (128, sent), "{ecmp}: {from} to {to}");
+            // Binomial: the standard deviation is below the root of the mean; five of them.
+            let slack = if ecmp == "round-robin" && in_turn > 0.0 { in_turn } else { 5.0 * fair.sqrt() };
+            assert!(
+                loads.iter().all(|load| (load - fair).abs() <= slack),
+                "{ecmp}: {from} to {to}, {fair}: {loads:?}"
+            );
+        }
+    }
+}

@@ -47,3 +47,31 @@ fn waits_are_those_of_m_d_1() {
         close(&format!("utilisation at load {load}"), mean, load, (4.0 * error / load).min(0.02));
     }
 }
+
+/// The same on a thousand ports of one switch, each with arrivals of its own: their mean waits scatter about the law,
+/// and their mean is it, within four of its standard errors.
+#[test]
+fn a_thousand_ports_are_a_thousand_queues() {
+    let (service, load, ports) = (1.2e6, 0.5, 1000);
+    let done = run(json!({
+        "duration": "400us",
+        "warmup": "100us",
+        "topology": {"kind": "star", "senders": 64, "receivers": ports, "rate": "10Gbps", "sender_rate": "1Tbps",
+            "delay": "1us"},
+        "queue": "drop-tail",
+        "transport": {"opening": "established", "cc": "newreno"},
+        "traffic": {"x": {"kind": "poisson", "from": "s*", "to": "r*", "sizes": {"kind": "fixed", "bytes": "1460B"},
+            "every": format!("{}ps", (service / load / f64::from(ports)).round())}},
+        "probe": {"waits": false},
+    }));
+    let names = done.words("queues", "port").into_iter().zip(done.column("queues", "mean_wait_ps"));
+    let waits: Vec<f64> =
+        names.filter(|(name, _)| name.starts_with("switch->r")).map(|(_, wait)| wait / service).collect();
+    assert_eq!(waits.len(), ports as usize);
+    let n = waits.len() as f64;
+    let mean = waits.iter().sum::<f64>() / n;
+    let deviation = (waits.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / (n - 1.0)).sqrt();
+    let law = load / (2.0 * (1.0 - load));
+    close("mean wait of all", mean, law, (4.0 * deviation / n.sqrt() / law).min(0.03));
+    assert!(deviation > 0.02, "ports are apart: {deviation}");
+}
