@@ -18,7 +18,7 @@ from shallows.execution.backends import NAMES, backend
 from shallows.execution.runner import Runner
 
 FIVE = ("run", "sweep", "compare", "tune", "reproduce")
-OPTIONS = ("store", "workers", "threads", "executor", "backend", "progress")
+OPTIONS = ("store", "workers", "threads", "allow_memory", "executor", "backend", "progress")
 SWEPT = SMALL | {"seeds": 2, "sweep": {"grid": {"transport.cc.g": [0.05, 0.1]}}}
 
 

@@ -10,6 +10,7 @@ All five take the same options of how runs are made:
 - `store`: where runs are kept (a `Store` or its path); default $SHALLOWS_STORE, else `runs`.
 - `workers`: runs at a time on this machine; default: as many as there are cores.
 - `threads`: threads of one simulation; default one. Their number changes no result.
+- `allow_memory`: whether a run may take more memory than the machine has free by the estimate; default no.
 - `executor`: what makes the runs elsewhere, such as a cluster (`shallows.execution.dask`).
 - `backend`: `"simulator"`, `"linux"`, `"ns3"`, or an object of your own (`shallows.backends.base.Backend`).
 - `progress`: whether to show it, by default in a notebook or terminal; or a function that is called with the
@@ -48,6 +49,7 @@ def run(
     store: Store | str | Path | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    allow_memory: bool = False,
     executor: Executor | None = None,
     backend: str | Backend = "simulator",
     progress: Wanted = None,
@@ -58,7 +60,14 @@ def run(
     that it may name. The other options are those of `shallows.api`. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
-    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    runner = Runner.of(
+        store=store,
+        workers=workers,
+        threads=threads,
+        allow_memory=allow_memory,
+        executor=executor,
+        backend=backend,
+    )
     point = one_run(load(experiment, settings, algorithms))
     with shown("run", 1, progress) as report:
         return runner.one(point, report)
@@ -72,6 +81,7 @@ def sweep(
     store: Store | str | Path | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    allow_memory: bool = False,
     executor: Executor | None = None,
     backend: str | Backend = "simulator",
     progress: Wanted = None,
@@ -80,7 +90,14 @@ def sweep(
 
     A run that fails is an outcome with its error, and the others go on.
     """
-    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    runner = Runner.of(
+        store=store,
+        workers=workers,
+        threads=threads,
+        allow_memory=allow_memory,
+        executor=executor,
+        backend=backend,
+    )
     points = expand(load(experiment, settings, algorithms))
     with shown("sweep", len(points), progress) as report:
         return Sweep(runner.run(points, metrics=True, progress=report))
@@ -99,6 +116,7 @@ def compare(
     store: Store | str | Path | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    allow_memory: bool = False,
     executor: Executor | None = None,
     backend: str | Backend = "simulator",
     progress: Wanted = None,
@@ -113,7 +131,14 @@ def compare(
     from shallows.studies.compare.comparison import compare as whole
     from shallows.studies.compare.section import read
 
-    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    runner = Runner.of(
+        store=store,
+        workers=workers,
+        threads=threads,
+        allow_memory=allow_memory,
+        executor=executor,
+        backend=backend,
+    )
     what = read(
         experiments,
         settings=list(settings),
@@ -137,6 +162,7 @@ def tune(
     store: Store | str | Path | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    allow_memory: bool = False,
     executor: Executor | None = None,
     backend: str | Backend = "simulator",
     progress: Wanted = None,
@@ -148,7 +174,14 @@ def tune(
     from shallows.studies.tune.search import tune as whole
     from shallows.studies.tune.section import read
 
-    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    runner = Runner.of(
+        store=store,
+        workers=workers,
+        threads=threads,
+        allow_memory=allow_memory,
+        executor=executor,
+        backend=backend,
+    )
     what = read(experiment, settings=list(settings), algorithms=list(algorithms))
     with shown("tune", what.most_runs, progress) as report:
         return whole(what, runner, report)
@@ -162,6 +195,7 @@ def reproduce(
     store: Store | str | Path | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    allow_memory: bool = False,
     executor: Executor | None = None,
     backend: str | Backend = "simulator",
     progress: Wanted = None,
@@ -175,5 +209,12 @@ def reproduce(
     def display(what: str, total: int) -> AbstractContextManager[Any]:
         return shown(what, total, progress)
 
-    runner = Runner.of(store=store, workers=workers, threads=threads, executor=executor, backend=backend)
+    runner = Runner.of(
+        store=store,
+        workers=workers,
+        threads=threads,
+        allow_memory=allow_memory,
+        executor=executor,
+        backend=backend,
+    )
     return whole(target, runner, quick=quick, out=out, progress=display)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends import calls
 from shallows.backends.base import Made, Running
+from shallows.backends.memory import free_memory
 from shallows.document.schema import schema
 from shallows.errors import Fault, SpecError
 from shallows.tables.frames import to_frame
@@ -23,9 +24,13 @@ __all__ = ["Simulator"]
 
 @dataclass(frozen=True)
 class Simulator:
-    """Runs experiments in this process, each on `threads` threads; their number changes no result."""
+    """Runs experiments in this process, each on `threads` threads; their number changes no result.
+
+    A run whose estimate exceeds the memory that is free is refused, unless `allow_memory` says otherwise.
+    """
 
     threads: int | None = None
+    allow_memory: bool = False
 
     @property
     def name(self) -> str:
@@ -53,7 +58,8 @@ class Simulator:
         from shallows import _core
 
         text, components = json.dumps(experiment), _components(experiment)
-        simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
+        memory = None if self.allow_memory else free_memory()
+        simulation = _core.Simulation(text, components, memory)
         if self.threads is not None:
             simulation.set_threads(self.threads)
         running.add(simulation, calls_python=bool(components))

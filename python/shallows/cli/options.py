@@ -47,6 +47,10 @@ ThreadCount = Annotated[
         "--threads", min=1, max=1024, help="Threads of one simulation; default: one.", show_default=False
     ),
 ]
+AllowMemory = Annotated[
+    bool,
+    typer.Option("--allow-memory", help="Lets a run take more memory than is free by its estimate."),
+]
 ClusterAddress = Annotated[
     str | None,
     typer.Option(
@@ -73,6 +77,7 @@ Progress = Annotated[
 ]
 
 __all__ = [
+    "AllowMemory",
     "Backend",
     "By",
     "ClusterAddress",
@@ -99,6 +104,7 @@ def runner(
     store: Path | None,
     workers: int | None,
     threads: int | None,
+    allow_memory: bool,
     backend: str,
     cluster: str | None,
     slurm: str | None,
@@ -110,7 +116,13 @@ def runner(
     place = executor(cluster, slurm, timeout, workers)
     limit_s = _seconds(timeout) if timeout is not None else None
     return Runner.of(
-        store=store, workers=workers, threads=threads, executor=place, backend=backend, limit_s=limit_s
+        store=store,
+        workers=workers,
+        threads=threads,
+        allow_memory=allow_memory,
+        executor=place,
+        backend=backend,
+        limit_s=limit_s,
     )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import (
+    AllowMemory,
     Backend,
     By,
     ClusterAddress,
@@ -51,6 +52,7 @@ def run(
     store: StorePath = None,
     workers: Workers = None,
     threads: ThreadCount = None,
+    allow_memory: AllowMemory = False,
     cluster: ClusterAddress = None,
     slurm: SlurmJobs = None,
     timeout: Timeout = None,
@@ -79,6 +81,7 @@ def run(
         store=store,
         workers=workers,
         threads=threads,
+        allow_memory=allow_memory,
         backend=backend,
         cluster=cluster,
         slurm=slurm,
@@ -122,6 +125,7 @@ def sweep(
     store: StorePath = None,
     workers: Workers = None,
     threads: ThreadCount = None,
+    allow_memory: AllowMemory = False,
     cluster: ClusterAddress = None,
     slurm: SlurmJobs = None,
     timeout: Timeout = None,
@@ -143,6 +147,7 @@ def sweep(
         store=store,
         workers=workers,
         threads=threads,
+        allow_memory=allow_memory,
         backend=backend,
         cluster=cluster,
         slurm=slurm,

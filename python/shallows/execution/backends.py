@@ -21,17 +21,22 @@ NAMES = tuple(_HOMES)
 """What `--backend` takes."""
 
 
-def backend(which: str | Backend = "simulator", threads: int | None = None) -> Backend:
+def backend(
+    which: str | Backend = "simulator", threads: int | None = None, allow_memory: bool = False
+) -> Backend:
     """The backend of this name, or the one that is given; `threads` are those of one simulation.
 
-    Raises SpecError for an unknown name, and for `threads` with a backend that has no use for them.
+    With `allow_memory` a simulation may take more memory than the machine has free. Raises SpecError for an
+    unknown name, and for `threads` or `allow_memory` with a backend that has no use for them.
     """
     found = which if not isinstance(which, str) else _named(which)
-    if threads is None:
+    if threads is None and not allow_memory:
         return found
     if not isinstance(found, Simulator):
-        raise SpecError([Fault("--threads", f"does not apply to the backend {found.name}", str(threads))])
-    return Simulator(threads)
+        rule = f"does not apply to the backend {found.name}"
+        given = {"--threads": threads, "--allow-memory": allow_memory or None}
+        raise SpecError([Fault(name, rule, str(it)) for name, it in given.items() if it is not None])
+    return Simulator(threads, allow_memory)
 
 
 def _named(name: str) -> Backend:

@@ -47,6 +47,7 @@ class Runner:
         store: Store | str | Path | None = None,
         workers: int | None = None,
         threads: int | None = None,
+        allow_memory: bool = False,
         executor: Executor | None = None,
         backend: str | Backend = "simulator",
         limit_s: float | None = None,
@@ -66,7 +67,7 @@ class Runner:
         if threads is not None and workers is None and executor is None:
             workers = max(1, default_workers() // threads)
         place = store if isinstance(store, Store) else Store(store)
-        return cls(place, backend_of(backend, threads), workers, executor, limit_s)
+        return cls(place, backend_of(backend, threads, allow_memory), workers, executor, limit_s)
 
     def identify(self, points: Iterable[Point]) -> list[Job]:
         """The job of each point. Raises SpecError with all that the backend cannot do, each fault once."""

@@ -1,0 +1,54 @@
+"""Memory: what is free, a run that would not fit, and a run that comes to hold too much."""
+
+import json
+
+import pytest
+import shallows
+from conftest import SMALL
+from shallows import _core
+from shallows.backends.memory import free_memory
+from shallows.backends.simulator import Simulator
+from shallows.errors import RunError, ShallowsError, SpecError
+from shallows.execution.runner import Runner
+
+FLOOD = {
+    "duration": "1000s",
+    "topology": {"kind": "star", "senders": 2, "rate": "1Kbps", "sender_rate": "400Gbps"},
+    "queue": {"kind": "drop-tail", "limit": "none"},
+    "transport": {"cc": {"kind": "cbr", "rate": "400Gbps"}},
+    "traffic": {"t": {"kind": "bulk", "from": "s*", "to": "r0"}},
+}
+
+
+def test_what_is_free_is_read_from_the_system(tmp_path):
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:  2000 kB\nMemFree: 10 kB\nMemAvailable:   1000 kB\n")
+    assert free_memory(meminfo, tmp_path) == 1000 * 1024
+    (tmp_path / "memory.current").write_text("1000\n")
+    for most, free in (("max\n", 1000 * 1024), ("5000\n", 4000), ("10\n", 0)):
+        (tmp_path / "memory.max").write_text(most)
+        assert free_memory(meminfo, tmp_path) == free
+    assert free_memory(tmp_path / "none", tmp_path / "none") is None
+
+
+def test_the_checker_estimates():
+    answer = json.loads(_core.check(json.dumps(SMALL | {"seed": 1})))
+    memory = answer["memory"]
+    assert memory["bytes"] == sum(part["bytes"] for part in memory["parts"]) > 0
+    assert {"ports", "packets under way"} <= {part["what"] for part in memory["parts"]}
+
+
+def test_a_run_that_does_not_fit_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("shallows.backends.simulator.free_memory", lambda: 1000)
+    with pytest.raises(ShallowsError, match=r"memory: must fit: the run would take about .*--allow-memory"):
+        shallows.run(SMALL, store=tmp_path)
+    assert shallows.run(SMALL, store=tmp_path, allow_memory=True).metrics
+    assert Runner.of(allow_memory=True).backend == Simulator(allow_memory=True)
+    with pytest.raises(SpecError, match="--allow-memory: does not apply to the backend linux"):
+        Runner.of(allow_memory=True, backend="linux")
+
+
+def test_a_run_that_holds_too_much_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("shallows.backends.simulator.free_memory", lambda: 30_000_000)
+    with pytest.raises(RunError, match=r"the run holds .* packets that wait or travel: limit the queues"):
+        shallows.run(FLOOD, store=tmp_path)
