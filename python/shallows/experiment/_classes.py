@@ -1396,7 +1396,7 @@ class BulkLoad(Part):
     """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
 
     pattern: Literal["all", "pairs", "permutation"] = 'all'
-    """How senders and receivers are paired. Default: incast and many-to-one are the usual cases."""
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
 
     flows: int = 1
     """Connections for each pair; none is a load that a sweep leaves out. Range [0, 100000]. Default: one connection."""
@@ -1435,7 +1435,7 @@ class MessagesLoad(Part):
     """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
 
     pattern: Literal["all", "pairs", "permutation"] = 'all'
-    """How senders and receivers are paired. Default: many-to-one is the usual case."""
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: many-to-one is the usual case."""
 
     bytes: str = Field(...)
     """Bytes of each message. Range [1B, ]. Default: the user's application."""

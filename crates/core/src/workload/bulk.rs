@@ -13,7 +13,9 @@ crate::params! {
         from: Names = required, "", "the user's network";
         /// Receiving hosts; left out with the pattern "permutation".
         to: Names = [], "", "the user's network";
-        /// How senders and receivers are paired.
+        /// How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so
+        /// on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender
+        /// with one other sender, at random.
         pattern: Pattern = "all", "", "incast and many-to-one are the usual cases";
         /// Connections for each pair; none is a load that a sweep leaves out.
         flows: u64 = 1, "[0, 100000]", "one connection";

@@ -36,7 +36,9 @@ crate::params! {
         from: Names = required, "", "the user's network";
         /// Receiving hosts; left out with the pattern "permutation".
         to: Names = [], "", "the user's network";
-        /// How senders and receivers are paired.
+        /// How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so
+        /// on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender
+        /// with one other sender, at random.
         pattern: Pattern = "all", "", "many-to-one is the usual case";
         /// Bytes of each message.
         bytes: Bytes = required, "[1B, ]", "the user's application";
