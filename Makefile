@@ -5,7 +5,7 @@ PYTHON = python tests tools soak experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest soak cases sbom fuzz fmt generate bench site wheel
+.PHONY: test rust lint stubs pytest soak cases sbom fuzz fmt generate bench site wheel picture
 
 test: rust lint stubs pytest
 
@@ -72,3 +72,7 @@ wheel:
 	rm -rf dist
 	tools/uv build --wheel --out-dir dist --quiet .
 	tools/try_wheel.sh
+
+# The picture of the live page in README.md, drawn in a real browser.
+picture:
+	$(UV) python tools/picture.py

@@ -53,9 +53,8 @@ export class Charts {
   // `scales`: greatest values by row, where two schemes share their axes.
   show({ film, port, flow, dark, scales }) {
     this.film = film;
-    const flows = [...film.flows.values()].sort((a, b) => a.id - b.id);
-    const shown = flows.slice(0, MOST_LINES);
-    if (flow !== null && !shown.some((each) => each.id === flow)) shown.push(...flows.filter((f) => f.id === flow));
+    const shown = film.shown(MOST_LINES);
+    if (film.flows.has(flow) && !shown.some((each) => each.id === flow)) shown.push(film.flows.get(flow));
     const rows = rowsOf(film).filter((row) => !row.optional || shown.some((each) => each.alpha.some((v) => v === v)));
     const colours = theme(dark);
     const times = Array.from({ length: film.done }, (_, look) => film.time(look) / 1e9);
@@ -139,7 +138,7 @@ export class Charts {
     for (const name of ["queue", "marks", "drops"]) {
       for (const value of film.column(name, port)) note(name === "queue" ? "queue" : "marks", value);
     }
-    for (const flow of [...film.flows.values()].slice(0, MOST_LINES)) {
+    for (const flow of film.shown(MOST_LINES)) {
       for (const row of rowsOf(film).filter(({ key }) => key in flow)) {
         const values = smoothed(flow[row.key], film.done, row.scale || 1, Charts.window(film, row));
         for (const value of values) if (value !== null) note(row.key, value);

@@ -106,7 +106,7 @@ export class Controls {
 
   // Buttons that choose a flow; the others become faint.
   flows(box, film, chosen) {
-    const shown = [...film.flows.values()].sort((a, b) => a.id - b.id).slice(0, MOST_CHIPS);
+    const shown = film.shown(MOST_CHIPS);
     const key = JSON.stringify([shown.map((flow) => [flow.id, flow.src]), chosen]);
     if (box.dataset.key === key) return;
     box.dataset.key = key;

@@ -47,7 +47,9 @@ export class Film {
       const flow = this.flow(id, load, src, dst);
       FLOW_METRICS.forEach((name, metric) => {
         for (let look = 0; look < head.looks; look++) {
-          flow[name][head.from + look] = columns[metric][look * head.flows.length + column];
+          const value = columns[metric][look * head.flows.length + column];
+          flow[name][head.from + look] = value;
+          if (name === "rate" && value > 0) flow.moved += value;
         }
       });
     });
@@ -59,9 +61,15 @@ export class Film {
     if (!this.flows.has(id)) {
       const empty = () => new Float32Array(this.header.looks).fill(NaN);
       const metrics = Object.fromEntries(FLOW_METRICS.map((name) => [name, empty()]));
-      this.flows.set(id, { id, load, src, dst, ...metrics });
+      this.flows.set(id, { id, load, src, dst, moved: 0, ...metrics });
     }
     return this.flows.get(id);
+  }
+
+  // The flows to draw: those that have delivered most, in the order of their numbers.
+  shown(most) {
+    const flows = [...this.flows.values()].sort((a, b) => b.moved - a.moved || a.id - b.id);
+    return flows.slice(0, most).sort((a, b) => a.id - b.id);
   }
 
   get computed() { return this.done ? this.time(this.done - 1) : 0; }

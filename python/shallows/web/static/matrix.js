@@ -42,7 +42,7 @@ export class Matrix {
       pen.font = "13px system-ui, sans-serif";
       pen.textAlign = "left";
       pen.textBaseline = "alphabetic";
-      pen.fillText(block.title, left, 20);
+      pen.fillText(block.title, left, 20, room + gap - 8);
       block.rows.forEach((row, y) => row.ports.forEach((port, x) => {
         const hot = value(port);
         const cell = [left + x * w, 30 + y * h, Math.max(w - 0.6, 0.6), Math.max(h - 0.6, 0.6)];
