@@ -45,7 +45,7 @@ def test_a_study_is_reproduced_from_its_directory(tmp_path):
     assert ran.returncode == 0, ran.stderr
     (claim,) = json.loads(ran.stdout)["claims"]
     assert (claim["id"], claim["verdict"]) == ("paper/first-figure/queue-at-65", "holds")
-    assert (tmp_path / "reports/paper/index.html").is_file()
+    assert (tmp_path / "reports/paper-quick/index.html").is_file()
 
 
 def test_a_queue_is_a_file_and_a_line_of_the_checkout(tmp_path, monkeypatch):

@@ -42,8 +42,14 @@ def figures() -> dict[str, bytes]:
     return {
         f"papers/{paper.name}/{svg.name}": svg.read_bytes()
         for paper in papers()
-        for svg in sorted((REPORTS / paper.name).rglob("*.svg"))
+        for svg in _drawn(paper)
     }
+
+
+def _drawn(paper: Path) -> list[Path]:
+    """The figures of the last full form, else of the last quick one."""
+    full, quick = REPORTS / paper.name, REPORTS / f"{paper.name}-quick"
+    return sorted((full if full.is_dir() else quick).rglob("*.svg"))
 
 
 def _title(directory: Path) -> str:
@@ -52,7 +58,9 @@ def _title(directory: Path) -> str:
 
 def _page(paper: Path) -> str:
     text = [(paper / "README.md").read_text(encoding="utf-8").rstrip()]
-    drawn = sorted((REPORTS / paper.name).rglob("*.svg"))
+    drawn = _drawn(paper)
+    if drawn and not (REPORTS / paper.name).is_dir():
+        text.append("The figures are those of the quick form, with fewer seeds and points.")
     if not drawn:
         text.append(f"Figures appear here after `./shallows reproduce {paper.name}` and a new `make site`.")
     for figure in sorted(path.parent for path in paper.glob("*/claims.toml")):
