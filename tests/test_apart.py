@@ -89,7 +89,7 @@ def test_what_fails_is_told_and_the_others_go_on(tmp_path, points):
     assert [outcome.status for outcome in outcomes] == ["done", "done", *["failed"] * 4]
     assert "RuntimeError: my own mistake\nin Mine.on_ack of flow" in outcomes[2].error
     assert "mine.py" in outcomes[2].error  # the traceback
-    assert outcomes[4].error == "the process that ran it died (status -9)"
+    assert outcomes[4].error == "its process died (status -9)"
 
 
 def test_an_interrupt_ends_the_processes(tmp_path, points):

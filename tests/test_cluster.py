@@ -242,7 +242,7 @@ def test_a_run_stored_elsewhere_does_not_count(tmp_path):
     lies = [lambda: {"status": "done", "error": None, "metrics": {}}] * TRIES
     (outcome,), _ = on_stage(tmp_path, *lies)
     assert outcome.status == "failed"
-    assert "stored it where this machine does not see it" in outcome.error
+    assert "stored it in a place that this machine cannot see" in outcome.error
 
 
 def test_workers_that_cannot_serve_are_named_and_the_sweep_ends(tmp_path, monkeypatch):

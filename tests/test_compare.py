@@ -200,7 +200,7 @@ def test_what_is_allowed_and_does_not_differ_is_told(tmp_path, file):
 
 
 def test_unknown_metrics_are_refused_with_the_nearest(tmp_path, file):
-    with pytest.raises(SpecError, match="is no metric"):
+    with pytest.raises(SpecError, match="matches no metric"):
         compare(
             read([file], schemes=["a=", "b="], metrics=["web.fct_mean"]), Runner.of(store=tmp_path / "runs")
         )

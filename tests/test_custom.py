@@ -121,7 +121,7 @@ def test_a_stored_experiment_runs_again_only_with_the_same_sources(tmp_path, min
 
     monkeypatch.setattr(plugins, "_objects", {})
     monkeypatch.setattr(plugins, "_paths", {})
-    with pytest.raises(SpecError, match="is not here"):
+    with pytest.raises(SpecError, match="is not installed here"):
         shallows.run(run.experiment, store=tmp_path / "more")
     shutil.copy(mine / "my_cc.py", tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -171,7 +171,7 @@ EMPTY = "on_ack = on_congestion = print"
         (f"{CC}: pass", "A: must have a method on_ack"),
         (f"{CC}:\n  cadence = 'round'\n  def on_ack(self, ack): pass", "is never called"),
         (f"{CC}:\n  x: dict = {{}}\n  {EMPTY}", "A.x: must be annotated"),
-        (f"{CC}:\n  {EMPTY}\nclass B(A): name = 'a'", "must not bear the name of another: my_cc.py:A"),
+        (f"{CC}:\n  {EMPTY}\nclass B(A): name = 'a'", "must not have the name of another component"),
         (f"{CC}:\n  x: float = shallows.param(2.0, range='[0, 1]')\n  {EMPTY}", "0.default: must be <= 1"),
     ],
 )
@@ -405,7 +405,7 @@ def test_the_graph_that_a_function_makes_is_that_of_the_file(tmp_path, network):
         (("s0", "s0", 1000, 0.0), "from a host to itself"),
         (("s0", "r0", 0, 0.0), "whole number of bytes"),
         (("s0", "r0", 10, -1.0), "start at a time in seconds"),
-        ("s0", "is no flow"),
+        ("s0", "is not a flow"),
     ],
 )
 def test_a_flow_that_cannot_be_is_named(tmp_path, flow, told):

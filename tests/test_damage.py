@@ -42,11 +42,11 @@ def test_no_flipped_bit_gives_another_table(tmp_path):
     """Fault 8: 19 % of single-bit flips gave another table, in silence."""
     store = stored(tmp_path)
     run = store.save(MANIFEST, tables(0.5))
-    lots = random.Random(8)
+    chance = random.Random(8)
     for file in sorted(run.path.iterdir()):
         whole = file.read_bytes()
         for _ in range(60):
-            at, bit = lots.randrange(len(whole)), lots.randrange(8)
+            at, bit = chance.randrange(len(whole)), chance.randrange(8)
             file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
             with suppress(OtherFormat):  # the number of the format may be what was flipped
                 assert store.find(NAME) is None, (file.name, at, bit)

@@ -72,7 +72,7 @@ def test_commands_say_what_to_do(tmp_path):
     ):
         ran = command(words[0], file, *words[1:], cwd=tmp_path)
         assert ran.returncode == 2, ran.stdout
-        assert "traffic.f0.transport.cc: is not in the simulator, which has newreno" in ran.stderr
+        assert "traffic.f0.transport.cc: is not part of the simulator, which has newreno" in ran.stderr
         assert "run with --backend linux" in ran.stderr
     assert not list((tmp_path / "runs").rglob("*.parquet"))
     listed = command("list", "cc", "--json", cwd=tmp_path)
@@ -119,7 +119,7 @@ def test_where_the_simulator_says_who_sends_what_another_stands_in():
 def test_settings_that_its_module_keeps_are_refused(cc, key):
     [fault] = scenario.check(resolve(document(cc)))
     assert fault.path == f"traffic.f0.transport.cc.{key}"
-    assert fault.rule.startswith("is the kernel's own, which is ")
+    assert fault.rule.startswith("must be the kernel's value, ")
 
 
 def test_what_the_kernel_does_may_be_spelt_out():

@@ -1,4 +1,4 @@
-"""Metrics of hand-made tables, each value worked out by hand."""
+"""Metrics of hand-made tables, each value computed by hand."""
 
 import json
 import math

@@ -88,7 +88,7 @@ def test_metrics_are_of_the_tables_in_memory(tmp_path, monkeypatch):
 
 
 class Quiet:
-    """A backend of one's own."""
+    """A user's backend."""
 
     name = "quiet"
 

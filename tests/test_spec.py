@@ -92,7 +92,7 @@ def test_a_setting_below_a_bare_word_makes_it_a_table():
 
 def test_a_setting_below_a_number_is_refused():
     (fault,) = faults_of(set_path, {"queue": {"limit": 3}}, "queue.limit.x", 1)
-    assert str(fault) == "queue.limit.x: cannot be set: queue.limit is no table, got 3"
+    assert str(fault) == "queue.limit.x: cannot be set: queue.limit is not a table, got 3"
 
 
 def test_all_faulty_settings_are_told_at_once():

@@ -3,8 +3,8 @@
     .venv/bin/python tools/measure_cluster.py [RUNS [PAIRS]]
 
 Pairs run in turn, the order reversed each time, since the machine's speed wanders; each run simulates one
-second of four senders on a 10 Gb/s port. Starting the cluster is not counted. CPU time is of all processes of
-the cluster. The tables of both must be the same bytes.
+second of four senders on a 10 Gb/s port. Starting the cluster is not counted. CPU time covers all of
+the cluster's processes. The tables of both must be the same bytes.
 """
 
 import subprocess

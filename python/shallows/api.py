@@ -1,11 +1,11 @@
-"""What one calls from a script or a notebook: `run`, `sweep`, `compare`, `tune`, `reproduce`.
+"""The public API for scripts and notebooks: `run`, `sweep`, `compare`, `tune`, `reproduce`.
 
     run = shallows.run("mine.toml", settings=["queue.mark_at=20pkt"])
     run.metrics["goodput_bps_total"], run.tables["queues"], run.figure("queue_time")
     shallows.sweep("mine.toml").frame
     shallows.compare("mine.toml", vary={"queue": ["codel", "pie"]}, seeds=10).rows
 
-All five take the same options of how runs are made:
+All five take the same options:
 
 - `store`: where runs are kept (a `Store` or its path); default $SHALLOWS_STORE, else `runs`.
 - `workers`: runs at a time on this machine; default: as many as there are cores.
@@ -56,7 +56,7 @@ def run(
 ) -> StoredRun:
     """Runs one experiment (a file, a table or an `Experiment`), or finds it in the store.
 
-    `settings` (`path=value`) stand over it; `algorithms` are classes and topology functions written in Python
+    `settings` (`path=value`) override it; `algorithms` are classes and topology functions written in Python
     that it may name. The other options are those of `shallows.api`. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """

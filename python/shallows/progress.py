@@ -1,4 +1,4 @@
-"""How far the work is: a bar in a notebook or a terminal, or a function of the caller's."""
+"""Progress: a bar in a notebook or a terminal, or a function of the caller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ It is called a few times a second with the runs that are done, shares of runs in
 
 @contextmanager
 def shown(what: str, total: float, wanted: Wanted = None) -> Iterator[Callable[..., None] | None]:
-    """What hears of the progress of `total` runs, or None where nobody does."""
+    """The listener for the progress of `total` runs, or None if there is none."""
     display = _notebook()
     if callable(wanted):
         yield wanted

@@ -1,4 +1,4 @@
-"""What the terminal shows: progress, tables, errors; and the one JSON document of `--json`.
+"""Terminal output: progress, tables, errors; and the one JSON document of `--json`.
 
 Standard output carries results only; progress and errors go to standard error.
 """
@@ -122,7 +122,7 @@ def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
         else:
             yield _lines(what, total)
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; what had ended is stored") from None
+        raise Interrupted("interrupted; finished runs are stored") from None
     finally:
         if listening:  # what follows shows what is stored; libraries that it loads may swallow an exception
             signal.signal(signal.SIGINT, signal.SIG_DFL)

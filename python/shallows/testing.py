@@ -1,11 +1,11 @@
-"""Checks for a user's own congestion control: what the built-in ones are held to.
+"""The conformance suite for a user's congestion control.
 
     from shallows.testing import check_congestion_control
 
     def test_mine():
         check_congestion_control(Mine)
 
-Each check runs small experiments, and a failure says what was done and what was seen.
+Each check runs small experiments, and a failure names the check and the observed values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CheckFailed(AssertionError):
 def check_congestion_control(cls: type[CongestionControl], **settings: Any) -> None:
     """Holds a class to what the built-in algorithms are held to. Raises CheckFailed with all that failed.
 
-    `settings` stand over the class's defaults, as in an experiment file. The checks:
+    `settings` override the class's defaults, as in an experiment file. The checks:
 
     - declaration: it can be named, and its settings have legal defaults;
     - windows: whatever the transport may tell it, the window stays between a segment and the file's bound,
@@ -78,7 +78,7 @@ class _Bench:
         return declaration(self.cls)["name"]
 
     def run(self, cls: type[CongestionControl] | None = None, **over: Any) -> _Run:
-        """One run, not stored. `over` stands over the sections of the experiment."""
+        """One run, not stored. `over` replaces sections of the experiment."""
         from shallows import _core
         from shallows.authoring import modules as plugins
         from shallows.document.check import resolve
@@ -191,7 +191,7 @@ def _windows(bench: _Bench) -> Iterator[str]:
                 yield f"{told} opened the window from {before:.0f} to {cwnd:.0f} bytes (history {seed})"
                 return
         if first != [cwnd for _, _, cwnd in _walk(bench, seed, cwnd_max)]:
-            yield f"the same history gives other windows the second time (history {seed}); use flow.random"
+            yield f"the same history gives different windows when repeated (history {seed}); use flow.random"
             return
 
 
@@ -228,7 +228,7 @@ def _seen(bench: _Bench, wanted: set[str], **over: Any) -> tuple[_Run, list[tupl
 
 def _reaction(run: _Run, seen: list[tuple[str, float, float]], what: str, ends: bool = True) -> Iterator[str]:
     if not seen:
-        yield f"never told of {what}: the flow sent too little to meet it"
+        yield f"never received {what}: the flow sent too little"
     wide = [(before, after) for _, before, after in seen if before > 2 * MSS]
     for before, after in wide:
         if not after < before:
@@ -259,7 +259,7 @@ def _ecn(bench: _Bench) -> Iterator[str]:
 
 def _timeout(bench: _Bench) -> Iterator[str]:
     load = {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "500KB"}
-    # The SYN, then the whole first window: nothing is left to tell of its loss.
+    # The SYN, then the whole first window: nothing is left to report its loss.
     over = {"port": {"s0->switch": {"drop_packets": list(range(2, 12))}}, "traffic": {"load": load}}
     run, seen = _seen(bench, {"timeout"}, duration="20s", **over)
     yield from _reaction(run, seen, "a timeout")
@@ -272,7 +272,7 @@ def _conservation(bench: _Bench) -> Iterator[str]:
     came = counts["packets_sent"] + counts["packets_duplicated"]
     went = counts["packets_delivered"] + counts["packets_dropped"] + counts["packets_in_flight"]
     if came != went:
-        yield f"{came} packets came into the network and {went} are accounted for"
+        yield f"{came} packets entered the network and {went} are accounted for"
     if not counts["packets_delivered"]:
         yield "nothing was delivered through a lossy network"
 
@@ -282,7 +282,7 @@ def _determinism(bench: _Bench) -> Iterator[str]:
     first, second = bench.run(**over), bench.run(**over)
     changed = [name for name in first.tables if not first.tables[name].equals(second.tables[name])]
     if changed:
-        yield f"the same seed gave other tables ({', '.join(changed)}); draw from flow.random only"
+        yield f"the same seed gave different tables ({', '.join(changed)}); draw from flow.random only"
 
 
 def _rates(bench: _Bench) -> Iterator[str]:

@@ -40,9 +40,7 @@ def pages() -> dict[str, str]:
 def figures() -> dict[str, bytes]:
     """The figures that `./shallows reproduce` last wrote to `reports/`, by their paths in the site."""
     return {
-        f"papers/{paper.name}/{svg.name}": svg.read_bytes()
-        for paper in papers()
-        for svg in _drawn(paper)
+        f"papers/{paper.name}/{svg.name}": svg.read_bytes() for paper in papers() for svg in _drawn(paper)
     }
 
 

@@ -1,4 +1,4 @@
-//! A checked experiment: what one run does, every setting in place.
+//! A checked experiment: one run, with every setting in place.
 
 use crate::params::{Names, Params};
 use crate::port_control::Protocol;

@@ -1,4 +1,4 @@
-//! How failures reach Python: all faults of a document, exceptions of `shallows.errors`, and panics as messages.
+//! Failures as Python exceptions: all faults of a document, exceptions of `shallows.errors`, and panics as messages.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;

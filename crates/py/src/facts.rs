@@ -1,4 +1,4 @@
-//! What a congestion control written in Python is told: its connection, and acknowledgements.
+//! The arguments of a congestion control written in Python: its connection, and acknowledgements.
 
 use crate::values::random;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The door between Python and the simulator: documents in, columns out, errors. No logic.
+//! The extension module between Python and the simulator: documents in, columns out, errors. No logic.
 
 mod columns;
 mod control;

@@ -123,9 +123,9 @@ impl Load {
             let shown = item.repr().map_or_else(|_| "?".into(), |text| text.to_string());
             bad(py, format!("{} at {}: {shown} {rule}", self.path, moment(now)))
         };
-        let (src, dst, bytes, start): (String, String, f64, Option<f64>) = item
-            .extract()
-            .map_err(|_| wrong("is no flow: (src, dst, bytes, start), names, bytes and seconds".into()))?;
+        let (src, dst, bytes, start): (String, String, f64, Option<f64>) = item.extract().map_err(|_| {
+            wrong("is not a flow, which is (src, dst, bytes, start): names, bytes and seconds".into())
+        })?;
         let host = |name: &str| {
             let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
             self.by_name.get(name).copied().ok_or_else(|| {
@@ -139,21 +139,21 @@ impl Load {
             return Err(wrong("sends from a host to itself".into()));
         }
         if !(bytes >= 1.0 && bytes <= (1u64 << 53) as f64 && bytes.fract() == 0.0) {
-            return Err(wrong("must have a whole number of bytes from 1 on".into()));
+            return Err(wrong("must have a whole number of bytes, 1 or more".into()));
         }
         let start = match start {
             None => now,
             Some(s) if s.is_finite() && (0.0..=1e7).contains(&s) => {
                 Time::ZERO + Span::ps((s * 1e12).round() as u64)
             }
-            Some(_) => return Err(wrong("must start at a time in seconds, from 0 on".into())),
+            Some(_) => return Err(wrong("must start at a time in seconds, 0 or later".into())),
         };
         if start < now {
             return Err(wrong("starts before the present; flows come in the order of their starts".into()));
         }
         let leads = |from, to| net.leads(from, to);
         if !leads(ends.0, ends.1) || !leads(ends.1, ends.0) {
-            return Err(wrong("needs a path there and back, and no links lead there".into()));
+            return Err(wrong("needs a path in both directions, and no links lead there".into()));
         }
         self.due.push(Reverse((start, self.sent.len())));
         self.latest = self.latest.max(start);

@@ -85,7 +85,7 @@ pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
     for load in &experiment.loads {
         let cc = &load.transport.cc;
         if let Some(backend) = cc.backend() {
-            let rule = format!("is not in the simulator, which has {}", own.join(", "));
+            let rule = format!("is not part of the simulator, which has {}", own.join(", "));
             let path = format!("traffic.{}.transport.cc", load.name);
             faults.add(&path, rule, &Value::Object(cc.show()));
             faults.0.last_mut().expect("just added").hint = format!("run with --backend {backend}");

@@ -93,7 +93,7 @@ fn a_declaration_must_keep_its_own_rules() {
     assert!(faults[0].starts_with("python.components.0.params.1.kind: unknown choice"), "{faults:?}");
     let all = faults.join("\n");
     assert!(
-        all.contains("python.components.1.name: must not bear the name of another: twin.py:Twin"),
+        all.contains("python.components.1.name: must not have the name of another component: twin.py:Twin"),
         "{all}"
     );
     assert!(all.contains("python.components.0.params.0.default: must be <= 1"), "{all}");

@@ -1,6 +1,6 @@
 """SDC's rates by its own rule, where flows meet at several ports: the rule, played out packet by packet.
 
-AIMD over several ports has no closed form: who is told of which port's overload, and when, decides. This is
+AIMD over several ports has no closed form: the order in which flows learn about overload decides. This is
 eqs. (3.1) to (3.4) with what they need to act, and nothing else: windows of whole packets, ports that serve
 in order, clocks of ports that begin with their first packet, feedback that takes its way to the receiver and
 back, and acknowledgements, which load the ports that they pass. It knows no loss and no timeout, of which
@@ -9,7 +9,7 @@ parameters are SDC's defaults.
 
 Chance is in what the rule leaves open: when flows begin, which sets the ports' clocks, and which of two
 packets that come at the same instant is the first; packets of one host's flows keep its distances, so that
-this happens all the time. One draw's rates hang on both by several per cent. Times are in ps, whole numbers.
+this happens all the time. Both move one draw's rates by several per cent. Times are whole ps.
 """
 
 import heapq
@@ -68,7 +68,7 @@ class Port:
         self.arrived = self.queued = 0
 
     def _look(self, now):
-        """q_av is of what each packet finds, until the next one comes. What is being sent does not wait."""
+        """q_av averages the queue that each packet finds. The packet in transmission does not wait."""
         line = self.line
         while line and line[0][0] <= now:
             self.waiting -= line.popleft()[1]
@@ -91,7 +91,7 @@ class Flow:
         self.claimed = None
 
     def hear(self, load, trip, now):
-        """An acknowledgement, with the greatest load factor that its packet met; the first is of the SYN."""
+        """An acknowledgement, with the greatest load factor on its path; the first acknowledges the SYN."""
         if self.trip is None:
             self.trip = trip
             return

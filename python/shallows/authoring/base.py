@@ -1,4 +1,4 @@
-"""What a researcher writes in Python: congestion controls, workloads, topologies.
+"""Base classes for users: congestion controls, workloads and topologies in Python.
 
     class Aimd(shallows.CongestionControl):
         beta: float = 0.5
@@ -70,7 +70,7 @@ class Component:
         super().__init_subclass__(**kwargs)
         given = {key: value for key, value in vars(cls).items() if isinstance(value, Param)}
         cls._ranges = cls._ranges | {key: value.range for key, value in given.items()}
-        for key, value in given.items():  # so that the class is of use outside a run too
+        for key, value in given.items():  # so that the class is useful outside a run too
             if value.default is ...:
                 delattr(cls, key)
             else:

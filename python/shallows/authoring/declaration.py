@@ -1,4 +1,4 @@
-"""What the checker is told of classes and functions written in Python: names, settings, defaults, ranges."""
+"""Declarations of Python classes and functions for the checker: names, settings, defaults, ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _QUANTITIES = ("span", "rate", "bytes")
 
 
 def declaration(thing: Any) -> dict[str, Any]:
-    """What the checker is told of a class or a topology function. Raises SpecError with all faults."""
+    """The declaration of a class or a topology function for the checker. Raises SpecError with all faults."""
     at = getattr(thing, "__qualname__", repr(thing))
     if inspect.isfunction(thing) and hasattr(thing, "_shallows_topology"):
         section, name, about = "topology", thing._shallows_topology, {}
@@ -99,7 +99,7 @@ def _setting(
         kind = next((word for word in hint.__metadata__ if word in _QUANTITIES), None)
     if kind is None or not all(isinstance(word, str) for word in words):
         known = "float, int, bool, str, list[str], Literal of words, shallows.Span, Rate, Bytes"
-        rule = f"must be annotated as one of {known}; what is no setting, as ClassVar"
+        rule = f"must be annotated as one of {known}; annotate other attributes as ClassVar"
         faults.append(Fault(at, rule, str(hint)))
         return
     default = given.default

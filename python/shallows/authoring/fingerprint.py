@@ -1,4 +1,4 @@
-"""Hashes of Python sources: what decides a run that calls them."""
+"""Hashes of the Python sources that a run calls."""
 
 from __future__ import annotations
 

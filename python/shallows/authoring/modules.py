@@ -131,7 +131,7 @@ def _object(component: Mapping[str, Any]) -> Any:
     module, name, digest = component["module"], component["class"], component["source_hash"]
     if (module, name, digest) not in _objects:
         at = Path(_paths.get((module, digest), module))
-        fault = f"is not here; the experiment needs it for {component['name']}"
+        fault = f"is not installed here; the experiment needs it for {component['name']}"
         if not at.exists():
             raise SpecError([Fault("python.components", fault, f'"{module}"')])
         _load(module, at)

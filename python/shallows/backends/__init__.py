@@ -1,1 +1,1 @@
-"""What runs an experiment: the simulator, Linux in virtual time, ns-3."""
+"""Backends, the programs that execute an experiment: the simulator, Linux in virtual time, ns-3."""

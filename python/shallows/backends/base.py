@@ -1,4 +1,4 @@
-"""The contract of a backend, and the handle by which its runs are watched and stopped."""
+"""The protocol of a backend, and the handle that watches and stops its runs."""
 
 from __future__ import annotations
 

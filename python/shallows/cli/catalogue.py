@@ -1,4 +1,4 @@
-"""What there is to choose from: papers and figures in `experiments/`, components in the compiled core."""
+"""The catalogue of `list`: papers and figures in `experiments/`, components in the compiled core."""
 
 from __future__ import annotations
 

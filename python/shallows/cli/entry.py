@@ -51,7 +51,7 @@ def _run(as_json: bool) -> int:
         terminal.print_error(error, as_json)
         return 2 if isinstance(error, SpecError) else 1
     except KeyboardInterrupt:
-        terminal.note("shallows: interrupted; what had ended is stored")
+        terminal.note("shallows: interrupted; finished runs are stored")
         return 1
     except BrokenPipeError:
         _discard(sys.stdout)

@@ -10,12 +10,10 @@ import typer
 from shallows import terminal
 from shallows.errors import Fault, SpecError
 
-app = typer.Typer(
-    no_args_is_help=True, help="The Linux backend's kernel: build it, see what there is, remove it."
-)
+app = typer.Typer(no_args_is_help=True, help="The Linux backend's kernel: build, list or remove it.")
 
 Json = Annotated[
-    bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")
+    bool, typer.Option("--json", help="Prints one JSON document on standard output and nothing else.")
 ]
 
 
@@ -38,17 +36,17 @@ def build(
         Path | None, typer.Option(help="A ready binary, made with the same edits.", show_default=False)
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Compilers at a time; default: the cores.", show_default=False)
+        int | None, typer.Option(min=1, help="Parallel compilers; default: all cores.", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Makes the kernel, or finds it made. Stopped, it goes on where it was."""
+    """Builds the kernel, or finds it. The same command resumes an interrupted build."""
     from shallows.backends.linux import kernel as kernels
     from shallows.backends.linux.root import root
     from shallows.execution.threads import default_workers
 
     if sum(choice is not None for choice in (package, tree, kernel)) > 1:
-        raise SpecError([Fault("--source", "is one of --source, --tree and --kernel: give one")])
+        raise SpecError([Fault("--source", "cannot be combined with --tree or --kernel")])
     if kernel is not None:
         made = kernels.adopt(kernel)
     else:

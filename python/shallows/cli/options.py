@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they say of how runs are made."""
+"""Options that several commands share, and the runner that follows from them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Settings = Annotated[
 ]
 Seeds = Annotated[int | None, typer.Option(min=1, help="Runs with seeds 1 to N.", show_default=False)]
 Json = Annotated[
-    bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")
+    bool, typer.Option("--json", help="Prints one JSON document on standard output and nothing else.")
 ]
-Out = Annotated[Path, typer.Option(help="Where the report is written.")]
+Out = Annotated[Path, typer.Option(help="Directory for the report.")]
 
 Metric = Annotated[list[str], typer.Option("--metric", help="Shows these metrics only; * matches any text.")]
 By = Annotated[
@@ -35,11 +35,11 @@ OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the se
 
 Backend = Annotated[str, typer.Option(help="What runs it: simulator, linux (see ./shallows linux), ns3.")]
 StorePath = Annotated[
-    Path | None, typer.Option("--store", help="Where runs are kept; else $SHALLOWS_STORE, else ./runs.")
+    Path | None, typer.Option("--store", help="Store of runs; default: $SHALLOWS_STORE, else ./runs.")
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, max=4096, help="Runs at a time here; default: the cores.", show_default=False),
+    typer.Option(min=1, max=4096, help="Parallel runs; default: all cores.", show_default=False),
 ]
 ThreadCount = Annotated[
     int | None,
@@ -53,9 +53,7 @@ AllowMemory = Annotated[
 ]
 ClusterAddress = Annotated[
     str | None,
-    typer.Option(
-        "--cluster", metavar="ADDRESS", help="Runs on this dask cluster instead.", show_default=False
-    ),
+    typer.Option("--cluster", metavar="ADDRESS", help="Runs on this dask cluster.", show_default=False),
 ]
 SlurmJobs = Annotated[
     str | None,
@@ -72,9 +70,7 @@ Timeout = Annotated[
         "--timeout", metavar="SPAN", help="Limit of one run, in time of the clock: 600s.", show_default=False
     ),
 ]
-Progress = Annotated[
-    bool, typer.Option("--progress/--no-progress", help="Whether to show how far the work is.")
-]
+Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="Shows the progress of the work.")]
 
 __all__ = [
     "AllowMemory",

@@ -25,7 +25,8 @@ def list_(
     from shallows.words import did_you_mean
 
     if kind is not None and kind not in KINDS:
-        raise SpecError([Fault("list", f"knows {', '.join(KINDS)}", kind, did_you_mean(kind, KINDS))])
+        rule = f"must be one of {', '.join(KINDS)}"
+        raise SpecError([Fault("list", rule, kind, did_you_mean(kind, KINDS))])
     found = list_all(kind)
     if as_json:
         terminal.print_json(found)
@@ -37,7 +38,7 @@ def list_(
 
 def theory(
     name: Annotated[
-        str | None, typer.Argument(help="A closed form; without it, all are listed.", show_default=False)
+        str | None, typer.Argument(help="A closed form; default: lists all.", show_default=False)
     ] = None,
     inputs: Annotated[
         list[str], typer.Argument(metavar="[KEY=VALUE]...", help="Inputs: rate=10Gbps k=65.")
@@ -68,7 +69,7 @@ def bench(
     only: Annotated[
         list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Default: all.", show_default=False)
     ] = None,
-    repeat: Annotated[int, typer.Option(min=1, help="Processes a scenario; the fastest counts.")] = 3,
+    repeat: Annotated[int, typer.Option(min=1, help="Processes per scenario; the fastest counts.")] = 3,
     as_json: Json = False,
 ) -> None:
     """Packet-hops per CPU second on the standard scenarios, each run in a process of its own."""

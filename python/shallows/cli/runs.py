@@ -69,7 +69,7 @@ def run(
     document = load(file, settings)
     if "sweep" in document:
         hint = f"./shallows sweep {file}"
-        raise SpecError([Fault("sweep", "describes several experiments, and run does one", hint=hint)])
+        raise SpecError([Fault("sweep", "describes several experiments; run takes one", hint=hint)])
     captures = pcapng.parse_requests(pcap)
     if captures:
         pcapng.probe_for(document, captures)

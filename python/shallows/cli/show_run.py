@@ -1,4 +1,4 @@
-"""Runs as the command line shows them: the JSON of `run` and `sweep`, their tables, the figure."""
+"""Output of `run` and `sweep`: JSON, tables, the figure."""
 
 from __future__ import annotations
 

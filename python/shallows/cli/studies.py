@@ -44,13 +44,13 @@ def compare(
         int | None, typer.Option(min=2, help="Runs with seeds 1 to N.", show_default=False)
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="What the others are held against; default: the first.")
+        str | None, typer.Option(help="The scheme to compare with; default: the first.")
     ] = None,
     metric: Annotated[
         list[str], typer.Option(help="Compares these metrics, * matches any text; default: the main ones.")
     ] = [],  # noqa: B006
     allow: Annotated[
-        list[str], typer.Option(metavar="KEY", help="What may differ besides transports and queues.")
+        list[str], typer.Option(metavar="KEY", help="A further setting in which schemes may differ.")
     ] = [],  # noqa: B006
     out: Out = Path("reports"),
     store: StorePath = None,
@@ -191,10 +191,10 @@ def validate(
     ] = None,
     backend: Annotated[
         list[str],
-        typer.Option(help="Only this beside the simulator: linux, ns3; default: both, ns3 if installed."),
+        typer.Option(help="The other side: linux or ns3; default: both, ns3 if installed."),
     ] = [],  # noqa: B006
     matrix: Annotated[
-        Path | None, typer.Option(help="A matrix of your own instead of the one that comes with Shallows.")
+        Path | None, typer.Option(help="A matrix file; default: the matrix of the package.")
     ] = None,
     out: Out = Path("reports"),
     store: StorePath = None,

@@ -10,7 +10,7 @@ import typer
 from shallows.errors import Fault, SpecError
 
 StorePath = Annotated[
-    Path | None, typer.Option("--store", help="Where runs are kept; else $SHALLOWS_STORE, else ./runs.")
+    Path | None, typer.Option("--store", help="Store of runs; default: $SHALLOWS_STORE, else ./runs.")
 ]
 
 __all__ = ["export", "web"]

@@ -1,1 +1,1 @@
-"""From an experiment file to checked runs: reading, settings, sweep points, the question to the checker."""
+"""From an experiment file to checked points: reading, settings, sweep points, the call of the checker."""

@@ -1,4 +1,4 @@
-"""A document before the checker of the core: what comes back is the resolved experiment, or all faults."""
+"""Calls the checker of the core: it returns the resolved experiment, or all faults."""
 
 from __future__ import annotations
 

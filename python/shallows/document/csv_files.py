@@ -1,4 +1,4 @@
-"""What an experiment names by file: distributions of flow sizes, and tables of flows.
+"""CSV files that an experiment names: distributions of flow sizes, and tables of flows.
 
 The numbers are put into the experiment before it is checked, so that they are part of what is recorded and
 hashed: a run says what it ran, whatever becomes of the file.
@@ -122,7 +122,7 @@ def _read_flows(name: str) -> list[dict[str, str]]:
     about = ", start and may have deadline; start_us, deadline_ms ... hold plain numbers"
     rows = _rows(Path(name), ("from", "to", "bytes"), tuple(_time_columns()), about)
     if len(rows) > MAX_FLOWS:
-        rule = f"holds {len(rows)} flows, and more than {MAX_FLOWS} are refused"
+        rule = f"holds {len(rows)} flows; at most {MAX_FLOWS} are allowed"
         raise SpecError([Fault("", rule, f'"{name}"', code="out-of-range")])
     columns = _time_columns()
     given = {column: columns[column] for column in rows[0] if column in columns} if rows else {}

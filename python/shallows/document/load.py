@@ -29,7 +29,7 @@ def load(
 ) -> Document:
     """The experiment of a file, a table or a `shallows.experiment` object.
 
-    `settings` (`path=value`) stand over it; `algorithms` are classes and topology functions written in Python
+    `settings` (`path=value`) override it; `algorithms` are classes and topology functions written in Python
     that it may name. Raises SpecError if the file cannot be read as TOML, a setting or value cannot stand in
     a document, or a Python module cannot be used.
     """
@@ -67,7 +67,7 @@ def read_toml(path: Path) -> Document:
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise SpecError([Fault(str(path), f"cannot be read: {getattr(error, 'strerror', error)}")]) from None
     if len(data) > MAX_FILE_BYTES:
-        rule = f"is larger than {MAX_FILE_BYTES // 1_000_000} MB, so it is no experiment file"
+        rule = f"is larger than {MAX_FILE_BYTES // 1_000_000} MB, the limit of an experiment file"
         raise SpecError([Fault(str(path), rule)])
     try:
         return tomllib.loads(data.decode())

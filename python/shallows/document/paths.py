@@ -77,7 +77,7 @@ def set_path(document: Document, path: str, value: Any) -> None:
             inner = {"kind": inner}
         if not isinstance(inner, dict):
             at = ".".join(parents[: depth + 1])
-            raise SpecError([Fault(path, f"cannot be set: {at} is no table", show(inner))])
+            raise SpecError([Fault(path, f"cannot be set: {at} is not a table", show(inner))])
         table[key] = inner
         table = inner
     table[last] = value

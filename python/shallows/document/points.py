@@ -71,14 +71,14 @@ def expand(document: Document) -> list[Point]:
     faults: list[Fault] = []
     for section in ("compare", "tune"):
         if section in document:
-            rule, hint = "is a study of its own, not part of a run", f"./shallows {section} FILE"
+            rule, hint = "is a separate study, not part of a run", f"./shallows {section} FILE"
             faults.append(Fault(section, rule, show(document.pop(section)), hint))
     seeds = read_seeds(document, faults)
     factors, labels = read_sweep(document.pop("sweep", None), faults)
     size = math.prod(map(len, factors)) * max(len(seeds), 1)
     if size > MAX_RUNS:
-        rule = f"describes {size} runs, and more than {MAX_RUNS} are refused"
-        faults.append(Fault("sweep", rule, hint="lists that belong together go into zip, not grid"))
+        rule = f"describes {size} runs; at most {MAX_RUNS} are allowed"
+        faults.append(Fault("sweep", rule, hint="put lists that vary together into zip, not grid"))
     if faults:
         raise SpecError(faults)
     points = []
@@ -134,7 +134,7 @@ def read_seeds(document: Document, faults: list[Fault]) -> list[int]:
     value = document.pop("seeds", None)
     if alone is not None:
         if value is not None:
-            faults.append(Fault("seed", "stands beside seeds; write only one of them", str(alone)))
+            faults.append(Fault("seed", "cannot be given together with seeds", str(alone)))
         value = [alone]
     if value is None:
         return [1]
@@ -155,5 +155,5 @@ def read_seeds(document: Document, faults: list[Fault]) -> list[int]:
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MAX_SEED:
             faults.append(Fault(path, f"must hold whole numbers from 0 to {MAX_SEED}", show(seed)))
         elif value.count(seed) > 1:
-            faults.append(Fault(path, "holds a seed twice; the same run again says nothing new", str(seed)))
+            faults.append(Fault(path, "holds a seed twice; a repeated run adds no information", str(seed)))
     return value

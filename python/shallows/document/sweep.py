@@ -94,13 +94,13 @@ class SweepTable(Strict):
             for value in values:
                 label = value.get("label", "") if _has_label(value) else value if path == "label" else ""
                 if not isinstance(label, str):
-                    raise refuse("wrong-type", "must have a text as label", value=label, at=(path,))
+                    raise refuse("wrong-type", "must have text as its label", value=label, at=(path,))
         return given
 
     @model_validator(mode="after")
     def _varies(self) -> SweepTable:
         if self.grid is None and self.zip is None and self.points is None:
-            raise refuse("empty", "is empty: nothing would vary; leave the table out for a single run")
+            raise refuse("empty", "is empty; remove the table for a single run")
         paths = [
             path for factor in self.factors() for path in {p: 0 for step in factor for p in step.settings}
         ]
@@ -150,7 +150,7 @@ class Labels:
         known = list(dict.fromkeys([*paths, *self._short.values(), "label"]))
         for name in re.findall(r"\{([^{}]*)\}", pattern or ""):
             if name not in known:
-                rule = f"names nothing that is varied; known: {', '.join(known)}"
+                rule = f"names a setting that does not vary; known: {', '.join(known)}"
                 hint = did_you_mean(name, known)
                 faults.append(Fault("sweep.label", rule, f"{{{name}}}", hint, "unknown-word"))
 

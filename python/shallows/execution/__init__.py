@@ -1,1 +1,1 @@
-"""Making runs: one, many, in threads, in processes, on a cluster."""
+"""Execution of runs: in threads, in processes, on a cluster."""

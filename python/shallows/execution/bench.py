@@ -41,7 +41,7 @@ def choose(words: Sequence[str]) -> list[str]:
     if unknown:
         known = [*NETWORKS, *SCENARIOS]
         raise SpecError(
-            Fault("bench", f"knows {', '.join(SCENARIOS)}", word, did_you_mean(word, known))
+            Fault("bench", f"must be one of {', '.join(SCENARIOS)}", word, did_you_mean(word, known))
             for word in unknown
         )
     return [name for name in SCENARIOS if not words or name in words or name.split("/")[0] in words]

@@ -1,4 +1,4 @@
-"""A run to make, what became of it, and the contract of those that make runs."""
+"""Jobs, their outcomes, and the protocol of executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that call Python in processes of their own: in threads they would wait for the interpreter's lock.
+"""Runs that call Python, in separate processes: in threads they would wait for the interpreter's lock.
 
 A child is `python -m shallows.execution.processes`: it reads jobs from its standard input and answers on its
 standard output, pickled, until the input ends. It imports nothing of the program that started it: a script
@@ -65,9 +65,7 @@ class _Children:
             if why is not None:
                 raise why from error
             status = child.process.wait()
-            return Outcome(
-                job.point, job.name, "failed", error=f"the process that ran it died (status {status})"
-            )
+            return Outcome(job.point, job.name, "failed", error=f"its process died (status {status})")
         finally:
             running.remove(child)
         if isinstance(answer, BaseException):

@@ -1,7 +1,7 @@
-"""How runs are made: by which backend, in how many threads or on which machines, and where they are kept.
+"""The runner: the backend, the threads or machines, and the store of a command's runs.
 
 The simulator runs without the interpreter's lock, so threads are enough for one machine; `execution.dask`
-takes runs to several. A sweep that was stopped, even by kill -9, goes on where it was: the runs that ended
+takes runs to several. A sweep that was stopped, even by kill -9, resumes: the runs that ended
 are in the store.
 """
 

@@ -1,4 +1,4 @@
-"""The typed classes of an experiment: what an experiment file says, with completion and documentation."""
+"""The typed classes of an experiment, with completion and documentation."""
 
 from shallows.experiment import _classes
 from shallows.experiment._classes import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""What generated classes of `shallows.experiment` share: they hold what was written and ask the checker."""
+"""The base of the generated classes of an experiment: they hold the written values and call the checker."""
 
 from __future__ import annotations
 

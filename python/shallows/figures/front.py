@@ -1,4 +1,4 @@
-"""What a tuning study tried and found: every pair of objectives, or one objective over the trials."""
+"""The trials of a tuning study: every pair of objectives, or one objective over the trials."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple

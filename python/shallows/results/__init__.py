@@ -1,1 +1,1 @@
-"""Stored runs: the store, captures for Wireshark, and how notebooks show results."""
+"""Stored runs: the store, captures for Wireshark, and notebook displays."""

@@ -1,4 +1,4 @@
-"""Experiments and results as notebooks show them."""
+"""Notebook displays of experiments and results."""
 
 from __future__ import annotations
 

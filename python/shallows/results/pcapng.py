@@ -57,7 +57,7 @@ def parse_requests(texts: list[str]) -> dict[str, Path]:
 def _cannot_hold_a_capture(path: Path) -> str | None:
     """Why the file may not be written: it is replaced only where it is a capture, or empty."""
     if not path.parent.is_dir():
-        return "must name a file in a directory that is there"
+        return "must name a file in an existing directory"
     if path.is_dir():
         return "is a directory; name a file in it"
     if not path.is_file():  # not there; or a pipe, as of `wireshark -k -i PIPE`
@@ -66,10 +66,10 @@ def _cannot_hold_a_capture(path: Path) -> str | None:
         with path.open("rb") as file:
             begins = file.read(4)
     except OSError as error:
-        return f"is there and cannot be read: {error.strerror}"
+        return f"exists and cannot be read: {error.strerror}"
     if begins in (b"", struct.pack("<I", SECTION)):
         return None
-    return "is there and is no capture, so it is not overwritten; choose another name"
+    return "exists and is not a capture, so it is not overwritten; choose another name"
 
 
 def ports_of(link_or_host: str) -> list[str]:

@@ -157,7 +157,7 @@ class Store:
     def prepare(self) -> None:
         """Makes the directory and clears what killed processes left. Raises StoreError if it cannot be read.
 
-        One that is there and cannot be written is of use: what it has is found (see `require_writable`).
+        One that exists and cannot be written is useful: its runs are found (see `require_writable`).
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,7 @@ class Store:
         self._refuse_another_format()
 
     def _refuse_another_format(self) -> None:
-        """Raises OtherFormat if the first run that is met is of another format: no run here would be found.
+        """Raises OtherFormat if the first run has another format: no run here would be found.
 
         One store holds one format, so one manifest tells, however many there are.
         """

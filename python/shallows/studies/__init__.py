@@ -1,1 +1,1 @@
-"""What is made of many runs: comparisons, tuning studies, papers, validation; each with its report."""
+"""Results from many runs: comparisons, tuning studies, papers, validation; each with its report."""

@@ -1,7 +1,7 @@
 """Numbers of one run: pure functions of its tables (docs/architecture.md, "Tables of a run").
 
 `metrics` is what `run --json` and `sweep` print; `flows_json` and `queues_json` are the lists beside
-it. Units stand at the end of each name. What has no value (the mean of nothing) is None, never NaN.
+it. Names end in their units. A missing value (the mean of nothing) is None, never NaN.
 """
 
 import math
@@ -90,7 +90,7 @@ def jain(values: Sequence[float] | pl.Series) -> float | None:
 def compared_goodput_bps(flows: pl.DataFrame) -> pl.Series:
     """Goodputs whose fairness means something: of unbounded connections if there are any, else of all.
 
-    A connection that carries messages takes what it is offered, so its share says nothing of fairness.
+    A connection that carries messages takes what it is offered, so its share does not show fairness.
     """
     unbounded = flows.filter(pl.col("bytes").is_null())["goodput_bps"]
     return unbounded if len(unbounded) else flows["goodput_bps"]
@@ -114,7 +114,7 @@ def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
     """Summary of one class.
 
     `goodput_bps` is all that they delivered over the whole measured time; `goodput_mean_bps` the mean over
-    connections of each one's own, over its own life. Delay four ways, each a mean
+    connections of each connection's goodput, over its life. Delay four ways, each a mean
     over connections of the connection's own mean, unweighted: `wait_mean_ps` in switch queues,
     `delay_mean_ps` one way, `srtt_mean_ps` at the sender; and message completion times `fct_*_ps`
     with slowdowns over the messages that ended in the run (`messages`, `messages_unfinished` count).

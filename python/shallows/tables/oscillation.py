@@ -1,4 +1,4 @@
-"""How a queue swings: standard deviation, amplitude and period of its limit cycle, from `queue_trace`.
+"""The oscillation of a queue from `queue_trace`: standard deviation, amplitude, period of its limit cycle.
 
 A cycle begins where the queue, having been below `mean - band`, rises past `mean + band`: the band keeps the
 saw of single arrivals and departures from counting. Its amplitude is its greatest length less its least.

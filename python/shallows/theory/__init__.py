@@ -1,4 +1,4 @@
-"""Closed forms that the simulator is held against, each naming its paper and equation.
+"""Closed forms for comparison with the simulator, each with its paper and equation.
 
 >>> from shallows import theory
 >>> theory.evaluate("dctcp", ["rate=10Gbps", "k=65"])["outputs"]["queue_max_packets"]

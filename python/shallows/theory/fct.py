@@ -1,4 +1,4 @@
-"""How long a transfer takes on an empty network: in a stream, and from slow start."""
+"""The duration of a transfer on an empty network: in a stream, and from slow start."""
 
 from shallows.theory.registry import closed_form, positive
 

@@ -1,4 +1,4 @@
-"""The list of closed forms, and how text from the command line becomes their inputs.
+"""The list of closed forms, and their inputs from the command line's text.
 
 A closed form is a plain function of numbers whose parameter names end in their unit: `_bps`, `_ps`,
 `_bytes`, `_packets`, or nothing for a bare number. Its docstring's first line is its summary and its

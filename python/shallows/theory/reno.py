@@ -1,4 +1,4 @@
-"""TCP Reno's sawtooth on one link: how full a buffer keeps it, and Mathis's square-root law."""
+"""TCP Reno's sawtooth on one link: utilisation by buffer, and Mathis's square-root law."""
 
 import math
 

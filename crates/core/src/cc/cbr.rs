@@ -1,4 +1,4 @@
-//! A constant bit rate that answers nothing: unresponsive traffic, to overload a queue with.
+//! A constant bit rate without reaction: unresponsive traffic, to overload a queue.
 //!
 //! Source: RFC 9332 s.4.2, which asks what a queue does with traffic that does not respond. Paced at
 //! the rate from the first packet on; marks and losses change nothing, and neither does a timeout.

@@ -1,4 +1,4 @@
-//! D2TCP: DCTCP whose reduction heeds the deadline.
+//! D2TCP: DCTCP with a reduction that depends on the deadline.
 //!
 //! Source: Vamanan, Hasan and Vijaykumar, "Deadline-aware datacenter TCP (D2TCP)", SIGCOMM 2012, s.3.1-3.2.
 //! A flow that needs longer than it has (d > 1) gives up less of its window, one with time to spare more.

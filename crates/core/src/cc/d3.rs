@@ -1,4 +1,4 @@
-//! D3's sender: it asks the switches for the rate that its deadline needs, and sends at what they grant.
+//! D3's sender: it asks the switches for the rate that its deadline needs, and sends at the granted rate.
 //!
 //! Source: Wilson, Ballani, Karagiannis, Rowstron 2011, "Better Never than Late: Meeting Deadlines in Datacenter
 //! Networks" (SIGCOMM), s.4.1 and s.5.1. The switch's half is `port_control/d3.rs`.

@@ -57,7 +57,7 @@ crate::params! {
 
 impl CcSettings for Settings {}
 
-/// There is none: nothing in the simulator is of this type.
+/// There is none: nothing in the simulator has this type.
 #[derive(Debug, Clone)]
 pub enum Control {}
 

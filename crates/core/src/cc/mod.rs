@@ -16,7 +16,7 @@ use shallows_units::{Bytes, Rate, Span, Time};
 pub struct Ack {
     /// Bytes newly acknowledged by number; of some SACK may have told before.
     pub acked: u64,
-    /// Bytes that it is the first to tell of, by number or by SACK.
+    /// Bytes that it is the first to report, by number or by SACK.
     pub delivered: u64,
     /// It reports a mark: ECN-Echo, or an AccECN counter that has moved.
     pub ece: bool,

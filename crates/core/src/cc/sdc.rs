@@ -8,7 +8,7 @@
 //! A lost claim: the next comes within a round trip. A repeated SYN claims anew; a repeated FIN claims
 //! nothing. An idle flow renews nothing, so that its class fades.
 //! "Once a round trip": an overload is measured over t_p, and for a round trip after a decrease packets
-//! arrive that were sent before it; echoes of both are of the same overload (`hold`).
+//! arrive that were sent before it; echoes of both report the same overload (`hold`).
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, Outgoing};
 use crate::params::Faults;
@@ -98,7 +98,7 @@ impl CcSettings for Settings {
             let ((below, least), (key, most)) = (pair[0], pair[1]);
             let Some(most) = most else { continue };
             let rule = match least {
-                None => format!("needs {below}: classes follow on each other"),
+                None => format!("needs {below}: classes must follow each other"),
                 Some(least) if least.partial_cmp(&most).is_none_or(|order| order.is_gt()) => {
                     format!("must be >= {below} ({least}), in the same unit")
                 }
@@ -132,7 +132,7 @@ struct Behaviour {
 #[derive(Debug)]
 struct Classes {
     behaviours: [Behaviour; CLASSES],
-    /// Bytes remaining up to which a flow is of each class but the last.
+    /// Bytes remaining up to which a flow belongs to each class; the last class has no bound.
     sizes: Vec<u64>,
     mapping: Mapping,
     quantised: bool,

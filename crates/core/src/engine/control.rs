@@ -1,4 +1,4 @@
-//! How a run is watched and stopped from another thread, and how it can fail.
+//! Watching and stopping a run from another thread, and the ways in which it can fail.
 
 use super::estimate::gb;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl std::fmt::Display for RunError {
             RunError::TooManyFlows(most) => {
                 write!(
                     f,
-                    "more than {most} connections stood at once: the load exceeds what the network can carry"
+                    "more than {most} connections were open at once: the load exceeds the capacity of the network"
                 )
             }
         }

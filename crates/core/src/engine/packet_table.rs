@@ -1,4 +1,4 @@
-//! The table `packets`: what left the tapped ports, one row each, with the header bits as on the wire.
+//! The table `packets`: packets that left the tapped ports, one row each, with the header bits as on the wire.
 
 use super::Simulation;
 use crate::packet::Flags;

@@ -1,4 +1,4 @@
-//! What a run does at pauses: the warm-up's end, traces at intervals, limits, progress, the end.
+//! The pauses of a run: the warm-up's end, traces at intervals, limits, progress, the end.
 
 use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::connections::locked;

@@ -1,4 +1,4 @@
-//! The ground that everything at work stands on: the events to come, and random numbers.
+//! The base of everything that runs: future events, and random numbers.
 
 pub mod queue;
 pub mod random;

@@ -95,7 +95,7 @@ pub struct EventQueue {
 
 impl EventQueue {
     /// An empty queue. `tie_stride` is 1 for FIFO ties; any other odd number permutes them, which
-    /// tests use to show that no stated result hangs on the order of simultaneous events.
+    /// tests use to show that no stated result depends on the order of simultaneous events.
     pub fn new(tie_stride: u64) -> Self {
         EventQueue {
             tree: vec![NEVER.time; 4],

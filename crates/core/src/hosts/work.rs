@@ -51,7 +51,7 @@ impl ClassRecord {
 pub enum Order {
     /// Opens the connection.
     Open,
-    /// A message is about to be written: the congestion control hears of it.
+    /// Informs the congestion control of a message that is about to be written.
     Announce(Block, Option<Time>),
     /// Writes so many bytes more.
     Write(u64),

@@ -1,4 +1,4 @@
-//! What a packet meets at a port: the queue that stands there, and the discipline's verdict.
+//! A packet's fate at a port: the waiting queue, and the discipline's verdict.
 
 use shallows_units::Time;
 

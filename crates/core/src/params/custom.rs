@@ -215,7 +215,8 @@ impl PythonSettings {
             let path = format!("python.components.{i}");
             let taken = |d: &Arc<Declared>| d.section == declared.section && d.name == declared.name;
             if let Some(other) = plugins.iter().find(|d| taken(d)) {
-                let rule = format!("must not bear the name of another: {}:{}", other.module, other.class);
+                let rule =
+                    format!("must not have the name of another component: {}:{}", other.module, other.class);
                 faults.add(&format!("{path}.name"), rule, &declared.name.as_str().into());
             }
             for (j, Row(param)) in declared.params.iter().enumerate() {

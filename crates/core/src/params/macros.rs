@@ -179,7 +179,7 @@ macro_rules! components {
                 let path = table.at("kind");
                 let written = table.raw("kind");
                 $(
-                    // The document's own stand over the list, so that a file goes on to mean what it meant
+                    // The document's own override the list, so that a file keeps its meaning
                     // when the list grows.
                     if let Some(serde_json::Value::String(s)) = written
                         && let Some(declared) = table.declared($crate::params::custom::Section::$section, s)

@@ -66,7 +66,7 @@ impl Header {
 
 impl super::Header for Header {
     /// Four bytes each for both demands, RTT and the rate of each port, two each for the times of the demands,
-    /// two for flags and ports; the echo is of rates, flags and ports.
+    /// two for flags and ports; the echo carries rates, flags and ports.
     fn bytes(&self, back: bool) -> u16 {
         if back { 34 } else { 50 }
     }
@@ -202,9 +202,9 @@ impl PortControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::packet::Backlog;
 
     /// 40 bytes and 50 of header in 300 us.
     const BASE: u32 = 2400;
@@ -259,7 +259,7 @@ mod tests {
         [&control.flows, &control.demand, &control.allocated].map(|sum| sum.clone().total(now))
     }
 
-    /// Without deadlines: who comes second has the base rate until the first has been told of it, then C / 2.
+    /// Without deadlines: the second flow has the base rate until the first has learned about it, then C / 2.
     #[test]
     fn flows_without_deadlines_share_alike() {
         let (mut control, mut a, mut b) = (control(), Flow::default(), Flow::default());
@@ -345,7 +345,7 @@ mod tests {
         assert!((control.capacity - 950_000.0).abs() < 1e-6, "{}", control.capacity);
         control.on_tick(&view(900, 0));
         assert_eq!(control.capacity, 1e6);
-        // And nothing can be taken that others would need to tell of its end.
+        // And it takes nothing that others need to report their end.
         control.on_tick(&view(1200, 10_000_000));
         assert_eq!(control.capacity, 1e5);
     }

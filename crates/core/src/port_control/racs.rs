@@ -46,7 +46,7 @@ pub struct Header {
 }
 
 impl super::Header for Header {
-    /// Four bytes each for w_c, w_p, R, RTT and t_trans, and two each for the times of w_c and w_p; the echo is of
+    /// Four bytes each for w_c, w_p, R, RTT and t_trans, and two each for the times of w_c and w_p; the echo carries
     /// R and t_trans.
     fn bytes(&self, back: bool) -> u16 {
         if back { 8 } else { 24 }
@@ -112,7 +112,7 @@ impl PortControl for Control {
         self.assigned = self.weights.total(port.now);
         let queue = 8.0 * (port.backlog.bytes - port.backlog.serving) as f64;
         let full = self.settings.share * port.rate.as_bps() as f64;
-        // A tenth is always left to assign, so that no queue stops those who would tell of its end.
+        // A tenth is always left to assign, so that no queue stops the packets that would report its end.
         self.capacity = (full - self.settings.drain * queue / self.slot.as_secs_f64()).max(0.1 * full);
         let idle = self.assigned == 0.0 && port.backlog.bytes == 0 && told == 0.0;
         (!idle).then_some(self.slot)
@@ -134,9 +134,9 @@ impl PortControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::packet::Backlog;
 
     const RATE: Rate = Rate::gbps(1);
     const MOST: Span = Span::s(1);

@@ -1,4 +1,4 @@
-//! A sum over flows that forgets who has fallen silent, in constant room.
+//! A sum over flows that forgets silent flows, in constant space.
 //!
 //! A switch that adds what flows claim, and subtracts what they claimed before (RACS: W + w_c - w_p;
 //! SDC: SYN and FIN), drifts: a lost FIN leaves a claim for ever, a repeated SYN makes two. Here the sum

@@ -16,11 +16,11 @@
 //! Left out: a direction taken from the slope of the queue, which changes with each packet.
 
 use super::drop_tail::{self, check_limit};
-use crate::queue::parts::gauge::{Gauge, Measure};
 use super::threshold::{NotEct, above};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::gauge::{Gauge, Measure};
 use shallows_units::{Size, Time};
 use std::cmp::Ordering;
 
@@ -56,7 +56,7 @@ impl Settings {
             if let Some(limit) = self.limit
                 && size.partial_cmp(&limit).is_some_and(|order| order.is_ge())
             {
-                let rule = format!("must be below the limit of {limit}, or the queue never gets past it");
+                let rule = format!("must be below the limit of {limit}, or the queue never exceeds it");
                 faults.add(&format!("{path}.{name}"), rule, &size.to_string().into());
             }
         }
@@ -229,7 +229,7 @@ mod tests {
             faults,
             [
                 "queue.stop_below: must be in the unit of start_above, 35pkt, got \"45KB\"",
-                "queue.stop_below: must be below the limit of 250pkt, or the queue never gets past it, \
+                "queue.stop_below: must be below the limit of 250pkt, or the queue never exceeds it, \
                  got \"250pkt\"",
             ]
         );

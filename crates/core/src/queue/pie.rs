@@ -13,14 +13,14 @@
 //! Left out: the enqueue-based estimate at the end of s.5.2, Linux's non-linear step above 250 ms and its
 //! byte mode.
 
-use crate::queue::parts::departure_rate::DepartureRate;
 use super::drop_tail::check_limit;
-use crate::queue::parts::gauge::Level;
-use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
 use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::{Faults, ParamType};
+use crate::queue::parts::departure_rate::DepartureRate;
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
 use shallows_units::{Bytes, Size, Span, Time};
 
 crate::choices! {
@@ -70,7 +70,7 @@ impl Settings {
     pub fn check(&self, path: &str, faults: &mut Faults) {
         check_limit(self.limit, path, faults);
         if self.active_from.is_some() && self.limit.is_none() {
-            let rule = "is a share of the limit, and needs one that is not \"none\" (RFC 8033 s.5.3)";
+            let rule = "is a share of the limit and needs a limit other than \"none\" (RFC 8033 s.5.3)";
             faults.add(&format!("{path}.active_from"), rule, &self.active_from.show());
         }
     }

@@ -89,7 +89,7 @@ impl Settings {
     pub fn check(&self, path: &str, faults: &mut Faults) {
         check_limit(self.limit, path, faults);
         if is_zero(self.min) && !is_zero(self.max) {
-            let rule = "must be 0 where min is: both follow from the rate";
+            let rule = "must be 0 if min is 0: both follow from the rate";
             faults.add(&format!("{path}.max"), rule, &self.max.to_string().into());
         }
         use std::cmp::Ordering::{Equal, Greater};

@@ -13,9 +13,9 @@
 //! hosts over the rate of its uplinks.
 
 use super::MAX_NODES;
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {
@@ -74,7 +74,7 @@ impl Settings {
     fn uplink_rate(&self, faults: &mut Faults) -> Rate {
         let Some(ratio) = self.oversubscription else { return self.uplink_rate.unwrap_or(self.rate) };
         if self.uplink_rate.is_some() {
-            let rule = "must be \"none\" where `uplink_rate` is given: one follows from the other";
+            let rule = "must be \"none\" if `uplink_rate` is given: one follows from the other";
             faults.add("topology.oversubscription", rule, &ratio.into());
         }
         let down = self.rate.as_bps() as f64 * self.hosts_per_leaf as f64;

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! With one receiver the port `switch->r0` is the bottleneck: incast, and N long flows through one
-//! port. Rates and delays are of each link and the same in both directions.
+//! port. Rates and delays apply to each link and are the same in both directions.
 
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {

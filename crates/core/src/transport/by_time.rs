@@ -36,7 +36,7 @@ impl Sender {
         let low = self.una.max(packet.seq);
         let board = &mut self.repair.board;
         let Some(rack) = &mut self.rack else { return board.update(blocks, low, self.high) };
-        // RFC 8985 s.6.2 step 3: in the order of numbers, or what a delayed acknowledgement tells of below the first
+        // RFC 8985 s.6.2 step 3: in the order of numbers, or as a delayed acknowledgement reports them below the first
         // hole would look overtaken.
         if packet.seq > self.una {
             if config.settings.rtt_by == RttBy::Timestamps {
@@ -53,7 +53,7 @@ impl Sender {
         new
     }
 
-    /// What an acknowledgement tells of losses, before the congestion control hears of it. It ends what it ends first.
+    /// Finds losses from an acknowledgement, before the congestion control sees it. First ends any recovery that it completes.
     #[inline(never)]
     pub(super) fn losses_by_time(
         &mut self,
@@ -101,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// What follows from an acknowledgement that tells of `delivered` bytes, after the congestion control has heard of it.
+    /// Acts on an acknowledgement that reports `delivered` bytes, after the congestion control has seen it.
     #[inline(never)]
     pub(super) fn act_by_time(
         &mut self,
@@ -133,7 +133,7 @@ impl Sender {
     fn recover_by_time(&mut self, config: &Config, now: Time) {
         let flight = (self.high - self.una).min(self.window.bytes());
         let before = self.window.bytes();
-        // One reduction a window, whatever told of it first; a lost retransmission is another.
+        // One reduction a window, whatever reported it first; a lost retransmission is another.
         let reduced = match self.phase {
             Phase::Reducing => true,
             Phase::AfterTimeout => false,
@@ -245,7 +245,7 @@ impl Sender {
 
     // ---- loss probes ----
 
-    /// New data was sent or acknowledged. RFC 8985 s.7.2: a probe two round trips from now, unless losses are told of
+    /// New data was sent or acknowledged. RFC 8985 s.7.2: a probe two round trips from now, unless losses are reported
     /// otherwise.
     #[inline(never)]
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) {

@@ -1,4 +1,4 @@
-//! What of every segment in flight is known, and which of them are lost, by the times at which they were sent (RACK).
+//! State of every segment in flight, and RACK's loss decision from their send times.
 //!
 //! Source: RFC 8985 s.5, 6. A segment is lost when one that was sent later has been delivered and a reordering window has
 //! passed. Each segment that has been sent counts as sacked, lost or sent again as Linux counts them (`sacked_out`,
@@ -15,7 +15,7 @@ struct Segment {
     seq: u64,
     /// One beyond its last number, which may be a FIN's.
     end: u64,
-    /// It ends with a FIN, which SACK does not tell of.
+    /// It ends with a FIN, which SACK does not report.
     fin: bool,
     /// When it was sent last.
     sent: Time,

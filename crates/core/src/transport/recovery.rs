@@ -42,7 +42,7 @@ pub struct Repair {
     prr_delivered: u64,
     pub(super) prr_out: u64,
     prr_flight: u64,
-    /// The acknowledgement moved on and told of no loss.
+    /// The acknowledgement moved on and reported no loss.
     pub(super) clean: bool,
     /// Bytes in flight plus what may be sent now, under proportional rate reduction.
     prr_window: u64,
@@ -167,7 +167,7 @@ impl Sender {
         repair.board.rescue = 0;
         repair.partial_rto_at = None;
         repair.begin_prr(config, before, self.high - self.una);
-        // RFC 5681 s.3.2 step 3: the segments that the duplicates tell of have left.
+        // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
         repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
         // Step 4.3: the first segment goes at once, whatever the window.
         self.retransmit_first(config, net);
@@ -224,7 +224,7 @@ impl Sender {
     // ---- RFC 6937 ----
 
     /// Begins to spread a reduction for ECN; the congestion control has set the target already. `cwnd` and
-    /// `flight` are those before the acknowledgement, which tells of `delivered` bytes.
+    /// `flight` are those before the acknowledgement, which reports `delivered` bytes.
     pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, flight: u64, delivered: u64, config: &Config) {
         self.phase = Phase::Reducing;
         self.repair.begin_prr(config, cwnd, flight.max(1));

@@ -1,4 +1,4 @@
-//! What the sender knows from SACK, and what to send next (RFC 6675).
+//! The sender's scoreboard of SACK, and the next segment to send (RFC 6675).
 
 use super::ranges::Ranges;
 

@@ -65,7 +65,7 @@ pub struct Sender {
     pub closing: bool,
     /// The last acknowledgement carried ECN-Echo.
     pub(super) ece_before: bool,
-    /// The next new segment tells of a reduction.
+    /// The next new segment reports a reduction (CWR).
     pub(super) tell_cwr: bool,
     /// The window, not the application, ended the last sending.
     pub(super) window_limited: bool,

@@ -1,4 +1,4 @@
-//! Deadlines of messages: how long after it is written a message is of use.
+//! Deadlines of messages: the time after its writing in which a message is useful.
 //!
 //! Source: Wilson et al., SIGCOMM 2011 (D3), s.2; Vamanan et al., SIGCOMM 2012 (D2TCP), s.2.1. A deadline
 //! counts from the write to the last byte in order at the receiver, as completion times do.

@@ -1,4 +1,4 @@
-//! Who sends to whom.
+//! The pairs of sender and receiver of a load.
 
 use super::BuildCx;
 use crate::events::random::Stream;
@@ -74,7 +74,7 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
         }
     };
     if pairs.is_empty() || pairs.iter().any(|(s, r)| s == r) {
-        cx.fault("to", "must be another host than the sender", to.show());
+        cx.fault("to", "must be a host other than the sender", to.show());
         return None;
     }
     cx.require_paths(pairs.iter().copied());

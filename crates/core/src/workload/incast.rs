@@ -81,7 +81,7 @@ impl Load {
             return None;
         };
         if from.contains(&aggregator) {
-            cx.fault("from", "must not hold the host that asks", cx.graph.name(aggregator));
+            cx.fault("from", "must not contain the requesting host", cx.graph.name(aggregator));
             return None;
         }
         cx.require_paths(from.iter().map(|worker| (*worker, aggregator)));

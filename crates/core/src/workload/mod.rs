@@ -1,4 +1,4 @@
-//! Workloads: what applications send, one file each, and the list below.
+//! Workloads: the traffic of applications, one file each, and the list below.
 
 pub mod deadlines;
 pub mod ends;
@@ -100,7 +100,7 @@ impl WorkCx<'_> {
         self.connections.open(self.opener, ends, bytes)
     }
 
-    /// Writes a message; [`Workload::on_message`] tells of its delivery and repeats `tag`. `deadline` is
+    /// Writes a message; [`Workload::on_message`] reports its delivery and repeats `tag`. `deadline` is
     /// the time that it has from now on, if any.
     pub fn send(&mut self, flow: FlowId, bytes: u64, tag: u64, deadline: Option<Span>) {
         self.connections.send(flow, Write { bytes, tag, deadline, asks: false });

@@ -5,8 +5,8 @@ use super::ends::hosts;
 use super::sizes::Sizes;
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::events::random::Stream;
-use crate::routing::graph::NodeId;
 use crate::params::Names;
+use crate::routing::graph::NodeId;
 use shallows_units::{Span, Time};
 
 crate::params! {
@@ -53,7 +53,7 @@ impl Load {
         let (from, to) = (hosts(&settings.from, "from", cx), hosts(&settings.to, "to", cx));
         let (from, to) = (from?, to?);
         if from.len() == 1 && from == to {
-            cx.fault("to", "must hold another host than the sender", to.len() as u64);
+            cx.fault("to", "must contain a host other than the sender", to.len() as u64);
             return None;
         }
         cx.require_paths(from.iter().flat_map(|f| to.iter().map(|t| (*f, *t))));

@@ -69,7 +69,7 @@ impl Load {
             let (from, to) = (host("from", &row.from), host("to", &row.to));
             let (Some(from), Some(to)) = (from, to) else { continue };
             if from == to {
-                cx.fault(&format!("flows.{i}.to"), "must be another host than the sender", row.to.as_str());
+                cx.fault(&format!("flows.{i}.to"), "must be a host other than the sender", row.to.as_str());
             }
             waiting.push(Waiting {
                 start: Time::ZERO + row.start,

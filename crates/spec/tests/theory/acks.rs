@@ -88,7 +88,7 @@ fn a_change_of_ce_is_acknowledged_at_once() {
 }
 
 /// Linux `tcp_ecn_accept_cwr`: a segment with CWR is acknowledged at once, the sender's window may be one segment.
-/// Every segment is marked, windows are of two segments and each is reduced: of each window one segment has
+/// Every segment is marked, windows hold two segments and each is reduced: of each window one segment has
 /// CWR, and with an acknowledgement every second segment both of a window would have shared one.
 #[test]
 fn a_segment_with_cwr_is_acknowledged_at_once() {

@@ -151,12 +151,12 @@ impl Run {
         self.words("flows", "traffic")
     }
 
-    /// What the table `flows` tells of the first connection.
+    /// The first connection's row of the table `flows`.
     pub fn flow(&self, column: &str) -> f64 {
         self.column("flows", column)[0]
     }
 
-    /// What the table `queues` tells of `port`.
+    /// The row of `port` in the table `queues`.
     pub fn port(&self, port: &str, column: &str) -> f64 {
         let row = self.words("queues", "port").iter().position(|name| *name == port).expect("a port");
         self.column("queues", column)[row]

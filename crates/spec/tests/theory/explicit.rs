@@ -189,7 +189,7 @@ fn sdc_divides_between_classes_by_eq_3_12() {
 /// w x (rate of overloads) is alpha / ((1 - beta) T). Where hops overload one by one, all as often, the long flow
 /// meets h times as many: its rate is (T / T0)^2 / h of a crossing flow's. It also stands still for each: an overload is
 /// told for t_p, and once more if the interval in which it is told is full too, so that its G is shorter by at most
-/// 2 (h - 1) t_p. Where hops lock in phase it meets each once: (T / T0)^2. Which it is hangs on when the clocks
+/// 2 (h - 1) t_p. Where hops lock in phase it meets each once: (T / T0)^2. Which one applies depends on when the clocks
 /// began; it lies between, within 3 %.
 #[test]
 fn sdc_over_several_hops_lies_between_hops_in_phase_and_out() {

@@ -63,7 +63,7 @@ fn a_tail_is_probed_for_once() {
     assert_eq!(repairs(&blind), [1.0, 1.0, 0.0]);
 }
 
-/// s.7.4.2: the probe repaired a loss that nothing else told of, and the first acknowledgement beyond it halves the window.
+/// s.7.4.2: the probe repaired a loss that nothing else reported, and the first acknowledgement beyond it halves the window.
 #[test]
 fn what_a_probe_repairs_counts_as_congestion() {
     let two = |lost: &[u64]| {
@@ -80,8 +80,8 @@ fn what_a_probe_repairs_counts_as_congestion() {
     assert!(done.flow("ssthresh_bytes") <= 10.0 * MSS as f64);
 }
 
-/// s.9.1, example 1: of three segments the first and the third are lost. The second's SACK tells of the first at once, and
-/// the acknowledgement of what was sent for that tells of the third.
+/// s.9.1, example 1: of three segments the first and the third are lost. The second's SACK reports the first at once, and
+/// the acknowledgement of the repair reports the third.
 #[test]
 fn the_first_and_third_of_three_are_recovered_in_two_round_trips() {
     let done = lose(&[1, 3], 3, json!({}));
@@ -132,7 +132,7 @@ fn reordering_that_was_seen_is_waited_for() {
     assert!(severe.flow("retransmissions") > 10.0 * slight.flow("retransmissions").max(1.0));
 }
 
-/// An acknowledgement that waited for a second segment and then tells of a hole too does not look like reordering: a loss
+/// An acknowledgement that waited for a second segment and then reports a hole too does not look like reordering: a loss
 /// is found when the third segment behind the hole has been sacked, whether or not one was waiting when the hole came.
 #[test]
 fn a_delayed_acknowledgement_is_no_reordering() {
@@ -167,7 +167,7 @@ fn linux_probes_with_a_tick() {
     assert_eq!(lossy(&[10]).times("s0->switch")[10], 208 * MS);
 }
 
-/// Linux's proportional rate reduction, RFC 6937 s.3 in segments (`tcp_cwnd_reduction`): while D segments are told of, one
+/// Linux's proportional rate reduction, RFC 6937 s.3 in segments (`tcp_cwnd_reduction`): while D segments are reported, one
 /// by one, ceil(ssthresh D / cwnd) leave. One of a window is lost; what has left of it by its end is half a window.
 #[test]
 fn linux_spreads_a_reduction_over_the_window_by_segments() {

@@ -161,7 +161,7 @@ fn a_timeout_forgets_the_duplicates_before_it() {
     }
 }
 
-/// RFC 6582 s.3.2, RFC 6675 s.5: duplicates that a timeout itself causes tell of no loss. The first timeout
+/// RFC 6582 s.3.2, RFC 6675 s.5: duplicates that a timeout itself causes report no loss. The first timeout
 /// is shorter than the round trip: nothing is lost, all is sent twice, and the receiver answers each repeated
 /// segment with a duplicate.
 #[test]
@@ -216,7 +216,7 @@ fn after_a_timeout_an_acknowledgement_adds_one_segment() {
 }
 
 /// The same of a whole window of 100 segments: the first is lost, and all that it kept from being delivered in order is
-/// acknowledged at once. Limited transmit and SACK are off, so that nothing tells of the loss before the timer.
+/// acknowledged at once. Limited transmit and SACK are off, so that nothing reports the loss before the timer.
 #[test]
 fn after_a_timeout_cubic_does_not_jump_either() {
     let cc = json!({"kind": "cubic"});

@@ -1,6 +1,6 @@
 """DCTCP (RFC 8257 s.3.3-3.5; Alizadeh et al. 2010).
 
-The twin of the one in Rust: it gives equal bytes in every table, and a test holds it to that.
+The twin of the Rust version: a test checks that every table has equal bytes.
 """
 
 import shallows

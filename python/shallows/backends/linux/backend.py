@@ -84,7 +84,7 @@ def _booted(experiment: Document, simulated: dict[str, Any], running: Running) -
         log = (answer.directory / "commands.log").read_text(errors="replace")
         qdiscs = readback.disciplines(log)
         if wrong := readback.differences(made.asked, qdiscs):
-            raise RunError("the kernel has other settings than asked:\n" + "\n".join(wrong))
+            raise RunError("the kernel's settings differ from the requested ones:\n" + "\n".join(wrong))
         found = tables(answer.directory, made, experiment, simulated)
     effective = [
         line for line in log.splitlines() if line.lstrip().startswith(("qdisc", "Sent", "marked", "backlog"))

@@ -1,4 +1,4 @@
-"""Where the backend keeps what it builds: under the user's cache, never in the repository."""
+"""The cache of built kernels and programs: in the user's cache directory, never in the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the transport settings of an experiment become on Linux, and which of them Linux decides itself."""
+"""Transport settings on Linux: their translation, and the settings that the kernel fixes."""
 
 from __future__ import annotations
 
@@ -88,21 +88,19 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     if cc["kind"] in CONTROLS:
         found += _cc_faults(f"{path}.cc", cc)
     elif cc["kind"] != KERNEL:
-        rule = f"must be one that Linux has: {', '.join(CONTROLS)}, or any of the kernel's by its name"
+        rule = f"must be one of {', '.join(CONTROLS)} on Linux, or any control of the kernel by its name"
         found.append(Fault(f"{path}.cc", rule, cc["kind"], 'cc = { kind = "kernel", name = "bbr" }'))
     own = _own(STAND_IN)
     for key, value in transport.items():
         if key not in HONOURED and value != own.get(key, value):
-            rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" says so'
+            rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" sets it'
             found.append(Fault(f"{path}.{key}", rule, json.dumps(value)))
     if transport["burst"] > MOST_BURST:
         found.append(
             Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
         )
     if "dctcp" in (cc["kind"], cc.get("name")) and transport["ecn"] == "off":
-        found.append(
-            Fault(f"{path}.ecn", "must not be off: Linux's DCTCP negotiates ECN whatever is set", "off")
-        )
+        found.append(Fault(f"{path}.ecn", "must not be off: Linux's DCTCP always negotiates ECN", "off"))
     return found
 
 
@@ -111,6 +109,6 @@ def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
     own = _own(cc["kind"])["cc"]
     wrong = [key for key in cc if cc[key] not in (own[key], ALSO.get((cc["kind"], key), own[key]))]
     return [
-        Fault(f"{path}.{key}", f"is the kernel's own, which is {json.dumps(own[key])}", json.dumps(cc[key]))
+        Fault(f"{path}.{key}", f"must be the kernel's value, {json.dumps(own[key])}", json.dumps(cc[key]))
         for key in wrong
     ]

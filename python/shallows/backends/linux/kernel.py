@@ -1,6 +1,6 @@
-"""The kernel: built once from a Debian source package or a tree of one's own, or found ready; then cached.
+"""The kernel: built once from a Debian source package or a tree of your own, or given ready; then cached.
 
-A build that was stopped goes on where it was. The name of a kernel is a hash of its source, of the edits and
+An interrupted build resumes. The name of a kernel is a hash of its source, of the edits and
 the configuration, and of the compiler, so that a change of any makes another one.
 """
 
@@ -99,12 +99,12 @@ def adopt(binary: Path) -> Kernel:
             [str(binary), "--version"], capture_output=True, text=True, timeout=20
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
-        raise ShallowsError(f"{binary} is no kernel that runs as a program: {error}") from error
+        raise ShallowsError(f"{binary} is not a kernel that runs as a program: {error}") from error
     if "time-travel" not in said or "uml_seed" not in said:
         raise ShallowsError(
-            f"{binary} has no time travel, or no seeded entropy; ./shallows linux build makes one that has"
+            f"{binary} has no time travel, or no seeded entropy; ./shallows linux build makes one with both"
         )
-    about = {"hash": cache.digest(binary), "version": version, "source": "a binary of the user's"}
+    about = {"hash": cache.digest(binary), "version": version, "source": "a binary given by the user"}
     return _keep(binary, about)
 
 

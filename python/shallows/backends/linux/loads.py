@@ -1,4 +1,4 @@
-"""Who sends what when, as lines of the guest's plan."""
+"""The loads as lines of the guest's plan: sender, size and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One virtual machine: booted with a plan, watched, and gone when the block ends, whatever happened."""
+"""One virtual machine: booted with a plan, watched, and always removed when the block ends."""
 
 from __future__ import annotations
 

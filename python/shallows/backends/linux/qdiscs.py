@@ -1,4 +1,4 @@
-"""The simulator's queue disciplines in the words of tc, where Linux has them.
+"""The simulator's queue disciplines as commands of tc, if Linux has them.
 
 Linux's count of a queue leaves out the packet that is being sent, since the shaper has taken it; the
 simulator's includes it unless told otherwise. Limits and thresholds are moved by that one packet.
@@ -106,7 +106,7 @@ def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
 
 def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
     if not settings["shaped"]:
-        rule = "must be true: every port has a token bucket over it, which never asks an empty RED"
+        rule = "must be true: the token bucket of each port never asks an empty RED for a packet"
         raise Refusal(("shaped", rule))
     words = ["red", "limit", str(_amount(settings["limit"])[1])]
     for key in ("min", "max"):
@@ -163,7 +163,7 @@ PIE = {
 
 
 def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
-    _require(settings, PIE, "Linux's PIE is so")
+    _require(settings, PIE, "Linux's PIE does this")
     # tc takes alpha and beta as sixteenths (RFC 8033 in Hz times 16), whole.
     gains = []
     for key in ("alpha", "beta"):

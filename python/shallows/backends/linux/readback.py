@@ -1,4 +1,4 @@
-"""What tc was asked against what the kernel says it has."""
+"""Compares the requested qdiscs with those that the kernel reports."""
 
 from __future__ import annotations
 

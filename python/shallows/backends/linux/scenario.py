@@ -1,4 +1,4 @@
-"""From a resolved experiment to the guest's plan; what Linux cannot do is refused here, by name.
+"""Turns a resolved experiment into the guest's plan, and refuses by name the features that Linux lacks.
 
 Each node is a network namespace, each cable a veth pair. A port is a token bucket of one frame at the link's
 rate with the discipline under it, on the sending end. The wire's delay is a netem on the far end, behind a
@@ -83,14 +83,14 @@ def check(experiment: Mapping[str, Any], without: Collection[str] = ()) -> list[
     found += _not_done("probe", "probe", experiment["probe"], PROBE)
     for section, what in (("switch", "shared buffers"), ("python", "components in Python")):
         if experiment.get(section):
-            found.append(Fault(section, f"is not done on Linux: {what} are the simulator's"))
+            found.append(Fault(section, f"is not supported on Linux: only the simulator has {what}"))
     if experiment.get("port_control", {}).get("kind", "none") != "none":
-        found.append(Fault("port_control", "is not done on Linux: its switches speak no such protocol"))
+        found.append(Fault("port_control", "is not supported on Linux: its switches have no such protocol"))
     for name, load in experiment["traffic"].items():
         rows = load["flows"] if load["kind"] == "table" else [load]
         late = next((row["deadline"] for row in rows if row.get("deadline", "none") != "none"), None)
         if late is not None:
-            rule = "is not kept on Linux: what has a deadline is the simulator's"
+            rule = "is not supported on Linux: only the simulator has deadlines"
             found.append(Fault(f"traffic.{name}.deadline", rule, json.dumps(late)))
         if load["kind"] == "bulk" and load["bytes"] == "none" and load["primer"] != "0B":
             rule = "must be 0B on Linux for connections without end"
@@ -119,7 +119,7 @@ def _not_done(section: str, path: str, table: Mapping[str, Any], done: Collectio
     [declared] = [each for each in schema()["sections"] if each["path"] == section]
     usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
     return [
-        Fault(f"{path}.{key}", "is not done on Linux: it is the simulator's", json.dumps(value))
+        Fault(f"{path}.{key}", "is not supported on Linux: only the simulator has it", json.dumps(value))
         for key, value in table.items()
         if key not in done and value != usual.get(key)
     ]
@@ -170,7 +170,7 @@ class _Writer:
         self.nodes, self.ports = network["nodes"], network["ports"]
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
         if len(self.hosts) > MOST_HOSTS:
-            rule = f"has more than {MOST_HOSTS} hosts, which is more than one virtual machine carries"
+            rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
             raise SpecError([Fault("topology", rule, str(len(self.hosts)))])
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
         self.transport = next(iter(experiment["traffic"].values()))["transport"]
@@ -368,7 +368,7 @@ class _Writer:
             raise SpecError(
                 [Fault("probe.flow_trace", "must be an interval on Linux, whose flows are sampled", trace)]
             )
-        # Means of flows are of samples too.
+        # Means of flows are means of samples too.
         traced = max(duration // 1000, 100_000_000) if trace == "off" else quantity("span", trace)
         self.lines += [
             f"seed {self.experiment['seed']}",

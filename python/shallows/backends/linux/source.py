@@ -58,7 +58,7 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
     tools.run("dpkg-deb", "-x", archive, unpacked)
     source = next(unpacked.glob("usr/src/linux-source-*.tar.xz"), None)
     if source is None:
-        raise ShallowsError(f"{package} holds no linux-source-*.tar.xz, so it is no kernel source package")
+        raise ShallowsError(f"{package} is not a kernel source package: it holds no linux-source-*.tar.xz")
     kept = place / source.name
     source.rename(kept)
     shutil.rmtree(unpacked)
@@ -80,7 +80,7 @@ def linked(tree: Path, place: Path) -> Path:
     """
     tree = tree.resolve()
     if not (tree / "arch/um/Kconfig").is_file():
-        raise ShallowsError(f"{tree} is no kernel source with User-Mode Linux: it has no arch/um/Kconfig")
+        raise ShallowsError(f"{tree} is not a kernel source with User-Mode Linux: arch/um/Kconfig is missing")
     shutil.rmtree(place, ignore_errors=True)
     for here, directories, files in os.walk(tree):
         own = Path(here).relative_to(tree)
@@ -130,7 +130,7 @@ def _private_lists(suite: str, tell: Callable[[str], None]) -> list[str]:
         "Acquire::Languages=none",
     ]
     flags = [word for option in options for word in ("-o", option)]
-    tell(f"reading what {suite} has")
+    tell(f"reading the package list of {suite}")
     _apt(["update", *flags], directory)
     return flags
 

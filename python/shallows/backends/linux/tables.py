@@ -1,4 +1,4 @@
-"""The guest's answers as the tables of a run. What Linux does not tell is null; `docs/linux.md` lists it."""
+"""The guest's answers as the tables of a run. Linux lacks some values, which are null (`docs/linux.md`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tables(
 ) -> dict[str, pl.DataFrame]:
     """Every table that the simulator makes, with its columns and types; `simulated` gives these.
 
-    Queue lengths are of samples, each with the packet in service left out, as qdiscs count.
+    Queue lengths are samples without the packet in service, as qdiscs count.
     """
     import polars as pl
 

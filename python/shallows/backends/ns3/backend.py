@@ -81,7 +81,5 @@ def _answer(program: Program, arguments: dict[str, Any], running: Running) -> di
             raise RunError(f"ns-3 ended with {process.returncode}: {err.read()[-1500:]}\n{' '.join(command)}")
         answer = json.load(out)
     if answer["port"]["drops_device"]:
-        raise RunError(
-            "packets were dropped by the device and not by the disc, whose limits are then not the port's"
-        )
+        raise RunError("the device dropped packets, so the limits of the disc are not those of the port")
     return answer

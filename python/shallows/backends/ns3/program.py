@@ -1,4 +1,4 @@
-"""The program that runs a cell on ns-3: compiled when it is first needed, then cached."""
+"""The program that runs a cell on ns-3: compiled on first use, then cached."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs on a dask cluster, or in jobs asked of Slurm."""
+"""Runs on a dask cluster, or in Slurm jobs."""

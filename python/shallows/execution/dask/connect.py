@@ -1,4 +1,4 @@
-"""Ways to a dask cluster, checked before use: a scheduler that runs already, or jobs asked of Slurm."""
+"""Connections to a dask cluster, checked before use: a running scheduler, or Slurm jobs."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def _form(pattern: str) -> AfterValidator:
 class SlurmOptions(Strict):
     """The value of `--slurm`: KEY=VALUE,KEY=VALUE ..."""
 
-    jobs: int = Field(ge=1, le=100_000, description="Slurm jobs to ask for")
+    jobs: int = Field(ge=1, le=100_000, description="number of Slurm jobs")
     cores: int = Field(ge=1, le=100_000, description="cores of a job")
     memory: Annotated[str, _form(r"\d+(\.\d+)?\s?[KMGT]i?B")] = Field(description="memory of a job: 64GB")
     walltime: Annotated[str, _form(r"(\d+-)?\d{1,3}(:\d{2}){1,2}")] = Field(
         description="time limit of a job: 08:00:00"
     )
     queue: str | None = Field(None, description="partition")
-    account: str | None = Field(None, description="account that pays")
+    account: str | None = Field(None, description="account to charge")
     processes: int = Field(1, ge=1, le=100_000, description="worker processes of a job, with a thread a core")
-    interface: str | None = Field(None, description="network that the nodes see each other on: ib0")
+    interface: str | None = Field(None, description="network interface between the nodes: ib0")
 
 
 def to_address(address: str) -> Connect:

@@ -240,7 +240,7 @@ class _Sweep:
                 self._forget(attempt)
                 self._ended += 1
                 return Outcome(point, name, record["status"], run, record["error"], record["metrics"])
-            record["trouble"] = f"stored it where this machine does not see it: {self._store}"
+            record["trouble"] = f"stored it in a place that this machine cannot see: {self._store}"
         who = f"worker {self._crew.name(record['worker'])} " if "worker" in record else ""
         attempt.troubles.append(who + record["trouble"])
         attempt.store_only &= bool(record.get("store"))

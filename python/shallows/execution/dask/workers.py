@@ -1,4 +1,4 @@
-"""The workers of a dask cluster as a sweep sees them: who can serve, who is gone, who has fallen silent."""
+"""The workers of a dask cluster as a sweep sees them: fit, gone or silent."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Crew:
         """
         present = self._present()
         for address in [a for a in self._workers if a not in present]:
-            self._tell(f"worker {self.name(address)} is gone; its runs go to others")
+            self._tell(f"worker {self.name(address)} is gone; other workers get its runs")
             del self._workers[address]
         for address, about in present.items():
             if address not in self._workers:
@@ -140,9 +140,7 @@ class Crew:
         if self._client.status == "running":
             with suppress(OSError, TimeoutError):
                 return dict(self._client.scheduler_info()["workers"])
-        raise RunError(
-            "the scheduler is gone; what had ended is stored, and the same command goes on from there"
-        )
+        raise RunError("the scheduler is gone; finished runs are stored, and the same command resumes")
 
     def _welcome(self, address: str, about: Mapping[str, Any]) -> _Worker:
         key = f"examine-{secrets.token_hex(8)}"
@@ -170,7 +168,7 @@ class Crew:
         if worker.silent or now - worker.alive_at < self._patience.silent_s:
             return False
         worker.silent = True
-        self._tell(f"worker {self.name(address)} does not answer; its runs go to others as well")
+        self._tell(f"worker {self.name(address)} does not answer; other workers get its runs too")
         return True
 
     def _wait_or_give_up(self) -> None:

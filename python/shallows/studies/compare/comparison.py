@@ -231,7 +231,7 @@ def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]
     if still:
         found.append(f"{', '.join(still)}: {SEEDS_CHANGE_NOTHING}")
     if len(what.seeds) < 5:
-        found.append(f"{len(what.seeds)} seeds are few: intervals are wide and lean on normality")
+        found.append(f"{len(what.seeds)} seeds are few: intervals are wide and assume normality")
     left = [name for name in values[what.schemes[0].name][0] if name.endswith(".messages_unfinished")]
     for name in left:
         counts = {scheme: sum(one.get(name) or 0 for one in each) for scheme, each in values.items()}
@@ -239,10 +239,10 @@ def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]
             text = ", ".join(f"{scheme} {count}" for scheme, count in counts.items())
             found.append(
                 f"unfinished messages of {name.split('.')[0]} differ ({text}): "
-                "their times are missing, which flatters whoever has more of them"
+                "their times are missing, which favours the scheme with more of them"
             )
     for name in what.idle:
         found.append(f"--allow {name} has no effect: it names nothing that differs between the schemes")
     if what.allowed:
-        found.append(f"not of equals: {', '.join(what.allowed)} may differ, as allowed")
+        found.append(f"unequal conditions: {', '.join(what.allowed)} may differ, as allowed")
     return found

@@ -1,4 +1,4 @@
-"""What is compared with what: schemes, each one experiment file, or settings over one file that all share.
+"""The schemes of a comparison: each one experiment file, or settings over one shared file.
 
 `docs/compare.md` has the grammar. A scheme may change transports, queues and probes. What else differs
 (topology, traffic, duration ...) would make a comparison of unequals, and is refused unless allowed by name.
@@ -102,14 +102,14 @@ def read(
             if section in document:
                 rule = "does not belong to one of several compared files"
                 if section != "compare":
-                    rule = f"is of {command}; compare takes one experiment a scheme"
+                    rule = f"belongs to {command}; compare takes one experiment per scheme"
                 faults.append(Fault(f"{file}: {section}", rule, hint=f"./shallows {command} {file}"))
     table = CompareTable() if own is None else strict.read(CompareTable, own, "compare", faults)
     own = table or CompareTable()
     if len(experiments) > 1:
         for option, given in (("--vary", vary), ("--scheme", schemes)):
             if given:
-                faults.append(Fault(option, "is for one FILE; with several, each file is a scheme"))
+                faults.append(Fault(option, "takes one FILE; with several, each file is a scheme"))
         written = {name: {} for name in named}
         sources = dict(zip(written, documents, strict=True))
     else:
@@ -235,7 +235,7 @@ def _count(written: Mapping[str, Any], faults: list[Fault]) -> None:
         hint = "give a second FILE, --vary KEY=A,B, --scheme NAME=KEY=VALUE (NAME= is the file itself)"
         faults.append(Fault("compare", "needs at least two schemes", str(len(written)), hint))
     if len(written) > MAX_SCHEMES:
-        rule = f"describes {len(written)} schemes, and more than {MAX_SCHEMES} are refused"
+        rule = f"describes {len(written)} schemes; at most {MAX_SCHEMES} are allowed"
         faults.append(Fault("compare", rule, hint="./shallows sweep"))
 
 
@@ -254,7 +254,7 @@ def _scheme(
         faults += [replace(f, path=f"{name}: {f.path}") for f in error.faults]
     if len(points) == 1:
         hint = "seeds = 10 in the file, or --seeds 10"
-        faults.append(Fault(f"{name}: seeds", "must be two or more: one says nothing of chance", "1", hint))
+        faults.append(Fault(f"{name}: seeds", "needs two seeds: one cannot show random variation", "1", hint))
     return Scheme(name, settings, points)
 
 
@@ -263,7 +263,7 @@ def _baseline_first(found: list[Scheme], chosen: str | None, faults: list[Fault]
     if chosen is None:
         return found
     if chosen not in names:
-        rule = f"is none of the schemes; there are {', '.join(names)}"
+        rule = f"is not a scheme; the schemes are {', '.join(names)}"
         faults.append(Fault("baseline", rule, chosen, did_you_mean(chosen, names)))
         return found
     return sorted(found, key=lambda scheme: scheme.name != chosen)
@@ -276,7 +276,7 @@ def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: l
     for other in found[1:]:
         seeds = [[point.seed for point in scheme.points] for scheme in (first, other)]
         if seeds[0] != seeds[1]:
-            rule = f"{first.name} and {other.name} have different ones; pairs need the same"
+            rule = f"{first.name} and {other.name} have different ones; paired comparisons need the same"
             faults.append(Fault("seeds", rule, f"{show(seeds[0])} and {show(seeds[1])}"))
             continue
         mine, theirs = (dict(_leaves(_conditions(s.points[0].experiment))) for s in (first, other))
@@ -288,7 +288,7 @@ def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: l
             if by:
                 continue
             values = f"{show(mine.get(path))} and {show(theirs.get(path))}"
-            rule = f"differs between {first.name} and {other.name}: not a comparison of equals"
+            rule = f"differs between {first.name} and {other.name}, and a comparison needs equal conditions"
             hint = f"--allow {path}, if that is what you want"
             faults.append(Fault(path, rule, values, hint, "unequal"))
     return used

@@ -1,4 +1,4 @@
-"""A comparison as the command line shows it: the JSON of `compare`, and a table for each scheme."""
+"""Output of `compare`: JSON, and a table for each scheme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every report is written: a directory that appears whole, pages from templates with one style."""
+"""Writes reports: a directory that appears whole, pages from templates with one style."""
 
 import os
 import shutil

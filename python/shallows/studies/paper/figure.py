@@ -1,4 +1,4 @@
-"""A figure or table of a source document as a directory, and the stored runs that stand behind it.
+"""The directory of a figure or table of a source document, and its stored runs.
 
 `experiments/<paper>/<figure>/` holds README.md (what the document says and what is run), figure.py
 (`measure`, `draw`, `tables`), claims.toml, and as many experiment files as it needs, usually one spec.toml;
@@ -110,7 +110,7 @@ class Runs(Sequence[Run]):
     def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
         """One row a run: `spec`, what the sweep varied, `seed`, and what `compute` makes of its tables.
 
-        Worked out once for each function that is asked for.
+        Computed once for each function.
         """
         import polars as pl
 

@@ -1,4 +1,4 @@
-"""What figures of every paper need of their runs: rows chosen by settings, compared, summed up and tabled.
+"""Helpers for figures of every paper: rows chosen by settings, compared, summarised and tabulated.
 
 rows = Rows(runs.frame(seen))
 rows.at(workers=30).change("mbps", {"title": "DT-CWA"}, {"title": "DCTCP"})

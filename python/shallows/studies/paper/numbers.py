@@ -1,4 +1,4 @@
-"""Numbers as a person would write them: as many digits as the interval supports, and no exponents."""
+"""Numbers for readers: as many digits as the interval supports, and no exponents."""
 
 import math
 
@@ -44,7 +44,7 @@ def published(value: float | int | bool | None, text: str = "") -> str:
 
 
 def away(value: float, reference: float, unit: str) -> str:
-    """How far a value is from a reference: a difference with its sign, and how much that is of it.
+    """The distance of a value from a reference: a difference with its sign, and its share.
 
     A share is not said of a value that is a share itself (per cent, points), and neither of nothing.
     """

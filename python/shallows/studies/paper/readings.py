@@ -1,4 +1,4 @@
-"""What a document leaves open: dimensions with their values, and the readings of it that are tried.
+"""Open questions of a document: dimensions with their values, and the readings to try.
 
 A paper's `readings.toml` declares them before anything is run. `docs/claims.md` gives the format and the rule
 of plausibility: of a dimension's values the one of the best rank is the base, and of equal ranks the first in

@@ -1,4 +1,4 @@
-"""A reproduction in the terminal: claims with their verdicts, the headlines, and where the reports are."""
+"""Output of `reproduce`: claims with their verdicts, the headlines, and the paths of the reports."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -56,7 +56,7 @@ class Range(Strict):
         if self.log and (self.low <= 0 or self.step is not None):
             raise refuse("conflict", "a logarithmic range starts above zero and has no step")
         if self.unit and not all(isinstance(x, int) for x in (self.low, self.high, self.step or 1)):
-            raise refuse("wrong-type", "a range with a unit is of whole numbers")
+            raise refuse("wrong-type", "a range with a unit needs whole numbers")
         return self
 
     def setting(self, value: Any) -> Any:
@@ -101,7 +101,7 @@ class Bounds(Strict):
         if self.at_least is None and self.at_most is None:
             raise refuse("missing", "must be { at_most = ... }, { at_least = ... } or both")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise refuse("out-of-range", "at_least lies above at_most: nothing would count")
+            raise refuse("out-of-range", "at_least exceeds at_most: no trial could pass")
         return self
 
     def excess(self, value: float) -> float:
@@ -182,7 +182,7 @@ class TuneTable(Strict):
     def _fresh(self) -> TuneTable:
         both = sorted(set(self.seeds.seeds) & set(self.confirmed))
         if both:
-            rule = "must be seeds that no trial used: the luck of being chosen is no gain"
+            rule = "must be seeds that no trial used, because the choice favours lucky seeds"
             raise refuse("conflict", rule, value=both, at=("confirm",))
         if len(self.confirmed) < 2:
             rule = "needs at least two seeds: one cannot show random variation"
@@ -235,7 +235,7 @@ def read(experiment: Any, settings: Sequence[str] = (), algorithms: Sequence[Any
         )
     for key in ("sweep", "seeds", "seed", "compare"):
         if key in document:
-            rule = "has no place beside [tune], which varies settings and has seeds of its own"
+            rule = "cannot be used with [tune], which has its own settings and seeds"
             faults.append(Fault(key, rule, show(document[key])))
     found = strict.read(TuneTable, table, "tune", faults)
     if found is None or faults:

@@ -1,4 +1,4 @@
-"""A tuning study as the command line shows it: the JSON of `tune`, tables, and the figure of its front."""
+"""Output of `tune`: JSON, tables, and the figure of the front."""
 
 from __future__ import annotations
 
@@ -80,16 +80,13 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 
 
 def summary(found: Tuned) -> list[str]:
-    """One sentence a winner and baseline."""
+    """One sentence for each winner and baseline."""
     words = {
-        "dominates": "dominates",
-        "does-not-dominate": "does not dominate",
-        "not-determined": "is not shown to dominate, nor that it does not,",
+        "dominates": "{} dominates {}",
+        "does-not-dominate": "{} does not dominate {}",
+        "not-determined": "The fresh seeds do not decide whether {} dominates {}",
     }
-    texts = []
-    for contest in found.contests:
-        texts.append(f"{contest.winner} {words[contest.verdict]} {contest.baseline}")
-    return texts
+    return [words[one.verdict].format(one.winner, one.baseline) for one in found.contests]
 
 
 def show(found: Tuned, report: object) -> None:
@@ -102,7 +99,7 @@ def show(found: Tuned, report: object) -> None:
     for reason in list(reasons)[:5]:
         terminal.say(f"  {reason}")
     if not found.winners:
-        terminal.say("no trial kept the constraints, so there is nothing to confirm")
+        terminal.say("no trial satisfied the constraints; nothing to confirm")
     metrics = [one.metric for one in what.objectives]
     rows = []
     for one in [*found.winners, *found.baselines]:

@@ -1,4 +1,4 @@
-"""Whether two backends agree on a cell, by rules that were written before any cell was run.
+"""Decides whether two backends agree on a cell, by rules that were written before any cell was run.
 
 Mean queue: within the largest of 5 % (10 % for Reno and CUBIC), 1 packet, and two standard errors of the
 difference. Throughput: within 1 %. Marks: within the larger of 10 % and 0.5 % of the packets. Mean
@@ -110,7 +110,7 @@ def group(cell: Cell, runs: Mapping[str, Sequence[Numbers]]) -> tuple[str, str]:
     waiting = max(mean(_samples(of, "queue_mean")).value for of in runs.values() if of)
     window = (cell.bdp_packets + waiting + 1) / cell.flows
     if window < FLOOR_SEGMENTS:
-        return "floor", f"{window:.1f} segments a window, of which Linux's floor is 2"
+        return "floor", f"{window:.1f} segments a window; Linux's floor is 2"
     events = min(
         mean([_of(run, "marks") + _of(run, "drops") for run in of]).value for of in runs.values() if of
     )

@@ -20,7 +20,7 @@ from shallows.words import did_you_mean
 MOST_CELLS = 60
 
 PEERS = ("linux", "ns3")
-"""What the simulator is held against; an explanation is of the first unless it names one."""
+"""The peers of the simulator; an explanation concerns the first unless it names one."""
 
 __all__ = ["Cell", "Explained", "Matrix", "matrix_path", "read"]
 

@@ -1,4 +1,4 @@
-"""A run's numbers, in the same sense for every backend."""
+"""A run's numbers, with the same definition for every backend."""
 
 from __future__ import annotations
 

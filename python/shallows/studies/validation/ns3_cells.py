@@ -1,4 +1,4 @@
-"""Which cells run on ns-3, and on how many seeds.
+"""The cells that run on ns-3, and their seeds.
 
 The rule of what is run is a budget: a cell may take `BUDGET_S` of CPU time at the pace of `cost`. It runs on
 as many of its seeds as fit, and not at all if not even two do; its duration is never cut.

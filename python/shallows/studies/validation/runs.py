@@ -1,4 +1,4 @@
-"""Makes the runs of the cells on each backend, those that are not stored yet, and takes their numbers."""
+"""Runs the cells on each backend, unless they are stored, and computes their numbers."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def validate(
     workers: int | None = None,
     progress: Callable[[float, int], None] | None = None,
 ) -> Validation:
-    """Runs what is missing on each backend and gathers all. Stopped, it goes on where it was.
+    """Runs the missing cells on each backend and gathers all. The same call resumes.
 
     `progress(done, failed)` counts seconds of expected work. Raises SpecError where a backend cannot do a
     cell, before anything runs; StoreError.

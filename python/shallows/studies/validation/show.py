@@ -1,4 +1,4 @@
-"""A validation as the command line shows it: the JSON, and a table."""
+"""Output of `validate`: JSON, and a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = (
     "marks", "drops", "packets", "alpha", "least_share", "retransmissions", "timeouts",
     "fct_mean_ps", "fct_p99_ps",
 )  # fmt: skip
-"""What is told of each backend, judged or not."""
+"""The numbers of each backend, judged or not."""
 
 
 def document(found: Validation, report: str | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 //! CUBIC as Linux counts it: whole segments, a clock of milliseconds, 410 / 1024 for C and 717 / 1024 for beta.
 //!
 //! Source: Linux 7.2 tcp_cubic.c (`bictcp_update`, `cubictcp_recalc_ssthresh`, `cubictcp_state`) and tcp_cong.c
-//! (`tcp_cong_avoid_ai`, `tcp_slow_start`). What of it shows where round trips are short: the increment is worked out
+//! (`tcp_cong_avoid_ai`, `tcp_slow_start`). What of it shows where round trips are short: the increment is computed
 //! again only when the window has moved or 31 ms have passed, so that a reduced window stands still for that long.
 //! Left out: the table behind its cube root (0.2 %).
 

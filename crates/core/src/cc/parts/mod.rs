@@ -1,4 +1,4 @@
-//! What several algorithms are made of: the window and its rules, slow start, rates, requests.
+//! Parts that several algorithms share: the window and its rules, slow start, rates, requests.
 
 pub mod arithmetic;
 pub mod hystart;

@@ -1,4 +1,4 @@
-//! What senders of explicit-rate protocols have in common: a rate, and the window that goes with it.
+//! The common part of senders of explicit-rate protocols: a rate, and the window that follows from it.
 
 use crate::cc::Cx;
 use shallows_units::{Bytes, Rate, Span};

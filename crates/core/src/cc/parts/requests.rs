@@ -1,10 +1,11 @@
-//! When a sender of an explicit-rate protocol asks: with its SYN, then once a round with whatever leaves,
-//! alone where nothing does, and for the last time with its FIN. RACS asks so, and D3, which is `patient`: who
-//! must say what was given before asks when the answer has come, and not for rounds in which all will have left.
+//! The requests of a sender of an explicit-rate protocol: with its SYN, then once a round with a departing
+//! packet, alone if none departs, and for the last time with its FIN. RACS and D3 both ask this way. D3 is
+//! `patient`: it must repeat its last grant, so it waits for the answer before asking again, and it stays
+//! silent in the round that sends its last byte.
 //!
-//! What is lost: a request or its echo, and the last rate stands for four rounds, after which only headers
-//! leave until a rate comes; so too after a timeout and after everything has been acknowledged. A
-//! repeated SYN joins anew; a repeated FIN says nothing. An idle flow does not ask.
+//! If a request or its echo is lost, the last rate is valid for four rounds. After that only headers leave
+//! until a rate comes. The same holds after a timeout and after everything has been acknowledged. A repeated
+//! SYN joins again; a repeated FIN has no effect. An idle flow does not ask.
 
 use crate::cc::{Kind, Outgoing};
 use shallows_units::{Bytes, Rate, Span, Time};

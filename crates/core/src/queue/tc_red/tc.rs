@@ -1,4 +1,4 @@
-//! What tc makes of the settings before the kernel sees them, and what either refuses.
+//! The settings after tc and before the kernel, and the refusals of both.
 //!
 //! Source: iproute2 6.1, tc/q_red.c (`red_parse_opt`) and tc/tc_red.c; Linux 6.1, include/net/red.h
 //! (`red_check_params`, `red_validate_flags`). tc refuses settings from which it cannot compute its

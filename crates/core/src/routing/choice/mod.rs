@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// A switch's choice says nothing of the next one's: of the flows that one gives to its first next hop, the
+    /// A switch's choice is independent of the next one's: of the flows that one gives to its first next hop, the
     /// next spreads all over again.
     #[test]
     fn switches_choose_apart() {

@@ -1,0 +1,69 @@
+"""Every message of the program as one text, to be read in one sitting: `tests/messages.txt`.
+
+Python: texts with a space that are no docstrings. Rust: texts with a space outside the tests. `make generate`
+writes the file, and a test fails when it is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PLACE = Path("tests/messages.txt")
+
+LEFT_OUT = ("_classes.py", "gpl", "templates", "_data", "theory", "figures", "examples")
+"""Generated classes, separate programs, scaffolds, and labels of plots."""
+
+_RUST_TEXT = re.compile(r'(?<!b)"((?:[^"\\]|\\.|\\\n)*)"')
+_WORDS = re.compile(r"[A-Za-z]{2,}.* .*[a-z]{2,}|[a-z]{2,} .*[A-Za-z]{2,}", re.DOTALL)
+
+
+def messages() -> str:
+    """The text of the file: for each source its messages, in the order of the source."""
+    parts = ["# Every message of the program, made by `make generate`. Read it with docs/style.md beside it."]
+    for path in sorted((ROOT / "python/shallows").rglob("*.py")):
+        if not set(LEFT_OUT) & {*path.parts}:
+            parts += _part(path, of_python(path.read_text(encoding="utf-8")))
+    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+        parts += _part(path, of_rust(path.read_text(encoding="utf-8")))
+    return "\n".join(parts) + "\n"
+
+
+def _part(path: Path, found: Iterator[str]) -> list[str]:
+    lines = [" ".join(text.split()) for text in dict.fromkeys(found)]
+    return [f"\n## {path.relative_to(ROOT)}\n", *lines] if lines else []
+
+
+def of_python(source: str) -> Iterator[str]:
+    """The texts of a Python file; what an f-string fills in stands in braces."""
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+    left_out |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}"
+                for part in node.values
+                if isinstance(part, ast.Constant | ast.FormattedValue)
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
+            text = node.value
+        else:
+            continue
+        if _WORDS.search(text):
+            yield text
+
+
+def of_rust(source: str) -> Iterator[str]:
+    """The texts of a Rust file outside comments, declarations of settings and tests."""
+    source = re.split(r"^#\[cfg\(test\)\]\n(?:pub\(crate\) )?mod ", source, maxsplit=1, flags=re.MULTILINE)[0]
+    source = re.sub(r"^\s*//.*$", "", source, flags=re.MULTILINE)
+    source = re.sub(r"params! \{.*?^\}", "", source, flags=re.MULTILINE | re.DOTALL)
+    for match in _RUST_TEXT.finditer(source):
+        text = re.sub(r"\\\n\s*", "", match[1]).replace('\\"', '"')
+        if _WORDS.search(text):
+            yield text
