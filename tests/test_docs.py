@@ -41,6 +41,19 @@ def test_no_page_has_a_banned_phrase(page):
     assert prose.banned_in(text) == []
 
 
+SOURCES = ("python/shallows/**/*.py", "crates/**/*.rs", "tools/**/*.py", "experiments/**/*.md", "**/*.j2")
+
+
+def test_no_source_has_a_banned_phrase():
+    """Messages, comments, file heads, READMEs of studies and report templates."""
+    skipped = {"target", ".venv", "_data", "node_modules", ".cache"}
+    found = []
+    for path in (path for pattern in SOURCES for path in ROOT.glob(pattern)):
+        if not skipped & {*path.parts}:
+            found += [f"{name(path)}:{line}: {phrase}" for line, phrase in prose.banned_in(path.read_text())]
+    assert found == []
+
+
 def test_the_measure_counts_words_and_finds_phrases_across_lines():
     page = "# Title\n\nOne two three. Four five!\n\n| a table | is not prose |\n\n- An item of five words\n"
     assert prose.sentences(page) == ["One two three.", "Four five!", "An item of five words"]

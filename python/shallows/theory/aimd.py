@@ -55,7 +55,7 @@ def throughputs(alphas: Floats, betas: Floats, pipe_packets: float, rtt_s: float
 
 
 def flows_completed(counts: Floats, fct_s: Floats, period_s: float) -> float:
-    """Flows that end in a period, eq. (3.15): the sum of T N_i / AFCT_i, a flow's successor following it at once.
+    """Flows that end in a period, eq. (3.15): the sum of T N_i / AFCT_i. Successors follow at once.
 
     `counts` and `fct_s` (mean completion times in seconds) are by class.
     """

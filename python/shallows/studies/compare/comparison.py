@@ -69,7 +69,7 @@ class Row:
     `verdict` is `real` (the adjusted p is below 0.05), `not-determined`, `identical` (equal in every seed) or
     `no-value` (a seed in which one of them has none, see `note`). Where the seeds change no run of either,
     nothing is `real`: there is one value each. `difference` is scheme less baseline,
-    `ratio` scheme over baseline, None where a value is not above zero; `p` is of the ratio where there is,
+    `ratio` scheme over baseline, None where a value is not above zero; `p` tests the ratio if there is one,
     else of the difference.
     """
 
