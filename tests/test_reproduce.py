@@ -56,7 +56,7 @@ def test_an_unexpected_verdict_is_status_one(paper, monkeypatch):
     claims.write_text(claims.read_text().replace("published = 73.0", "published = 99.0"))
     got = reproduce("paper", **paper)
     assert got.claims[0]["verdict"] == "differs" and got.exit_status == 1
-    assert "1 not as recorded" in got.reports[0].read_text()
+    assert "Verdicts that differ from the recorded ones: 1" in got.reports[0].read_text()
 
 
 def test_a_failed_run_decides_nothing(paper, monkeypatch):

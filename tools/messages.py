@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,13 +26,21 @@ def messages() -> str:
     parts = ["# Every message of the program, made by `make generate`. Read it with docs/style.md beside it."]
     for path in sorted((ROOT / "python/shallows").rglob("*.py")):
         if not set(LEFT_OUT) & {*path.parts}:
-            parts += _part(path, of_python(path.read_text(encoding="utf-8")))
+            source = path.read_text(encoding="utf-8")
+            parts += _part(path, [*of_python(source), *(helps(source) if path.parent.name == "cli" else ())])
     for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
         parts += _part(path, of_rust(path.read_text(encoding="utf-8")))
     return "\n".join(parts) + "\n"
 
 
-def _part(path: Path, found: Iterator[str]) -> list[str]:
+def helps(source: str) -> Iterator[str]:
+    """The help texts of commands: the docstrings of public functions."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield ast.get_docstring(node) or ""
+
+
+def _part(path: Path, found: Iterable[str]) -> list[str]:
     lines = [" ".join(text.split()) for text in dict.fromkeys(found)]
     return [f"\n## {path.relative_to(ROOT)}\n", *lines] if lines else []
 

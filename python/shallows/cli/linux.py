@@ -63,7 +63,7 @@ def build(
 
 @app.command()
 def status(as_json: Json = False) -> None:
-    """Which kernels there are, and which one runs use."""
+    """Lists the kernels, and the one that runs use."""
     from shallows.backends.linux import kernel as kernels
 
     rows = kernels.status()
@@ -78,7 +78,7 @@ def status(as_json: Json = False) -> None:
 
 @app.command()
 def clean() -> None:
-    """Removes kernels, sources and all else that the backend keeps in the user's cache."""
+    """Removes kernels, sources and all other files of the backend from the user's cache."""
     from shallows.backends.linux import kernel as kernels
 
     typer.echo(f"{kernels.clean() / 1e6:.0f} MB removed")

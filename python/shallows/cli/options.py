@@ -66,9 +66,7 @@ SlurmJobs = Annotated[
 ]
 Timeout = Annotated[
     str | None,
-    typer.Option(
-        "--timeout", metavar="SPAN", help="Limit of one run, in time of the clock: 600s.", show_default=False
-    ),
+    typer.Option("--timeout", metavar="SPAN", help="Wall-clock limit of one run: 600s.", show_default=False),
 ]
 Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="Shows the progress of the work.")]
 

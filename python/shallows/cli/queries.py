@@ -20,7 +20,7 @@ def list_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What there is, one line each."""
+    """Lists papers, figures and components, one line each."""
     from shallows.cli.catalogue import KINDS, list_all
     from shallows.words import did_you_mean
 
@@ -45,7 +45,7 @@ def theory(
     ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Closed forms: thresholds, bounds, rates, completion times."""
+    """Evaluates closed forms: thresholds, bounds, rates, completion times."""
     from shallows.theory import evaluate, forms
 
     if name is not None:
@@ -72,7 +72,7 @@ def bench(
     repeat: Annotated[int, typer.Option(min=1, help="Processes per scenario; the fastest counts.")] = 3,
     as_json: Json = False,
 ) -> None:
-    """Packet-hops per CPU second on the standard scenarios, each run in a process of its own."""
+    """Measures packet-hops per CPU second on the standard scenarios, each in a separate process."""
     from shallows.execution import bench as benchmark
 
     chosen = benchmark.choose(only or [])

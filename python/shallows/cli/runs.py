@@ -43,7 +43,7 @@ def run(
     pcap: Annotated[
         list[str],
         typer.Option(
-            "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes its packets for Wireshark: s0=s0.pcapng."
+            "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes packets for Wireshark: s0=s0.pcapng."
         ),
     ] = [],  # noqa: B006
     metric: Metric = [],  # noqa: B006

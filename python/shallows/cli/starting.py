@@ -20,7 +20,7 @@ def new(
     ],
     name: Annotated[str, typer.Argument(help="Its name; for a study PAPER/FIGURE.", show_default=False)],
 ) -> None:
-    """Files to start from: an algorithm, a network or a study, with its test and its experiment."""
+    """Writes files to start from: an algorithm, a network or a study, with its test and its experiment."""
     from shallows.cli.scaffold import create
 
     made = create(kind, name, Path())
@@ -35,7 +35,7 @@ def copy(
         Path | None, typer.Argument(help="A new directory; default: ./PAPER.", show_default=False)
     ] = None,
 ) -> None:
-    """An editable copy of a paper's studies: `reproduce ./PAPER` runs the copy."""
+    """Copies a paper's studies for editing: `reproduce ./PAPER` runs the copy."""
     from shallows.document.places import experiments_path
     from shallows.studies.paper.figure import find
 

@@ -37,7 +37,7 @@ def compare(
         list[str], typer.Option(metavar="KEY=A,B", help="A scheme for each value; several multiply.")
     ] = [],  # noqa: B006
     scheme: Annotated[
-        list[str], typer.Option(metavar="NAME=KEY=VALUE,...", help="A scheme by its settings over FILE.")
+        list[str], typer.Option(metavar="NAME=KEY=VALUE,...", help="A scheme: name and settings over FILE.")
     ] = [],  # noqa: B006
     settings: Settings = [],  # noqa: B006
     seeds: Annotated[
@@ -64,7 +64,7 @@ def compare(
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
-    """Schemes on the same experiment, seed by seed: which differences are real, and one page."""
+    """Compares schemes on the same experiment, seed by seed: the real differences, on one page."""
     from shallows.studies.compare import comparison, report, section, show
 
     what = section.read(
@@ -113,7 +113,7 @@ def tune(
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
-    """The file's \\[tune] study: trials, their front, its winners on fresh seeds. Stopped, it goes on."""
+    """Runs the file's \\[tune] study: trials, front, winners on fresh seeds. The same command resumes."""
     from shallows.studies.tune import report, search, section, show
 
     what = section.read(file, settings)
@@ -156,7 +156,7 @@ def reproduce(
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
-    """The experiments of a paper, its figures, its claims with verdicts, an HTML report."""
+    """Runs the studies of a paper: figures, claims with verdicts, an HTML report."""
     from shallows.studies.paper.reproduce import reproduce as whole
     from shallows.studies.paper.show import show
 
@@ -187,7 +187,7 @@ def reproduce(
 
 def validate(
     cells: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Only cells whose name matches: 'dctcp-10G-*'.")
+        str | None, typer.Option(metavar="PATTERN", help="Only cells with a matching name: 'dctcp-10G-*'.")
     ] = None,
     backend: Annotated[
         list[str],
@@ -201,9 +201,9 @@ def validate(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """The simulator against Linux and ns-3 (Debian's libns3-dev), cell by cell of a listed matrix: one page.
+    """Compares the simulator with Linux and ns-3 (Debian's libns3-dev), cell by cell of a matrix.
 
-    Stopped, it goes on.
+    The same command resumes an interrupted validation.
     """
     from dataclasses import replace
 

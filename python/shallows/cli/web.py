@@ -18,7 +18,7 @@ __all__ = ["export", "web"]
 
 def web(
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Others than loopback need a token.")
+        str, typer.Option(help="Address to listen on. Any address but loopback needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8475,
     allow_python: Annotated[
@@ -32,7 +32,7 @@ def web(
     max_document: Annotated[int, typer.Option(min=100, help="Longest experiment text in bytes.")] = 200_000,
     browser: Annotated[bool, typer.Option(help="Opens the page in the browser.")] = True,
 ) -> None:
-    """The live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
+    """Serves the live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
     _needs_web()
     from shallows.web.limits import Limits
     from shallows.web.server import serve
