@@ -254,7 +254,7 @@ def test_all_faults_come_at_once_and_seeds_of_the_file_are_refused(tmp_path):
         "tune.sampler",
         "tune.objectives.jain.goal",
     }
-    with pytest.raises(SpecError, match="seeds: has no place"):
+    with pytest.raises(SpecError, match="seeds: cannot be used"):
         read(write_toml(tmp_path / "x.toml", STUDY | {"seeds": 3}))
     with pytest.raises(SpecError, match="tune: is missing"):
         read(write_toml(tmp_path / "y.toml", {k: v for k, v in STUDY.items() if k != "tune"}))
