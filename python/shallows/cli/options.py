@@ -33,7 +33,7 @@ By = Annotated[
 ]
 OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the seeds with 95 % intervals.")]
 
-Backend = Annotated[str, typer.Option(help="What runs it: simulator, linux (see ./shallows linux), ns3.")]
+Backend = Annotated[str, typer.Option(help="Backend: simulator, linux (see ./shallows linux) or ns3.")]
 StorePath = Annotated[
     Path | None, typer.Option("--store", help="Store of runs; default: $SHALLOWS_STORE, else ./runs.")
 ]

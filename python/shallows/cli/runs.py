@@ -60,7 +60,7 @@ def run(
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
-    """One experiment: a summary, the stored run, a figure."""
+    """Runs one experiment: prints a summary, stores the run, draws a figure."""
     from shallows.cli import show_results, show_run
     from shallows.document.load import load
     from shallows.document.points import expand
@@ -75,7 +75,7 @@ def run(
         pcapng.probe_for(document, captures)
     points = expand(document if seeds is None else _with_seeds(document, seeds))
     if captures and len(points) > 1:
-        raise SpecError([Fault("--pcap", f"needs one run, and this is {len(points)}", hint="--seeds 1")])
+        raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
     _check(metric, by, points)
     how = runner(
         store=store,
@@ -133,7 +133,7 @@ def sweep(
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
-    """All points of a sweep, on all cores. Stopped, it goes on where it was: what has ended is stored."""
+    """Runs all points of a sweep on all cores. The same command resumes an interrupted sweep."""
     from shallows.cli import show_results, show_run
     from shallows.document.load import load
     from shallows.document.points import expand

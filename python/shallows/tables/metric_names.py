@@ -109,7 +109,7 @@ def names(experiment: Mapping[str, Any]) -> list[str]:
 def check(patterns: Iterable[str], experiments: Iterable[Mapping[str, Any]], at: str) -> None:
     """Raises SpecError for each pattern (`*` matches any text) that no metric of these experiments has."""
     known = list(dict.fromkeys(name for experiment in experiments for name in names(experiment)))
-    rule = "is no metric of these runs (a * in a pattern matches any text)"
+    rule = "matches no metric of these runs (* matches any text)"
     faults = [
         Fault(at, rule, pattern, did_you_mean(pattern, known), "unknown-word")
         for pattern in patterns
