@@ -7,7 +7,7 @@ crate::choices! {
     pub enum Arithmetic {
         /// In bytes and fractions of them.
         Exact = "exact",
-        /// In whole segments, as Linux: reductions are rounded to them, Reno's is of the window and not of the
+        /// In whole segments, as Linux: reductions are rounded to them, Reno reduces the window and not the
         /// flight, alpha is a whole number of 1/1024, and a round ends with the acknowledgement of its last byte.
         Linux = "linux",
     }
