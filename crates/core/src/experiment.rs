@@ -85,6 +85,18 @@ pub struct PortOverride {
     pub control: Option<Protocol>,
 }
 
+/// Whether a run is cut into cells; tests force it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cut {
+    /// Where the network is large enough.
+    #[default]
+    Large,
+    /// Never.
+    Never,
+    /// Wherever it may be.
+    Always,
+}
+
 /// A load: what is sent, by which transport, in which class.
 #[derive(Debug, Clone)]
 pub struct LoadSpec {
@@ -119,6 +131,8 @@ pub struct Experiment {
     pub loads: Vec<LoadSpec>,
     /// What is recorded.
     pub probes: ProbeSettings,
+    /// Whether the network is cut into cells where it is large enough; tests force it.
+    pub cut: Cut,
     /// 1 for first in, first out among simultaneous events; tests shuffle them by other odd numbers.
     pub tie_stride: u64,
 }
@@ -139,6 +153,7 @@ impl Experiment {
             switches: vec![],
             loads,
             probes,
+            cut: Cut::Large,
             tie_stride: 1,
         }
     }

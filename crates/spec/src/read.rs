@@ -62,6 +62,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         switches,
         loads: loads?,
         probes,
+        cut: Default::default(),
         tie_stride: 1,
     })
 }

@@ -3,16 +3,19 @@
 use super::check::{Checked, Chosen};
 use super::estimate::Estimate;
 use super::notes;
+use super::layout::lay_out;
+use super::partition::{Cut, Partition};
 use super::results::Names as ResultNames;
+use super::windows::Effort;
 use super::{Load, Simulation};
 use crate::events::random::Stream;
-use crate::events::{Event, EventQueue, Source};
+use crate::cc::Algorithm;
+use crate::events::{Event, Source};
 use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::Roster;
 use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
-use crate::net::{Commons, Network};
 use crate::params::Faults;
 use crate::port_control::Protocol;
 use crate::probe::inner::records;
@@ -50,7 +53,7 @@ impl Experiment {
 fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> Simulation {
     let Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, loads } = checked;
     let run = &experiment.run;
-    let ports = ports(experiment, &graph, &chosen);
+    let mut ports = ports(experiment, &graph, &chosen);
     let start = |work| Load { work, wake_at: Time::MAX, source: Source::NONE };
     let mut loads: Vec<Load> = loads.into_iter().map(start).collect();
     let infos: Vec<LoadInfo> = (0..)
@@ -63,37 +66,41 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         })
         .collect();
     let configs: Arc<[Config]> = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
-    let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
-    network.forward(&routing, run.ecmp, run.seed);
-    for (i, load) in (0..).zip(&mut loads) {
-        load.source = network.events.add(Event::Load(i));
-    }
+    let partition = partition(experiment, &graph, &ports, &loads);
     for port in &tapped {
-        network.ports[*port as usize].tapped = true;
+        ports[*port as usize].tapped = true;
     }
-    for (settings, ports) in buffers {
-        if let Some(size) = settings.buffer {
-            network.share(size.as_u64(), settings.alpha, ports);
+    record(experiment, &traced, classes.len(), &mut ports);
+    let (mut networks, places, commons) = lay_out(ports, buffers, routing, &partition, experiment, &graph);
+    if partition.whole.is_some() {
+        for (i, load) in (0..).zip(&mut loads) {
+            load.source = networks[0].events.add(Event::Load(i));
         }
     }
-    record(experiment, &traced, classes.len(), &mut network);
-    let links = network.ports.iter().map(|port| (port.rate, port.delay)).collect();
-    let mut hosts = Hosts::new(0, configs.clone(), infos.clone());
-    hosts.ideals = Ideals::new(run.ecmp.sprays());
-    hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
-    if experiment.probes.waits {
-        hosts.waits = vec![ClassRecord::default(); classes.len()];
-    }
+    let hosts = |number: usize| {
+        let mut hosts = Hosts::new(number as u32, configs.clone(), infos.clone());
+        hosts.ideals = Ideals::new(run.ecmp.sprays());
+        hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
+        if experiment.probes.waits && partition.whole.is_some() {
+            hosts.waits = vec![ClassRecord::default(); classes.len()];
+        }
+        hosts
+    };
+    let cells = networks.into_iter().enumerate().map(|(i, network)| Cell::new(network, hosts(i))).collect();
     let mut roster = Roster::new(classes, infos, configs);
     roster.most_bytes = memory.unwrap_or(0);
-    roster.cell_of = vec![0; graph.nodes.len()];
+    roster.cell_of = partition.cell_of.clone();
+    roster.rest = partition.lookahead * 2;
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
         notes: notes::at_build(experiment, &graph, &chosen),
-        places: (0..network.ports.len() as u32).map(|place| (0, place)).collect(),
-        cells: vec![Cell::new(network, hosts)],
-        commons: Commons { connections: vec![], routing, links },
+        places,
+        cells,
+        commons,
+        partition,
+        threads: 1,
+        effort: Effort::default(),
         roster,
         loads,
         probes: experiment.probes.clone(),
@@ -163,12 +170,40 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
     chosen.iter().enumerate().map(port).collect()
 }
 
+/// The cells, or why there is one.
+fn partition(experiment: &Experiment, graph: &Graph, ports: &[Port], loads: &[Load]) -> Partition {
+    let mut whys = vec![];
+    for (load, spec) in loads.iter().zip(&experiment.loads) {
+        if load.work.listens() {
+            whys.push(format!("traffic.{} answers deliveries in the same instant", spec.name));
+        }
+        if matches!(spec.transport.cc, Algorithm::Custom(_)) {
+            whys.push(format!("traffic.{} has its congestion control in Python", spec.name));
+        }
+    }
+    let reads = |port: &Port| matches!(&port.service, Service::Departure(s) if s.disc.reads_remaining());
+    if ports.iter().any(reads) {
+        whys.push("a queue discipline reads how much a flow has left to send".into());
+    }
+    if experiment.probes.flow_trace == TraceWhen::Change {
+        whys.push("flows are traced on change, at both ends at once".into());
+    }
+    match whys.into_iter().next().filter(|_| experiment.cut != Cut::Never) {
+        Some(why) => Partition::whole(graph, why),
+        None if experiment.cut == Cut::Never => Partition::whole(graph, "a test asks for it".into()),
+        None => {
+            let delays: Vec<Span> = ports.iter().map(|port| port.delay).collect();
+            Partition::new(graph, &delays, experiment.cut)
+        }
+    }
+}
+
 /// Attaches what is to be recorded.
-fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Network) {
+fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [Port]) {
     let probes = &experiment.probes;
     let changes = probes.queue_trace == TraceWhen::Change;
     let end = Time::ZERO + experiment.run.duration;
-    for (i, port) in net.ports.iter_mut().enumerate() {
+    for (i, port) in ports.iter_mut().enumerate() {
         let is_traced = traced.binary_search(&(i as u32)).is_ok();
         let wanted = if port.is_switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
@@ -182,6 +217,5 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, net: &mut Net
         if is_traced && probes.port_trace != TraceWhen::Off {
             port.arrivals = Some(vec![Arrivals::default(); classes].into());
         }
-        port.prepare();
     }
 }

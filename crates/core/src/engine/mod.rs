@@ -6,13 +6,17 @@ pub mod check;
 pub mod control;
 pub mod estimate;
 mod inner_tables;
+mod layout;
 mod limits;
 mod live;
 mod notes;
 mod packet_table;
+pub mod partition;
 mod pauses;
 mod queue_tables;
 pub mod results;
+mod threads;
+mod windows;
 
 use crate::events::Source;
 use crate::hosts::cell::Cell;
@@ -23,8 +27,10 @@ use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
 pub use control::{Control, RunError};
+use partition::Partition;
 use shallows_units::{Span, Time};
 use std::sync::{Mutex, PoisonError, RwLock};
+use windows::Effort;
 
 /// A load, and when it is to wake.
 pub struct Load {
@@ -42,6 +48,10 @@ pub struct Simulation {
     roster: Roster,
     /// By link: its port's cell and place there.
     places: Vec<(u32, u32)>,
+    partition: Partition,
+    /// Threads that work the cells.
+    threads: usize,
+    effort: Effort,
     loads: Vec<Load>,
     names: results::Names,
     /// What a reader of the results should know of the experiment.
@@ -80,6 +90,16 @@ struct Floor {
 }
 
 impl Simulation {
+    /// So many threads work the cells; the results are the same bytes.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.clamp(1, self.cells.len());
+    }
+
+    /// Into how many cells the network is cut.
+    pub fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
     /// Runs to the end. `control` cancels it and tells how far it is, from another thread.
     pub fn run(&mut self, control: &Control) -> Result<(), RunError> {
         self.advance(Time::MAX, control).map(drop)
@@ -95,7 +115,11 @@ impl Simulation {
         self.roster.cancelled = control.flag();
         let cells = std::mem::take(&mut self.cells).into_iter().map(Mutex::new).collect();
         let floor = Floor { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
-        let result = self.run_alone(&floor, control);
+        let partition = self.partition.clone();
+        let result = match &partition.whole {
+            Some(_) => self.run_alone(&floor, control),
+            None => self.run_cells(&floor, &partition, control),
+        };
         let whole = |cell: Mutex<Cell>| cell.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.cells = floor.cells.into_iter().map(whole).collect();
         self.commons = floor.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +156,7 @@ impl Simulation {
             books.duplicated += totals.duplicated;
             books.delivered += totals.delivered;
             books.dropped += totals.dropped;
-            books.in_flight += cell.network.in_flight();
+            books.in_flight += cell.network.in_flight() + cell.later.len() as u64;
             books.hops += totals.hops;
             books.events += cell.handled;
         }

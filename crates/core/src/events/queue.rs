@@ -155,6 +155,27 @@ impl EventQueue {
         Some((Time::ps(next.time), self.sources[source as usize]))
     }
 
+    /// The next event and its time, if it comes before `bound`.
+    #[inline]
+    pub fn pop_before(&mut self, bound: Time) -> Option<(Time, Event)> {
+        if self.next_at() >= bound {
+            return None;
+        }
+        let source = self.tree[ROOT + 1] as u32 & (MAX_SOURCES as u32 - 1);
+        self.fired = Source(source);
+        Some((Time::ps(self.tree[ROOT]), self.sources[source as usize]))
+    }
+
+    /// When the next event comes.
+    #[inline]
+    pub fn next_at(&mut self) -> Time {
+        if self.fired != Source::NONE {
+            self.replay(self.fired, NEVER);
+            self.fired = Source::NONE;
+        }
+        Time::ps(self.tree[ROOT])
+    }
+
     /// Puts back an event just popped, in its old place: the loop stopped before it.
     pub fn unpop(&mut self) {
         debug_assert!(self.fired != Source::NONE);

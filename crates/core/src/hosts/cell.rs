@@ -2,8 +2,9 @@
 
 use super::work::{Hosts, Order};
 use crate::events::Event;
-use crate::net::{Commons, Net, Network};
+use crate::net::{Commons, Net, Network, Parcel};
 use shallows_units::Time;
+use std::collections::VecDeque;
 
 /// Events between two looks at what is held and at whoever watches the run: a few milliseconds.
 const LOOK_EVERY: u64 = 1 << 14;
@@ -29,18 +30,22 @@ pub struct Cell {
     pub hosts: Hosts,
     /// Events handled.
     pub handled: u64,
+    /// What applications want, of which sending end and when, in order of time.
+    pub orders: VecDeque<(Time, u32, Order)>,
+    /// Packets from other cells that land later than in the present window.
+    pub later: Vec<Parcel>,
 }
 
 impl Cell {
     /// Nothing under way.
     pub fn new(network: Network, hosts: Hosts) -> Self {
-        Cell { network, hosts, handled: 0 }
+        Cell { network, hosts, handled: 0, orders: VecDeque::new(), later: vec![] }
     }
 
     /// Handles events in order of time until `until`, before the events of that time, or until somebody outside
     /// is to be asked.
     pub fn run(&mut self, commons: &Commons, until: Time) -> Stop {
-        let Cell { network, hosts, handled } = self;
+        let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
         loop {
             let Some((at, event)) = net.events.pop() else { return Stop::Reached };
@@ -75,7 +80,7 @@ impl Cell {
 
 /// Handles one event.
 #[inline(always)]
-fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
+pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
     match event {
         Event::Wire(port) => {
             if let Some(packet) = net.network.land(port, net.commons) {
@@ -100,7 +105,7 @@ fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
 
 /// Tells the senders of this cell of packets that were lost or doubled; those of others stay in the list.
 #[cold]
-fn take_changes(hosts: &mut Hosts, net: &mut Net) {
+pub(super) fn take_changes(hosts: &mut Hosts, net: &mut Net) {
     let mut changes = std::mem::take(&mut net.network.changes);
     changes.retain(|change| {
         let (cell, place) = net.commons.connections[change.flow as usize].sender;

@@ -100,6 +100,8 @@ pub struct Roster {
     calls: u64,
     /// A number freed at one time is used again after this much, so that it does not matter when cells met.
     pub rest: Span,
+    /// Cells that got orders since somebody looked, among several.
+    pub ordered: Vec<u32>,
     lives: Vec<Life>,
     /// Numbers to use again, in one cell.
     vacant: Vec<FlowId>,
@@ -350,7 +352,14 @@ impl Connections<'_> {
     /// What the application wants, at the present, of the sending end.
     fn order(&mut self, id: FlowId, order: Order) {
         let (cell, place) = self.connection(id).sender;
-        self.in_cell(cell, |cell, commons| cell.perform(place, order, commons));
+        let (at_once, now) = (self.cells.len() == 1, self.now);
+        self.in_cell(cell, |cell, commons| match at_once {
+            true => cell.perform(place, order, commons),
+            false => cell.orders.push_back((now, place, order)),
+        });
+        if !at_once {
+            self.roster.ordered.push(cell);
+        }
     }
 
     /// Tells the records and the congestion control of a message that is about to be written.
@@ -448,6 +457,7 @@ impl Connections<'_> {
     pub fn restart(&mut self) {
         self.roster.measured_from = self.now;
         self.roster.flow_rows.clear();
+        self.roster.waits.clear();
         for cell in self.cells {
             locked(cell).hosts.restart(self.now);
         }

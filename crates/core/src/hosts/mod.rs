@@ -6,6 +6,7 @@ pub mod ends;
 mod facts;
 pub mod records;
 pub mod timeouts;
+pub mod window;
 pub mod work;
 
 pub use connections::CONNECTION_BYTES;

@@ -4,7 +4,7 @@
 use super::ends::{Message, ReceivingEnd, SendingEnd};
 use super::facts::{FlowId, Pair};
 use super::timeouts::TimeoutCounts;
-use super::work::Hosts;
+use super::work::{ClassRecord, Hosts};
 use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
@@ -171,10 +171,7 @@ impl Hosts {
     pub(super) fn restart(&mut self, now: Time) {
         self.measured_from = now;
         self.message_rows.clear();
-        for class in &mut self.waits {
-            class.waits.clear();
-            class.delays.clear();
-        }
+        self.waits.iter_mut().for_each(ClassRecord::clear);
         for end in &mut self.senders {
             end.sender.restart_counts(now);
             end.lost_before = end.lost;

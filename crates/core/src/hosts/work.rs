@@ -39,6 +39,12 @@ pub struct ClassRecord {
 }
 
 impl ClassRecord {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.waits.clear();
+        self.delays.clear();
+    }
+
     /// Adds what another cell recorded.
     pub fn add(&mut self, other: &ClassRecord) {
         self.waits.add_all(&other.waits);

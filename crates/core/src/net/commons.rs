@@ -31,6 +31,17 @@ impl Default for Connection {
     }
 }
 
+/// Where a wire leads.
+#[derive(Debug, Clone, Copy)]
+pub struct Wire {
+    /// The cell at its far end.
+    pub cell: u32,
+    /// The node there, which forwards; or [`super::port::HOST`].
+    pub node: u32,
+    /// The port there that sends back along the same cable, if a controller stands at it.
+    pub opposite: Option<u32>,
+}
+
 /// What all cells read. It changes only while no cell is at work.
 #[derive(Debug, Default)]
 pub struct Commons {
@@ -40,6 +51,12 @@ pub struct Commons {
     pub routing: Routing,
     /// Rate and delay of each link.
     pub links: Vec<(Rate, Span)>,
+    /// By link: the place of its port in its cell.
+    pub port_places: Vec<u32>,
+    /// By node: its place among those of its cell.
+    pub node_places: Vec<u32>,
+    /// By link, where there are several cells: where it leads.
+    pub wires: Vec<Wire>,
 }
 
 impl Commons {

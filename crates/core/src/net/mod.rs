@@ -2,6 +2,7 @@
 
 pub mod buffer;
 mod commons;
+mod crossing;
 pub mod port;
 pub mod ring;
 mod scheduled;
@@ -12,10 +13,11 @@ use crate::packet::{Extensions, Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
-use crate::routing::choice::{Chooser, Ecmp};
+use crate::routing::choice::Chooser;
 use crate::routing::table::{Entry, Routing};
 use buffer::{ALONE, Buffers};
-pub use commons::{Change, Commons, Connection, Net};
+pub use commons::{Change, Commons, Connection, Net, Wire};
+pub use crossing::{Inbox, Parcel, Post};
 use port::{Admitted, HOST, Port, Service};
 use shallows_units::{Span, Time};
 
@@ -42,7 +44,11 @@ pub struct Network {
     pub events: EventQueue,
     /// Every port, by number.
     pub ports: Vec<Port>,
-    /// By node: what chooses among equal next hops.
+    /// By port: its link.
+    pub links: Vec<u32>,
+    /// Ports whose wires lead to other cells and hold something.
+    crossing: Vec<u32>,
+    /// By a node's place in this cell: what chooses among equal next hops.
     choosers: Vec<Chooser>,
     /// Packets of flows that were lost or doubled since the hosts last looked.
     pub changes: Vec<Change>,
@@ -64,9 +70,9 @@ pub struct Network {
 
 impl Network {
     /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::forward`] puts
-    /// switches there.
+    /// switches there. The wires of ports that cross lead to other cells.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
-        for (i, port) in (0..).zip(&mut ports) {
+        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.crosses) {
             port.source = events.add(Event::Wire(i));
         }
         for (i, port) in (0..).zip(&mut ports) {
@@ -83,6 +89,8 @@ impl Network {
             now: Time::ZERO,
             events,
             ports,
+            links: vec![],
+            crossing: vec![],
             choosers: vec![],
             changes: vec![],
             extensions: Extensions::default(),
@@ -97,13 +105,24 @@ impl Network {
         }
     }
 
-    /// Switches forward by the tables of `routing` and share equally short paths as `ecmp` says; `seed` is the
-    /// run's. Call before any flow.
-    pub fn forward(&mut self, routing: &Routing, ecmp: Ecmp, seed: u64) {
-        for (i, port) in (0..).zip(&mut self.ports) {
-            port.leads_to = routing.goes_on(i).unwrap_or(HOST);
+    /// The ports stand at `links`; switches forward by the tables of `routing` and share equally short paths by
+    /// `choosers`. Call before any flow.
+    pub fn forward(&mut self, links: Vec<u32>, choosers: Vec<Chooser>, routing: &Routing) {
+        for (link, port) in links.iter().zip(&mut self.ports) {
+            port.leads_to = routing.goes_on(*link).unwrap_or(HOST);
         }
-        self.choosers = routing.choosers(ecmp, seed);
+        (self.links, self.choosers) = (links, choosers);
+    }
+
+    /// The first packet of a wire lands at `at`.
+    #[inline(always)]
+    fn expect(&mut self, number: u32, at: Time) {
+        let port = &self.ports[number as usize];
+        if port.crosses {
+            self.crossing.push(number);
+        } else {
+            self.events.schedule(port.source, at);
+        }
     }
 
     /// A host hands `packet` to its NIC.
@@ -112,7 +131,7 @@ impl Network {
         let reverse = usize::from(packet.flags.any(Flags::REVERSE));
         let enters = commons.connections[packet.flow as usize].enters[reverse];
         let port = match enters {
-            Entry::Port(port) => port,
+            Entry::Port(link) => commons.port_places[link as usize],
             Entry::Any(host) => self.choose(host, packet, commons),
         };
         self.inject(port, packet, commons);
@@ -129,7 +148,9 @@ impl Network {
     /// The port by which `node` sends on `packet`.
     #[inline(always)]
     fn choose(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
-        commons.routing.next(node, packet.label, &mut self.choosers[node as usize])
+        let place = commons.node_places[node as usize];
+        let link = commons.routing.next(node, packet.label, &mut self.choosers[place as usize]);
+        commons.port_places[link as usize]
     }
 
     /// The head of `port`'s wire reaches the far end; a packet at its destination is returned.
@@ -172,7 +193,7 @@ impl Network {
         port.counts.bytes_in += u64::from(packet.size);
         if port.plain {
             if let Some(at) = port.accept(packet, packet.flags, now) {
-                self.events.schedule(port.source, at);
+                self.expect(number, at);
             }
             return;
         }
@@ -183,7 +204,7 @@ impl Network {
         let class = || commons.class(packet);
         match port.admit(packet, now, class) {
             Admitted::Queued(None) => {}
-            Admitted::Queued(Some(at)) => self.events.schedule(port.source, at),
+            Admitted::Queued(Some(at)) => self.expect(number, at),
             other => self.finish(number, packet, other, commons),
         }
     }
@@ -194,7 +215,7 @@ impl Network {
         match admitted {
             Admitted::Queued(first) => {
                 if let Some(at) = first {
-                    self.events.schedule(self.ports[number as usize].source, at);
+                    self.expect(number, at);
                 }
             }
             Admitted::Refused(why) => self.lose(number, *packet, why, commons),
@@ -228,40 +249,55 @@ impl Network {
     #[cold]
     #[inline(never)]
     fn land_watched(&mut self, number: u32, mut packet: Packet, commons: &Commons) -> Option<Packet> {
-        let port = &mut self.ports[number as usize];
-        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
-        if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(&packet)) {
-            packet.flags = packet.flags.with(Flags::CE);
-            port.counts.marks += 1;
-            if let Some(arrivals) = &mut port.arrivals {
-                arrivals[commons.class(&packet)].marks += 1;
-            }
-        }
-        if port.tapped {
-            self.tap(number, packet, lost, commons);
-        }
-        if lost {
-            self.lose(number, packet, DropWhy::Wire, commons);
+        if !self.pass_wire(number, &mut packet, commons) {
             return None;
         }
-        let Some(faults) = &mut self.ports[number as usize].faults else {
-            return self.come_back(number, packet, commons);
-        };
-        let twice = faults.random.chance(faults.duplicate);
-        let late = faults.random.chance(faults.reorder);
-        let extra = faults.random.within(faults.reorder_delay);
+        let (twice, late) = self.disturb(number);
         if twice {
-            let mut copy = packet;
-            copy.extension = self.extensions.copy(packet.extension);
-            self.totals.duplicated += 1;
-            self.changes.push(Change { flow: packet.flow, lost: false, at: self.now });
-            self.stray(number, copy, self.now);
+            let extension = self.double(&packet);
+            self.stray(number, Packet { extension, ..packet }, self.now);
         }
-        if late {
-            self.stray(number, packet, self.now + extra);
+        if let Some(late) = late {
+            self.stray(number, packet, self.now + late);
             return None;
         }
         self.come_back(number, packet, commons)
+    }
+
+    /// Loses or marks a packet at the far end of a watched wire and records it; whether it is still there.
+    fn pass_wire(&mut self, number: u32, packet: &mut Packet, commons: &Commons) -> bool {
+        let port = &mut self.ports[number as usize];
+        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
+        if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(packet)) {
+            packet.flags = packet.flags.with(Flags::CE);
+            port.counts.marks += 1;
+            if let Some(arrivals) = &mut port.arrivals {
+                arrivals[commons.class(packet)].marks += 1;
+            }
+        }
+        if port.tapped {
+            self.tap(number, *packet, lost, commons);
+        }
+        if lost {
+            self.lose(number, *packet, DropWhy::Wire, commons);
+        }
+        !lost
+    }
+
+    /// Whether a packet of a watched wire comes twice, and how much later it comes, if it is held back.
+    fn disturb(&mut self, number: u32) -> (bool, Option<Span>) {
+        let Some(faults) = &mut self.ports[number as usize].faults else { return (false, None) };
+        let twice = faults.random.chance(faults.duplicate);
+        let late = faults.random.chance(faults.reorder);
+        let extra = faults.random.within(faults.reorder_delay);
+        (twice, late.then_some(extra))
+    }
+
+    /// An injected fault makes a copy of `packet`; returns the place of the copy's extension.
+    fn double(&mut self, packet: &Packet) -> u32 {
+        self.totals.duplicated += 1;
+        self.changes.push(Change { flow: packet.flow, lost: false, at: self.now });
+        self.extensions.copy(packet.extension)
     }
 
     /// Records a packet that has come to the far end of the port's wire.
@@ -269,7 +305,7 @@ impl Network {
         self.tapped.push(PacketRow {
             left: self.now - self.ports[number as usize].delay,
             landed: self.now,
-            port: number,
+            port: self.links[number as usize],
             flow: commons.connections[packet.flow as usize].serial,
             packet,
             extension: self.extensions.look(packet.extension),

@@ -142,6 +142,8 @@ pub struct Port {
     /// Nothing is done to packets between this wire and the next port: no fault is injected, and no
     /// controller listens to what comes back.
     pub clear: bool,
+    /// Its wire leads to another cell.
+    pub crosses: bool,
     /// Packets that leave are recorded.
     pub tapped: bool,
     /// The node at its wire's end, which forwards; or [`HOST`].
@@ -180,6 +182,7 @@ impl Port {
             plain: false,
             apart: false,
             clear: true,
+            crosses: false,
             tapped: false,
             leads_to: HOST,
             share: ALONE,
@@ -372,6 +375,34 @@ impl Port {
         }
         let packet = self.ring.pop().expect("a wire event has its packet");
         (packet, self.ring.front().map(|p| p.at))
+    }
+
+    /// When the next packet of its wire lands.
+    #[inline]
+    pub fn soonest(&self) -> Time {
+        self.ring.front().map_or(Time::MAX, |packet| packet.at)
+    }
+
+    /// Brings its queue up to `now`, before packets are taken from a wire between cells.
+    #[inline]
+    pub fn leave(&mut self, now: Time) {
+        if !self.plain {
+            self.settle(now);
+        }
+    }
+
+    /// Takes the next packet of its wire, which has left the queue, if it lands before `until`.
+    #[inline(always)]
+    pub fn take_before(&mut self, until: Time) -> Option<Packet> {
+        if self.soonest() >= until {
+            return None;
+        }
+        if self.plain && self.departed == self.ring.head() {
+            self.bytes -= u64::from(self.ring.at(self.departed).size);
+            self.departed = self.departed.wrapping_add(1);
+        }
+        debug_assert!(self.departed != self.ring.head(), "a packet on a wire has left its queue");
+        self.ring.pop()
     }
 
     /// Packets whose transmission has ended and that are still on the wire.

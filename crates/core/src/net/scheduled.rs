@@ -51,7 +51,7 @@ impl Network {
             }
             let port = &mut self.ports[number as usize];
             if let Some(at) = port.launch(packet, now) {
-                self.events.schedule(port.source, at);
+                self.expect(number, at);
             }
         }
         self.serve(number, commons);

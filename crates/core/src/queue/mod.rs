@@ -95,6 +95,10 @@ pub trait QueueDisc: Send {
     fn ready_at(&self) -> Option<Time> {
         None
     }
+    /// It reads [`QueueCx::remaining`], which only the sender knows: such a run stays in one cell.
+    fn reads_remaining(&self) -> bool {
+        false
+    }
     /// The queues inside, where there are several.
     fn inner(&self) -> Option<&dyn InnerQueues> {
         None

@@ -95,6 +95,10 @@ impl QueueDisc for Discipline {
         Some(self.take(earliest))
     }
 
+    fn reads_remaining(&self) -> bool {
+        true
+    }
+
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.held.len() as u64, bytes: self.bytes, ..Backlog::default() }
     }

@@ -1,0 +1,79 @@
+//! The ports of a network laid out in its cells, each cell's together.
+
+use super::partition::Partition;
+use crate::events::EventQueue;
+use crate::experiment::{Experiment, SwitchSettings};
+use crate::net::port::{HOST, Port};
+use crate::net::{Commons, Network, Wire};
+use crate::routing::graph::Graph;
+use crate::routing::table::Routing;
+
+/// The cells' parts of the network, each port's cell and place there, and what all cells read.
+pub(super) fn lay_out(
+    ports: Vec<Port>,
+    buffers: Vec<(SwitchSettings, Vec<u32>)>,
+    routing: Routing,
+    partition: &Partition,
+    experiment: &Experiment,
+    graph: &Graph,
+) -> (Vec<Network>, Vec<(u32, u32)>, Commons) {
+    let cell_of = |node: usize| partition.cell_of[node];
+    let mut of_cell: Vec<(Vec<Port>, Vec<u32>)> = (0..partition.cells).map(|_| Default::default()).collect();
+    let links = ports.iter().map(|port| (port.rate, port.delay)).collect();
+    let (mut places, mut opposites) = (vec![], vec![]);
+    for ((number, mut port), link) in (0..).zip(ports).zip(&graph.links) {
+        let (cell, far) = (cell_of(link.from.index()), cell_of(link.to.index()));
+        opposites.push(port.opposite);
+        if cell != far {
+            port.crosses = true;
+            port.opposite = None;
+        }
+        let (own, links) = &mut of_cell[cell as usize];
+        places.push((cell, own.len() as u32));
+        own.push(port);
+        links.push(number);
+    }
+    let place = |link: u32| places[link as usize].1;
+    let mut choosers: Vec<Vec<_>> = (0..partition.cells).map(|_| vec![]).collect();
+    let all = routing.choosers(experiment.run.ecmp, experiment.run.seed);
+    let node_places = (0..).zip(all).map(|(node, chooser)| {
+        let own = &mut choosers[cell_of(node) as usize];
+        own.push(chooser);
+        own.len() as u32 - 1
+    });
+    let node_places = node_places.collect();
+    let mut networks: Vec<Network> = of_cell
+        .into_iter()
+        .zip(choosers)
+        .map(|((mut ports, links), choosers)| {
+            for port in &mut ports {
+                port.opposite = port.opposite.map(place);
+            }
+            let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
+            network.forward(links, choosers, &routing);
+            network
+        })
+        .collect();
+    for (settings, ports) in buffers {
+        if let (Some(size), Some(first)) = (settings.buffer, ports.first()) {
+            let network = &mut networks[places[*first as usize].0 as usize];
+            network.share(size.as_u64(), settings.alpha, ports.iter().map(|port| place(*port)).collect());
+        }
+    }
+    networks.iter_mut().for_each(|network| network.ports.iter_mut().for_each(Port::prepare));
+    let wires = match partition.whole {
+        Some(_) => vec![],
+        None => (0..)
+            .zip(&graph.links)
+            .zip(opposites)
+            .map(|((number, link), opposite)| Wire {
+                cell: cell_of(link.to.index()),
+                node: routing.goes_on(number).unwrap_or(HOST),
+                opposite: opposite.map(place),
+            })
+            .collect(),
+    };
+    let port_places = places.iter().map(|(_, place)| *place).collect();
+    let commons = Commons { connections: vec![], links, port_places, node_places, wires, routing };
+    (networks, places, commons)
+}

@@ -1,0 +1,185 @@
+//! Cells: any number of threads and of stops gives the same bytes, and cut or whole a network computes the same.
+
+mod common;
+
+use common::cases::{Load, cases};
+use common::{Tables, load, set};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shallows_core::experiment::Cut;
+use shallows_core::{Control, Simulation};
+use shallows_units::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Loads that run in cells: they do not answer deliveries.
+const OPEN: &[Load] = &[Load::Bulk, Load::Forever, Load::Kept, Load::Fresh, Load::Poisson, Load::Table];
+
+/// The run of `document`, cut or not, ready.
+fn cut(document: &Value, cut: Cut) -> Simulation {
+    let mut experiment =
+        shallows_spec::parse(&document.to_string()).unwrap_or_else(|faults| panic!("{document}\n{faults:?}"));
+    experiment.cut = cut;
+    experiment.build().unwrap_or_else(|faults| panic!("{document}\n{:?}", faults.0))
+}
+
+/// The same, worked by `threads` threads to the end.
+fn worked(document: &Value, threads: usize) -> Simulation {
+    let mut simulation = cut(document, Cut::Always);
+    simulation.set_threads(threads);
+    simulation.run(&Control::new()).expect("the run ends");
+    simulation
+}
+
+fn hashes(simulation: &Simulation) -> BTreeMap<String, u64> {
+    assert!(simulation.books().balance(), "{:?}", simulation.books());
+    assert_eq!(simulation.outstanding(), simulation.books().in_flight);
+    Tables::of(simulation).hashes()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn threads_change_nothing(case in cases(OPEN)) {
+        let mut document = case.document("2ms", "300us");
+        document["probe"] = json!({"nic_queues": true, "at_dequeue": true, "queue_trace": "70us", "flow_trace": "110us",
+            "port_trace": "130us", "packets": "*->*"});
+        let alone = hashes(&worked(&document, 1));
+        for threads in [2, 3] {
+            prop_assert_eq!(&alone, &hashes(&worked(&document, threads)), "{} threads", threads);
+        }
+    }
+
+    /// Windows end at every stop and every sample; none of it may show.
+    #[test]
+    fn stops_and_samples_change_nothing(case in cases(OPEN), every in 1u64..40) {
+        let document = case.document("2ms", "300us");
+        let whole = hashes(&worked(&document, 1));
+        let mut stepped = cut(&document, Cut::Always);
+        let mut until = Time::ZERO;
+        while !stepped.advance(until, &Control::new()).expect("the run ends") {
+            until += Span::us(every * 7);
+        }
+        prop_assert_eq!(&whole, &hashes(&stepped));
+        let mut sampled = document.clone();
+        set(&mut sampled, "probe.queue_trace", json!(format!("{every}us")));
+        let mut sampled = hashes(&worked(&sampled, 1));
+        let mut whole = whole;
+        for all in [&mut whole, &mut sampled] {
+            all.retain(|column, _| !column.starts_with("queue_trace"));
+        }
+        prop_assert_eq!(whole, sampled);
+    }
+}
+
+/// A fat tree in which each host sends to a host of another pod, drop-tail queues, one Reno flow each.
+fn tree(k: u64, bytes: &str) -> Value {
+    let (hosts, pod) = (k * k * k / 4, k * k / 4);
+    let flow = |i: u64| json!({"from": format!("h{i}"), "to": format!("h{}", (i + pod + i % 3) % hosts), "bytes": bytes, "start": "0s"});
+    json!({
+        "duration": "1ms",
+        "topology": {"kind": "fat-tree", "k": k, "rate": "100Gbps", "delay": "1us", "switch_delay": "1us"},
+        "queue": {"kind": "drop-tail", "limit": "200pkt"},
+        "transport": {"cc": "newreno"},
+        "traffic": {"all": {"kind": "table", "flows": (0..hosts).map(flow).collect::<Vec<_>>()}},
+    })
+}
+
+#[test]
+fn trees_give_the_same_bytes_on_any_threads() {
+    for (k, bytes) in [(4, "500KB"), (8, "100KB")] {
+        let document = tree(k, bytes);
+        let alone = worked(&document, 1);
+        assert_eq!(alone.cells() as u64, k * k + k * k / 4, "a cell a switch");
+        for threads in [2, 3] {
+            assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{threads} threads");
+        }
+    }
+}
+
+/// Rows of a table as texts, in an order of their own.
+fn rows(simulation: &Simulation, table: &str) -> Vec<String> {
+    let tables = simulation.tables();
+    let table = tables.iter().find(|t| t.name == table).expect("a table of that name");
+    let count = table.columns[0].data.len();
+    let mut rows: Vec<String> = (0..count)
+        .map(|row| {
+            let cells = table.columns.iter().map(|column| {
+                use shallows_core::probe::ColumnData;
+                let value = match &column.data {
+                    ColumnData::U64(v) => v[row].to_string(),
+                    ColumnData::U32(v) => v[row].to_string(),
+                    ColumnData::F64(v) => format!("{:?}", v[row]),
+                    ColumnData::Str { dictionary, codes } => dictionary[codes[row] as usize].clone(),
+                };
+                format!("{}={value}", column.name)
+            });
+            cells.collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// The same tree with wires of rates and lengths that have no common measure, so that no two packets meet.
+fn without_ties(mut document: Value, k: u64) -> Value {
+    let graph = load(&document);
+    let names: Vec<String> =
+        Tables::of(&ran(graph)).words("queues", "port").iter().map(ToString::to_string).collect();
+    let ports: serde_json::Map<String, Value> = (0..)
+        .zip(names)
+        .map(|(i, name): (u64, String)| {
+            let delay = format!("{}ps", 1_000_000 + i * 7919 * k % 999_983);
+            (name, json!({"delay": delay, "rate": format!("{}Kbps", 99_000_007 + i * 104_729 % 999_983)}))
+        })
+        .collect();
+    document["port"] = Value::Object(ports);
+    document
+}
+
+fn ran(mut simulation: Simulation) -> Simulation {
+    simulation.run(&Control::new()).expect("the run ends");
+    simulation
+}
+
+/// Every table to the bit, but for the order of rows that have none.
+#[test]
+fn cut_or_whole_is_one_where_nothing_ties() {
+    let short = |document: Value| {
+        let mut document = document;
+        set(&mut document, "duration", json!("10us"));
+        document
+    };
+    for (queue, cc, handshake) in [
+        (json!({"kind": "drop-tail", "limit": "20pkt"}), "newreno", true),
+        (json!({"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"}), "dctcp", false),
+        (json!({"kind": "codel"}), "newreno", true),
+    ] {
+        let k = 4;
+        let mut document = tree(k, "300KB");
+        document["port"] = without_ties(short(document.clone()), k)["port"].take();
+        document["queue"] = queue;
+        set(&mut document, "transport.cc", json!(cc));
+        set(&mut document, "transport.opening", json!(if handshake { "handshake" } else { "established" }));
+        set(
+            &mut document,
+            "probe",
+            json!({"nic_queues": true, "queue_trace": "50us", "flow_trace": "60us", "packets": "*->*"}),
+        );
+        for (i, flow) in
+            document["traffic"]["all"]["flows"].as_array_mut().expect("flows").iter_mut().enumerate()
+        {
+            flow["start"] = json!(format!("{}ps", i * 104_729));
+        }
+        let [one, many] = [Cut::Never, Cut::Always].map(|how| ran(cut(&document, how)));
+        assert_eq!((one.cells(), many.cells()), (1, 20));
+        assert_eq!(one.books().hops, many.books().hops);
+        for table in one.tables().iter().map(|table| table.name) {
+            let (one, many) = (rows(&one, table), rows(&many, table));
+            assert_eq!(one.len(), many.len(), "{cc}: {table}");
+            for (one, many) in one.iter().zip(&many) {
+                assert_eq!(one, many, "{cc}: {table}");
+            }
+        }
+    }
+}
