@@ -67,6 +67,23 @@ impl Simulation {
         Self::ready(py, loaded, Control::with_pause(pause), Some(shared))
     }
 
+    /// So many threads work one large run; call before running. Their number changes no result.
+    fn set_threads(&self, py: Python<'_>, threads: usize) {
+        py.detach(|| {
+            if let State::Ready(simulation) = &mut *self.lock() {
+                simulation.set_threads(threads);
+            }
+        });
+    }
+
+    /// Into how many cells the network is cut: more threads than that gain nothing.
+    fn cells(&self, py: Python<'_>) -> usize {
+        py.detach(|| match &*self.lock() {
+            State::Ready(simulation) | State::Done(simulation) => simulation.cells(),
+            State::Spent => 1,
+        })
+    }
+
     /// Runs to the end, without the interpreter's lock unless it calls Python; raises `RunError`, or what
     /// the user's code raised.
     fn run(&self, py: Python<'_>) -> PyResult<()> {

@@ -225,7 +225,7 @@ fn arrivals_departures_and_returns_are_shown() {
         port
     };
     let mut net = Network::new(vec![port(0), port(1)], EventQueue::new(1));
-    let commons = Commons { connections: vec![Connection::default()], ..Commons::default() };
+    let commons = Commons::alone(vec![Connection::default()], 2);
     for (port, flags) in [(0, Flags::default()), (0, Flags::REVERSE), (1, Flags::REVERSE)] {
         let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
         let extension = net.extensions.put(Extension { feedback, ..Extension::default() });

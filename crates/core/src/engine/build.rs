@@ -2,14 +2,14 @@
 
 use super::check::{Checked, Chosen};
 use super::estimate::Estimate;
-use super::notes;
 use super::layout::lay_out;
+use super::notes;
 use super::partition::{Cut, Partition};
 use super::results::Names as ResultNames;
 use super::windows::Effort;
 use super::{Load, Simulation};
-use crate::events::random::Stream;
 use crate::cc::Algorithm;
+use crate::events::random::Stream;
 use crate::events::{Event, Source};
 use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;

@@ -240,6 +240,7 @@ impl Simulation {
             },
             "coupling": self.coupling_factors(),
             "notes": self.notes(),
+            "cells": self.cells_told(),
             "memory": {
                 "ports": self.places.len(),
                 "port_bytes": port_bytes,

@@ -9,6 +9,7 @@ use crate::hosts::connections::locked;
 use crate::hosts::window::{Bench, Window};
 use crate::hosts::work::ClassRecord;
 use crate::net::{Commons, Inbox, Post};
+use serde_json::{Value, json};
 use shallows_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -163,6 +164,27 @@ impl<'a> Yard<'a> {
 }
 
 impl Simulation {
+    /// What the manifest says of cells: how many, the lookahead, and what the measured work allows; or why there is
+    /// one. `speedup_bound` is by cores: no schedule of whole cells gains more.
+    pub(super) fn cells_told(&self) -> Value {
+        let effort = self.effort;
+        let gain = |bound: u64| if bound > 0 { effort.events as f64 / bound as f64 } else { 1.0 };
+        let bounds =
+            CORES.iter().zip(effort.bounds).map(|(cores, bound)| (cores.to_string(), gain(bound).into()));
+        match &self.partition.whole {
+            Some(why) => json!({"count": 1, "why_one": why}),
+            None => json!({
+                "count": self.partition.cells,
+                "lookahead_ps": self.partition.lookahead.as_ps(),
+                "threads": self.threads,
+                "windows": effort.windows,
+                "events": effort.events,
+                "imbalance": gain(effort.longest).recip() * f64::from(self.partition.cells),
+                "speedup_bound": bounds.collect::<serde_json::Map<String, Value>>(),
+            }),
+        }
+    }
+
     /// Runs all cells until the time to stop, or to the end.
     pub(super) fn run_cells(
         &mut self,
@@ -193,14 +215,17 @@ impl Simulation {
     fn run_windows(&mut self, yard: &Yard<'_>, crew: &Crew<'_>, control: &Control) -> Result<(), RunError> {
         if !self.begun {
             self.begun = true;
-            self.begin(yard);
+            self.begin(yard, control)?;
         }
         let (mut parity, lookahead) = (0, yard.lookahead);
         self.pause_cells(yard, crew, control)?;
-        let mut fresh = true;
+        let (mut fresh, mut look_at) = (true, self.now + self.progress_every);
         while !self.finished && self.now < self.stop_at {
-            if control.is_cancelled() {
-                return Err(RunError::Cancelled);
+            if self.now >= look_at {
+                self.check(yard.floor, control)?;
+                look_at = self.now + self.progress_every;
+            } else {
+                self.heed(yard.floor, control, self.now)?;
             }
             let until = (self.now + lookahead).min(self.pause_at);
             let window = Window { begin: self.now, until, next_until: until, lookahead };
@@ -208,6 +233,9 @@ impl Simulation {
                 crew.work(Shift { window, parity, hand_over_only: true });
             }
             self.wake_loads(yard, until);
+            if self.roster.stopped() {
+                self.heed(yard.floor, control, self.now)?;
+            }
             // Nothing is handed over beyond a pause: who looks there sees it where it is.
             let next_until = if until < self.pause_at { until + lookahead } else { until };
             crew.work(Shift { window: Window { next_until, ..window }, parity, hand_over_only: false });
@@ -238,14 +266,18 @@ impl Simulation {
     }
 
     /// Wakes all loads; what they want at once is done before statistics begin, as in one cell.
-    fn begin(&mut self, yard: &Yard<'_>) {
+    fn begin(&mut self, yard: &Yard<'_>, control: &Control) -> Result<(), RunError> {
         for load in 0..self.loads.len() as u32 {
             self.wake(load, yard.floor, Time::ZERO);
+            if self.roster.stopped() {
+                self.heed(yard.floor, control, Time::ZERO)?;
+            }
         }
         let commons = yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
         for number in self.roster.ordered.drain(..) {
             locked(&yard.floor.cells[number as usize]).perform_until(Time::ZERO, &commons);
         }
+        Ok(())
     }
 
     /// Wakes the loads that want to be woken before `until`, in order of time and number.

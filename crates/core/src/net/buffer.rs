@@ -189,7 +189,7 @@ mod tests {
             let mut net = Network::new((0..ports).map(port).collect(), EventQueue::new(1));
             net.share(size, alpha, (0..ports).collect());
             net.ports.iter_mut().for_each(Port::prepare);
-            let commons = Commons { connections: vec![Connection::default()], ..Commons::default() };
+            let commons = Commons::alone(vec![Connection::default()], ports);
             Bench { net, commons, size, alpha }
         }
 

@@ -60,6 +60,11 @@ pub struct Commons {
 }
 
 impl Commons {
+    /// What a network of one cell with so many ports reads, for tests.
+    pub fn alone(connections: Vec<Connection>, ports: u32) -> Self {
+        Commons { connections, port_places: (0..ports).collect(), ..Commons::default() }
+    }
+
     /// The class of `packet`.
     #[inline]
     pub fn class(&self, packet: &Packet) -> usize {

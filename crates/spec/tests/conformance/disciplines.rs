@@ -44,7 +44,7 @@ impl Bench {
         port.prepare();
         let net = Network::new(vec![port], EventQueue::new(1));
         let connection = |serial| Connection { serial, ..Connection::default() };
-        let commons = Commons { connections: (0..FLOWS).map(connection).collect(), ..Commons::default() };
+        let commons = Commons::alone((0..FLOWS).map(connection).collect(), 1);
         Bench { net, commons, sent: 0, fates: vec![] }
     }
 
