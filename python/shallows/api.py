@@ -9,7 +9,8 @@ All five take the same options:
 
 - `store`: where runs are kept (a `Store` or its path); default $SHALLOWS_STORE, else `runs`.
 - `workers`: runs at a time on this machine; default: as many as there are cores.
-- `threads`: threads of one simulation; default one. Their number changes no result.
+- `threads`: threads of one simulation; default one in a sweep, all cores for a single run. Their number
+  changes no result.
 - `allow_memory`: whether a run may take more memory than the machine has free by the estimate; default no.
 - `executor`: what makes the runs elsewhere, such as a cluster (`shallows.execution.dask`).
 - `backend`: `"simulator"`, `"linux"`, `"ns3"`, or an object of your own (`shallows.backends.base.Backend`).

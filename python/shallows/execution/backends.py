@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 from shallows.backends.base import Backend
@@ -9,7 +10,7 @@ from shallows.backends.simulator import Simulator
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
-__all__ = ["NAMES", "backend"]
+__all__ = ["NAMES", "all_cores", "backend"]
 
 _HOMES = {
     "simulator": ("shallows.backends.simulator", "Simulator"),
@@ -45,3 +46,12 @@ def _named(name: str) -> Backend:
         raise SpecError([Fault("--backend", rule, name, did_you_mean(name, NAMES))])
     module, cls = _HOMES[name]
     return getattr(import_module(module), cls)()
+
+
+def all_cores(backend: Backend) -> Backend:
+    """The same backend for a run that has the machine to itself: on all cores, unless threads were given."""
+    from shallows.execution.threads import default_workers
+
+    if isinstance(backend, Simulator) and backend.threads is None:
+        return replace(backend, threads=default_workers())
+    return backend

@@ -1,7 +1,7 @@
 """Speed: packet-hops per CPU second on the standard scenarios, each run in a fresh process.
 
 A packet-hop is one data or ACK packet leaving one port, host NICs included. The clock is the CPU time of the
-thread that simulates, set-up and writing of results left out; of several processes the fastest counts, since
+threads that simulate, set-up and writing of results left out; `wall_s` says what several threads gain; of several processes the fastest counts, since
 others only disturb. `python -m shallows.execution.bench SCENARIO` is one such process.
 """
 
@@ -20,6 +20,7 @@ from shallows.document.load import load
 from shallows.document.places import experiments_path
 from shallows.document.points import one_run
 from shallows.errors import Fault, RunError, SpecError
+from shallows.execution.threads import default_workers
 from shallows.terminal import Report
 from shallows.words import did_you_mean
 
@@ -28,9 +29,29 @@ PROBES = {
     "off": ("probe.queues=false", "probe.nic_queues=false", "probe.at_dequeue=false", "probe.waits=false"),
 }
 
-NETWORKS = ("dumbbell-8", "permutation-128", "fat-tree-128", "permutation-1024")
+NETWORKS = (
+    "dumbbell-8",
+    "permutation-128",
+    "fat-tree-128",
+    "permutation-1024",
+    "fat-tree-1024",
+    "fat-tree-8192",
+    "e5-8192",
+)
+THREADED = ("fat-tree-1024", "fat-tree-8192", "e5-8192")
+"""Large enough to gain by threads: with one, and with all cores."""
 
-SCENARIOS = tuple(f"{network}/probes={probes}" for network in NETWORKS for probes in PROBES)
+
+def _threads(network: str) -> tuple[str, ...]:
+    return ("", "/threads=all") if network in THREADED else ("",)
+
+
+SCENARIOS = tuple(
+    f"{network}/probes={probes}{threads}"
+    for network in NETWORKS
+    for probes in PROBES
+    for threads in _threads(network)
+)
 
 __all__ = ["SCENARIOS", "choose", "measure", "measure_here"]
 
@@ -73,13 +94,16 @@ def measure_here(scenario: str) -> dict[str, Any]:
     """One run of a scenario in this process, which should be a fresh one, for its memory to mean anything."""
     from shallows import _core
 
-    network, _, probes = scenario.partition("/probes=")
+    network, _, rest = scenario.partition("/probes=")
+    probes, _, all_cores = rest.partition("/threads=")
+    threads = default_workers() if all_cores else 1
     experiment = one_run(load(experiments_path() / "bench" / f"{network}.toml", PROBES[probes])).experiment
     before = _resident_bytes()
     simulation = _core.Simulation(json.dumps(experiment))
-    began = time.thread_time()
+    simulation.set_threads(threads)
+    began, wall = time.process_time(), time.perf_counter()
     simulation.run()
-    cpu_s = time.thread_time() - began
+    cpu_s, wall_s = time.process_time() - began, time.perf_counter() - wall
     peak = _peak_bytes()
     hops = json.loads(simulation.manifest())["counts"]["packet_hops"]
     tables = simulation.tables()
@@ -87,8 +111,10 @@ def measure_here(scenario: str) -> dict[str, Any]:
     hosts = len({*flows["src"][0], *flows["dst"][0]})
     return {
         "scenario": scenario,
+        "threads": threads,
         "packet_hops": hops,
         "cpu_s": cpu_s,
+        "wall_s": wall_s,
         "hops_per_cpu_s": hops / cpu_s,
         "peak_rss_bytes": peak,
         "bytes_per_host": (peak - before) / hosts,

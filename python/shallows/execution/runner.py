@@ -18,6 +18,7 @@ from typing import Any
 from shallows.backends.base import Backend, Running
 from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
+from shallows.execution.backends import all_cores
 from shallows.execution.backends import backend as backend_of
 from shallows.execution.jobs import Ended, Executor, Job, Outcome, Work, identify, make
 from shallows.execution.threads import Threads, default_workers, leave
@@ -102,7 +103,8 @@ class Runner:
         waiting: list[Future[StoredRun]] = []
         try:
             # In here, since a Ctrl-C may come before `submit` returns, when the run has begun.
-            waiting.append(pool.submit(make, job, self.store, self.backend, running))
+            alone = all_cores(self.backend)
+            waiting.append(pool.submit(make, job, self.store, alone, running))
             while True:
                 try:
                     return waiting[0].result(timeout=0.1)
