@@ -72,6 +72,29 @@ proptest! {
     }
 }
 
+/// A stop within a window hands over nothing that lands behind it: a loss there belongs to the time after it.
+#[test]
+fn a_loss_counts_when_it_happens() {
+    let document = json!({
+        "duration": "2ms",
+        "warmup": "300us",
+        "topology": {"kind": "dumbbell", "left": 3, "right": 1, "rate": "5Gbps"},
+        "queue": {"kind": "drop-tail", "limit": "7pkt"},
+        "port": {"*->*": {"loss": 0.05}},
+        "transport": {"cc": "newreno", "initial_rto": "1s"},
+        "traffic": {"load": {"kind": "messages", "from": "l*", "to": "r0", "bytes": "40KB", "interval": "100us"}},
+    });
+    let whole = hashes(&worked(&document, 1));
+    for every in [7, 83, 189] {
+        let mut stepped = cut(&document, Cut::Always);
+        let mut until = Time::ZERO;
+        while !stepped.advance(until, &Control::new()).expect("the run ends") {
+            until += Span::us(every);
+        }
+        assert_eq!(whole, hashes(&stepped), "stops every {every} us");
+    }
+}
+
 /// A fat tree in which each host sends to a host of another pod, drop-tail queues, one Reno flow each.
 fn tree(k: u64, bytes: &str) -> Value {
     let (hosts, pod) = (k * k * k / 4, k * k / 4);

@@ -13,7 +13,6 @@ from shallows.backends import calls
 from shallows.backends.base import Made, Running
 from shallows.backends.memory import free_memory
 from shallows.document.schema import schema
-from shallows.errors import Fault, SpecError
 from shallows.tables.frames import to_frame
 
 if TYPE_CHECKING:

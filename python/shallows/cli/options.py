@@ -44,7 +44,11 @@ Workers = Annotated[
 ThreadCount = Annotated[
     int | None,
     typer.Option(
-        "--threads", min=1, max=1024, help="Threads of one simulation; default: one in a sweep, all cores for a single large run.", show_default=False
+        "--threads",
+        min=1,
+        max=1024,
+        help="Threads of one simulation; default: one in a sweep, all cores for a single large run.",
+        show_default=False,
     ),
 ]
 AllowMemory = Annotated[

@@ -1,8 +1,9 @@
 """Speed: packet-hops per CPU second on the standard scenarios, each run in a fresh process.
 
 A packet-hop is one data or ACK packet leaving one port, host NICs included. The clock is the CPU time of the
-threads that simulate, set-up and writing of results left out; `wall_s` says what several threads gain; of several processes the fastest counts, since
-others only disturb. `python -m shallows.execution.bench SCENARIO` is one such process.
+threads that simulate, set-up and writing of results left out. `wall_s` says what several threads gain. Of
+several processes the fastest counts, since others only disturb. `python -m shallows.execution.bench SCENARIO`
+is one such process.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ impl Simulation {
                 self.heed(yard.floor, control, self.now)?;
             }
             // Nothing is handed over beyond a pause: who looks there sees it where it is.
-            let next_until = if until < self.pause_at { until + lookahead } else { until };
+            let next_until = (until + lookahead).min(self.pause_at);
             crew.work(Shift { window: Window { next_until, ..window }, parity, hand_over_only: false });
             self.measure(yard);
             self.settle(yard);
