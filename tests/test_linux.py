@@ -120,6 +120,17 @@ def test_what_this_kernel_was_built_without_is_refused():
     assert scenario.check(resolved(queue=settings), ["CONFIG_NET_SCH_DUALPI2"]) == []
 
 
+def test_the_plan_says_which_hosts_a_load_names():
+    many = {"kind": "star", "senders": 12, "rate": "1Gbps", "delay": "10us"}
+    traffic = {"a": {"kind": "bulk", "from": "s*", "to": "r0"}}
+    traffic["b"] = {"kind": "bulk", "from": ["s9..s11", "s1"], "to": "r0"}
+    network = json.loads(_core.plan(json.dumps(resolved(topology=many, traffic=traffic))))
+    hosts = [node["name"] for node in network["nodes"] if node["host"]]
+    ends = {name: {end: [hosts[n] for n in of[end]] for end in of} for name, of in network["loads"].items()}
+    assert ends["a"] == {"from": [f"s{n}" for n in range(12)], "to": ["r0"]}
+    assert sorted(ends["b"]["from"]) == ["s1", "s10", "s11", "s9"] and network["several"] is None
+
+
 def test_several_shortest_paths_are_refused():
     ends = [("a", "x"), ("x", "u"), ("u", "y"), ("y", "b"), ("x", "v"), ("v", "y")]
     links = [{"from": one, "to": other} for one, other in ends]
@@ -134,7 +145,7 @@ def test_several_shortest_paths_are_refused():
     graph["switches"].remove("v")
     assert "netns add n4" in plan(4)
     graph["switches"].append("v")
-    with pytest.raises(SpecError, match="must have one shortest path on Linux, got a to b"):
+    with pytest.raises(SpecError, match="must have one shortest path on Linux, got x to b"):
         plan(6)
 
 

@@ -3,14 +3,17 @@
 use serde_json::{Map, Value, json};
 use shallows_core::Experiment;
 use shallows_core::engine::check::{Chosen, chosen};
-use shallows_core::params::{Fault, Faults, Params};
+use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
+use shallows_core::routing::select::select;
 use shallows_core::routing::table::Routing;
 
 /// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
 /// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.
 ///
-/// `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`.
+/// `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
+/// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
+/// `"several": [node, host]` names the first node with several equal next hops towards a host, or is null.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     let experiment = crate::parse(document)?;
     let mut faults = Faults::default();
@@ -21,7 +24,37 @@ pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     }
     let node = |n: &Node| json!({"name": n.name, "host": n.role == Role::Host});
     let nodes: Vec<Value> = graph.nodes.iter().map(node).collect();
-    Ok(json!({"nodes": nodes, "ports": ports, "routes": routes(&graph)}).to_string())
+    let mut routing = Routing::new(&graph, 0);
+    routing.find(graph.ids(Role::Host));
+    let several = several(&graph, &routing);
+    let (loads, routes) = (loads(document, &graph), routes(&graph, &mut routing));
+    let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "several": several});
+    Ok(plan.to_string())
+}
+
+/// The hosts that each load names, as its own file would select them.
+fn loads(document: &str, graph: &Graph) -> Map<String, Value> {
+    let hosts: Vec<NodeId> = graph.ids(Role::Host).collect();
+    let written: Value = serde_json::from_str(document).unwrap_or_default();
+    let chosen = |load: &Value, key: &str| {
+        let names = Names::parse(load.get(key)?).ok()?;
+        let nodes = select(graph, &names).ok()?;
+        let places = nodes.iter().filter_map(|node| hosts.binary_search(node).ok());
+        Some(places.map(Value::from).collect::<Value>())
+    };
+    let load = |(name, load): (&String, &Value)| {
+        let ends = json!({"from": chosen(load, "from"), "to": chosen(load, "to")});
+        (name.clone(), ends)
+    };
+    written["traffic"].as_object().into_iter().flatten().map(load).collect()
+}
+
+fn several(graph: &Graph, routing: &Routing) -> Option<[String; 2]> {
+    let nodes = (0..graph.nodes.len() as u32).map(NodeId);
+    let pairs = nodes.flat_map(|node| graph.ids(Role::Host).map(move |host| (node, host)));
+    let mut several = pairs.filter(|(node, host)| node != host && routing.ways(*node, *host).len() > 1);
+    let name = |node: NodeId| graph.nodes[node.0 as usize].name.clone();
+    several.next().map(|(node, host)| [name(node), name(host)])
 }
 
 fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Value> {
@@ -38,9 +71,7 @@ fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Val
     graph.links.iter().zip(chosen(experiment, graph, faults)).map(port).collect()
 }
 
-fn routes(graph: &Graph) -> Vec<Vec<Option<u32>>> {
-    let mut routing = Routing::new(graph, 0);
-    routing.find(graph.ids(Role::Host));
+fn routes(graph: &Graph, routing: &mut Routing) -> Vec<Vec<Option<u32>>> {
     let nodes: Vec<_> = (0..graph.nodes.len() as u32).map(NodeId).collect();
     let mut first = |from: NodeId, to: NodeId| {
         let leads = graph.role(from) == Role::Switch || (from != to && routing.leads(from, to));

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
-from shallows.backends.linux.loads import named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,9 +119,8 @@ def _messages(
 ) -> pl.DataFrame:
     import polars as pl
 
-    hosts = {name: number for number, name in enumerate(made.hosts)}
     asking = {
-        name: made.hosts[named(load["to"], hosts)[0]]
+        name: made.hosts[made.ends[name]["to"][0]]
         for name, load in experiment["traffic"].items()
         if load["kind"] == "incast"
     }
