@@ -68,6 +68,16 @@ def test_the_glossary_has_forty_terms_each_once():
     assert sorted(terms, key=str.lower) == terms
 
 
+def test_the_page_of_messages_has_those_of_python_and_of_rust():
+    page = generated.messages.page()
+    for known in (
+        "must be greater than zero",  # Python
+        "must name at least one host (hosts: {})",  # Rust
+        "Runs one experiment: prints a summary, stores the run, draws a figure.",  # help
+    ):
+        assert known in page, known
+
+
 # ---- code that runs ----
 
 

@@ -43,24 +43,24 @@ def test_random_experiments_meet_every_component():
 
 
 def test_mutated_documents_get_an_answer_in_words():
-    lots = random.Random("suite")
-    answers = [documents.draw(lots) for _ in range(400)]
-    assert [fault for text in answers for fault in documents.faults(text) + documents.settings(lots)] == []
+    chance = random.Random("suite")
+    answers = [documents.draw(chance) for _ in range(400)]
+    assert [fault for text in answers for fault in documents.faults(text) + documents.settings(chance)] == []
     assert len(set(answers)) > 350
     assert len(documents.seeds()) >= 30
 
 
 def test_damaged_files_flipped_bits_and_captures(tmp_path):
-    lots = random.Random("suite")
+    chance = random.Random("suite")
     run = readers.make_store(tmp_path)
-    assert [fault for _ in range(60) for fault in readers.flip(lots, run)] == []
-    assert [fault for _ in range(60) for fault in readers.toml(lots, tmp_path)] == []
+    assert [fault for _ in range(60) for fault in readers.flip(chance, run)] == []
+    assert [fault for _ in range(60) for fault in readers.toml(chance, tmp_path)] == []
     assert readers.capture(run, tmp_path) == []
 
 
 def test_sweeps_that_are_killed_leave_whole_runs(tmp_path):
-    lots = random.Random("suite")
-    assert [fault for _ in range(2) for fault in kills.kill(lots, tmp_path)] == []
+    chance = random.Random("suite")
+    assert [fault for _ in range(2) for fault in kills.kill(chance, tmp_path)] == []
     assert kills.names(tmp_path / "killed")
 
 

@@ -1,7 +1,7 @@
-"""Every message of the program as one text, to be read in one sitting: `tests/messages.txt`.
+"""Every message of the program as one text, to be read in one sitting: the page "Messages" of the site.
 
-Python: texts with a space that are no docstrings. Rust: texts with a space outside the tests. `make generate`
-writes the file, and a test fails when it is stale.
+Python: texts with a space that are no docstrings, and the help of commands. Rust: texts with a space outside
+the tests. `python tools/messages.py` prints the same text.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACE = Path("tests/messages.txt")
-
 LEFT_OUT = ("_classes.py", "gpl", "templates", "_data", "theory", "figures", "examples")
 """Generated classes, separate programs, scaffolds, and labels of plots."""
 
@@ -23,7 +21,7 @@ _WORDS = re.compile(r"[A-Za-z]{2,}.* .*[a-z]{2,}|[a-z]{2,} .*[A-Za-z]{2,}", re.D
 
 def messages() -> str:
     """The text of the file: for each source its messages, in the order of the source."""
-    parts = ["# Every message of the program, made by `make generate`. Read it with docs/style.md beside it."]
+    parts = ["Every message of the program, by source. Braces hold the values that the program fills in."]
     for path in sorted((ROOT / "python/shallows").rglob("*.py")):
         if not set(LEFT_OUT) & {*path.parts}:
             source = path.read_text(encoding="utf-8")
@@ -31,6 +29,14 @@ def messages() -> str:
     for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
         parts += _part(path, of_rust(path.read_text(encoding="utf-8")))
     return "\n".join(parts) + "\n"
+
+
+def page() -> str:
+    """The page of the site: the text as it is, without Markdown."""
+    head, *parts = messages().split("\n\n## ")
+    sections = [part.split("\n", 1) for part in parts]
+    blocks = [f"## {name}\n\n````text\n{text.strip()}\n````" for name, text in sections]
+    return "\n\n".join(["# Messages", head, *blocks]) + "\n"
 
 
 def helps(source: str) -> Iterator[str]:
@@ -75,3 +81,7 @@ def of_rust(source: str) -> Iterator[str]:
         text = re.sub(r"\\\n\s*", "", match[1]).replace('\\"', '"')
         if _WORDS.search(text):
             yield text
+
+
+if __name__ == "__main__":
+    print(messages(), end="")

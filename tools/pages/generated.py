@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import messages
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,6 +18,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/api.md": api(),
         "reference/cli.md": command_line(),
+        "reference/messages.md": messages.page(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").replace("](docs/", "]("),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "]("),
         **{f"notebooks/{path.stem}.md": notebook(path) for path in (ROOT / "docs/notebooks").glob("*.ipynb")},

@@ -11,9 +11,9 @@ _OF_GROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory(of_all: Path = _OF_ALL, of_group: Path = _OF_GROUP) -> int | None:
-    """Bytes that a program can take before the machine swaps or kills; None where the system does not say.
+    """Bytes that a program can take before the machine swaps or kills; None if the system does not report them.
 
-    Linux: `MemAvailable` (proc(5)), and what a control group leaves of its own limit (cgroup v2, `memory.max`).
+    Linux: `MemAvailable` (proc(5)), and the rest of a control group's limit (cgroup v2, `memory.max`).
     """
     found = [bytes_ for bytes_ in (_available(of_all), _left(of_group)) if bytes_ is not None]
     return min(found, default=None)
