@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -48,6 +49,8 @@ def serve(options: Options) -> None:
     """Serves until Ctrl-C. Raises SpecError if the address cannot be listened on."""
     from shallows.web.safety import is_loopback
 
+    # The command line leaves Ctrl-C to the system, which would end this process before its own end is over.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     listening = _listen(options)
     token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
     port = listening.getsockname()[1]
