@@ -72,7 +72,8 @@ class Runner:
 
     def identify(self, points: Iterable[Point]) -> list[Job]:
         """The job of each point. Raises SpecError with all that the backend cannot do, each fault once."""
-        jobs, faults = [], {}
+        jobs: list[Job] = []
+        faults: dict[Fault, None] = {}
         for point in points:
             try:
                 jobs.append(identify(point, self.backend))
