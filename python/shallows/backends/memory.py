@@ -11,7 +11,7 @@ _OF_GROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory(of_all: Path = _OF_ALL, of_group: Path = _OF_GROUP) -> int | None:
-    """Bytes that a program can take before the machine swaps or kills; None if the system does not report them.
+    """Bytes that a program can take before the machine swaps or kills; None if unknown.
 
     Linux: `MemAvailable` (proc(5)), and the rest of a control group's limit (cgroup v2, `memory.max`).
     """
