@@ -6,159 +6,20 @@
 use super::cell::Cell;
 use super::ends::{About, Block, Message, ReceivingEnd, SendingEnd};
 use super::facts::{FlowId, Pair, Write};
-use super::records::{FlowRow, MessageRow};
+use super::records::FlowRow;
+use super::roster::Life;
+pub use super::roster::{CONNECTION_BYTES, Class, MAX_FLOWS, Opener, Roster};
 use super::timeouts::TimeoutCounts;
-use super::work::{ClassRecord, LoadInfo, Order};
+use super::work::Order;
 use crate::cc::{Algorithm, FlowInfo};
-use crate::events::{EVENT_BYTES, MAX_SOURCES, Source};
+use crate::events::Source;
 use crate::net::{Change, Commons, Connection, Net};
-use crate::probe::traces::FlowTraceRow;
 use crate::routing::graph::NodeId;
-use crate::transport::{Config, Receiver, Sender, State};
-use shallows_units::{Span, Time};
+use crate::transport::{Receiver, Sender, State};
+use shallows_units::Time;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-
-/// Connections that can stand at once; each has two timers.
-pub const MAX_FLOWS: usize = MAX_SOURCES / 4;
-
-/// Bytes of memory that a connection takes.
-pub const CONNECTION_BYTES: usize = size_of::<SendingEnd>()
-    + size_of::<ReceivingEnd>()
-    + size_of::<Connection>()
-    + size_of::<Life>()
-    + 2 * EVENT_BYTES;
-
-/// Bytes of memory that a message takes until it is delivered.
-const MESSAGE_BYTES: usize = size_of::<Message>() + size_of::<Block>();
-
-/// Calls of loads between two looks at what they made.
-const LOOK_EVERY: u64 = 1024;
-
-/// Which load opens a connection.
-#[derive(Debug, Clone, Copy)]
-pub struct Opener {
-    /// Number of the load.
-    pub load: u16,
-}
-
-/// A class of connections.
-#[derive(Debug, Clone, Default)]
-pub struct Class {
-    /// Name.
-    pub name: String,
-    /// Its flows are traced.
-    pub traced: bool,
-}
-
-/// A connection, as its load made it.
-#[derive(Debug, Clone, Copy)]
-struct Life {
-    /// Bytes that the application has written.
-    written: u64,
-    unbounded: bool,
-    opened: Time,
-    config: u16,
-    stands: bool,
-}
-
-/// The list of all connections, and the records of those that ended.
-#[derive(Default)]
-pub struct Roster {
-    /// Classes.
-    pub classes: Vec<Class>,
-    /// What the connections of each load have in common.
-    pub loads: Vec<LoadInfo>,
-    /// Transport configurations.
-    pub configs: Arc<[Config]>,
-    /// By node: its cell.
-    pub cell_of: Vec<u32>,
-    /// Rows of connections that have ended.
-    pub flow_rows: Vec<FlowRow>,
-    /// Rows of messages, from all cells when the run has ended.
-    pub message_rows: Vec<MessageRow>,
-    /// Rows of the flow trace at intervals.
-    pub trace_rows: Vec<FlowTraceRow>,
-    /// Waits and delays by class, from all cells when the run has ended.
-    pub waits: Vec<ClassRecord>,
-    /// Load and ends of every connection so far, where packets are recorded.
-    pub all_opened: Option<Vec<(u16, Pair)>>,
-    /// Statistics begin here.
-    pub measured_from: Time,
-    /// More connections stood at once than events can name.
-    pub overflowed: bool,
-    /// Messages written so far.
-    pub announced: u64,
-    /// Most bytes that connections and messages may take, or 0 for no bound.
-    pub most_bytes: u64,
-    /// Somebody stops the run.
-    pub cancelled: Arc<AtomicBool>,
-    /// Loads have made more than may be held.
-    pub overfull: bool,
-    calls: u64,
-    /// A number freed at one time is used again after this much, so that it does not matter when cells met.
-    pub rest: Span,
-    /// Cells that got orders since somebody looked, among several.
-    pub ordered: Vec<u32>,
-    lives: Vec<Life>,
-    /// Numbers to use again, in one cell.
-    vacant: Vec<FlowId>,
-    /// The same among several cells, with the times from when.
-    resting: BinaryHeap<Reverse<(Time, FlowId)>>,
-    opened: u32,
-}
-
-impl Roster {
-    /// No connection yet.
-    pub fn new(classes: Vec<Class>, loads: Vec<LoadInfo>, configs: Arc<[Config]>) -> Self {
-        Roster { classes, loads, configs, ..Roster::default() }
-    }
-
-    /// Connections opened so far.
-    pub fn opened(&self) -> u32 {
-        self.opened
-    }
-
-    /// Most connections that stood at once.
-    pub fn places(&self) -> usize {
-        self.lives.len()
-    }
-
-    /// The run is to stop.
-    pub fn stopped(&self) -> bool {
-        self.overfull || self.overflowed || self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of memory that the connections take.
-    pub fn bytes(&self) -> u64 {
-        (self.lives.len() * CONNECTION_BYTES) as u64
-    }
-
-    /// Bytes of memory that messages take of which `done` are no longer held.
-    pub fn message_bytes(&self, done: u64) -> u64 {
-        (self.announced - done) * MESSAGE_BYTES as u64
-    }
-
-    /// A load has called; looks now and then at what it made, since it may call for ever.
-    fn called(&mut self, done: impl FnOnce() -> u64) {
-        self.calls += 1;
-        if self.calls.is_multiple_of(LOOK_EVERY) && self.most_bytes > 0 {
-            self.overfull |= self.bytes() + self.message_bytes(done()) > self.most_bytes;
-        }
-    }
-
-    /// Whether connection number `id` stands.
-    pub fn stands(&self, id: FlowId) -> bool {
-        self.lives[id as usize].stands
-    }
-
-    /// Connections that stand now.
-    pub fn standing(&self) -> usize {
-        self.lives.iter().filter(|life| life.stands).count()
-    }
-}
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// All connections, at a time.
 pub struct Connections<'a> {

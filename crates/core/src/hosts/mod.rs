@@ -5,6 +5,7 @@ pub mod connections;
 pub mod ends;
 mod facts;
 pub mod records;
+mod roster;
 pub mod timeouts;
 pub mod window;
 pub mod work;
