@@ -241,6 +241,10 @@ impl Workload for Load {
         self.settle(result, "flows", cx.now())
     }
 
+    fn listens(&self) -> bool {
+        self.on_done.is_some()
+    }
+
     fn on_message(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> Option<Time> {
         if self.shared.has_failed() || self.on_done.is_none() {
             return None;
