@@ -229,10 +229,6 @@ impl Load {
 }
 
 impl Workload for Load {
-    fn listens(&self) -> bool {
-        self.on_done.is_some()
-    }
-
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         if self.shared.has_failed() {
             return None;
