@@ -115,7 +115,7 @@ def test_ctrl_c_stops_soon_keeps_what_ended_and_says_so(tmp_path):
 class Failing:
     """A simulation that fails for one seed."""
 
-    def __init__(self, document):
+    def __init__(self, document, *_):
         self.seed = json.loads(document)["seed"]
 
     def run(self):
