@@ -79,13 +79,16 @@ def ctrl_c_is_an_exception():
 @pytest.fixture(autouse=True, scope="session")
 def every_run_keeps_the_laws_of_its_tables():
     """Of all runs that the tests make in this process; see `shallows.tables.laws`."""
+    from shallows import _core
     from shallows.backends.simulator import Simulator
     from shallows.tables import laws
 
-    run = Simulator.run
+    run, core = Simulator.run, _core.Simulation
 
     def run_and_check(self, experiment, running):
         made = run(self, experiment, running)
+        if _core.Simulation is not core:  # a stand-in of a test has no tables
+            return made
         found = laws.broken(made.tables, experiment, made.about["counts"])
         assert not found, "\n".join(map(str, found))
         return made
