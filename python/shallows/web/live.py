@@ -46,7 +46,10 @@ def films_router(sessions: Sessions) -> APIRouter:
             left = ends - time.monotonic()
             if body or head.pop("news") or left <= 0 or set(known) - set(session.films):
                 break
-            await session.changed(left)
+            try:
+                await session.changed(left)
+            except asyncio.CancelledError:  # the server ends
+                raise HTTPException(503, "the server ends") from None
         head.pop("news", None)
         await asyncio.sleep(REST_S)
         return Response(pack(head, []) + b"".join(body), media_type="application/octet-stream")
