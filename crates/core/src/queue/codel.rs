@@ -9,11 +9,11 @@
 //! Left out: Linux's time unit of 1.024 us; its largest packet, which is learned from the traffic.
 
 use super::drop_tail::{self, check_limit};
-use crate::queue::parts::gauge::Measure;
-use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::gauge::Measure;
+use crate::queue::parts::held::Held;
 use shallows_units::{Bytes, Size, Span, Time};
 
 crate::choices! {

@@ -8,14 +8,14 @@
 //! what stands, the packet being transmitted included whole, over the port's rate.
 //! Left out: smoothing (the slides have none here).
 
-use crate::queue::parts::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
-use crate::queue::parts::gauge::{Gauge, Level};
-use crate::queue::parts::slope::{Unit, judge, seconds};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::classify::{Classifier, is_low_latency};
+use crate::queue::parts::gauge::{Gauge, Level};
+use crate::queue::parts::slope::{Unit, judge, seconds};
 use shallows_units::{Rate, Size, Time};
 
 crate::params! {
@@ -102,8 +102,8 @@ mod tests {
     use crate::packet::Flags;
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::test_bench::conforms;
     use crate::queue::parts::fifo::Fifo;
+    use crate::queue::test_bench::conforms;
     use shallows_units::Span;
 
     const N: u32 = 20_000;

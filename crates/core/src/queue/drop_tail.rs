@@ -2,10 +2,10 @@
 //!
 //! Source: the discipline of every switch without active queue management; RFC 7567 s.1 describes it.
 
-use crate::queue::parts::gauge::{Gauge, Level, Measure};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::gauge::{Gauge, Level, Measure};
 use shallows_units::{Size, Time};
 
 crate::params! {

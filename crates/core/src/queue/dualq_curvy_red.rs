@@ -20,16 +20,16 @@
 //! queue and, by line 9a, meets no coupling (s.4.2.2 warns of it).
 //! Left out: the integer form of fig. 11, overload protection (appendix B has none).
 
-use crate::queue::parts::classify::Classifier;
 use super::drop_tail::check_limit;
-use crate::queue::parts::dual::{Dual, Scheduler};
-use crate::queue::parts::gauge::Level;
-use crate::queue::parts::held::Held;
-use crate::queue::parts::slope::{Unit, largest, seconds};
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::classify::Classifier;
+use crate::queue::parts::dual::{Dual, Scheduler};
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
+use crate::queue::parts::slope::{Unit, largest, seconds};
 use shallows_units::{Rate, Size, Span, Time};
 
 crate::choices! {

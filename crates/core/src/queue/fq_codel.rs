@@ -8,12 +8,12 @@
 
 use super::codel::{Law, Root, Rules};
 use super::drop_tail::check_limit;
-use crate::queue::parts::gauge::Level;
-use crate::queue::parts::held::Held;
-use crate::queue::parts::sparse::Sparse;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::packet::{Flags, Packet};
 use crate::params::Faults;
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
+use crate::queue::parts::sparse::Sparse;
 use shallows_units::{Bytes, Size, Span};
 use std::collections::VecDeque;
 

@@ -8,15 +8,15 @@
 //! exactly before the next packet is judged ([`super::pi`]).
 //! Left out: PIE's heuristics, which the paper leaves out too; Linux's fixed point.
 
-use crate::queue::parts::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
-use crate::queue::parts::gauge::{Gauge, Level};
-use crate::queue::parts::pi::Pi;
-use crate::queue::parts::slope::judge;
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::classify::{Classifier, is_low_latency};
+use crate::queue::parts::gauge::{Gauge, Level};
+use crate::queue::parts::pi::Pi;
+use crate::queue::parts::slope::judge;
 use shallows_units::{Size, Span, Time};
 
 crate::params! {
@@ -101,8 +101,8 @@ mod tests {
     use crate::packet::Flags;
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::test_bench::{conforms, drive, load};
     use crate::queue::parts::fifo::Fifo;
+    use crate::queue::test_bench::{conforms, drive, load};
     use shallows_units::Rate;
 
     fn place(rate: Rate) -> Place {

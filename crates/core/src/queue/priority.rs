@@ -7,13 +7,13 @@
 //! Left out: more than two bands; classes other than by the ECN field, which is all that a packet carries
 //! (Linux sch_prio maps the type of service).
 
-use crate::queue::parts::classify::{Classifier, is_low_latency};
 use super::drop_tail::check_limit;
-use crate::queue::parts::gauge::Level;
-use crate::queue::parts::held::Held;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::classify::{Classifier, is_low_latency};
+use crate::queue::parts::gauge::Level;
+use crate::queue::parts::held::Held;
 use shallows_units::Size;
 
 crate::params! {

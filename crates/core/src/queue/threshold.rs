@@ -5,10 +5,10 @@
 //! Options hold the fine points in which simulators and switches differ.
 
 use super::drop_tail::{self, check_limit};
-use crate::queue::parts::gauge::{Level, Measure};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::packet::Packet;
 use crate::params::Faults;
+use crate::queue::parts::gauge::{Level, Measure};
 use shallows_units::{Size, Time};
 
 crate::choices! {

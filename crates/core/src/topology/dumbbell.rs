@@ -10,9 +10,9 @@
 //! The link between the switches is the bottleneck of everything that crosses it: `left->right` for
 //! traffic from left to right, and `right->left` for what comes back.
 
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {

@@ -16,9 +16,9 @@
 //! Left out: the paper's two-level routing tables and flow scheduler; paths are shared as the run's `ecmp` says.
 
 use super::MAX_NODES;
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {

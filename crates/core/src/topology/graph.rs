@@ -9,10 +9,10 @@
 //!
 //! Left out: several links between the same two nodes, since a port is known by its two ends.
 
-use crate::routing::graph::{Graph, Role};
-use crate::routing::select::expand;
 use crate::params;
 use crate::params::{Faults, Names, Row};
+use crate::routing::graph::{Graph, Role};
+use crate::routing::select::expand;
 use serde_json::Value;
 use shallows_units::{Rate, Span};
 use std::collections::BTreeSet;

@@ -13,9 +13,9 @@
 //! letter.
 
 use super::MAX_NODES;
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {

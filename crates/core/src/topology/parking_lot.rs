@@ -11,9 +11,9 @@
 //! it alone. How the rates divide tells max-min fairness, proportional fairness and a bias against
 //! long paths apart.
 
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {

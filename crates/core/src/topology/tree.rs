@@ -14,9 +14,9 @@
 //! the leaves' hosts send to `r0` meets at the leaves' uplinks, then at `sw0->r0`.
 
 use super::MAX_NODES;
-use crate::routing::graph::Graph;
 use crate::params;
 use crate::params::Faults;
+use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
 params! {
