@@ -187,7 +187,7 @@ def test_a_tree_of_the_users_is_only_read(tmp_path):
 
 
 def test_what_is_no_tree_is_refused_by_its_own_name(tmp_path):
-    with pytest.raises(ShallowsError, match=f"{tmp_path}/none is no kernel source with User-Mode Linux"):
+    with pytest.raises(ShallowsError, match=f"{tmp_path}/none is not a kernel source with User-Mode Linux"):
         source.linked(tmp_path / "none", tmp_path / "linked")
     assert not (tmp_path / "linked").exists()
 

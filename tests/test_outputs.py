@@ -105,7 +105,7 @@ def test_a_capture_never_overwrites_what_is_none(tmp_path):
     empty.touch()
     other.write_text("\\documentclass{thesis}")
     assert set(parse_requests([f"s0={old}", f"s1={empty}", f"s2={tmp_path}/new"])) == {"s0", "s1", "s2"}
-    with pytest.raises(SpecError, match=r"is no capture.*thesis\.tex"):
+    with pytest.raises(SpecError, match=r"is not a capture.*thesis\.tex"):
         parse_requests([f"s0={other}"])
     with pytest.raises(SpecError, match="is a directory"):
         parse_requests([f"s0={tmp_path}"])

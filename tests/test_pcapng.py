@@ -257,9 +257,9 @@ def test_the_command_line_writes_captures(tmp_path, small_file):
     ("args", "told"),
     [
         (["--pcap", "s0"], "LINK_OR_HOST=FILE"),
-        (["--pcap", "s0=no/such/dir/x.pcapng"], "directory that is there"),
+        (["--pcap", "s0=no/such/dir/x.pcapng"], "existing directory"),
         (["--pcap", "s9=x.pcapng"], "probe.packets"),
-        (["--pcap", "s0=x.pcapng", "--seeds", "2"], "needs one run"),
+        (["--pcap", "s0=x.pcapng", "--seeds", "2"], "needs exactly one run"),
     ],
 )
 def test_what_cannot_be_captured_is_told_before_the_run(tmp_path, small_file, args, told):
