@@ -58,7 +58,7 @@ fn each_room_uses_only_those_before_it() {
         if from == "lib" || below.ends_with("tests.rs") || below.ends_with("test_bench.rs") {
             continue;
         }
-        let mine = place(&from).unwrap_or_else(|| panic!("{from} is no room of the list"));
+        let mine = place(&from).unwrap_or_else(|| panic!("{from} is missing from the list of rooms"));
         for to in used(&text).filter(|to| place(to).is_some()) {
             arrows += 1;
             if (from.as_str(), to) == EXCEPTION {

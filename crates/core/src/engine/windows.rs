@@ -236,7 +236,7 @@ impl Simulation {
             if self.roster.stopped() {
                 self.heed(yard.floor, control, self.now)?;
             }
-            // Nothing is handed over beyond a pause: who looks there sees it where it is.
+            // Cells hand nothing over beyond a pause, so that an observer finds each packet in its place.
             let next_until = (until + lookahead).min(self.pause_at);
             crew.work(Shift { window: Window { next_until, ..window }, parity, hand_over_only: false });
             self.measure(yard);
