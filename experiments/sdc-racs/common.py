@@ -1,74 +1,16 @@
 """What the figures of this paper share: the transports with their settings, and what is measured of a run."""
 
+from pathlib import Path
+
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci, paired_difference
+from shallows.studies.paper.variants import read_settings
 from shallows.tables import metrics
 from shallows.theory import disciplines, mg1
 
 PORT = "switch->r0"
-MARK = {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"}
-
-AS_WRITTEN = {
-    "sdc": ({"kind": "sdc", "hold": 0.0, "quantised": True}, "sdc"),
-    "racs": ({"kind": "racs", "size_scale": "100KB"}, {"kind": "racs", "drain": 0.0}),
-}
-"""Sender and router of the thesis' own transports without our additions, as the base reading has them."""
-
-
-NO_WINDOW = {"transport.cwnd_max": "100000pkt"}
-"""ns-2's window_ is TCP's: rates have none."""
-
-
-def _at_every_port(sender, router):
-    return {"transport.cc": sender, "port_control": router, 'port."*->*".port_control': router}
-
-
-TRANSPORTS = {
-    "sack": {"transport.cc": "newreno"},
-    "red": {
-        "transport.cc": "newreno",
-        "transport.ecn": "on",
-        "queue": {"kind": "red", "limit": "100pkt", "min": "0pkt", "max": "0pkt"},
-    },
-    "dctcp": {"transport.cc": "dctcp", "queue": MARK},
-    "cubic": {"transport.cc": "cubic"},
-    "xdctcp": {"transport.cc": {"kind": "xdctcp", "class_by": "size", "long_from": "1MB"}, "queue": MARK},
-    "dt-cwa": {
-        "transport.cc": "dt-cwa",
-        "queue": {
-            "kind": "double-threshold",
-            "limit": "100pkt",
-            "start_above": "20pkt",
-            "stop_below": "15pkt",
-        },
-    },
-    "d2tcp": {"transport.cc": "d2tcp", "queue": MARK},
-    "pfabric": {
-        "transport.cc": "newreno",
-        "transport.initial_window": "25pkt",
-        "transport.initial_ssthresh": "25pkt",
-        "transport.cwnd_max": "25pkt",
-        "transport.dup_acks": 10_000,
-        "transport.limited_transmit": False,
-        "transport.initial_rto": "1ms",
-        "transport.min_rto": "1ms",
-        "transport.rto_backoff": 1,
-        "queue": {"kind": "pfabric", "limit": "50pkt"},
-        "nic": {"kind": "pfabric", "limit": "100pkt"},
-    },
-    "rcp": _at_every_port("rcp", {"kind": "rcp", "first_rtt": "averages", "initial_rtt": "200ms"})
-    | NO_WINDOW,
-    "sdc": _at_every_port(*AS_WRITTEN["sdc"]),
-    "racs": _at_every_port(*AS_WRITTEN["racs"]) | NO_WINDOW,
-    "d3": _at_every_port("d3", "d3") | NO_WINDOW,
-}
-"""Settings over a scenario's, by id, in the base reading. The thesis names neither RED's thresholds nor
-DCTCP's K (here 20 packets, Alizadeh et al. 2010 section 4 for 1 Gb/s). The thresholds that ns-2 of its year
-chose by itself, 625 and 1875 packets of 500 bytes, lie above the buffer of 100, so that RED never marks.
-RCP starts as its authors' ns-2 code does. pFabric has windows of the bandwidth-delay product, queues of
-twice that, and timeouts of about three round trips (Alizadeh et al. 2013). RCP, SDC, RACS and D3 have
-controllers at the hosts' ports too, as every link has in the thesis' simulator: several flows of one host
-meet there first."""
+TRANSPORTS = read_settings(Path(__file__).parent)
+"""Settings over a scenario's, by id, in the base reading: the paper's variants.toml."""
 
 NAMES = {
     "sack": "SACK drop-tail",
@@ -84,12 +26,6 @@ NAMES = {
     "sdc": "SDC",
     "racs": "RACS",
 }
-
-
-def specs(scenario, ids, **changes):
-    """One experiment a transport: the scenario with its settings, and `changes` (dots as `__`) over them."""
-    over = {name.replace("__", "."): value for name, value in changes.items()}
-    return {name: (f"../scenarios/{scenario}.toml", TRANSPORTS[name] | over) for name in ids}
 
 
 def bottleneck(tables):

@@ -6,37 +6,10 @@ from shallows.statistics.estimates import mean_ci, paired_change
 from shallows.studies.paper.claims import is_above, is_below, is_within
 from shallows.studies.paper.kit import percent
 
-from ..common import TRANSPORTS, bottleneck, difference, estimates, one, responses
+from ..common import bottleneck, difference, estimates, one, responses
 
-COUNTS = {
-    "two": {"r_b": "none"},
-    "three": {},
-    "four": {"r_c": "300pkt", "alpha_c": 0.7, "beta_c": 0.52},
-    "five": {
-        "r_c": "300pkt", "r_d": "1000pkt", "alpha_c": 0.7, "beta_c": 0.52, "alpha_d": 0.6, "beta_d": 0.51,
-    },
-}  # fmt: skip
-"""Thresholds and parameters of the classes between the thesis' B and its last, (0.5, 0.5)."""
+COUNTS = ("two", "three", "four", "five")
 LITTLE = 0.1
-
-
-def _sdc(**changes):
-    sender = TRANSPORTS["sdc"]["transport.cc"] | changes
-    return TRANSPORTS["sdc"] | {"transport.cc": sender}
-
-
-BUSY = {"sweep.grid": {"traffic.short.every": ["500us"]}}
-MANY = {"sweep.grid": {"topology.senders": [20, 40]}, "traffic.incast.rounds": 50}
-SPECS = {
-    "dynamic": ("../scenarios/long.toml", _sdc()),
-    "fixed": ("../scenarios/long.toml", _sdc(mapping="fixed")),
-    **{
-        f"{name} classes": ("../scenarios/benchmark.toml", _sdc(**changes) | BUSY)
-        for name, changes in COUNTS.items()
-    },
-    "alpha 0.9": ("../scenarios/incast.toml", _sdc() | MANY),
-    "alpha 1.8": ("../scenarios/incast.toml", _sdc(alpha_a=1.8, alpha_b=1.8) | MANY),
-}
 
 
 def seen(tables):

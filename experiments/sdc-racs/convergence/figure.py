@@ -6,10 +6,9 @@ from shallows.figures import curves, forest
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import is_below
 
-from ..common import NAMES, difference, one, specs
+from ..common import NAMES, difference, one
 
 IDS = ("sack", "cubic", "red", "dctcp", "rcp", "d3", "sdc", "racs")
-SPECS = specs("converge", IDS)
 WINDOW_MS, STEP_MS, KEPT_MS = 2, 0.2, 8
 FAIR = 0.95
 SHOWN_MS, APART_MS = 50, 1

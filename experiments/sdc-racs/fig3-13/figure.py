@@ -8,10 +8,8 @@ from shallows.figures import curves, style
 from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
 
-from ..common import NAMES, at_link, bottleneck, difference, estimates, mg1_ms, one, specs
+from ..common import NAMES, at_link, bottleneck, difference, estimates, mg1_ms, one
 
-IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
-SPECS = specs("benchmark", IDS)
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
 BUSIEST = "500us"
 CAPTIONS = {

@@ -4,10 +4,8 @@ import polars as pl
 from shallows.figures import curves
 from shallows.studies.paper.claims import Measured, is_above, is_below
 
-from ..common import NAMES, bottleneck, difference, estimates, one, specs
+from ..common import NAMES, bottleneck, difference, estimates, one
 
-IDS = ("sack", "red", "dctcp", "rcp", "d3", "sdc", "racs")
-SPECS = specs("long", IDS)
 COUNTS = (1, 2, 5, 10, 20, 40)
 RATE_MBPS = 1000
 CAPTIONS = {

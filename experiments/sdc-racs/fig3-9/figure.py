@@ -9,14 +9,8 @@ from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within
 from shallows.theory import disciplines
 
-from ..common import NAMES, bottleneck, difference, estimates, one, responses, specs
+from ..common import NAMES, bottleneck, difference, estimates, one, responses
 
-IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
-IN_BYTES = {"queue": {"kind": "drop-tail", "limit": "150KB"}}  # as many bytes as 100 full packets
-SPECS = specs("incast", IDS) | {
-    f"{name}-bytes": (path, settings | IN_BYTES)
-    for name, (path, settings) in specs("incast", ("sack", "rcp", "sdc", "racs")).items()
-}
 CAPTIONS = {
     "incast": "Figures 3.9, 3.10, 4.6 and 4.7: mean completion time of a response and loss, "
     "by the number of servers.",

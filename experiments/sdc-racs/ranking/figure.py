@@ -7,16 +7,9 @@ from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_below
 from shallows.tables import metrics
 
-from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses, specs
+from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
 
 IDS = tuple(NAMES)
-MIX = specs("mix", IDS)
-BENCHMARK = specs("benchmark", IDS, sweep__grid={"traffic.short.every": ["500us"]})
-INCAST = specs("incast", IDS, sweep__grid={"topology.senders": [20]}, traffic__incast__rounds=50)
-DEADLINES = specs("deadlines", IDS)
-LONG = specs("long", IDS, sweep__grid={"topology.senders": [10]})
-SCENARIOS = {"mix": MIX, "benchmark": BENCHMARK, "incast": INCAST, "deadlines": DEADLINES, "long": LONG}
-SPECS = {f"{name}-{scenario}": spec for scenario, of in SCENARIOS.items() for name, spec in of.items()}
 
 SCORES = {
     "mix": ("mix", "afct", 1, "mean completion time, responses of 2 to 50 KB (ms)"),
@@ -177,7 +170,7 @@ def tables(runs):
             row[label] = f"{found[column][name]} ({orders[column][name]:g})"
         rows.append(row)
     detail = []
-    for scenario in SCENARIOS:
+    for scenario in SCORES:
         frame = _frame(runs, scenario)
         for name in means:
             row = {"scenario": scenario, "transport": NAMES[name]}

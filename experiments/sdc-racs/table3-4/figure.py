@@ -5,10 +5,8 @@ from shallows.figures import forest
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import is_below
 
-from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses, specs
+from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
 
-IDS = ("sack", "red", "dctcp", "pfabric", "rcp", "d3", "sdc", "racs")
-SPECS = specs("mix", IDS)
 PER_SECOND = 500
 PUBLISHED_MS = {"SACK drop-tail": 12, "SACK + RED/ECN": 42.4, "SDC": 2.6, "RACS": 2, "RCP": 2.67}
 """Tables 3.4 and 4.2."""

@@ -2,7 +2,8 @@
 
 `experiments/<paper>/<figure>/` holds README.md (what the document says and what is run), figure.py
 (`measure`, `draw`, `tables`), claims.toml, and as many experiment files as it needs, usually one spec.toml;
-quick.toml changes them for `--quick`, reference.csv holds published numbers.
+variants.toml varies experiments by name, quick.toml changes them for `--quick`, reference.csv holds published
+numbers.
 `experiments/<paper>/readings.toml` holds what the document leaves open. `docs/claims.md` says more.
 """
 
@@ -27,7 +28,11 @@ from shallows.errors import Fault, SpecError
 from shallows.results.store import StoredRun
 from shallows.studies.paper.claims import Claim, read_claims
 from shallows.studies.paper.readings import BASE, Reading, Readings, read_readings
+from shallows.studies.paper.variants import FILE, read_variants
 from shallows.words import did_you_mean
+
+NO_EXPERIMENTS = ("claims.toml", "quick.toml", FILE)
+"""Files of a figure that are no experiments."""
 
 if TYPE_CHECKING:
     import polars as pl
@@ -171,16 +176,23 @@ class Figure:
     def specs(self, reading: Reading = BASE) -> dict[str, tuple[Path, dict[str, Any]]]:
         """Its experiment files by name, each with what is set over it.
 
-        `SPECS` of figure.py gives a path, or a path and a table of dotted paths to set (so that one figure
-        varies another's experiment), or a function of what each dimension of the readings is that returns
-        such a table; without it, every experiment file of the directory by its stem.
+        Those of variants.toml, and those that `SPECS` of figure.py computes: a path, or a path and a table
+        of dotted paths to set, or a function of what each dimension of the readings is that returns such a
+        table. Without both, every experiment file of the directory by its stem. Error: SpecError.
         """
-        named = getattr(self.module, "SPECS", None)
-        if callable(named):
-            named = named(self.readings.given(reading))
-        if named is None:
+        written = read_variants(self.path)
+        computed = getattr(self.module, "SPECS", None)
+        if callable(computed):
+            computed = computed(self.readings.given(reading))
+        twice = sorted(set(written) & set(computed or {}))
+        if twice:
+            raise SpecError(
+                [Fault(f"{FILE}: variant.{name}", "is in SPECS of figure.py too") for name in twice]
+            )
+        named = written | (computed or {})
+        if not named:
             own = sorted(self.path.glob("*.toml"))
-            named = {file.stem: file.name for file in own if file.name not in ("claims.toml", "quick.toml")}
+            named = {file.stem: file.name for file in own if file.name not in NO_EXPERIMENTS}
         pairs = {name: given if isinstance(given, tuple) else (given, {}) for name, given in named.items()}
         return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
 
