@@ -18,9 +18,9 @@ from shallows.studies.paper.claims import (
     is_above,
     is_below,
     is_within,
-    read_claims,
     some,
 )
+from shallows.studies.paper.claims_file import read_claims
 from shallows.studies.paper.readings import Dimension, Reading, Value
 from shallows.studies.paper.verdicts import (
     SEEDS_CHANGE_NOTHING,
@@ -80,30 +80,43 @@ def test_reading(tmp_path):
     [
         (("unit =", "unt ="), "claim[0].unt", 'did you mean "unit"'),
         (("[[claim]]\nid = \"gain\"", "[[clam]]\nid = \"gain\""), "clam", 'did you mean "claim"'),
-        (("relative = 0.02", "relative = -1"), "claim[0].tolerance", "finite number >= 0"),
+        (("relative = 0.02", "relative = -1"), "claim[0].tolerance.relative", "must be >= 0, got -1"),
         (("relative = 0.02", "relative = 0.02, absolute = 1"), "claim[0].tolerance", "one of absolute"),
         (("relative =", "relativ ="), "claim[0].tolerance.relativ", 'did you mean "relative"'),
-        ((', because = "one run, four digits"', ""), "claim[0].tolerance.because", "must say where"),
+        ((', because = "one run, four digits"', ""), "claim[0].tolerance.because", "is required: the origin"),
         (('"holds", quick', '"hold", quick'), "claim[0].expected.full", "one of holds"),
         (("quick =", "quik ="), "claim[0].expected.quik", 'did you mean "quick"'),
         (("73.8", '"73.8"'), "claim[0].published", "must be"),
         (("73.8", "nan"), "claim[0].published", "finite"),
-        (('id = "delay"\n', ""), "claim[0].id", "must be written"),
+        (('id = "delay"\n', ""), "claim[0].id", "is required"),
         (('"gain"', '"delay"'), "claim[1].id", "written once"),
         (('unit = "us"', 'unit = "us"\nrelation = "near"'), "claim[0].relation", "one of equals"),
-        (("published = true", "published = 3"), "claim[1].tolerance", "must be written for"),
+        (("published = true", "published = 3"), "claim[1].tolerance", "required for a published number"),
         (("[[claim]]", "[[claim"), "claims.toml", "is not TOML"),
-        (('kind = "published"\n', ""), "claim[0].kind", "must be written"),
+        (('kind = "published"\n', ""), "claim[0].kind", "is required"),
         (('"published"', '"said"'), "claim[0].kind", "one of published, implied, ours"),
         (('kind = "open"', 'kind = "luck"'), "claim[0].cause.kind", "one of document"),
-        ((', words = "the window is not said"', ""), "claim[0].cause.words", "claim with a run"),
-        (('claim = "fig/other", ', ""), "claim[0].cause.claim", "claim with a run"),
+        ((', words = "the window is not said"', ""), "claim[0].cause.words", "the cause in words"),
+        (('claim = "fig/other", ', ""), "claim[0].cause.claim", "whose run shows the cause"),
     ],
 )  # fmt: skip
 def test_faults_are_named_with_their_path(tmp_path, change, path, says):
     with pytest.raises(SpecError) as caught:
         read_claims(written(tmp_path, GOOD.replace(*change, 1)))
-    assert [f.path for f in caught.value.faults] == [path] and says in str(caught.value)
+    assert [f.path.rpartition("/")[2] for f in caught.value.faults] == [path] and says in str(caught.value)
+
+
+def test_all_faults_of_a_file_come_at_once(tmp_path):
+    text = GOOD.replace('"published"', '"said"', 1).replace("relative = 0.02", "relative = -1")
+    text = text.replace("published = true", "published = 3").replace('"gain"', '"delay"')
+    with pytest.raises(SpecError) as caught:
+        read_claims(written(tmp_path, text))
+    assert [(f.path, f.code) for f in caught.value.faults] == [
+        ("claim[0].kind", "unknown-word"),
+        ("claim[0].tolerance.relative", "out-of-range"),
+        ("claim[1].tolerance", "missing"),
+        ("claim[1].id", "written-twice"),
+    ]
 
 
 @pytest.mark.parametrize(

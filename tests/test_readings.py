@@ -3,7 +3,8 @@
 import pytest
 from shallows.errors import SpecError
 from shallows.studies.paper.figure import find
-from shallows.studies.paper.readings import BASE, RANKS, Reading, read_readings
+from shallows.studies.paper.readings import BASE, RANKS, Reading
+from shallows.studies.paper.readings_file import read_readings
 
 FIGURES = find()
 IDS = [f"{figure.paper}/{figure.name}" for figure in FIGURES]
@@ -72,10 +73,11 @@ def test_one_at_a_time_then_the_grid_the_most_plausible_first(tmp_path):
     ("change", "path", "says"),
     [
         (('rank = "tool"', 'rank = "tol"'), "rtt.value.300.rank", 'did you mean "tool"'),
-        (('source = "its manual"\n', ""), "rtt.value.300.source", "must be written"),
+        (('source = "its manual"\n', ""), "rtt.value.300.source", "is required: the origin"),
         (('source = "its manual"', 'source = " "'), "rtt.value.300.source", "where the value comes from"),
         (('dimensions = ["window"', 'dimensions = ["windw"'), "figure.fig", 'did you mean "window"'),
         (('question = "How long?"', 'quesion = "How long?"'), "rtt.quesion", 'did you mean "question"'),
+        (('grids = [["window"', 'grids = [["window=11"'), "figure.fig", "names an unknown value of window"),
         (('cause = "ours"', 'cause = "luck"'), "window.value.10.cause", "must be one of"),
     ],
 )

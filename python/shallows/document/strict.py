@@ -64,7 +64,10 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
         loc, context = one["loc"], one.get("ctx", {})
         path = join(join(at, loc), context.get("at", ()))
         value = context.get("value", show(one["input"]))
-        if one["type"] == "extra_forbidden":
+        if "rule" in context:  # raised by `refuse`
+            code = one["type"].replace("_", "-")
+            found.append(Fault(path, context["rule"], value, context["hint"], code))
+        elif one["type"] == "extra_forbidden":
             known = _keys(model, loc[:-1])
             rule, hint = f"unknown key; known: {', '.join(known)}", did_you_mean(str(loc[-1]), known)
             found.append(Fault(path, rule, value, hint, "unknown-key"))
@@ -80,14 +83,15 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
             few = context["min_length"] == 1
             rule = "is empty" if few else f"must have at least {context['min_length']} entries"
             found.append(Fault(path, rule, "" if few else value, "", "empty" if few else "too-few"))
+        elif one["type"] == "string_too_short":
+            found.append(Fault(path, "must not be empty", value, "", "empty"))
         elif one["type"] in _BOUNDS:
             word, name = _BOUNDS[one["type"]]
-            found.append(Fault(path, f"must be {word} {context[name]}", value, "", "out-of-range"))
+            found.append(Fault(path, f"must be {word} {context[name]:g}", value, "", "out-of-range"))
         elif one["type"] in _TYPES:
             found.append(Fault(path, f"must be {_TYPES[one['type']]}", value, "", "wrong-type"))
         else:
-            rule = context.get("rule", one["msg"])
-            found.append(Fault(path, rule, value, context.get("hint", ""), one["type"].replace("_", "-")))
+            found.append(Fault(path, one["msg"], value, "", one["type"].replace("_", "-")))
     return list(dict.fromkeys(found))
 
 

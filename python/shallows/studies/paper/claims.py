@@ -1,27 +1,27 @@
-"""Claims of a source document, read strictly from claims.toml, and what an experiment found for one.
+"""Claims of a source document, and the measured result of an experiment for one.
 
-`docs/claims.md` explains the rules with examples; `verdicts` applies them.
+`claims_file` reads them, `docs/claims.md` explains the rules with examples, `verdicts` applies them.
 """
 
 import math
-import tomllib
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from shallows.errors import Fault, SpecError
 from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies.paper.logic import Truth, all_of, any_of
 from shallows.studies.paper.numbers import estimate as said
-from shallows.studies.paper.readings import CAUSES
-from shallows.words import did_you_mean
 
-KINDS = ("published", "implied", "ours")
+Kind = Literal["published", "implied", "ours"]
 """The document says it; its argument needs it; a question or check of this project."""
 
-VERDICTS = ("holds", "holds-if", "differs", "not-determined")
-RELATIONS = ("equals", "at-least", "at-most")
+Verdict = Literal["holds", "holds-if", "differs", "not-determined"]
+Relation = Literal["equals", "at-least", "at-most"]
+
+KINDS = typing.get_args(Kind)
+VERDICTS = typing.get_args(Verdict)
+RELATIONS = typing.get_args(Relation)
 MODES = ("full", "quick")
 LINUX_MODES = ("linux-full", "linux-quick")
 """Verdicts expected on Linux where they are not the simulator's."""
@@ -78,127 +78,6 @@ class Claim:
     cause: Cause | None
     about: tuple[str, ...]
     note: str
-
-
-_KEYS: dict[str, tuple[type, ...]] = {
-    "id": (str,), "statement": (str,), "kind": (str,), "published": (int, float, bool), "unit": (str,),
-    "relation": (str,), "tolerance": (dict,), "deterministic": (bool,), "expected": (dict,), "holds_if":
-    (str,), "cause": (dict,), "about": (list,), "note": (str,),
-}  # fmt: skip
-_TOLERANCE_KEYS = ("absolute", "relative", "because", "single_run")
-_CAUSE_KEYS = ("kind", "claim", "words")
-
-
-def read_claims(path: Path) -> list[Claim]:
-    """The claims of a claims.toml, in its order. Errors: SpecError with every fault of the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        document, digits = tomllib.loads(text), tomllib.loads(text, parse_float=str)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SpecError([Fault(path.name, f"is not TOML: {error}")]) from None
-    faults = [_unknown(key, key, ("claim",)) for key in document if key != "claim"]
-    found: list[Claim] = []
-    for k, table in enumerate(document.get("claim", [])):
-        faults += _faults_of(f"claim[{k}]", table)
-        if table.get("id") in {claim.id for claim in found}:
-            faults.append(Fault(f"claim[{k}].id", "must be written once", f'"{table["id"]}"'))
-        if not faults:
-            written = digits["claim"][k].get("published", "")
-            found.append(_claim(table, "" if isinstance(written, bool) else str(written)))
-    if faults:
-        raise SpecError(faults)
-    return found
-
-
-def _unknown(path: str, name: str, known: Sequence[str]) -> Fault:
-    return Fault(path, f"unknown key; known: {', '.join(known)}", f'"{name}"', did_you_mean(name, known))
-
-
-def _one_of(path: str, value: Any, known: Sequence[str]) -> list[Fault]:
-    return [] if value in known else [Fault(path, f"must be one of {', '.join(known)}", repr(value))]
-
-
-def _faults_of(path: str, table: Mapping[str, Any]) -> list[Fault]:
-    faults = [_unknown(f"{path}.{key}", key, tuple(_KEYS)) for key in table if key not in _KEYS]
-    for key in ("id", "statement", "kind"):
-        if key not in table:
-            faults.append(Fault(f"{path}.{key}", "must be written"))
-    for key, value in table.items():
-        if key in _KEYS and type(value) not in _KEYS[key]:
-            faults.append(Fault(f"{path}.{key}", f"must be {_KEYS[key][-1].__name__}", repr(value)))
-    if faults:
-        return faults
-    faults += _one_of(f"{path}.kind", table["kind"], KINDS)
-    faults += _one_of(f"{path}.relation", table.get("relation", "equals"), RELATIONS)
-    for mode, verdict in table.get("expected", {}).items():
-        if mode not in MODES + LINUX_MODES:
-            faults.append(_unknown(f"{path}.expected.{mode}", mode, MODES + LINUX_MODES))
-        else:
-            faults += _one_of(f"{path}.expected.{mode}", verdict, VERDICTS)
-    return faults + _cause_faults(path, table) + _tolerance_faults(f"{path}.tolerance", table)
-
-
-def _cause_faults(path: str, table: Mapping[str, Any]) -> list[Fault]:
-    """A cause is a kind, the claim whose run shows it, and words; nothing less than all three."""
-    cause = table.get("cause")
-    if cause is None:
-        return []
-    faults = [_unknown(f"{path}.cause.{key}", key, _CAUSE_KEYS) for key in cause if key not in _CAUSE_KEYS]
-    missing = [key for key in _CAUSE_KEYS if not isinstance(cause.get(key), str) or not cause[key]]
-    faults += [
-        Fault(f"{path}.cause.{key}", "must be written: a cause is shown by a claim with a run")
-        for key in missing
-    ]
-    return faults or _one_of(f"{path}.cause.kind", cause["kind"], CAUSES[:-1])
-
-
-def _tolerance_faults(path: str, table: Mapping[str, Any]) -> list[Fault]:
-    published, tolerance = table.get("published"), table.get("tolerance")
-    if published is None or isinstance(published, bool):
-        return [] if tolerance is None else [Fault(path, "belongs to a published number")]
-    if not math.isfinite(published):
-        return [Fault(path.removesuffix("tolerance") + "published", "must be finite", repr(published))]
-    if tolerance is None:
-        return [Fault(path, "must be written for a published number")]
-    strange = [key for key in tolerance if key not in _TOLERANCE_KEYS]
-    if strange:
-        return [_unknown(f"{path}.{key}", key, _TOLERANCE_KEYS) for key in strange]
-    faults = []
-    if not isinstance(tolerance.get("because"), str):
-        faults.append(Fault(f"{path}.because", "must say where the tolerance comes from"))
-    if not isinstance(tolerance.get("single_run", False), bool):
-        faults.append(Fault(f"{path}.single_run", "must be true or false", repr(tolerance["single_run"])))
-    sizes = [tolerance[key] for key in ("absolute", "relative") if key in tolerance]
-    if len(sizes) != 1:
-        faults.append(Fault(path, "must have one of absolute, relative"))
-    elif type(sizes[0]) not in (int, float) or not 0 <= sizes[0] < math.inf:
-        faults.append(Fault(path, "must be a finite number >= 0", repr(sizes[0])))
-    return faults
-
-
-def _claim(table: Mapping[str, Any], digits: str) -> Claim:
-    tolerance = dict(table.get("tolerance", {}))
-    absolute = tolerance.get("absolute")
-    if "relative" in tolerance:
-        absolute = tolerance["relative"] * abs(table["published"])
-    return Claim(
-        id=table["id"],
-        statement=table["statement"],
-        kind=table["kind"],
-        published=table.get("published"),
-        published_text=digits,
-        unit=table.get("unit", ""),
-        relation=table.get("relation", "equals"),
-        tolerance=absolute,
-        tolerance_because=tolerance.get("because", ""),
-        single_run=tolerance.get("single_run", False),
-        deterministic=table.get("deterministic", False),
-        expected=dict(table.get("expected", {})),
-        holds_if=table.get("holds_if", ""),
-        cause=Cause(**table["cause"]) if "cause" in table else None,
-        about=tuple(table.get("about", ("*",))),
-        note=table.get("note", ""),
-    )
 
 
 def as_measured(found: Any, n_seeds: int) -> Measured:

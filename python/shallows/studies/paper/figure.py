@@ -26,8 +26,10 @@ from shallows.document.places import experiments_path
 from shallows.document.points import Point, expand
 from shallows.errors import Fault, SpecError
 from shallows.results.store import StoredRun
-from shallows.studies.paper.claims import Claim, read_claims
-from shallows.studies.paper.readings import BASE, Reading, Readings, read_readings
+from shallows.studies.paper.claims import Claim
+from shallows.studies.paper.claims_file import read_claims
+from shallows.studies.paper.readings import BASE, Reading, Readings
+from shallows.studies.paper.readings_file import read_readings
 from shallows.studies.paper.variants import FILE, read_variants
 from shallows.words import did_you_mean
 
