@@ -1,28 +1,27 @@
 """No number in prose: what a README says in digits is quoted, a setting, or generated."""
 
+from functools import cache
+
 import pytest
 from shallows.studies.paper import numbers
 from shallows.studies.paper.figure import find
-from shallows.studies.paper.prose import ABSENT, fill, in_sources, slots, typed_numbers
+from shallows.studies.paper.prose import ABSENT, fill, settings_of, slots, typed_numbers
 
 PAPERS = sorted({figure.path.parent for figure in find()})
 TEXTS = [readme for paper in PAPERS for readme in [paper / "README.md", *sorted(paper.glob("*/README.md"))]]
 IDS = [str(path.relative_to(path.parents[2])) for path in TEXTS]
-SUFFIXES = (".toml", ".py", ".csv")
 
 
-def sources(readme):
-    """The settings and claims of a figure and of its paper."""
-    paper = readme.parent if readme.parent in PAPERS else readme.parent.parent
-    shared = [path for path in paper.glob("*") if path.suffix in SUFFIXES]
-    shared += list(paper.glob("scenarios/*.toml"))
-    own = readme.parent.glob("*/*") if readme.parent == paper else readme.parent.glob("*")
-    return in_sources([*shared, *(path for path in own if path.suffix in (".toml", ".py"))])
+@cache
+def settings(directory):
+    """The settings of a figure, or of a paper with all its figures."""
+    figures = [f for f in find() if directory in (f.path, f.path.parent)]
+    return frozenset().union(*map(settings_of, figures))
 
 
 @pytest.mark.parametrize("readme", TEXTS, ids=IDS)
 def test_no_number_is_typed(readme):
-    assert typed_numbers(readme.read_text(encoding="utf-8"), sources(readme)) == []
+    assert typed_numbers(readme.read_text(encoding="utf-8"), settings(readme.parent)) == []
 
 
 @pytest.mark.parametrize("readme", TEXTS, ids=IDS)
@@ -40,16 +39,27 @@ def test_every_slot_names_a_claim_or_a_number(readme):
     ("text", "found"),
     [
         ("SDC takes 1.03 ms.", ["1.03 ms"]),
-        ('SDC takes "1.03 ms", `1.03ms` and {{ afct-sdc }}.', []),
+        ('The thesis: "1.03 ms"; run: `25KB`, {{ afct-sdc }}.', []),
+        ('Somebody said "1.03 ms".', ["1.03 ms"]),
         ("Figure 3.7, section 2.2.2, eqs. (3.9), (3.10) and RFC 8257 of 2017; K1, D2TCP and M/G/1.", []),
-        ("40 servers of 25 KB lose 32 %.", ["32 %"]),
+        ("40 servers of `25 KB` lose 32 %.", ["40", "32 %"]),
+        ("`40` servers of `24 KB`, K = `65` and `K = 40`.", ["24 KB", "65"]),
         ("It holds for 10 000 flows and -4.5 points.", ["10000", "4.5"]),
+        ("Marked from 35/30 on, by ns-2; switch 1 has 512 KB.", ["35", "30", "512 KB"]),
+        ("`fig3-9`, `sdc_rule.py`, `fig2/a-1`, `./shallows theory k=65` and flow `1->2`.", []),
     ],
 )
-def test_what_counts_as_typed(tmp_path, text, found):
-    spec = tmp_path / "spec.toml"
-    spec.write_text('servers = 40\nresponse = "25KB"\n')
-    assert typed_numbers(text, in_sources([spec])) == found
+def test_what_counts_as_typed(text, found):
+    """A number that only happens to be a setting is typed too: it must be named as one, in backquotes."""
+    assert typed_numbers(f"# A title\n\n{text}", {"40", "25 KB", "25"}) == found
+
+
+def test_settings_are_those_of_the_figure_alone():
+    (figure,) = find("sdc-racs/fig3-7")
+    known = settings_of(figure)
+    assert {"100 packets", "40", "1 Gb/s", "300 us", "20 packets"} <= known
+    assert "25 KB" not in known  # of the incast, another figure
+    assert "95" not in known  # of a claim
 
 
 def test_slots_are_filled_from_results():

@@ -16,7 +16,14 @@ PACKET_BITS = 12_000
 PIPE_PACKETS = 1e9 * RTT_S / PACKET_BITS  # 25
 GAINS_A = (2, 5, 10, 50, 100)  # table 3.2
 GAINS_B = (1, 2, 5, 10)  # table 3.3
-THRESHOLDS = range(10, 101, 10)  # figures 3.4, 3.5
+THRESHOLDS = tuple(range(10, 101, 10))  # figures 3.4, 3.5
+SIZES = {"A": 50, "B": 100, "C": 100_000}
+SETTINGS = {
+    "flows": FLOWS, "sizes": [f"{size}pkt" for size in SIZES.values()], "sizes of figure 3.4": 1_000_000, "class C": CLASS_C, "alpha": ALPHA,
+    "rtt": "300us", "rate": "1Gbps", "pipe": "25pkt", "gains of A": GAINS_A, "gains of B": GAINS_B,
+    "thresholds": [f"{size}pkt" for size in THRESHOLDS], "greatest beta": 0.9,
+}  # fmt: skip
+"""What texts of the figures may name."""
 
 
 class Classes(NamedTuple):
@@ -31,7 +38,7 @@ class Classes(NamedTuple):
     ended_a_second: float
 
 
-def classes(gain_a, gain_b, a_packets=50, b_packets=100, c_packets=100_000, alpha=ALPHA):
+def classes(gain_a, gain_b, a_packets=SIZES["A"], b_packets=SIZES["B"], c_packets=SIZES["C"], alpha=ALPHA):
     """Classes A and B with these gains over class C, for flows as large as their class allows.
 
     `a_packets` and `b_packets` are the thresholds of classes A and B; a flow's parameters are those of

@@ -47,6 +47,7 @@ CASES = {
     "long": Case(10, 100, 65, "120ms", "60ms"),
     "slow": Case(1, 250, 20, "600ms", "200ms"),
 }
+SETTINGS = {"round trips": [f"{4 * case.delay_us}us" for case in CASES.values()] + ["1ms"]}
 MARKINGS = ("one threshold", "early release", "hysteresis")
 
 

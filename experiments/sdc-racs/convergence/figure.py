@@ -11,6 +11,7 @@ from ..common import NAMES, difference, one
 IDS = ("sack", "cubic", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 WINDOW_MS, STEP_MS, KEPT_MS = 2, 0.2, 8
 FAIR = 0.95
+SETTINGS = {"window": f"{WINDOW_MS}ms", "fair": FAIR}
 SHOWN_MS, APART_MS = 50, 1
 
 

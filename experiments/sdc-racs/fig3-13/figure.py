@@ -20,6 +20,7 @@ CAPTIONS = {
 CHAPTER_3 = ("sack", "red", "sdc")
 SIZES = (0, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_001)
 WITHIN_MS = 10
+SETTINGS = {"mean": "25KB", "large": "1MB"}
 LEAST_BYTES, MOST_BYTES = 5353, 10_000_000
 
 

@@ -3,7 +3,7 @@
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, THRESHOLDS, by_threshold
+from ..model import ALPHA, SETTINGS, THRESHOLDS, by_threshold
 
 SPECS: dict = {}  # theory only
 CAPTIONS = {

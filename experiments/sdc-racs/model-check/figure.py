@@ -10,6 +10,7 @@ from ..model import FLOWS, classes
 
 MSS = 1460
 PIPE, MARK_AT = 500, 50
+SETTINGS = {"pipe": f"{PIPE}pkt", "round trips": ["600us", "300us"], "gain": 10}
 CASES = {"two": (1.0, 0.5, 1), "alpha": (2.0, 0.5, 1), "beta": (1.0, 0.8, 1), "five": (3.0, 0.7, 4)}
 """By name: alpha and beta of the last flow, and how many flows with (1, 1/2) stand beside it."""
 

@@ -3,7 +3,7 @@
 import polars as pl
 from shallows.studies.paper.claims import Measured
 
-from ..model import GAINS_B, classes
+from ..model import GAINS_B, SETTINGS, classes
 
 SPECS: dict = {}  # theory only
 

@@ -12,6 +12,9 @@ from ..common import DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, changes, chang
 KEYS = ["g", "ns", "nl"]
 QUIET = RANDOM_PHASES | {"probe.port_trace": "off"}
 EXPLORED = {"g": [0.0625, 0.095, 0.2, 0.4], "ns": [0.3, 0.5, 0.75, 1.0], "nl": [0.5, 0.75, 1.0]}
+KEPT_PERCENT = 0.05
+SETTINGS = {"kept": f"{KEPT_PERCENT}%"}
+
 # Chosen from `explore` (seeds 1 to 3), see README.md.
 FOUND = [
     {"g": 0.4, "ns": 0.5, "nl": 1.0},
@@ -47,7 +50,7 @@ def measure(runs):
 def dominates(frame, triplet):
     """Whether it has less delay than the optimum and keeps the throughput; None if the seeds don't tell."""
     less = is_below(change(frame, "short_wait_us", triplet, OPTIMUM)).value
-    kept = is_above(change(frame, "long_mbps", triplet, OPTIMUM), -0.05).value
+    kept = is_above(change(frame, "long_mbps", triplet, OPTIMUM), -KEPT_PERCENT).value
     return False if False in (less, kept) else None if None in (less, kept) else True
 
 

@@ -1,28 +1,42 @@
-"""Texts whose numbers come from results: `{{ name }}` in a README is filled when the report is made.
+"""Texts whose numbers have a source: `{{ name }}` in a README is filled with a result when the report is made.
 
 A name is a claim's id (`figure/id` for another figure's), or one that `numbers(runs)` of figure.py returns.
 Before a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number
-alone, `{{ note: afct-falls }}` what was noted beside it.
+alone, `{{ note: afct-falls }}` what was noted beside it. `docs/claims.md` says what else may stand in digits.
 """
 
+import itertools
+import math
 import re
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from shallows.studies.paper import numbers
+
+if TYPE_CHECKING:
+    from shallows.studies.paper.figure import Figure
 
 ABSENT = "(not run in this mode)"
 
 _SLOT = re.compile(r"\{\{\s*(?:(value|verdict|note):\s*)?([\w./ +-]+?)\s*\}\}")
-_HIDDEN = re.compile(r"```.*?```|`[^`]*`|\{\{.*?\}\}|\"[^\"]*\"|\[[^\]]*\]\([^)]*\)|https?://\S+", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w./])[-+]?\d[\d ]*\d(?:\.\d+)?|(?<![\w./])[-+]?\d+(?:\.\d+)?|(?<![\w])\.\d+")
+_CODE = re.compile(r"`([^`]*)`")
+_QUOTE = re.compile(r'"([^"]*)"')
+_HIDDEN = re.compile(
+    r"```.*?```|ECT\(\d\)|95 % interval|\{\{.*?\}\}|\[[^\]]*\]\([^)]*\)|https?://\S+", re.DOTALL
+)
+_NAME = re.compile(r"\.?/?[a-zA-Z][\w.*-]*(?:/[\w.*-]+)*|\./shallows .*|\d->\d", re.DOTALL)
+"""In backquotes: a file, a figure, a claim, a command, a flow by its ends."""
+_BEFORE = r"(?<![\w.])(?<![A-Za-z][-/])"
+_NUMBER = re.compile(rf"{_BEFORE}[-+]?(?:\d[\d ]*\d|\d)(?:\.\d+)?|(?<!\w)\.\d+")
 _UNIT = re.compile(r"\s*(%|[a-zA-Zµ/]+)?")
 _WORDS = """[Ff]igures? [Tt]ables? [Ss]ections? [Ee]qs?\\. [Ee]quations? ss?\\. [Cc]hapters? [Pp]ages? RFCs?
 [Ll]ines? [Rr]esults? [Ss]tep [Aa]ppendix [Vv]ersion [Nn]ote [Ii]nformation [Ss]nippet [Hh]osts?
 [Ss]witch(?:es)? [Ff]lows? [Rr]acks? pp?\\. vol\\. no\\. IWQoS INFOCOM SIGCOMM NSDI ICDCS HotNets IMC"""
 _PLACE = f"(?:{'|'.join(_WORDS.split())})"
-_REFERENCE = re.compile(_PLACE + r"\s+(?:\(?[\d.:]+[a-z]?\)?(?:\s*(?:,|and|to|or|-|–)\s*)*)+")
+_LIST = r"(?:\(?[\d.:]*\d[a-z]?\)?(?!\d|\s*(?:[KMG]?B|[numk]?s(?!\.)|[MGk]b|%|packets?)\b)(?:\s*(?:,|and|to|or|-|–)\s*)*)+"
+_REFERENCE = re.compile(rf"{_PLACE}\s+{_LIST}|\(\d+\.\d+(?:(?:, | to | and )\d+\.\d+)*\)")
+_DOCUMENT = r"\b(?:document|thesis|slides?|paper|text|memo)\b|(?:19|20)\d\d"
+_SOURCE = re.compile(rf"{_PLACE}\s+\(?\d|{_DOCUMENT}", re.IGNORECASE)
 _YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _UNITS = (
     "us",
@@ -44,7 +58,7 @@ _UNITS = (
 )
 _SPELLED = {"Mbps": "Mb/s", "Gbps": "Gb/s", "pkt": "packets", "packet": "packets"}
 
-__all__ = ["ABSENT", "fill", "in_sources", "slots", "typed_numbers"]
+__all__ = ["ABSENT", "fill", "settings_of", "slots", "typed_numbers"]
 
 
 def slots(text: str) -> list[str]:
@@ -76,34 +90,74 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
     return _SLOT.sub(put, text)
 
 
-def typed_numbers(text: str, allowed: Iterable[str]) -> list[str]:
-    """Numbers of a text that are neither quoted, nor code, nor generated, nor places, years or `allowed`.
+def typed_numbers(text: str, settings: Iterable[str]) -> list[str]:
+    """The numbers of a text that have no source, as `number` or `number unit`.
 
-    Headings are not looked at. With a unit after it, a number and its unit are one token, as in `10 ms`.
+    A source has a number in quotation marks, if its paragraph, the title or the first paragraph names the
+    document or a place in it; one in backquotes, if it is one of `settings`; and one that is generated. Places, years and headings
+    are no numbers.
     """
-    known = set(allowed)
-    prose = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
-    for pattern in (_HIDDEN, _REFERENCE, _YEAR):
-        prose = pattern.sub(" ", prose)
-    return [
-        token
-        for token in _tokens(prose)
-        if token not in known and token.split(" ")[0] not in _free(known, token)
-    ]
-
-
-def in_sources(paths: Iterable[Path]) -> set[str]:
-    """The numbers that settings and claims give: every token of these files, with and without its unit."""
-    found: set[str] = set()
-    for path in paths:
-        for token in _tokens(path.read_text(encoding="utf-8").replace("_000", "000").replace('"', " ")):
-            found |= {token, token.split(" ")[0]} if " " not in token else {token}
+    known = set(settings)
+    paragraphs = re.split(r"\n\s*\n|\n(?=- )", text)
+    named = any(_SOURCE.search(paragraph) for paragraph in paragraphs[:2])
+    found: list[str] = []
+    for paragraph in paragraphs:
+        prose = "\n".join(line for line in paragraph.splitlines() if not line.startswith("#"))
+        found += _typed(prose, known, named or bool(_SOURCE.search(paragraph)))
     return found
 
 
-def _free(known: set[str], token: str) -> set[str]:
-    """Bare numbers that will do: only for a token without a unit."""
-    return known if " " not in token else set()
+def _typed(paragraph: str, settings: set[str], sourced: bool) -> list[str]:
+    """The same of a paragraph; `sourced`: it says where its quotations come from."""
+    text = _HIDDEN.sub(" ", paragraph)
+    code = [span for span in _CODE.findall(text) if not _NAME.fullmatch(span)]
+    text = _CODE.sub(" ", text)
+    quoted = [] if sourced else _QUOTE.findall(text)
+    for pattern in (_QUOTE, _REFERENCE, _YEAR):
+        text = pattern.sub(" ", text)
+    strange = [token for span in code for token in _tokens(span) if token not in settings]
+    return strange + [token for span in quoted for token in _tokens(span)] + _tokens(text)
+
+
+def settings_of(figure: "Figure") -> set[str]:
+    """The numbers of a figure's experiments, full and quick, and of the readings that bear on it.
+
+    Each with its unit and without, as `number` or `number unit`; among them how many points a sweep has, and
+    `SETTINGS` of figure.py, which a figure without experiments computes from.
+    """
+    found: set[str] = set()
+    for quick in (False, True):
+        for document in figure.documents(quick).values():
+            found |= set(_numbers_in(document))
+            found.add(str(_points(document.get("sweep", {}))))
+    found |= set(_numbers_in(getattr(figure.module, "SETTINGS", {})))
+    plan = figure.readings.plan(figure.name)
+    for axis in itertools.chain(plan.dimensions, *plan.grids):
+        dimension = figure.readings.dimensions[axis.partition("=")[0]]
+        found |= {token for v in dimension.values for token in _numbers_in([v.id, v.words, v.set, v.given])}
+    return found | {token.split(" ")[0] for token in found}
+
+
+def _points(sweep: Mapping[str, Any]) -> int:
+    """How many points a sweep has."""
+    steps = [len(values) for values in sweep.get("grid", {}).values()]
+    steps += [len(values) for values in itertools.islice(sweep.get("zip", {}).values(), 1)]
+    return math.prod([*steps, len(sweep.get("points", ())) or 1])
+
+
+def _numbers_in(value: Any) -> Iterator[str]:
+    """Every number of nested tables and lists, and of their keys."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _numbers_in(key)
+            yield from _numbers_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _numbers_in(inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield f"{value:g}" if abs(value) < 1e15 else str(value)
+    elif isinstance(value, str):
+        yield from _tokens(value)
 
 
 def _tokens(text: str) -> list[str]:
