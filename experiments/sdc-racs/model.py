@@ -19,10 +19,16 @@ GAINS_B = (1, 2, 5, 10)  # table 3.3
 THRESHOLDS = tuple(range(10, 101, 10))  # figures 3.4, 3.5
 SIZES = {"A": 50, "B": 100, "C": 100_000}
 SETTINGS = {
-    "flows": FLOWS, "sizes": [f"{size}pkt" for size in SIZES.values()], "sizes of figure 3.4": 1_000_000, "class C": CLASS_C, "alpha": ALPHA,
-    "rtt": "300us", "rate": "1Gbps", "pipe": "25pkt", "gains of A": GAINS_A, "gains of B": GAINS_B,
-    "thresholds": [f"{size}pkt" for size in THRESHOLDS], "greatest beta": 0.9,
-}  # fmt: skip
+    "flows": FLOWS,
+    "sizes": [f"{size}pkt" for size in SIZES.values()],
+    "size of figure 3.4": 1_000_000,
+    "class C": CLASS_C,
+    "alpha": ALPHA,
+    "greatest beta": 0.9,
+    "link": ["1Gbps", "300us", "25pkt"],
+    "gains": [*GAINS_A, *GAINS_B],
+    "thresholds": [f"{size}pkt" for size in THRESHOLDS],
+}
 """What texts of the figures may name."""
 
 

@@ -4,7 +4,8 @@ import polars as pl
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, GAINS_A, SETTINGS, classes, row
+from ..model import ALPHA, GAINS_A, classes, row
+from ..model import SETTINGS as SETTINGS
 
 SPECS: dict = {}  # theory only
 CAPTIONS = {

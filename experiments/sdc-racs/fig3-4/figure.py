@@ -4,7 +4,8 @@ import polars as pl
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, SETTINGS, THRESHOLDS, by_threshold, row
+from ..model import ALPHA, THRESHOLDS, by_threshold, row
+from ..model import SETTINGS as SETTINGS
 
 SPECS: dict = {}  # theory only
 CAPTIONS = {

@@ -3,7 +3,8 @@
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, SETTINGS, THRESHOLDS, by_threshold
+from ..model import ALPHA, THRESHOLDS, by_threshold
+from ..model import SETTINGS as SETTINGS
 
 SPECS: dict = {}  # theory only
 CAPTIONS = {

@@ -4,7 +4,8 @@ import polars as pl
 from shallows.studies.paper.claims import Measured
 from shallows.theory import aimd
 
-from ..model import CLASS_C, GAINS_A, SETTINGS, classes
+from ..model import CLASS_C, GAINS_A, classes
+from ..model import SETTINGS as SETTINGS
 
 SPECS: dict = {}  # theory only
 GREATEST = aimd.gain(aimd.Parameters(1.0, 0.9), CLASS_C)

@@ -3,7 +3,8 @@
 import polars as pl
 from shallows.studies.paper.claims import Measured
 
-from ..model import GAINS_B, SETTINGS, classes
+from ..model import GAINS_B, classes
+from ..model import SETTINGS as SETTINGS
 
 SPECS: dict = {}  # theory only
 

@@ -1,4 +1,4 @@
-"""Texts whose numbers have a source: `{{ name }}` in a README is filled with a result when the report is made.
+"""Texts whose numbers have a source: the report fills `{{ name }}` in a README with a result.
 
 A name is a claim's id (`figure/id` for another figure's), or one that `numbers(runs)` of figure.py returns.
 Before a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number
@@ -33,7 +33,8 @@ _WORDS = """[Ff]igures? [Tt]ables? [Ss]ections? [Ee]qs?\\. [Ee]quations? ss?\\. 
 [Ll]ines? [Rr]esults? [Ss]tep [Aa]ppendix [Vv]ersion [Nn]ote [Ii]nformation [Ss]nippet [Hh]osts?
 [Ss]witch(?:es)? [Ff]lows? [Rr]acks? pp?\\. vol\\. no\\. IWQoS INFOCOM SIGCOMM NSDI ICDCS HotNets IMC"""
 _PLACE = f"(?:{'|'.join(_WORDS.split())})"
-_LIST = r"(?:\(?[\d.:]*\d[a-z]?\)?(?!\d|\s*(?:[KMG]?B|[numk]?s(?!\.)|[MGk]b|%|packets?)\b)(?:\s*(?:,|and|to|or|-|–)\s*)*)+"
+_NO_UNIT = r"(?!\d|\s*(?:[KMG]?B|[numk]?s(?!\.)|[MGk]b|%|packets?)\b)"
+_LIST = rf"(?:\(?[\d.:]*\d[a-z]?\)?{_NO_UNIT}(?:\s*(?:,|and|to|or|-|–)\s*)*)+"
 _REFERENCE = re.compile(rf"{_PLACE}\s+{_LIST}|\(\d+\.\d+(?:(?:, | to | and )\d+\.\d+)*\)")
 _DOCUMENT = r"\b(?:document|thesis|slides?|paper|text|memo)\b|(?:19|20)\d\d"
 _SOURCE = re.compile(rf"{_PLACE}\s+\(?\d|{_DOCUMENT}", re.IGNORECASE)
@@ -94,8 +95,8 @@ def typed_numbers(text: str, settings: Iterable[str]) -> list[str]:
     """The numbers of a text that have no source, as `number` or `number unit`.
 
     A source has a number in quotation marks, if its paragraph, the title or the first paragraph names the
-    document or a place in it; one in backquotes, if it is one of `settings`; and one that is generated. Places, years and headings
-    are no numbers.
+    document or a place in it; one in backquotes, if it is one of `settings`; and one that is generated.
+    Places, years and headings are no numbers.
     """
     known = set(settings)
     paragraphs = re.split(r"\n\s*\n|\n(?=- )", text)
