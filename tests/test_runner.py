@@ -151,6 +151,23 @@ def test_the_five_commands_take_the_same_options():
             assert found == [found[0]] * 5, name
 
 
+def test_the_options_are_declared_once_each_for_python_and_for_the_command_line():
+    from dataclasses import fields
+
+    from shallows.api import Options
+    from shallows.cli.options import How
+
+    in_python = {*Options.__annotations__}
+    on_the_line = {field.name for field in fields(How)}
+    assert in_python == {*inspect.signature(Runner.of).parameters} - {"limit_s"} | {"progress"}
+    assert on_the_line == in_python - {"executor"} | {"cluster", "slurm", "timeout"}
+
+
+def test_an_option_that_there_is_not_is_refused_by_name():
+    with pytest.raises(TypeError, match="unknown option 'wrokers'; known: store, workers, threads"):
+        shallows.run(SMALL, wrokers=2)
+
+
 def test_options_that_mean_nothing_are_refused_all_at_once():
     with pytest.raises(SpecError) as caught:
         Runner.of(workers=0, threads=0)

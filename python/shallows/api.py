@@ -5,25 +5,16 @@
     shallows.sweep("mine.toml").frame
     shallows.compare("mine.toml", vary={"queue": ["codel", "pie"]}, seeds=10).rows
 
-All five take the same options:
-
-- `store`: where runs are kept (a `Store` or its path); default $SHALLOWS_STORE, else `runs`.
-- `workers`: runs at a time on this machine; default: as many as there are cores.
-- `threads`: threads of one simulation; default one in a sweep, all cores for a single run. Their number
-  changes no result.
-- `allow_memory`: whether a run may take more memory than the machine has free by the estimate; default no.
-- `executor`: what makes the runs elsewhere, such as a cluster (`shallows.execution.dask`).
-- `backend`: `"simulator"`, `"linux"`, `"ns3"`, or an object of your own (`shallows.backends.base.Backend`).
-- `progress`: whether to show it, by default in a notebook or terminal; or a function that is called with the
-  numbers of runs done and failed.
+All five take the same options, those of `Options`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from shallows.backends.base import Backend
 from shallows.document.load import load
@@ -39,21 +30,72 @@ if TYPE_CHECKING:
     from shallows.studies.paper.reproduce import Reproduction
     from shallows.studies.tune.search import Tuned
 
-__all__ = ["compare", "reproduce", "run", "sweep", "tune"]
+__all__ = ["Options", "compare", "reproduce", "run", "sweep", "tune"]
 
 
+class Options(TypedDict, total=False):
+    """The options of `run`, `sweep`, `compare`, `tune` and `reproduce`, each by its name."""
+
+    store: Store | str | Path | None
+    """The place of the runs: a `Store` or its path; default $SHALLOWS_STORE, else `runs`."""
+
+    workers: int | None
+    """Runs at a time on this machine; default: as many as there are cores."""
+
+    threads: int | None
+    """Threads of one simulation; default one in a sweep, all cores for a single run. No result changes."""
+
+    allow_memory: bool
+    """Whether a run may take more memory than the machine has free by the estimate; default no."""
+
+    executor: Executor | None
+    """An object that makes the runs elsewhere, such as a cluster (`shallows.execution.dask`)."""
+
+    backend: str | Backend
+    """`"simulator"`, `"linux"`, `"ns3"`, or an object of your own (`shallows.backends.base.Backend`)."""
+
+    progress: Wanted
+    """Whether to show progress, by default in a notebook or terminal; or a function.
+
+    It is called with the numbers of runs done and failed.
+    """
+
+
+Entry = TypeVar("Entry", bound=Callable[..., Any])
+
+
+def _with_options(entry: Entry) -> Entry:
+    """Shows each shared option in the signature, for `help` and notebooks."""
+    own = [p for p in inspect.signature(entry).parameters.values() if p.name != "options"]
+    defaults = {p.name: p.default for p in inspect.signature(Runner.of).parameters.values()}
+    shared = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind.__forward_arg__
+        )
+        for name, kind in Options.__annotations__.items()
+    ]
+    vars(entry)["__signature__"] = inspect.Signature([*own, *shared])
+    return entry
+
+
+def _read(options: Options) -> tuple[Runner, Wanted]:
+    """The runner by the options, and the wish for progress. An unknown option raises TypeError."""
+    for name in options:
+        if name not in Options.__annotations__:
+            known = Options.__annotations__
+            raise TypeError(f"unknown option {name!r}; known: {', '.join(known)}")
+    given: dict[str, Any] = dict(options)
+    progress = given.pop("progress", None)
+    return Runner.of(**given), progress
+
+
+@_with_options
 def run(
     experiment: Any,
     *,
     settings: Iterable[str] = (),
     algorithms: Iterable[Any] = (),
-    store: Store | str | Path | None = None,
-    workers: int | None = None,
-    threads: int | None = None,
-    allow_memory: bool = False,
-    executor: Executor | None = None,
-    backend: str | Backend = "simulator",
-    progress: Wanted = None,
+    **options: Unpack[Options],
 ) -> StoredRun:
     """Runs one experiment (a file, a table or an `Experiment`), or finds it in the store.
 
@@ -61,49 +103,31 @@ def run(
     that it may name. The other options are those of `shallows.api`. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
-    runner = Runner.of(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        executor=executor,
-        backend=backend,
-    )
+    runner, progress = _read(options)
     point = one_run(load(experiment, settings, algorithms))
     with shown("run", 1, progress) as report:
         return runner.one(point, report)
 
 
+@_with_options
 def sweep(
     experiment: Any,
     *,
     settings: Iterable[str] = (),
     algorithms: Iterable[Any] = (),
-    store: Store | str | Path | None = None,
-    workers: int | None = None,
-    threads: int | None = None,
-    allow_memory: bool = False,
-    executor: Executor | None = None,
-    backend: str | Backend = "simulator",
-    progress: Wanted = None,
+    **options: Unpack[Options],
 ) -> Sweep:
     """Runs every point and seed of an experiment; see `run`.
 
     A run that fails is an outcome with its error, and the others go on.
     """
-    runner = Runner.of(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        executor=executor,
-        backend=backend,
-    )
+    runner, progress = _read(options)
     points = expand(load(experiment, settings, algorithms))
     with shown("sweep", len(points), progress) as report:
         return Sweep(runner.run(points, metrics=True, progress=report))
 
 
+@_with_options
 def compare(
     *experiments: Any,
     settings: Iterable[str] = (),
@@ -114,13 +138,7 @@ def compare(
     metrics: Sequence[str] = (),
     allow: Sequence[str] = (),
     seeds: int | None = None,
-    store: Store | str | Path | None = None,
-    workers: int | None = None,
-    threads: int | None = None,
-    allow_memory: bool = False,
-    executor: Executor | None = None,
-    backend: str | Backend = "simulator",
-    progress: Wanted = None,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Compares schemes on the same experiment, seed by seed: which differences are real.
 
@@ -132,14 +150,7 @@ def compare(
     from shallows.studies.compare.comparison import compare as whole
     from shallows.studies.compare.section import read
 
-    runner = Runner.of(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        executor=executor,
-        backend=backend,
-    )
+    runner, progress = _read(options)
     what = read(
         experiments,
         settings=list(settings),
@@ -155,18 +166,13 @@ def compare(
         return whole(what, runner, report)
 
 
+@_with_options
 def tune(
     experiment: Any,
     *,
     settings: Iterable[str] = (),
     algorithms: Iterable[Any] = (),
-    store: Store | str | Path | None = None,
-    workers: int | None = None,
-    threads: int | None = None,
-    allow_memory: bool = False,
-    executor: Executor | None = None,
-    backend: str | Backend = "simulator",
-    progress: Wanted = None,
+    **options: Unpack[Options],
 ) -> Tuned:
     """Searches the settings that the experiment's `[tune]` section asks for; docs/tune.md has its grammar.
 
@@ -175,31 +181,19 @@ def tune(
     from shallows.studies.tune.search import tune as whole
     from shallows.studies.tune.section import read
 
-    runner = Runner.of(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        executor=executor,
-        backend=backend,
-    )
+    runner, progress = _read(options)
     what = read(experiment, settings=list(settings), algorithms=list(algorithms))
     with shown("tune", what.most_runs, progress) as report:
         return whole(what, runner, report)
 
 
+@_with_options
 def reproduce(
     target: str | None = None,
     *,
     quick: bool = False,
     out: Path | str = "reports",
-    store: Store | str | Path | None = None,
-    workers: int | None = None,
-    threads: int | None = None,
-    allow_memory: bool = False,
-    executor: Executor | None = None,
-    backend: str | Backend = "simulator",
-    progress: Wanted = None,
+    **options: Unpack[Options],
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything: figures, claims with verdicts, a report in `out`.
 
@@ -210,12 +204,5 @@ def reproduce(
     def display(what: str, total: int) -> AbstractContextManager[Any]:
         return shown(what, total, progress)
 
-    runner = Runner.of(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        executor=executor,
-        backend=backend,
-    )
+    runner, progress = _read(options)
     return whole(target, runner, quick=quick, out=out, progress=display)

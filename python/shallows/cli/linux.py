@@ -8,13 +8,10 @@ from typing import Annotated
 import typer
 
 from shallows import terminal
+from shallows.cli.options import Json
 from shallows.errors import Fault, SpecError
 
 app = typer.Typer(no_args_is_help=True, help="The Linux backend's kernel: build, list or remove it.")
-
-Json = Annotated[
-    bool, typer.Option("--json", help="Prints one JSON document on standard output and nothing else.")
-]
 
 
 @app.command()

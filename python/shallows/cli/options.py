@@ -1,18 +1,24 @@
-"""Options that several commands share, and the runner that follows from them."""
+"""Options that several commands share, each declared once, and the runner that follows from them."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from shallows import terminal
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
     from shallows.execution.jobs import Executor
     from shallows.execution.runner import Runner
+    from shallows.terminal import Report
 
 T = TypeVar("T")
 
@@ -75,53 +81,72 @@ Timeout = Annotated[
 Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="Shows the progress of the work.")]
 
 __all__ = [
-    "AllowMemory",
-    "Backend",
     "By",
-    "ClusterAddress",
     "File",
+    "How",
     "Json",
     "Metric",
     "Out",
     "OverSeeds",
-    "Progress",
     "Seeds",
     "Settings",
-    "SlurmJobs",
     "StorePath",
-    "ThreadCount",
-    "Timeout",
     "Workers",
     "executor",
-    "runner",
+    "makes_runs",
 ]
 
 
-def runner(
-    *,
-    store: Path | None,
-    workers: int | None,
-    threads: int | None,
-    allow_memory: bool,
-    backend: str,
-    cluster: str | None,
-    slurm: str | None,
-    timeout: str | None,
-) -> Runner:
-    """How runs are made. Raises SpecError with all faults."""
-    from shallows.execution.runner import Runner
+@dataclass(frozen=True)
+class How:
+    """The options that every command shares that makes runs. `makes_runs` gives them to a command."""
 
-    place = executor(cluster, slurm, timeout, workers)
-    limit_s = _seconds(timeout) if timeout is not None else None
-    return Runner.of(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        executor=place,
-        backend=backend,
-        limit_s=limit_s,
-    )
+    store: StorePath = None
+    workers: Workers = None
+    threads: ThreadCount = None
+    allow_memory: AllowMemory = False
+    cluster: ClusterAddress = None
+    slurm: SlurmJobs = None
+    timeout: Timeout = None
+    backend: Backend = "simulator"
+    progress: Progress = True
+
+    def runner(self) -> Runner:
+        """The runner by the options. Raises SpecError with all faults."""
+        from shallows.execution.runner import Runner
+
+        place = executor(self.cluster, self.slurm, self.timeout, self.workers)
+        return Runner.of(
+            store=self.store,
+            workers=self.workers,
+            threads=self.threads,
+            allow_memory=self.allow_memory,
+            executor=place,
+            backend=self.backend,
+            limit_s=None if self.timeout is None else _seconds(self.timeout),
+        )
+
+    def report(self, what: str, total: float) -> AbstractContextManager[Report]:
+        """The display of progress, unless it is not wanted."""
+        return terminal.progress(what, total, self.progress)
+
+
+def makes_runs(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of `How` in place of its parameter `how`."""
+    shared = inspect.signature(How, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        how = How(**{name: given.pop(name) for name in shared})
+        command(**given, how=how)
+
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in own.items():
+        parameters += shared.values() if name == "how" else [parameter]
+    vars(with_options)["__signature__"] = inspect.Signature(parameters)
+    with_options.__annotations__ = {p.name: p.annotation for p in parameters}
+    return with_options
 
 
 def executor(

@@ -10,23 +10,15 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import (
-    AllowMemory,
-    Backend,
     By,
-    ClusterAddress,
     File,
+    How,
     Json,
     Metric,
     OverSeeds,
-    Progress,
     Seeds,
     Settings,
-    SlurmJobs,
-    StorePath,
-    ThreadCount,
-    Timeout,
-    Workers,
-    runner,
+    makes_runs,
 )
 from shallows.errors import Fault, SpecError
 
@@ -36,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["run", "sweep"]
 
 
+@makes_runs
 def run(
     file: File,
     settings: Settings = [],  # noqa: B006 - typer reads it as "none given"
@@ -49,15 +42,8 @@ def run(
     metric: Metric = [],  # noqa: B006
     by: By = None,
     over_seeds: OverSeeds = False,
-    store: StorePath = None,
-    workers: Workers = None,
-    threads: ThreadCount = None,
-    allow_memory: AllowMemory = False,
-    cluster: ClusterAddress = None,
-    slurm: SlurmJobs = None,
-    timeout: Timeout = None,
-    backend: Backend = "simulator",
-    progress: Progress = True,
+    *,
+    how: How,
     as_json: Json = False,
 ) -> None:
     """Runs one experiment: prints a summary, stores the run, draws a figure."""
@@ -77,18 +63,9 @@ def run(
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
     _check(metric, by, points)
-    how = runner(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        backend=backend,
-        cluster=cluster,
-        slurm=slurm,
-        timeout=timeout,
-    )
-    with terminal.progress(file.name, len(points), progress) as report:
-        outcomes = how.run(points, metrics=True, progress=report)
+    runner = how.runner()
+    with how.report(file.name, len(points)) as report:
+        outcomes = runner.run(points, metrics=True, progress=report)
     failed = [outcome for outcome in outcomes if outcome.error]
     if as_json and not failed:
         terminal.print_json(show_run.document(outcomes))
@@ -105,6 +82,7 @@ def run(
         terminal.note(f"{path}: {count} packets of {name}")
 
 
+@makes_runs
 def sweep(
     file: File,
     settings: Settings = [],  # noqa: B006
@@ -122,15 +100,8 @@ def sweep(
     metric: Metric = [],  # noqa: B006
     by: By = None,
     over_seeds: OverSeeds = False,
-    store: StorePath = None,
-    workers: Workers = None,
-    threads: ThreadCount = None,
-    allow_memory: AllowMemory = False,
-    cluster: ClusterAddress = None,
-    slurm: SlurmJobs = None,
-    timeout: Timeout = None,
-    backend: Backend = "simulator",
-    progress: Progress = True,
+    *,
+    how: How,
     as_json: Json = False,
 ) -> None:
     """Runs all points of a sweep on all cores. The same command resumes an interrupted sweep."""
@@ -143,21 +114,12 @@ def sweep(
     document = load(file, settings)
     points = expand(document)[number - 1 :: count]
     _check(metric, by, points)
-    how = runner(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        backend=backend,
-        cluster=cluster,
-        slurm=slurm,
-        timeout=timeout,
-    )
+    runner = how.runner()
     if job_script:
-        typer.echo(_job_script(slurm), nl=False)
+        typer.echo(_job_script(how.slurm), nl=False)
         return
-    with terminal.progress(file.name, len(points), progress) as report:
-        outcomes = how.run(points, metrics=True, progress=report)
+    with how.report(file.name, len(points)) as report:
+        outcomes = runner.run(points, metrics=True, progress=report)
     if as_json:
         averages = {"over_seeds": show_results.over_all_seeds(outcomes)} if over_seeds else {}
         terminal.print_json(show_run.sweep_document(outcomes) | averages)

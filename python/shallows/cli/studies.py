@@ -12,25 +12,20 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import (
-    AllowMemory,
-    Backend,
-    ClusterAddress,
     File,
+    How,
     Json,
     Out,
-    Progress,
     Settings,
-    SlurmJobs,
     StorePath,
-    ThreadCount,
-    Timeout,
     Workers,
-    runner,
+    makes_runs,
 )
 
 __all__ = ["compare", "reproduce", "tune", "validate"]
 
 
+@makes_runs
 def compare(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Experiment files (TOML).")],
     vary: Annotated[
@@ -53,15 +48,8 @@ def compare(
         list[str], typer.Option(metavar="KEY", help="A further setting in which schemes may differ.")
     ] = [],  # noqa: B006
     out: Out = Path("reports"),
-    store: StorePath = None,
-    workers: Workers = None,
-    threads: ThreadCount = None,
-    allow_memory: AllowMemory = False,
-    cluster: ClusterAddress = None,
-    slurm: SlurmJobs = None,
-    timeout: Timeout = None,
-    backend: Backend = "simulator",
-    progress: Progress = True,
+    *,
+    how: How,
     as_json: Json = False,
 ) -> None:
     """Compares schemes on the same experiment, seed by seed: the real differences, on one page."""
@@ -79,18 +67,9 @@ def compare(
     )
     name = "-".join(file.stem for file in files)
     report.page_of_comparison(name, out)
-    how = runner(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        backend=backend,
-        cluster=cluster,
-        slurm=slurm,
-        timeout=timeout,
-    )
-    with terminal.progress("compare", len(what.schemes) * len(what.seeds), progress) as told:
-        found = comparison.compare(what, how, told)
+    runner = how.runner()
+    with how.report("compare", len(what.schemes) * len(what.seeds)) as told:
+        found = comparison.compare(what, runner, told)
     page = report.write_comparison(found, name, out, _command())
     if as_json:
         terminal.print_json(show.document(found, str(page)))
@@ -98,19 +77,13 @@ def compare(
         show.show(found, page)
 
 
+@makes_runs
 def tune(
     file: File,
     settings: Settings = [],  # noqa: B006
     out: Out = Path("reports"),
-    store: StorePath = None,
-    workers: Workers = None,
-    threads: ThreadCount = None,
-    allow_memory: AllowMemory = False,
-    cluster: ClusterAddress = None,
-    slurm: SlurmJobs = None,
-    timeout: Timeout = None,
-    backend: Backend = "simulator",
-    progress: Progress = True,
+    *,
+    how: How,
     as_json: Json = False,
 ) -> None:
     """Runs the file's \\[tune] study: trials, front, winners on fresh seeds. The same command resumes."""
@@ -118,18 +91,9 @@ def tune(
 
     what = section.read(file, settings)
     report.page_of_tuning(file.stem, out)
-    how = runner(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        backend=backend,
-        cluster=cluster,
-        slurm=slurm,
-        timeout=timeout,
-    )
-    with terminal.progress("tune", what.most_runs, progress) as told:
-        found = search.tune(what, how, told)
+    runner = how.runner()
+    with how.report("tune", what.most_runs) as told:
+        found = search.tune(what, runner, told)
     page = report.write_tuning(found, file.stem, out, _command())
     if as_json:
         terminal.print_json(show.document(found, str(page)))
@@ -137,6 +101,7 @@ def tune(
         show.show(found, page)
 
 
+@makes_runs
 def reproduce(
     target: Annotated[
         str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="Default: all.", show_default=False)
@@ -145,37 +110,21 @@ def reproduce(
         bool, typer.Option("--quick", help="Fewer seeds and points, in under a minute.")
     ] = False,
     out: Out = Path("reports"),
-    store: StorePath = None,
-    workers: Workers = None,
-    threads: ThreadCount = None,
-    allow_memory: AllowMemory = False,
-    cluster: ClusterAddress = None,
-    slurm: SlurmJobs = None,
-    timeout: Timeout = None,
-    backend: Backend = "simulator",
-    progress: Progress = True,
+    *,
+    how: How,
     as_json: Json = False,
 ) -> None:
     """Runs the studies of a paper: figures, claims with verdicts, an HTML report."""
     from shallows.studies.paper.reproduce import reproduce as whole
     from shallows.studies.paper.show import show
 
-    how = runner(
-        store=store,
-        workers=workers,
-        threads=threads,
-        allow_memory=allow_memory,
-        backend=backend,
-        cluster=cluster,
-        slurm=slurm,
-        timeout=timeout,
-    )
+    runner = how.runner()
     result = whole(
         target,
-        how,
+        runner,
         quick=quick,
         out=out,
-        progress=lambda what, total: terminal.progress(what, total, progress),
+        progress=how.report,
     )
     if as_json:
         terminal.print_json({"claims": result.claims})

@@ -7,11 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shallows.cli.options import StorePath
 from shallows.errors import Fault, SpecError
-
-StorePath = Annotated[
-    Path | None, typer.Option("--store", help="Store of runs; default: $SHALLOWS_STORE, else ./runs.")
-]
 
 __all__ = ["export", "web"]
 
