@@ -119,6 +119,23 @@ def test_measuring_what_no_claim_asks_is_a_defect(paper, monkeypatch):
         reproduce("paper", **paper)
 
 
+def test_figures_and_tables_lead_to_the_claims_that_they_show(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    module = paper["root"] / "paper" / "fig" / "figure.py"
+    text = module.read_text()
+    module.write_text(text + 'SHOWS = {"queue": ("delay",), "Published <numbers>": ("ga*", "delay")}\n')
+    page = reproduce("paper", **paper).reports[0].read_text()
+    assert page.count('href="#claim-fig-delay"') == 3 and page.count('href="#claim-fig-gain"') == 2
+
+
+def test_a_figure_that_is_said_to_show_a_claim_must_be_drawn(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    module = paper["root"] / "paper" / "fig" / "figure.py"
+    module.write_text(module.read_text() + 'SHOWS = {"quue": ("delay",)}\n')
+    with pytest.raises(KeyError, match="quue"):
+        reproduce("paper", **paper)
+
+
 def test_short_names_stay_apart():
     got = short_names(["transport.cc.g", "transport.cc.ns", "a.kind", "b.kind"])
     assert list(got.values()) == ["g", "ns", "a.kind", "b.kind"]

@@ -52,6 +52,11 @@ def frame_of(runs):
     )  # fmt: skip
 
 
+SHOWS = {
+    "By network and K": ("*",),
+}
+
+
 def measure(runs):
     frame = frame_of(runs)
     found = {}

@@ -42,6 +42,11 @@ SPECS = {
 }  # fmt: skip
 
 
+SHOWS = {
+    "Queue in packets, shares of time and of the rate": ("*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     found = {}

@@ -55,6 +55,11 @@ def _least_of_means(frame, sender):
     return float(min(above)) if above else None
 
 
+SHOWS = {
+    "By bursts and K": ("*",),
+}
+
+
 def measure(runs):
     frame = frame_of(runs)
     least = {burst: least_k(frame, name) for burst, name in BURSTS.items()}

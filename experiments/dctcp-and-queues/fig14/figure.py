@@ -60,6 +60,11 @@ def least_k(frame, marking, rtt):
     return found
 
 
+SHOWS = {
+    "throughput and swing against K": ("*",),
+}
+
+
 def measure(runs):
     frame = found_by_k(runs)
     found = {}

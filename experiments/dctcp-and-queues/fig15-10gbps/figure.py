@@ -28,6 +28,11 @@ SPECS = {
 }  # fmt: skip
 
 
+SHOWS = {
+    "By scheme": ("*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     found = {

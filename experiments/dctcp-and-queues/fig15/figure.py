@@ -66,6 +66,11 @@ def frame_of(runs):
     return runs.frame(seen).with_columns(scheme=parts.get(0), rtt=parts.get(1))
 
 
+SHOWS = {
+    "By result, reading and scheme": ("*",),
+}
+
+
 def measure(runs):
     frame = frame_of(runs)
     found = {}

@@ -17,6 +17,11 @@ SPECS = {
             "established"} for title, echo in ((RIGHT, "auto"), (BROKEN, "never")) ]}, ) }  # fmt: skip
 
 
+SHOWS = {
+    "With and without the fault": ("*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     pairs = {

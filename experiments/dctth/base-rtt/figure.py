@@ -35,6 +35,11 @@ def told(base_ms, queue_ms, k=8.0):
     return 1.22 / 2 * k * base_ms / (base_ms + queue_ms)
 
 
+SHOWS = {
+    "ratio against base RTT": ("*",),
+}
+
+
 def measure(runs):
     frame = by_rtt(runs)
     at = {row["base_rtt_ms"]: row for row in frame.iter_rows(named=True)}

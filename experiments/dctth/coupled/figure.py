@@ -38,6 +38,12 @@ SPECS = {
 ROOMY = 5  # up to so many flows of each, the windows are above the floor
 
 
+SHOWS = {
+    "rates": ("cubic-*", "reno-*"),
+    "by coupling factor": ("law",),
+}
+
+
 def measure(runs):
     found = {}
     for name in ("cubic", "reno"):

@@ -60,6 +60,11 @@ def times(runs, column):
     return mean_ci(a.to_numpy() / b.to_numpy())
 
 
+SHOWS = {
+    "Cubic over DCTCP": ("*",),
+}
+
+
 def measure(runs):
     found = {column: times(runs, column) for column in NAMES}
     joining, missing = found["join_s"], Measured(None, note="in some seed the joiner never got there")

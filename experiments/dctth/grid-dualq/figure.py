@@ -54,6 +54,13 @@ def formula(frame):
     )
 
 
+SHOWS = {
+    "throughput ratio Cubic to DCTCP": ("ratio-*",),
+    "Slopes": ("slope-matters",),
+    "Cells with both kinds": ("dctcp-*", "classic-queue", "link-full"),
+}
+
+
 def measure(runs):
     frame = cells(runs)
     both = mixed(frame)

@@ -20,6 +20,11 @@ SPECS = {
 TITLES = {"fallback": "halves on loss (RFC 8257)", "none": "by alpha (Linux 3.18)"}
 
 
+SHOWS = {
+    "ratio behind drop-tail": ("*",),
+}
+
+
 def measure(runs):
     with_, without = cells(runs, "fallback"), cells(runs, "none")
     starved = (without["ratio_high"] < 0.2).all()

@@ -41,6 +41,11 @@ def _means(runs, spec, column="mean_packets"):
     return runs.where(spec).frame(queue).sort("seed")[column].to_list()
 
 
+SHOWS = {
+    "Mean over seeds [95 % interval]": ("*",),
+}
+
+
 def measure(runs):
     times = {k: paired_change(_means(runs, k), _means(runs, "dctcp")) for k in SETTINGS if k != "dctcp"}
     red = {"floyd": "red", "tc-red": "tc-red"}[runs.reading["red"]]

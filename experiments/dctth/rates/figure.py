@@ -166,6 +166,11 @@ def _range(values, note=""):
     return Measured(values.median(), values.min(), values.max(), BATCHES, note)
 
 
+SHOWS = {
+    "window against the share of marks": ("*",),
+}
+
+
 def measure(runs):
     by = {spec: windows(runs, spec) for spec in NAMES}
     step = runs.frame(found).filter(pl.col("spec") == "step")

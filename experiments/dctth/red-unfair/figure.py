@@ -15,6 +15,9 @@ def formula(frame):
     return frame.with_columns((1.22 / 2 * pl.col("dctcp_marked").sqrt()).alias("formula"))
 
 
+SHOWS = {name: (f"{name}-*",) for name in QUEUES}
+
+
 def measure(runs):
     found = {}
     for name in QUEUES:

@@ -39,6 +39,11 @@ def exponent(by_rtt):
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
 
 
+SHOWS = {
+    "goodput by base RTT, eight flows at once": ("*",),
+}
+
+
 def measure(runs):
     dualq, between = rates(runs, "dualq"), ratios(runs, "dualq")
     told = ", ".join(f"{rtt} ms {estimate}" for rtt, estimate in between.items())

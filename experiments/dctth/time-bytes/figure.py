@@ -25,6 +25,11 @@ SPECS = {
 TITLES = {"time": "queue in time", "bytes": "queue in bytes"}
 
 
+SHOWS = {
+    "ratio in each cell": ("*",),
+}
+
+
 def measure(runs):
     frames = {name: above_floor(mixed(cells(runs, name))) for name in SPECS}
     off = {name: np.abs(np.log2(frame["ratio"].to_numpy())) for name, frame in frames.items()}

@@ -36,6 +36,11 @@ def _falls(differences):
     return every(is_below(each, unit=f"Mb/s at {beta}") for beta, each in differences.items())
 
 
+SHOWS = {
+    "throughput by beta": ("falls-*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     found = {}

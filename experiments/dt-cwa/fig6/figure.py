@@ -22,6 +22,11 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
     return found | {"right-k": (SPEC, {"sweep.grid": {WORKERS: [30, 55]}, "sweep.points": points})}
 
 
+SHOWS = {
+    "throughput by number of flows": ("gain-*", "*below-200", "right-k-*"),
+}
+
+
 def measure(runs):
     found = {}
     frame = runs.frame(seen)

@@ -15,6 +15,11 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
     return {load: sweep(load, FLOWS, reading=reading) for load in LOADS}
 
 
+SHOWS = {
+    "query completion time by number of flows": ("below-*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     found = {}

@@ -35,6 +35,11 @@ def messages(tables):
     }
 
 
+SHOWS = {
+    "completion of short messages by number of flows": ("below-*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(messages)
     found = {}

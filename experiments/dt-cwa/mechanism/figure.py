@@ -39,6 +39,13 @@ def swing(tables):
     }
 
 
+SHOWS = {
+    "timeouts by number of flows": ("timeouts-*",),
+    "queue oscillation by number of flows": ("sd", "sd-*"),
+    "Timeouts a flow by the worker's switch, 1 MB in all": ("outcast",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     found = {}

@@ -23,6 +23,13 @@ def _time(frame, name):
     return frame.filter(pl.col("spec") == f"{name} classes").sort("seed")["afct"].to_list()
 
 
+SHOWS = {
+    "mapping": ("mapping-needed",),
+    "count": ("more-classes-help", "too-many-give-little"),
+    "Classes: use of the link and loss in per cent, queue in packets": ("alpha-makes-incast",),
+}
+
+
 def measure(runs):
     frame = runs.frame(seen)
     change = percent(paired_change(_time(frame, "five"), _time(frame, "three")))

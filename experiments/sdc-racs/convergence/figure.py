@@ -43,6 +43,11 @@ def convergence(tables):
     return {"ms": STEP_MS * float(met[0] if len(met) else len(least)), "met": float(len(met) > 0)}
 
 
+SHOWS = {
+    "convergence": ("racs-before-*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(convergence)
     return {

@@ -68,6 +68,13 @@ def _ratio(frame, name, column="afct"):
     return mean_ci((busy / quiet).to_list())
 
 
+SHOWS = {
+    "arrival-rate": ("alike-at-low-load", "*-flat", "*-grows", "*-before-*"),
+    "sizes": ("racs-*-1mb",),
+    "cdf": ("within-*", "throughput-gain"),
+}
+
+
 def measure(runs):
     frame = runs.frame(benchmark)
     quiet = min(set(frame["every"]), key=lambda each: PER_SECOND[each])

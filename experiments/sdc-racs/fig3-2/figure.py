@@ -19,6 +19,11 @@ def networks(alpha=ALPHA):
     return {1: classes(1, 1)} | {gain: classes(gain, 2, alpha=alpha) for gain in GAINS_A}
 
 
+SHOWS = {
+    "class-a-gain": ("*",),
+}
+
+
 def measure(runs):
     by_gain = networks(runs.reading["model_alpha"])
     first, knee, last = by_gain[2], by_gain[10], by_gain[100]

@@ -18,6 +18,11 @@ def networks(alpha=ALPHA):
     return {gain: classes(10, gain, alpha=alpha) for gain in GAINS_B}
 
 
+SHOWS = {
+    "class-b-gain": ("*",),
+}
+
+
 def measure(runs):
     by_gain = networks(runs.reading["model_alpha"])
     first, last = by_gain[1], by_gain[10]

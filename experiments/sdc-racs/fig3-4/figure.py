@@ -19,6 +19,11 @@ def _course(name, alpha=ALPHA):
     return rates, note
 
 
+SHOWS = {
+    "class-a-threshold": ("*",),
+}
+
+
 def measure(runs):
     (a, a_note), (b, b_note), (c, c_note) = (_course(name, runs.reading["model_alpha"]) for name in "ABC")
     return {

@@ -16,6 +16,11 @@ def _betas(name, alpha=ALPHA):
     return [found.effective[name].beta for found in by_threshold(alpha).values()]
 
 
+SHOWS = {
+    "effective-beta": ("*",),
+}
+
+
 def measure(runs):
     alpha = runs.reading["model_alpha"]
     b, c = _betas("B", alpha), _betas("C", alpha)

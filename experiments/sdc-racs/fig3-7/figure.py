@@ -14,6 +14,11 @@ CAPTIONS = {
 }
 
 
+SHOWS = {
+    "long-flows": ("*",),
+}
+
+
 def measure(runs):
     frame = runs.frame(bottleneck)
     few, many = min(frame["senders"]), max(frame["senders"])

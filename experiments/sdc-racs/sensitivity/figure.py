@@ -89,6 +89,11 @@ def _found(runs, column, scenario=""):
     return {key: one(frame, column, spec=spec) for key, spec in keys.items() if spec in known}
 
 
+SHOWS = {
+    "racs": ("racs-gain-grows",),
+}
+
+
 def measure(runs):
     frame = runs.frame(mix)
     seeds = len(runs.seeds)

@@ -11,6 +11,11 @@ SPECS: dict = {}  # theory only
 GREATEST = aimd.gain(aimd.Parameters(1.0, 0.9), CLASS_C)
 
 
+SHOWS = {
+    "Parameters that give the gains of table 3.2, alpha alike in all classes": ("*",),
+}
+
+
 def measure(runs):
     betas = {gain: aimd.for_gain(gain, CLASS_C, runs.reading["model_alpha"]).beta for gain in GAINS_A}
     note = ", ".join(f"{beta:.4f} for a gain of {gain}" for gain, beta in betas.items())

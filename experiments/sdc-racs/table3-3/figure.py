@@ -9,6 +9,11 @@ from ..model import SETTINGS as SETTINGS
 SPECS: dict = {}  # theory only
 
 
+SHOWS = {
+    "Parameters that give the gains of table 3.3, alpha alike in all classes": ("*",),
+}
+
+
 def measure(runs):
     last = classes(10, GAINS_B[-1])
     off = abs(last.own["B"].beta - last.own["A"].beta)

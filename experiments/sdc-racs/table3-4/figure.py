@@ -31,6 +31,15 @@ def references(runs):
     return {name: mean_ci(values) for name, values in found.items()} | mg1_rows("mix", PER_SECOND)
 
 
+SHOWS = {
+    "completion": ("afct-*", "*-before-*", "ecn-slower"),
+    "Short flows beside two long ones: times in ms, rest in per cent and packets": (
+        "utilisation-*",
+        "loss-*",
+    ),
+}
+
+
 def measure(runs):
     frame = runs.frame(mix)
     measured = {}

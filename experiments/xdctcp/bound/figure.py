@@ -10,6 +10,11 @@ SPECS: dict = {}  # theory only
 SIZES = {"1460 B (the document's packet)": 1460, "1500 B (on the wire)": 1500}
 
 
+SHOWS = {
+    "The bound on g (C RTT + K in packets; all closed forms)": ("*",),
+}
+
+
 def measure(runs):
     bound = dctcp_gain(packet_bytes=runs.reading["packet"])
     sawtooth = dctcp(flows=3, packet_bytes=1460)

@@ -37,6 +37,11 @@ def _series(runs):
     return {label: changes(frame, columns=SHOWN) for label, frame in _frame(runs).items()}
 
 
+SHOWS = {
+    "changes by way of classing": ("*",),
+}
+
+
 def measure(runs):
     wait, fct = CHANGES["short_wait_us"], CHANGES["message_fct_us"]
     series = _series(runs)

@@ -17,6 +17,11 @@ def compared(runs):
     return runs.frame(published).join(runs.reference, on=KEYS, how="left").sort(KEYS)
 
 
+SHOWS = {
+    "delay against throughput": ("*-on-front", "optimum-is-least"),
+}
+
+
 def measure(runs):
     sweep = compared(runs)
     ours = pareto_front(sweep["short_us"], sweep["long_mbit"]).tolist()

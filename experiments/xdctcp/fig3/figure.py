@@ -10,6 +10,11 @@ REFERENCE = "../fig2/reference.csv"
 OURS, THEIRS, LABEL, DIGITS = "short_us", "queue_wait_short_us", "mean wait of short flows (us)", 1
 
 
+SHOWS = {
+    "surface": ("*",),
+}
+
+
 def measure(runs):
     at = runs.frame(published).sort("short_us")
     ends = at.filter(pl.col("nl").is_in([0.5, 1.0])).pivot("nl", index="ns", values="short_us")

@@ -7,6 +7,10 @@ from ..common import published
 from ..fig3.figure import REFERENCE, SPECS  # noqa: F401 (the same runs)
 from ..fig3.figure import draw as draw_surface
 
+SHOWS = {
+    "surface": ("*",),
+}
+
 
 def measure(runs):
     at = runs.frame(published)

@@ -175,6 +175,13 @@ class Figure:
         """What the paper leaves open. Errors: SpecError with all faults of readings.toml."""
         return read_readings(self.path.parent / "readings.toml")
 
+    @cached_property
+    def shows(self) -> dict[str, list[str]]:
+        """By name of a figure or table, the claims that it shows: `SHOWS` of figure.py has their patterns."""
+        given: Mapping[str, Sequence[str]] = getattr(self.module, "SHOWS", {})
+        ids = [claim.id for claim in self.claims]
+        return {name: [i for i in ids if any(fnmatchcase(i, p) for p in ps)] for name, ps in given.items()}
+
     def specs(self, reading: Reading = BASE) -> dict[str, tuple[Path, dict[str, Any]]]:
         """Its experiment files by name, each with what is set over it.
 

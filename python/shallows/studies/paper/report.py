@@ -147,11 +147,17 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
     folded = getattr(figure.module, "FOLDED", ())
     captions = getattr(figure.module, "CAPTIONS", {})
     images = [
-        _image(figure.name, name, captions, svg) | {"folded": name in folded}
+        _image(figure.name, name, captions, svg) | {"folded": name in folded, "shows": _shown(section, name)}
         for name, svg in section.images.items()
     ]
     tables = [
-        {"caption": title, "columns": table.columns, "rows": table.rows(), "folded": title in folded}
+        {
+            "caption": title,
+            "columns": table.columns,
+            "rows": table.rows(),
+            "folded": title in folded,
+            "shows": _shown(section, title),
+        }
         for title, table in section.tables.items()
     ]
     return {
@@ -166,6 +172,12 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
         "command": f"./shallows reproduce {figure.paper}/{figure.name}",
         "specs": [_spec(section, spec) for spec in dict.fromkeys(run.spec for run in section.runs)],
     }
+
+
+def _shown(section: "Section", name: str) -> list[dict[str, str]]:
+    """Squares of the claims that a figure or table shows."""
+    ids = section.figure.shows.get(name, ())
+    return [_cell(record) for record in section.claims if record["id"].rpartition("/")[2] in ids]
 
 
 def _image(figure: str, name: str, captions: Mapping[str, str], svg: bytes) -> dict[str, Any]:

@@ -196,6 +196,9 @@ def _section(
     whole = not by_reading[BASE.id][1]
     images = _drawn(figure, runs) if whole else {}
     tables = figure.module.tables(runs) if whole and hasattr(figure.module, "tables") else {}
+    absent = sorted(set(figure.shows) - set(images) - set(tables)) if whole else []
+    if absent:
+        raise KeyError(f"{figure.path.name}/figure.py: SHOWS names {absent}, which is not drawn")
     return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
 
 

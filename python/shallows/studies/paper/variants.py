@@ -28,16 +28,16 @@ class Variant(Strict):
     """One variant, or with `each` one for each of these settings, "*" in its name standing for theirs."""
 
     of: str = Field(description="an experiment file beside this one, or a variant of this file")
-    use: list[str] = Field([], description="settings to apply by name, the last decides")
-    each: list[str] = Field([], description="one variant for each of these settings")
-    set: Changes = Field({}, description="dotted paths set over it, after the settings")
+    use: list[str] = Field(default_factory=list, description="settings to apply by name, the last decides")
+    each: list[str] = Field(default_factory=list, description="one variant for each of these settings")
+    set: Changes = Field(default_factory=dict, description="dotted paths set over it, after the settings")
 
 
 class Variants(Strict):
     """The file."""
 
-    settings: dict[str, Changes] = Field({}, description="dotted paths by name")
-    variant: dict[str, Variant] = Field({}, description="experiments by name")
+    settings: dict[str, Changes] = Field(default_factory=dict, description="dotted paths by name")
+    variant: dict[str, Variant] = Field(default_factory=dict, description="experiments by name")
 
 
 def read_settings(directory: Path) -> dict[str, Changes]:
