@@ -1,5 +1,7 @@
 """Dependencies: each with a licence that goes with ours, listed, and in the bill of materials."""
 
+import hashlib
+
 import supply_chain
 from conftest import ROOT
 from supply_chain import Package
@@ -9,7 +11,7 @@ ELSEWHERE = "not installed here"
 
 
 def test_every_dependency_has_a_compatible_licence():
-    packages = supply_chain.rust() + supply_chain.python()
+    packages = supply_chain.rust() + supply_chain.within() + supply_chain.python()
     assert len(packages) > 60
     assert [each for each in packages if not each.compatible and each.licence != ELSEWHERE] == []
     assert sum(each.licence == ELSEWHERE for each in packages) < 8
@@ -28,7 +30,9 @@ def test_what_counts_as_compatible():
 def test_the_page_lists_them_all():
     page = (ROOT / "docs/licences.md").read_text()
     missing = [
-        p for p in supply_chain.rust() + supply_chain.python() if f"| {p.name} | {p.version} |" not in page
+        p
+        for p in supply_chain.rust() + supply_chain.within() + supply_chain.python()
+        if f"| {p.name} | {p.version} |" not in page
     ]
     assert missing == [], "stale; run: make sbom"
 
@@ -39,6 +43,14 @@ def test_the_bill_of_materials_holds_both_parts():
     purls = {component["purl"].split("@")[0] for component in bill["components"]}
     assert {"pkg:cargo/serde_json", "pkg:cargo/pyo3", "pkg:pypi/polars", "pkg:pypi/typer"} <= purls
     assert all(component["licenses"] for component in bill["components"])
+
+
+def test_the_library_of_figures_is_the_published_file():
+    """`dist/echarts.min.js` of the npm package echarts 6.0.0, unchanged."""
+    folder = ROOT / "python/shallows/figures/page"
+    digest = hashlib.sha256((folder / "echarts.min.js").read_bytes()).hexdigest()
+    assert digest == "baa8dfe7e1d9336b98e8986ba7e20ea15e7cdbea1ef42a59d59478632fa45a1d"
+    assert "Apache License" in (folder / "LICENSE.echarts").read_text()
 
 
 def test_unsafe_code_stands_where_the_page_says():

@@ -1,7 +1,8 @@
 """What Shallows is made of: docs/licences.md, and with `--sbom FILE` a bill of materials (CycloneDX 1.5).
 
 The compiled part's dependencies come from Cargo.lock, the Python part's from uv.lock: those that a user gets,
-with all extras, without the tools of development. Works without the network.
+with all extras, without the tools of development. ECharts, which draws
+figures in reports, lies in the package. Works without the network.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ NOTE = "Made by `python tools/supply_chain.py` from Cargo.lock and uv.lock; do n
 
 
 class Package(NamedTuple):
-    """A dependency: where it is from (`cargo` or `pypi`), its name, version and licence (SPDX)."""
+    """A dependency: where it is from (`cargo`, `npm` or `pypi`), its name, version and licence (SPDX)."""
 
     origin: str
     name: str
@@ -90,6 +91,14 @@ def python() -> list[Package]:
     )
 
 
+def within() -> list[Package]:
+    """What lies in the package itself: the library that draws figures in pages."""
+    text = (ROOT / "python/shallows/figures/page/echarts.min.js").read_text(encoding="utf-8")
+    version = re.search(r'\.version="(\d+\.\d+\.\d+)"', text)
+    assert version is not None
+    return [Package("npm", "echarts", version[1], "Apache-2.0 AND BSD-3-Clause")]
+
+
 def python_bill() -> dict[str, Any]:
     """uv's bill of materials."""
     command = [ROOT / "tools/uv", "export", "--frozen", "--no-dev", "--all-extras", "--quiet"]
@@ -114,7 +123,12 @@ def page() -> str:
     """The text of docs/licences.md."""
     text = f"# Licences of all dependencies\n\n<!-- {NOTE} -->\n\n"
     text += "Shallows is Apache-2.0. It links and installs only what may be distributed with that.\n"
-    for title, packages in (("Compiled into the core", rust()), ("Installed beside it", python())):
+    parts = {
+        "Compiled into the core": rust(),
+        "Within the package": within(),
+        "Installed beside it": python(),
+    }
+    for title, packages in parts.items():
         text += f"\n## {title}\n\n| package | version | licence |\n|---|---|---|\n"
         text += "".join(f"| {p.name} | {p.version} | {p.licence} |\n" for p in packages)
     return text
@@ -126,7 +140,7 @@ def bill() -> dict[str, Any]:
     licences = {package.name: package.licence for package in python()}
     for component in whole["components"]:
         component["licenses"] = [{"license": {"name": licences[component["name"]]}}]
-    for package in rust():
+    for package in rust() + within():
         about = {"type": "library", "bom-ref": package.purl, "name": package.name, "version": package.version}
         about |= {"purl": package.purl, "licenses": [{"expression": package.licence.replace("/", " OR ")}]}
         whole["components"].append(about)

@@ -52,7 +52,6 @@ def export(
     store: StorePath = None,
 ) -> None:
     """The film of a run as one HTML file that needs neither server nor network."""
-    _needs_web()
     from shallows.document.load import load
     from shallows.document.points import one_run
     from shallows.files import write_whole

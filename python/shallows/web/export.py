@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from shallows.errors import RunError
+from shallows.figures import interactive
 
 HERE = Path(__file__).parent
 SCRIPTS = ("index", "player", "controls", "charts", "film", "network", "matrix", "colours")
@@ -61,7 +61,7 @@ def page_of(experiment: dict[str, Any]) -> str:
         scripts={
             f"shallows-player/{name}.js": _data((HERE / f"static/{name}.js").read_bytes()) for name in SCRIPTS
         },
-        echarts={name: _data(source) for name, source in _echarts().items()},
+        echarts=interactive.packed()["echarts"],
         settings=json.dumps(experiment, indent=1, ensure_ascii=False),
     )
 
@@ -75,24 +75,6 @@ def _raw(text: str) -> Any:
 
 def _data(source: bytes) -> str:
     return base64.b64encode(gzip.compress(source, 9, mtime=0)).decode()
-
-
-def _echarts() -> dict[str, bytes]:
-    """The chart library from NiceGUI's wheel, with its files named as modules."""
-    from importlib.util import find_spec
-
-    spec = find_spec("nicegui")
-    if spec is None or spec.origin is None:
-        raise RunError("export needs the packages of the extra web")
-    folder = Path(spec.origin).parent / "elements/echart/dist"
-    index = (folder / "index.js").read_text()
-    [core] = re.findall(r'from"\./([\w-]+\.js)"', index)
-    strip = re.compile(r"\n?//# sourceMappingURL=.*")
-    text = strip.sub("", index).replace(f'"./{core}"', '"echarts-core"')
-    return {
-        "nicegui-echart": text.encode(),
-        "echarts-core": strip.sub("", (folder / core).read_text()).encode(),
-    }
 
 
 def _close(text: str, drawn: dict[str, Any], duration: int) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def draw(found: Comparison) -> dict[str, bytes]:
     """The figures by title, as SVG: ratios, the bottleneck's queue, completion times by size."""
-    from shallows.figures import fct_bins, forest, queue_cdf, style
+    from shallows.figures import fct_bins, forest, interactive, queue_cdf
 
     base = found.what.schemes[0].name
     series: dict[str, dict] = {}
@@ -58,14 +58,16 @@ def draw(found: Comparison) -> dict[str, bytes]:
     if series:
         label = f"ratio to {base}, {LEVEL:.0%} interval"
         drawn = forest.draw(forest.info(series, label, reference=1.0), log=True)
-        figures[f"ratios to {base}"] = style.image(drawn)
+        figures[f"ratios to {base}"] = interactive.picture(drawn)
     pooled = {scheme: pool(runs) for scheme, runs in found.runs.items()}
     port = bottleneck_port(pooled[base]["queues"])
     with suppress(ValueError):  # its queue was not recorded
-        figures[f"queue at {port}, all seeds"] = style.image(queue_cdf.draw(queue_cdf.info(pooled, port)))
+        figures[f"queue at {port}, all seeds"] = interactive.picture(
+            queue_cdf.draw(queue_cdf.info(pooled, port))
+        )
     if all(len(tables["messages"]) for tables in pooled.values()):
         drawn = fct_bins.draw(fct_bins.info(pooled))
-        figures["completion times by size of message, all seeds"] = style.image(drawn)
+        figures["completion times by size of message, all seeds"] = interactive.picture(drawn)
     return figures
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import StoreError
+from shallows.figures import interactive
 
 if TYPE_CHECKING:
     import jinja2
@@ -87,6 +88,7 @@ def template(study: str) -> "jinja2.Template":
     loader = jinja2.FunctionLoader(lambda name: files(homes[name]).joinpath(name).read_text("utf-8"))
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader)
     environment.filters |= {"number": number, "cell": cell}
+    environment.globals["packed"] = interactive.packed
     return environment.get_template("report.html.j2")
 
 

@@ -244,8 +244,9 @@ def _numbers(figure: Figure, runs: Runs, whole: bool) -> dict[str, dict[str, Any
 
 
 def _drawn(figure: Figure, runs: Runs) -> dict[str, bytes]:
-    from shallows.figures import style
+    from shallows.figures import interactive
 
     if not hasattr(figure.module, "draw"):
         return {}
-    return {name: style.image(drawn) for name, drawn in figure.module.draw(runs, runs.reference).items()}
+    drawn = figure.module.draw(runs, runs.reference)
+    return {name: interactive.picture(each) for name, each in drawn.items()}

@@ -19,10 +19,10 @@ def page_of_tuning(name: str, out: Path) -> Path:
 
 def write_tuning(found: Tuned, name: str, out: Path, command: str) -> Path:
     """The page and its files; returns its index.html. Error: StoreError."""
-    from shallows.figures import style
+    from shallows.figures import interactive
 
     try:
-        image = style.image(draw(found))
+        image = interactive.picture(draw(found))
     except ValueError:  # no trial has values
         image = b""
 

@@ -24,6 +24,7 @@ export class Player {
     this.follow = true;
     this.playing = false;
     this.frames = 0;
+    this.begun = 0; // runs
     this.stale = true;
     this.close = [];
     root.classList.add("sh-player");
@@ -43,6 +44,7 @@ export class Player {
   begin(side, header, name) {
     while (this.sides.length <= side) this.addSide();
     const film = new Film(header);
+    this.begun++;
     this.films[side] = film;
     this.names[side] = name || "";
     this.close[side] = null;
