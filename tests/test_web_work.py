@@ -8,12 +8,13 @@ import time
 import pytest
 import shallows
 from conftest import ROOT
+from shallows.document.settings import flat, sources, text_of
 from shallows.errors import RunError, SpecError
 from shallows.results.store import Store
 from shallows.web.export import page_of
 from shallows.web.jobs import Jobs
 from shallows.web.limits import Limits
-from shallows.web.runs import differences, flat, listed, run_of, sources, text_of, varied
+from shallows.web.runs import differences, listed, run_of, varied
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 SHORT = QUICKSTART.replace('"50ms"', '"4ms"').replace('"10ms"', '"1ms"')

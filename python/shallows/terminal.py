@@ -258,8 +258,13 @@ def readable(name: str, value: Any) -> str:
     """A value in a unit of its size, by the unit in its name: `goodput_bps` 2.69e9 is `2.69 Gb/s`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return show(value)
+    size, unit = scale(name, abs(value))
+    return f"{value / size:.4g} {unit}" if unit else show(value)
+
+
+def scale(name: str, value: float) -> tuple[float, str]:
+    """The unit for a quantity of this name and size, with its size; 1 and no unit for a plain number."""
     for suffix, scales in _SCALES.items():
         if name.endswith(suffix) or f"{suffix}_" in name:
-            scale, unit = next(((s, u) for s, u in scales if abs(value) >= s), scales[-1])
-            return f"{value / scale:.4g} {unit}"
-    return show(value)
+            return next(((size, unit) for size, unit in scales if value >= size), scales[-1])
+    return 1.0, ""

@@ -13,6 +13,7 @@ import typer
 from shallows.cli import queries, runs, studies, web
 from shallows.cli.check_run import check_run
 from shallows.cli.linux import app as linux_app
+from shallows.cli.report import report
 from shallows.cli.starting import app as starting_app
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ app.command()(runs.run)
 app.command()(runs.sweep)
 for command in (studies.compare, studies.tune, studies.reproduce, studies.validate):
     app.command()(command)
+app.command()(report)
 app.command("check-run")(check_run)
 app.command("list")(queries.list_)
 app.command()(queries.theory)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -38,6 +40,8 @@ By = Annotated[
     typer.Option("--by", help="A row for each class, or each class and size of message.", show_default=False),
 ]
 OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the seeds with 95 % intervals.")]
+
+Page = Annotated[bool, typer.Option("--report", help="Writes a page with results, figures and settings.")]
 
 Backend = Annotated[str, typer.Option(help="Backend: simulator, linux (see ./shallows linux) or ns3.")]
 StorePath = Annotated[
@@ -88,10 +92,12 @@ __all__ = [
     "Metric",
     "Out",
     "OverSeeds",
+    "Page",
     "Seeds",
     "Settings",
     "StorePath",
     "Workers",
+    "command_line",
     "executor",
     "makes_runs",
 ]
@@ -190,3 +196,8 @@ def _seconds(text: str) -> float:
     if not seconds > 0:
         raise SpecError([Fault("--timeout", "must be greater than zero", text)])
     return seconds
+
+
+def command_line() -> str:
+    """The command line as it was typed, for reports."""
+    return shlex.join(["./shallows", *sys.argv[1:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,15 +16,19 @@ from shallows.cli.options import (
     How,
     Json,
     Metric,
+    Out,
     OverSeeds,
+    Page,
     Seeds,
     Settings,
+    command_line,
     makes_runs,
 )
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
     from shallows.document.points import Point
+    from shallows.execution.jobs import Outcome
 
 __all__ = ["run", "sweep"]
 
@@ -42,15 +47,19 @@ def run(
     metric: Metric = [],  # noqa: B006
     by: By = None,
     over_seeds: OverSeeds = False,
+    report: Page = False,
+    out: Out = Path("reports"),
     *,
     how: How,
     as_json: Json = False,
 ) -> None:
     """Runs one experiment: prints a summary, stores the run, draws a figure."""
-    from shallows.cli import show_results, show_run
+    from shallows.cli import show_run
     from shallows.document.load import load
     from shallows.document.points import expand
     from shallows.results import pcapng
+    from shallows.studies.outcomes import report as pages
+    from shallows.studies.outcomes import rows
 
     document = load(file, settings)
     if "sweep" in document:
@@ -59,24 +68,29 @@ def run(
     captures = pcapng.parse_requests(pcap)
     if captures:
         pcapng.probe_for(document, captures)
-    points = expand(document if seeds is None else _with_seeds(document, seeds))
+    document = document if seeds is None else _with_seeds(document, seeds)
+    points = expand(document)
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
     _check(metric, by, points)
+    if report:
+        pages.page_of_runs(f"run-{file.stem}", out)
     runner = how.runner()
-    with how.report(file.name, len(points)) as report:
-        outcomes = runner.run(points, metrics=True, progress=report)
+    with how.report(file.name, len(points)) as told:
+        outcomes = runner.run(points, metrics=True, progress=told)
     failed = [outcome for outcome in outcomes if outcome.error]
     if as_json and not failed:
         terminal.print_json(show_run.document(outcomes))
     elif not failed:
         title = document.get("title") or file.name
         if metric or by or over_seeds:
-            show_results.show(title, outcomes, metric, by, over_seeds)
+            terminal.print_table(title, *rows.table(outcomes, metric, by, over_seeds))
         else:
             show_run.show(title, outcomes)
     else:
         raise show_run.failure(failed)
+    if report:
+        _page(f"run-{file.stem}", outcomes, document, out, as_json)
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
         terminal.note(f"{path}: {count} packets of {name}")
@@ -100,35 +114,53 @@ def sweep(
     metric: Metric = [],  # noqa: B006
     by: By = None,
     over_seeds: OverSeeds = False,
+    report: Page = False,
+    out: Out = Path("reports"),
     *,
     how: How,
     as_json: Json = False,
 ) -> None:
     """Runs all points of a sweep on all cores. The same command resumes an interrupted sweep."""
-    from shallows.cli import show_results, show_run
+    from shallows.cli import show_run
     from shallows.document.load import load
     from shallows.document.points import expand
     from shallows.execution.runner import parse_shard
+    from shallows.studies.outcomes import report as pages
+    from shallows.studies.outcomes import rows
 
     number, count = parse_shard(shard) if shard else (1, 1)
     document = load(file, settings)
     points = expand(document)[number - 1 :: count]
     _check(metric, by, points)
+    if report:
+        pages.page_of_runs(f"sweep-{file.stem}", out)
     runner = how.runner()
     if job_script:
         typer.echo(_job_script(how.slurm), nl=False)
         return
-    with how.report(file.name, len(points)) as report:
-        outcomes = runner.run(points, metrics=True, progress=report)
+    with how.report(file.name, len(points)) as told:
+        outcomes = runner.run(points, metrics=True, progress=told)
     if as_json:
-        averages = {"over_seeds": show_results.over_all_seeds(outcomes)} if over_seeds else {}
+        averages = {"over_seeds": rows.over_all_seeds(outcomes)} if over_seeds else {}
         terminal.print_json(show_run.sweep_document(outcomes) | averages)
     else:
         labelled = '"label"' in json.dumps(document.get("sweep", {}))
-        show_results.show(file.name, outcomes, metric, by, over_seeds, labelled)
+        heads, found = rows.table(outcomes, metric, by, over_seeds, labelled)
+        if found:
+            terminal.print_table(file.name, heads, found)
         show_run.show_failures(outcomes)
+    if report:
+        _page(f"sweep-{file.stem}", outcomes, document, out, as_json)
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _page(name: str, outcomes: Sequence[Outcome], document: dict[str, Any], out: Path, as_json: bool) -> None:
+    from shallows.studies.outcomes.report import write_runs
+
+    title = document.get("title") or name
+    page = write_runs(name, title, outcomes, document, out, command_line())
+    (terminal.note if as_json else terminal.say)(f"report: {page}")
 
 
 def _check(metric: list[str], by: str | None, points: Sequence[Point]) -> None:

@@ -9,8 +9,9 @@ from shallows import terminal
 from shallows.errors import RunError
 from shallows.execution.jobs import Outcome
 from shallows.statistics.estimates import over_seeds
+from shallows.studies.outcomes.rows import QUEUE_COLUMNS, busiest, notes
 
-__all__ = ["document", "failure", "notes", "show", "show_failures", "sweep_document"]
+__all__ = ["document", "failure", "show", "show_failures", "sweep_document"]
 
 
 def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -38,11 +39,6 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         ]
         answer["over_seeds"] = over_seeds(all_metrics)
     return answer
-
-
-def notes(runs: Sequence[Any]) -> list[str]:
-    """What the manifests tell a reader of the results, each line once."""
-    return list(dict.fromkeys(note for run in runs for note in run.manifest.get("notes", ())))
 
 
 def sweep_document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -102,24 +98,10 @@ def _runs(outcomes: Sequence[Outcome]) -> list[Any]:
 
 
 def _show_queues(run: Any, most: int = 8) -> None:
-    queues = run.tables["queues"]
-    busy = queues.filter(queues["packets_in"] > 0).sort(["utilisation", "port"], descending=[True, False])
-    columns = (
-        "port",
-        "utilisation",
-        "mean_packets",
-        "p99_packets",
-        "max_packets",
-        "mean_wait_ps",
-        "drops_full",
-        "marks",
-    )
-    rows = []
-    for row in busy.head(most).select(columns).iter_rows(named=True):
-        rows.append([row["port"]] + [terminal.readable(name, row[name]) for name in columns[1:]])
-    more = f" (the {most} busiest of {len(busy)})" if len(busy) > most else ""
+    rows, busy = busiest(run, most)
+    more = f" (the {most} busiest of {busy})" if busy > most else ""
     print()
-    terminal.print_table(f"Queues{more}", columns, rows)
+    terminal.print_table(f"Queues{more}", QUEUE_COLUMNS, rows)
 
 
 def _draw(outcomes: Sequence[Outcome]) -> str | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +17,7 @@ from shallows.cli.options import (
     Settings,
     StorePath,
     Workers,
+    command_line,
     makes_runs,
 )
 
@@ -70,7 +69,7 @@ def compare(
     runner = how.runner()
     with how.report("compare", len(what.schemes) * len(what.seeds)) as told:
         found = comparison.compare(what, runner, told)
-    page = report.write_comparison(found, name, out, _command())
+    page = report.write_comparison(found, name, out, command_line())
     if as_json:
         terminal.print_json(show.document(found, str(page)))
     else:
@@ -94,7 +93,7 @@ def tune(
     runner = how.runner()
     with how.report("tune", what.most_runs) as told:
         found = search.tune(what, runner, told)
-    page = report.write_tuning(found, file.stem, out, _command())
+    page = report.write_tuning(found, file.stem, out, command_line())
     if as_json:
         terminal.print_json(show.document(found, str(page)))
     else:
@@ -167,15 +166,10 @@ def validate(
     total = runs.total_cost(chosen, backends)
     with terminal.progress("validate", math.ceil(total) or 1) as report:
         found = replace(runs.validate(chosen, Store(store), backends, workers, report), notes=notes)
-    page = write_validation(found, out, _command())
+    page = write_validation(found, out, command_line())
     if as_json:
         terminal.print_json(show.document(found, str(page)))
     else:
         show.show(found, str(page))
     if found.exit_status:
         raise typer.Exit(found.exit_status)
-
-
-def _command() -> str:
-    """The command line as it was typed, for the report."""
-    return shlex.join(["./shallows", *sys.argv[1:]])

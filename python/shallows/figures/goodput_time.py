@@ -27,7 +27,7 @@ def info(tables: Tables, flows: Iterable[int] | None = None, bin_ms: float = 1.0
     series = {}
     for flow in chosen:
         rows = trace.filter(pl.col("flow") == flow).sort("time_ps")
-        bins = rows["time_ps"].to_numpy() // int(bin_ms * 1e9)
+        bins = -(-rows["time_ps"].to_numpy() // int(bin_ms * 1e9))  # an interval ends with its last instant
         last = np.flatnonzero(np.diff(bins, append=bins[-1:] + 1))
         series[f"flow {flow}"] = _rates(
             rows["time_ps"].to_numpy()[last], rows["delivered_bytes"].to_numpy()[last]

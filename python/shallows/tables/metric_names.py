@@ -13,7 +13,7 @@ from shallows.errors import Fault, SpecError
 from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, size_bins
 from shallows.words import did_you_mean
 
-__all__ = ["OF_A_CLASS", "OF_A_RUN", "OF_ROUNDS", "Metric", "check", "names"]
+__all__ = ["OF_A_CLASS", "OF_A_RUN", "OF_ROUNDS", "Metric", "check", "meaning", "names"]
 
 
 class Metric(NamedTuple):
@@ -104,6 +104,13 @@ def names(experiment: Mapping[str, Any]) -> list[str]:
         *(f"{one}.{metric.name}" for one in incasts for metric in OF_ROUNDS),
         *(f"{one}.{size}.{key}" for one in classes for size in bins for key in BY_SIZE),
     ]
+
+
+def meaning(name: str) -> str:
+    """The meaning of a metric by its name in a run, such as `web.upto_10KB.fct_p99_ps`; or nothing."""
+    declared = {metric.name: metric.meaning for metric in (*OF_ROUNDS, *OF_A_CLASS)}
+    whole = {metric.name: metric.meaning for metric in OF_A_RUN}
+    return whole.get(name) or declared.get(name.rpartition(".")[2], "")
 
 
 def check(patterns: Iterable[str], experiments: Iterable[Mapping[str, Any]], at: str) -> None:

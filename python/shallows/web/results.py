@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from shallows.document.settings import flat, sources, text_of
 from shallows.results.store import FIGURES, StoredRun
 from shallows.web import address
 from shallows.web.frame import commands, frame, heading
-from shallows.web.runs import differences, flat, listed, run_of, sources, text_of
+from shallows.web.runs import differences, listed, run_of
 from shallows.web.state import State
 
 MOST_ROWS = 500

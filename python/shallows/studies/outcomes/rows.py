@@ -1,13 +1,14 @@
-"""Metrics of runs as tables: chosen by name, by class or size of message, run by run or over seeds."""
+"""Metrics of runs as rows: chosen by name, by class or size of message, run by run or over seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from shallows import terminal
 from shallows.execution.jobs import Outcome
+from shallows.results.store import StoredRun
 from shallows.statistics.estimates import over_seeds
 from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, SWEEP_COLUMNS, bin_word, size_bins
 
@@ -16,30 +17,43 @@ BY_CLASS = ("goodput_bps", "wait_mean_ps", "messages", "fct_mean_ps", "fct_p99_p
 
 SIZES = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
 
-__all__ = ["BY_CLASS", "over_all_seeds", "show"]
+QUEUE_COLUMNS = (
+    "port",
+    "utilisation",
+    "mean_packets",
+    "p99_packets",
+    "max_packets",
+    "mean_wait_ps",
+    "drops_full",
+    "marks",
+)
+"""Columns of the table of the busiest queues."""
+
+__all__ = ["BY_CLASS", "QUEUE_COLUMNS", "SIZES", "busiest", "groups", "notes", "over_all_seeds", "table"]
 
 
-def show(
-    title: str,
+def table(
     outcomes: Sequence[Outcome],
     metric: Sequence[str] = (),
     by: str | None = None,
     over: bool = False,
     labelled: bool = False,
-) -> None:
-    """One row a run, or a point with `over`; with `by` one for each of its classes, or sizes of messages."""
-    groups = _groups(outcomes) if over else [[outcome] for outcome in outcomes]
-    if not groups:
-        return
+) -> tuple[list[str], list[list[Any]]]:
+    """The heads and the rows: one a run, or a point with `over`; with `by` one for each class, or size.
+
+    Without an outcome that did not fail there are neither heads nor rows.
+    """
+    chosen = groups(outcomes) if over else [[one] for one in outcomes if one.metrics is not None]
+    if not chosen:
+        return [], []
     found: list[tuple[list[Any], dict[str, str]]] = []
-    for group in groups:
+    for group in chosen:
         shown = _shown(group)
         for place, cells in _by(shown, _classes(group), by):
             found.append(([*_about(group, outcomes, over, labelled).values(), *place], cells))
     keys = list(dict.fromkeys(key for _, cells in found for key in cells if _wanted(key, metric, by)))
-    heads = [*_about(groups[0], outcomes, over, labelled), *_heads(by)]
-    rows = [[*place, *(cells.get(key, "-") for key in keys)] for place, cells in found]
-    terminal.print_table(title, [*heads, *keys], rows)
+    heads = [*_about(chosen[0], outcomes, over, labelled), *_heads(by)]
+    return [*heads, *keys], [[*place, *(cells.get(key, "-") for key in keys)] for place, cells in found]
 
 
 def over_all_seeds(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -51,17 +65,30 @@ def over_all_seeds(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             "seeds": len(group),
             "metrics": over_seeds([outcome.metrics or {} for outcome in group]),
         }
-        for group in _groups(outcomes)
+        for group in groups(outcomes)
     ]
 
 
-def _groups(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+def groups(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
     """The outcomes of each point that did not fail."""
-    groups: dict[str, list[Outcome]] = {}
+    found: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.metrics is not None:
-            groups.setdefault(repr((outcome.point.label, outcome.point.params)), []).append(outcome)
-    return list(groups.values())
+            found.setdefault(repr((outcome.point.label, outcome.point.params)), []).append(outcome)
+    return list(found.values())
+
+
+def notes(runs: Iterable[StoredRun]) -> list[str]:
+    """What the manifests tell a reader of the results, each line once."""
+    return list(dict.fromkeys(note for run in runs for note in run.manifest.get("notes", ())))
+
+
+def busiest(run: StoredRun, most: int) -> tuple[list[list[str]], int]:
+    """The queues of the busiest ports, each with `QUEUE_COLUMNS`; and the number of ports in use."""
+    queues = run.tables["queues"]
+    busy = queues.filter(queues["packets_in"] > 0).sort(["utilisation", "port"], descending=[True, False])
+    rows = busy.head(most).select(QUEUE_COLUMNS).iter_rows(named=True)
+    return [[terminal.readable(name, row[name]) for name in QUEUE_COLUMNS] for row in rows], len(busy)
 
 
 def _about(
@@ -77,14 +104,14 @@ def _about(
 
 
 def _shown(group: Sequence[Outcome]) -> dict[str, str]:
-    """The metrics as text: the value of one run, the mean of several with its interval."""
+    """The metrics as text: the value of one run, the mean of several with its interval if it has a width."""
     if len(group) == 1:
         numbers = group[0].metrics or {}
         return {name: terminal.readable(name, value) for name, value in numbers.items() if value is not None}
     shown = {}
     for name, estimate in over_seeds([outcome.metrics or {} for outcome in group]).items():
         shown[name] = terminal.readable(name, estimate["mean"])
-        if estimate["ci95"]:
+        if estimate["ci95"] and estimate["ci95"][0] < estimate["ci95"][1]:
             ends = " to ".join(terminal.readable(name, bound) for bound in estimate["ci95"])
             shown[name] += f" [{ends}]"
     return shown

@@ -1,0 +1,122 @@
+"""The figures of a run's or a sweep's report, chosen by what was recorded and varied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from shallows.execution.jobs import Outcome
+from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies.compare.report import pool
+from shallows.studies.outcomes.rows import groups
+from shallows.tables.metrics import Tables, bottleneck_port
+from shallows.terminal import scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST = 8
+"""Of runs or points in one figure: as many colours can be told apart."""
+
+AGAINST = ("goodput_bps_total", "bottleneck_mean_wait_ps", "bottleneck_p99_wait_ps", "drops")
+"""Metrics drawn against the number that a sweep varies."""
+
+__all__ = ["draw"]
+
+
+def draw(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
+    """Figures by caption. Those of which nothing was recorded are left out."""
+    found = _against(outcomes)
+    chosen = groups(outcomes)
+    if not chosen:
+        return {}
+    if len(chosen) == 1:
+        shown = {f"seed {each.point.seed}": each for each in chosen[0][:MOST]}
+        labelled = {name if len(shown) > 1 else "": _tables([each]) for name, each in shown.items()}
+        more = f", the first {MOST} of {len(chosen[0])} seeds" if len(chosen[0]) > MOST else ""
+    elif len(chosen) <= MOST:
+        labelled = {group[0].point.label: _tables(group) for group in chosen}
+        more = ", all seeds of a point together" if len(chosen[0]) > 1 else ""
+    else:
+        return found
+    return found | _distributions(labelled, more)
+
+
+def _tables(group: Sequence[Outcome]) -> Tables:
+    runs = [each.run for each in group if each.run is not None]
+    return runs[0].tables if len(runs) == 1 else pool(runs)
+
+
+def _distributions(labelled: Mapping[str, Tables], more: str) -> dict[str, Figure]:
+    from shallows.figures import fct_bins, goodput_time, queue_cdf, queue_time
+
+    first = next(iter(labelled.values()))
+    port = bottleneck_port(first["queues"])
+    found: dict[str, Figure] = {}
+    with suppress(ValueError, KeyError):  # not recorded, or several seeds together
+        found[f"Queue of port {port} over time{more}"] = queue_time.draw(queue_time.info(labelled, port))
+    with suppress(ValueError):
+        drawn = queue_cdf.draw(queue_cdf.info(labelled, port))
+        found[f"Share of time with at most so many packets in port {port}{more}"] = drawn
+    with suppress(ValueError):
+        drawn = fct_bins.draw(fct_bins.info(labelled))
+        found[f"Completion times by size of message{more}"] = drawn
+    if len(labelled) == 1 and len(first.get("flow_trace", ())):
+        drawn = goodput_time.draw(goodput_time.info(first))
+        found["Goodput of each recorded flow over time"] = drawn
+    return found
+
+
+def _against(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
+    """Metrics against the one number that varies most, a line for each value of the others."""
+    from shallows.figures import curves
+
+    chosen = groups(outcomes)
+    settings = [group[0].point.params for group in chosen]
+    paths = dict.fromkeys(path for each in settings for path in each)
+    numbers = {path: _numbers([each.get(path) for each in settings]) for path in paths}
+    path = max((p for p, n in numbers.items() if n), key=lambda p: len({*numbers[p][0]}), default=None)
+    if path is None or len({*numbers[path][0]}) < 2:
+        return {}
+    values, unit = numbers[path]
+    others = [p for p in numbers if p != path]
+    panels = {}
+    for metric in AGAINST:
+        series: dict[str, dict[float, Estimate]] = {}
+        for x, group in zip(values, chosen, strict=True):
+            samples = [(each.metrics or {}).get(metric) for each in group]
+            if all(isinstance(sample, int | float) for sample in samples):
+                name = ", ".join(f"{p} = {group[0].point.params.get(p)}" for p in others)
+                series.setdefault(name, {})[x] = mean_ci(samples)
+        if series and len(series) <= MOST:
+            panels[metric] = _panel(metric, series)
+    if not panels:
+        return {}
+    label = f"{path} ({unit})" if unit else path
+    return {f"Metrics against {path}": curves.draw(curves.info(panels, label))}
+
+
+def _panel(metric: str, series: Mapping[str, Mapping[float, Estimate]]) -> Any:
+    from shallows.figures.curves import Panel
+
+    size, unit = scale(metric, max(abs(each.value) for points in series.values() for each in points.values()))
+    scaled = {
+        name: {
+            x: Estimate(*(None if end is None else end / size for end in estimate[:3]), *estimate[3:])
+            for x, estimate in points.items()
+        }
+        for name, points in series.items()
+    }
+    return Panel(scaled, unit or metric)
+
+
+def _numbers(values: Sequence[Any]) -> tuple[list[float], str]:
+    """Numbers with the unit that all of them share; no number if some value is none."""
+    found = [re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?)\s*([A-Za-z/]*)", str(value)) for value in values]
+    parts = [match for match in found if match is not None]
+    units = {match[2] for match in parts}
+    if len(parts) < len(values) or len(units) != 1:
+        return [], ""
+    return [float(match[1]) for match in parts], units.pop()

@@ -1,0 +1,158 @@
+"""Writes `reports/run-<name>/` and `reports/sweep-<name>/`: page, figures, experiment, metrics."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shallows import terminal
+from shallows.document.settings import sources, text_of
+from shallows.execution.jobs import Outcome
+from shallows.studies.outcomes import figures
+from shallows.studies.outcomes.rows import busiest, groups, notes, table
+from shallows.studies.page import place
+from shallows.tables import metric_names
+
+MOST_QUEUES = 12
+
+__all__ = ["page_of_runs", "render", "write_runs"]
+
+
+def page_of_runs(name: str, out: Path) -> Path:
+    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+    return place.check(out, place.file_name(name))
+
+
+def write_runs(
+    name: str, title: str, outcomes: Sequence[Outcome], document: Mapping[str, Any], out: Path, command: str
+) -> Path:
+    """The page and its files; returns its index.html. `document` is the experiment as it was run.
+
+    Error: StoreError.
+    """
+    from shallows.figures import style
+
+    images = {caption: style.image(drawn) for caption, drawn in figures.draw(outcomes).items()}
+    in_toml = "python" not in document  # classes of a script have no text
+
+    def fill(new: Path) -> None:
+        html = render(title, outcomes, images, command, in_toml)
+        (new / "index.html").write_text(html, encoding="utf-8")
+        if in_toml:
+            (new / "experiment.toml").write_text(text_of(document), encoding="utf-8")
+        for caption, svg in images.items():
+            (new / f"{place.file_name(caption)}.svg").write_bytes(svg)
+        _write_csv(new / "metrics.csv", outcomes)
+
+    return place.write(out, place.file_name(name), fill)
+
+
+def _write_csv(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """A row a run: its label, what was varied, seed, hash, and every metric."""
+    varied = list(dict.fromkeys(p for each in outcomes for p in each.point.params))
+    metrics = list(dict.fromkeys(name for each in outcomes for name in each.metrics or {}))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["label", *varied, "seed", "hash", *metrics])
+        for each in outcomes:
+            settings = [each.point.params.get(p) for p in varied]
+            values = [(each.metrics or {}).get(name) for name in metrics]
+            writer.writerow([each.point.label, *settings, each.point.seed, each.hash, *values])
+
+
+def render(
+    title: str, outcomes: Sequence[Outcome], images: Mapping[str, bytes], command: str, in_toml: bool = True
+) -> str:
+    """The HTML text. Equal runs give equal text."""
+    good = groups(outcomes)
+    seeds = sorted({each.point.seed for each in outcomes})
+    first = good[0][0] if good else None
+    return place.template("outcomes").render(
+        title=title,
+        command=command,
+        in_toml=in_toml,
+        count=len(outcomes),
+        points=len({each.point.label for each in outcomes}),
+        seeds=len(seeds),
+        seeds_text=str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
+        failures=list(dict.fromkeys(each.error for each in outcomes if each.error)),
+        notes=notes(each.run for each in outcomes if each.run is not None),
+        summary=_summary(outcomes, good),
+        metrics=_metrics(good[0]) if len(good) == 1 else [],
+        by_class=table(outcomes, by="class", over=True),
+        by_size=_by_size(outcomes),
+        queues=busiest(first.run, MOST_QUEUES)[0] if first and first.run else [],
+        images={caption: base64.b64encode(svg).decode() for caption, svg in images.items()},
+        settings=_settings(first),
+        varied=list(dict.fromkeys(p for each in outcomes for p in each.point.params)),
+        about=_about(outcomes),
+    )
+
+
+def _summary(
+    outcomes: Sequence[Outcome], good: Sequence[Sequence[Outcome]]
+) -> tuple[list[str], list[list[Any]]]:
+    """A row a point, for several points."""
+    return table(outcomes, metric=COLUMNS, over=True) if len(good) > 1 else ([], [])
+
+
+COLUMNS = (
+    "goodput_bps_total",
+    "jain",
+    "bottleneck_utilisation",
+    "bottleneck_mean_wait_ps",
+    "bottleneck_p99_wait_ps",
+    "drops",
+    "marks",
+    "timeouts",
+)
+"""Metrics of a sweep's points on its page."""
+
+
+def _metrics(group: Sequence[Outcome]) -> list[tuple[str, str, str]]:
+    """Every metric of one point with its mean, its interval over seeds, and its meaning."""
+    from shallows.statistics.estimates import over_seeds
+
+    found = []
+    for name, estimate in over_seeds([each.metrics or {} for each in group]).items():
+        shown = terminal.readable(name, estimate["mean"])
+        if estimate["ci95"] and estimate["ci95"][0] < estimate["ci95"][1]:
+            shown += " [{}, {}]".format(*(terminal.readable(name, end) for end in estimate["ci95"]))
+        found.append((name, shown, metric_names.meaning(name)))
+    return found
+
+
+def _by_size(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[Any]]]:
+    """A row for each class and size of message, if some class has messages of several sizes."""
+    heads, rows = table(outcomes, by="size", over=True)
+    at = heads.index("size") if "size" in heads else 0
+    several = any(row[at] != "all" for row in rows)
+    return (heads, rows) if several else ([], [])
+
+
+def _settings(first: Outcome | None) -> list[tuple[str, str, str, str, bool]]:
+    """Each effective setting: path, value, default, source of the default, and whether it departs from it."""
+    if first is None:
+        return []
+    found = []
+    for path, value, default, source in sources(first.point.experiment):
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        usual = default.lower() if isinstance(value, bool) else default
+        found.append((path, shown, usual, source, bool(usual) and shown != usual))
+    return found
+
+
+def _about(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
+    manifests = [each.run.manifest for each in outcomes if each.run is not None]
+    rows = [("runs", ", ".join(sorted({m["hash"] for m in manifests})[:40]))]
+    for key, name in (
+        ("version", "Shallows"),
+        ("source_hash", "core's sources"),
+        ("backend", "backend"),
+    ):
+        rows.append((name, ", ".join(sorted({str(m.get(key, "")) for m in manifests}))))
+    return rows
