@@ -5,7 +5,7 @@ PYTHON = python tests tools soak experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest soak cases sbom fuzz fmt generate bench site wheel picture
+.PHONY: test rust lint stubs pytest soak cases sbom fuzz fmt generate messages bench site wheel picture
 
 test: rust lint stubs pytest
 
@@ -59,6 +59,10 @@ fmt:
 # Files made from the parameters that the Rust sources declare.
 generate:
 	$(UV) python tools/generate.py
+
+# Every message of the program in tests/messages.txt, to be read against docs/style.md.
+messages:
+	$(UV) python tools/messages.py
 
 bench:
 	./shallows bench

@@ -216,9 +216,7 @@ def test_a_run_that_kills_its_workers_is_reported_by_their_names_and_the_others_
     outcomes, _ = on_stage(tmp_path, *poison, seeds=2)
     assert [o.status for o in outcomes] == ["failed", "done"]
     bad = outcomes[0]
-    assert bad.error.startswith(
-        f"given up after {TRIES} tries: worker a (tcp://a:1) died while it had the run; "
-    )
+    assert bad.error.startswith(f"given up after {TRIES} tries: worker a (tcp://a:1) died during the run; ")
     assert bad.error.count("took longer than 5 s") == TRIES - 1
 
 

@@ -78,6 +78,16 @@ def test_the_page_of_messages_has_those_of_python_and_of_rust():
         assert known in page, known
 
 
+def test_the_snapshot_of_messages_is_the_programs():
+    """Every message is read before it is merged, against docs/style.md."""
+    kept = generated.messages.SNAPSHOT.read_text().splitlines()
+    assert generated.messages.messages().splitlines() == kept, "make messages, and read its difference"
+
+
+def test_no_message_has_a_banned_phrase():
+    assert prose.banned_in(generated.messages.SNAPSHOT.read_text()) == []
+
+
 # ---- code that runs ----
 
 

@@ -1,7 +1,8 @@
 """Every message of the program as one text, to be read in one sitting: the page "Messages" of the site.
 
-Python: texts with a space that are no docstrings, and the help of commands. Rust: texts with a space outside
-the tests. `python tools/messages.py` prints the same text.
+Python: texts with a space that are neither docstrings, types, lines for other programs nor styles of pages;
+and the help of commands. Rust: texts with a space outside tests. `make messages` writes the snapshot
+`tests/messages.txt`; read its difference against docs/style.md.
 """
 
 from __future__ import annotations
@@ -12,8 +13,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = ("_classes.py", "gpl", "templates", "_data", "theory", "figures", "examples")
-"""Generated classes, separate programs, scaffolds, and labels of plots."""
+SNAPSHOT = ROOT / "tests/messages.txt"
+
+LEFT_OUT = ("_classes.py", "gpl", "templates", "_data", "theory", "figures", "examples", "prose.py")
+"""Generated classes, separate programs, scaffolds, labels of plots, and patterns of texts."""
+
+TESTS = ("tests.rs", "test_bench.rs")
+
+_FOR_THE_GUEST = re.compile(
+    r"(qdisc|filter|link|addr|route|neigh|netns|run|file|sysctl|step|attributes|wire|queue|open|send|host|tbf|deb"
+    r"|stab|action|rounds|control|worker|src|initcwnd|limit|flows|quantum|trace|traced|pfifo|bfifo)[ {]"
+)
+"""Lines of the Linux backend for tc, ip and its guest program."""
+
+_FOR_BROWSERS = re.compile(
+    r"aria-label|alt=|(no-caps|flat|dense|gap:|width:|font-weight|role=|<|;|abstract as)|[a-z-]+-src |[a-z]+/html"
+    r"|(frame-ancestors|form-action|base-uri|object-src)"
+)
+"""Styles, markup and headers of pages; the keywords of Rust."""
 
 _RUST_TEXT = re.compile(r'(?<!b)"((?:[^"\\]|\\.|\\\n)*)"')
 _WORDS = re.compile(r"[A-Za-z]{2,}.* .*[a-z]{2,}|[a-z]{2,} .*[A-Za-z]{2,}", re.DOTALL)
@@ -25,8 +42,11 @@ def messages() -> str:
     for path in sorted((ROOT / "python/shallows").rglob("*.py")):
         if not set(LEFT_OUT) & {*path.parts}:
             source = path.read_text(encoding="utf-8")
-            parts += _part(path, [*of_python(source), *(helps(source) if path.parent.name == "cli" else ())])
-    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+            found = [*of_python(source)]
+            if "linux" in path.parts:
+                found = [text for text in found if not _FOR_THE_GUEST.match(text)]
+            parts += _part(path, [*found, *(helps(source) if path.parent.name == "cli" else ())])
+    for path in sorted(path for path in ROOT.glob("crates/*/src/**/*.rs") if path.name not in TESTS):
         parts += _part(path, of_rust(path.read_text(encoding="utf-8")))
     return "\n".join(parts) + "\n"
 
@@ -40,9 +60,13 @@ def page() -> str:
 
 
 def helps(source: str) -> Iterator[str]:
-    """The help texts of commands: the docstrings of public functions."""
+    """The help texts of commands: the docstrings of their functions."""
+    from shallows.cli.app import app
+
+    groups = [app, *(group.typer_instance for group in app.registered_groups)]
+    commands = {one.callback.__name__ for group in groups for one in group.registered_commands}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+        if isinstance(node, ast.FunctionDef) and node.name in commands:
             yield ast.get_docstring(node) or ""
 
 
@@ -57,6 +81,7 @@ def of_python(source: str) -> Iterator[str]:
     nodes = list(ast.walk(tree))
     left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
     left_out |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out |= {id(part) for kind in _types(nodes) for part in ast.walk(kind)}
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(
@@ -68,8 +93,17 @@ def of_python(source: str) -> Iterator[str]:
             text = node.value
         else:
             continue
-        if _WORDS.search(text):
+        if _WORDS.search(re.sub(r"\{[^{}]*\}", " ", text)) and not _FOR_BROWSERS.match(text.strip()):
             yield text
+
+
+def _types(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Annotations, and what `cast` takes as a type: texts, but no messages."""
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and not isinstance(node.annotation, ast.Subscript):
+            yield node.annotation
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("cast"):
+            yield node.args[0]
 
 
 def of_rust(source: str) -> Iterator[str]:
@@ -84,4 +118,5 @@ def of_rust(source: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(messages(), end="")
+    SNAPSHOT.write_text(messages(), encoding="utf-8")
+    print(f"{SNAPSHOT.relative_to(ROOT)}: {len(messages().split())} words; read its difference")

@@ -48,7 +48,8 @@ def create(kind: str, name: str, directory: Path) -> Made:
     a Rust file of the checkout, with its line in the list. A study is a directory PAPER/FIGURE.
     """
     if kind not in KINDS:
-        raise SpecError([Fault("new", f"makes {', '.join(KINDS)}", f'"{kind}"', did_you_mean(kind, KINDS))])
+        rule = f"must be one of {', '.join(KINDS)}"
+        raise SpecError([Fault("new", rule, f'"{kind}"', did_you_mean(kind, KINDS), "unknown-word")])
     if kind == "study":
         return _study(name, directory)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):

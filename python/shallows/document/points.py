@@ -123,7 +123,7 @@ def _report_twice(points: list[Point], labels: Labels, faults: list[Fault]) -> N
     bearers: dict[str, Settings] = {}
     for point in points if labels.written else ():
         if bearers.setdefault(point.label, point.params) != point.params:
-            rule, hint = "two points have the same label", "let it name what differs between them"
+            rule, hint = "two points have the same label", "make the label name a setting that differs"
             faults.append(Fault("sweep", rule, show(point.label), hint, "written-twice"))
             return
 

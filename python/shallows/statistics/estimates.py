@@ -160,7 +160,7 @@ def bootstrap(
     equal samples give equal intervals. Errors: fewer than two samples, unequal lengths.
     """
     if method not in ("bca", "percentile"):
-        raise ValueError(f'method: one of bca, percentile, got "{method}"')
+        raise ValueError(f'method must be one of bca, percentile, got "{method}"')
     arrays = [_checked(s, least=2) for s in samples]
     n = len(arrays[0])
     if any(len(a) != n for a in arrays):

@@ -59,7 +59,7 @@ class Broken:
     def __str__(self) -> str:
         """One line."""
         values = ", ".join(f"{key} = {value}" for key, value in self.first.items())
-        return f"{self.table}: {self.law}: not so in {self.rows} rows" + (
+        return f"{self.table}: {self.law}: broken in {self.rows} rows" + (
             f", first {values}" if values else ""
         )
 

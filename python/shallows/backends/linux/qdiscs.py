@@ -56,7 +56,7 @@ def _span_us(text: str, key: str) -> str:
 
     span = _core.parse_quantity("span", text)
     if span % 1_000_000:
-        raise Refusal((key, "must be a whole number of microseconds, which is what tc takes"))
+        raise Refusal((key, "must be a whole number of microseconds, as tc takes it"))
     return f"{span // 1_000_000}us"
 
 
@@ -93,7 +93,7 @@ def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
     if settings["first_exempt"]:
         raise Refusal(("first_exempt", "must be false: Linux's RED marks the first packet too"))
     if settings["measure"] != "before":
-        raise Refusal(("measure", 'must be "before": Linux\'s RED looks at what the packet finds'))
+        raise Refusal(("measure", 'must be "before": Linux\'s RED looks at the queue that the packet finds'))
     unit, mark_at = _amount(settings["mark_at"])
     in_service = int(settings["count_in_service"])
     # Marked is what finds more than K; RED marks at its threshold and above.
@@ -132,7 +132,7 @@ def _require(settings: dict[str, Any], own: dict[str, Any], whose: str) -> None:
 
 def _codel_words(settings: dict[str, Any]) -> list[str]:
     _require(settings, {"root": "newton"}, "Linux takes one Newton step on 16 bits")
-    _require(settings, {"max_packet": "1500B"}, "Linux takes what the device sends at most")
+    _require(settings, {"max_packet": "1500B"}, "Linux takes the largest packet of the device")
     words = [f"limit {_limit_packets(settings)}"]
     words += [f"{key} {_span_us(settings[key], key)}" for key in ("target", "interval")]
     if settings["ce_threshold"] != "none":
@@ -169,7 +169,7 @@ def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
     for key in ("alpha", "beta"):
         sixteenths = settings[key] * 16
         if sixteenths != int(sixteenths):
-            raise Refusal((key, "must be a multiple of 1/16, which is what tc takes"))
+            raise Refusal((key, "must be a multiple of 1/16, as tc takes it"))
         gains.append(f"{key} {int(sixteenths)}")
     spans = [
         f"target {_span_us(settings['target'], 'target')}",

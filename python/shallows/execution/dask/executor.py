@@ -263,7 +263,7 @@ class _Sweep:
         except Exception as error:  # a worker that died again and again, or whatever else dask may say
             last = getattr(error, "last_worker", None)
             if last is not None:
-                return {"trouble": "died while it had the run", "worker": last.address}
+                return {"trouble": "died during the run", "worker": last.address}
             return {"trouble": f"was lost: {error!r}"}
 
     def _forget(self, attempt: _Try) -> None:

@@ -242,7 +242,7 @@ def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]
                 "their times are missing, which favours the scheme with more of them"
             )
     for name in what.idle:
-        found.append(f"--allow {name} has no effect: it names nothing that differs between the schemes")
+        found.append(f"--allow {name} has no effect: it names no setting that differs between the schemes")
     if what.allowed:
         found.append(f"unequal conditions: {', '.join(what.allowed)} may differ, as allowed")
     return found

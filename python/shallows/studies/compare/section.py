@@ -100,7 +100,7 @@ def read(
         file = one if isinstance(one, str | Path) else name
         for section, command in (("sweep", "sweep"), ("tune", "tune"), ("compare", "compare")):
             if section in document:
-                rule = "does not belong to one of several compared files"
+                rule = "must not be in one of several compared files"
                 if section != "compare":
                     rule = f"belongs to {command}; compare takes one experiment per scheme"
                 faults.append(Fault(f"{file}: {section}", rule, hint=f"./shallows {command} {file}"))
@@ -162,7 +162,7 @@ def _written(
         found[name] = dict(_paths(settings))
     for name, settings in given.items() if isinstance(given, Mapping) else ():
         if name in found:
-            faults.append(Fault("--scheme", "is there already", name))
+            faults.append(Fault("--scheme", "has the name of another scheme", name))
         else:
             found[name] = dict(_paths(settings))
     for text in () if isinstance(given, Mapping) else given:
@@ -170,7 +170,7 @@ def _written(
         if not equals or not name.strip():
             faults.append(Fault("--scheme", "must be NAME=key=value,key=value", text))
         elif name.strip() in found:
-            faults.append(Fault("--scheme", "is there already", name.strip()))
+            faults.append(Fault("--scheme", "has the name of another scheme", name.strip()))
         else:
             found[name.strip()] = _settings("--scheme", split_list(rest) if rest.strip() else [], faults)
     columns = []
@@ -289,7 +289,7 @@ def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: l
                 continue
             values = f"{show(mine.get(path))} and {show(theirs.get(path))}"
             rule = f"differs between {first.name} and {other.name}, and a comparison needs equal conditions"
-            hint = f"--allow {path}, if that is what you want"
+            hint = f"--allow {path} permits it"
             faults.append(Fault(path, rule, values, hint, "unequal"))
     return used
 

@@ -45,7 +45,7 @@ class Range(Strict):
     def _range_or_choices(self) -> Range:
         if self.choices is not None:
             if self.model_fields_set - {"path", "choices"}:
-                raise refuse("conflict", "choices stand alone, without low, high, step, log or unit")
+                raise refuse("conflict", "choices cannot be combined with low, high, step, log or unit")
             return self
         if self.low is None or self.high is None:
             raise refuse("missing", "must be { low = ..., high = ... } or { choices = [...] }")
