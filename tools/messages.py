@@ -27,8 +27,8 @@ _FOR_THE_GUEST = re.compile(
 """Lines of the Linux backend for tc, ip and its guest program."""
 
 _FOR_BROWSERS = re.compile(
-    r"aria-label|alt=|(no-caps|flat|dense|gap:|width:|font-weight|role=|<|;|abstract as)|[a-z-]+-src |[a-z]+/html"
-    r"|(frame-ancestors|form-action|base-uri|object-src)"
+    r"aria-label|alt=|(no-caps|flat|dense|gap:|width:|font-weight|role=|<|;|abstract as)|[a-z-]+-src "
+    r"|[a-z]+/html|(frame-ancestors|form-action|base-uri|object-src)"
 )
 """Styles, markup and headers of pages; the keywords of Rust."""
 

@@ -32,21 +32,7 @@ def on_config(config: Any) -> Any:
     for section in config.nav:
         if "Papers" in section:
             section["Papers"] = entries
-    config.nav = _existing(config.nav)
     return config
-
-
-def _existing(nav: list[Any]) -> list[Any]:
-    """The navigation without pages that are announced in `mkdocs.yml` and not written yet."""
-    made = {*generated.pages(), *papers.pages()}
-    kept: list[Any] = []
-    for entry in nav:
-        title, target = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
-        if isinstance(target, list):
-            kept.append({title: _existing(target)})
-        elif target in made or (ROOT / "docs" / target).exists():
-            kept.append(entry)
-    return kept
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -34,9 +34,9 @@ def write_runs(
 
     Error: StoreError.
     """
-    from shallows.figures import style
+    from shallows.figures import interactive
 
-    images = {caption: style.image(drawn) for caption, drawn in figures.draw(outcomes).items()}
+    images = {caption: interactive.picture(drawn) for caption, drawn in figures.draw(outcomes).items()}
     in_toml = "python" not in document  # classes of a script have no text
 
     def fill(new: Path) -> None:
