@@ -1,4 +1,4 @@
-"""What the tests of set-up, sweeps, store and command line share."""
+"""Fixtures that the tests of set-up, sweeps, store and command line share."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def shallows(*args: object, cwd: Path, **env: str) -> subprocess.CompletedProces
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """What a kernel or ns-3 would have let run is said, not only counted."""
+    """Tests that need a kernel or ns-3 are listed, not only counted."""
     for needed in ("run ./shallows linux build", "apt install libns3-dev"):
         skipped = [each for each in terminalreporter.stats.get("skipped", []) if needed in str(each.longrepr)]
         if skipped:

@@ -97,7 +97,7 @@ def write_paper(root):
 
 
 def fake_simulator(monkeypatch, fails=lambda experiment: False):
-    """Replaces checker and simulator: the wait follows ns and the seed. Returns the list of what was run."""
+    """Replaces checker and simulator: the wait follows ns and the seed. Returns the list of runs."""
     ran = []
 
     def run(self, experiment, running):

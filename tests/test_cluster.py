@@ -143,7 +143,7 @@ def test_killed_clients_and_schedulers_cost_only_the_runs_under_way(tmp_path, pr
 
 
 class Stage:
-    """A client without a cluster: tasks run here and now, or for one seed act as told."""
+    """A client without a cluster: tasks run here and now, or for one seed act as ordered."""
 
     status = "running"
 

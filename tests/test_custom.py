@@ -183,7 +183,7 @@ def test_a_module_that_cannot_be_used_says_why(mine, text, told):
 
 
 class Kinds(shallows.CongestionControl):
-    """One setting of each kind, told in Python's numbers."""
+    """One setting of each kind, in Python's numbers."""
 
     span: shallows.Span = "25us"
     rate: shallows.Rate = "10Gbps"
@@ -211,7 +211,7 @@ def test_settings_arrive_as_numbers(tmp_path):
 
 
 class Fails(Aimd):
-    """Goes wrong at the fifth acknowledgement of a flow, in the way it is told."""
+    """Fails at the fifth acknowledgement of a flow, in a given way."""
 
     way: str = "raise"
 

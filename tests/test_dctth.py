@@ -1,4 +1,4 @@
-"""What the figures of document 003 share: rates by batches, ratios, and which cells count."""
+"""Common functions of the figures of document 003: rates by batches, ratios, and which cells count."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""The studies that come along: complete, checked, and free of what would go wrong at run time."""
+"""The studies of the package: complete, checked, and free of faults at run time."""
 
 import pytest
 from shallows.document.places import experiments_path

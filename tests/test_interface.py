@@ -1,4 +1,4 @@
-"""What one calls from a script or a notebook, and what it shows."""
+"""The functions for scripts and notebooks, and their displays."""
 
 import inspect
 import pydoc

@@ -1,4 +1,4 @@
-"""The Linux backend: what is refused, what tc is told, the edits; and runs, where a kernel has been built."""
+"""The Linux backend: refusals, tc's lines, the edits; and runs, if a kernel has been built."""
 
 import json
 import shutil
@@ -180,7 +180,7 @@ def test_a_tree_of_the_users_is_only_read(tmp_path):
     edited = "arch/um/os-Linux/util.c"
     assert (linked / edited).stat().st_mtime_ns == (mine / edited).stat().st_mtime_ns
     assert "uml_seed" in (linked / edited).read_text()
-    # What has been built in the tree is left out, or make would refuse to build elsewhere.
+    # Files built in the tree are left out, or make would refuse to build elsewhere.
     found = {path.relative_to(linked).as_posix() for path in linked.rglob("*") if path.is_file()}
     assert found == {"arch/um/Kconfig", edits.TIMER, edited, "net/a.c", "dts"} - {"dts"}
     assert (linked / "dts").resolve() == (mine / "net").resolve()

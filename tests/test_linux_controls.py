@@ -91,7 +91,7 @@ def test_names_are_the_kernels_and_linux_takes_them_all():
     [section] = [each for each in schema()["sections"] if each["path"] == "transport.cc"]
     [component] = [each for each in section["components"] if each.get("backend") == "linux"]
     [name] = component["params"]
-    # What the kernel is built with, in its own words; Reno and CUBIC are always there.
+    # The kernel's controls, in its own words; Reno and CUBIC are always there.
     options = {line[16:-2] for line in kernel._wanted() if line.startswith("CONFIG_TCP_CONG_")}
     spelt = {"highspeed": "HSTCP"}
     assert {spelt.get(one, one.upper()) for one in name["choices"]} == options - {"ADVANCED"} | {"RENO"}

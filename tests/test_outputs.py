@@ -1,4 +1,4 @@
-"""What is written beside the runs: whole or not at all, and never over what Shallows did not write."""
+"""Files beside the runs: written whole or not at all, and never over files of others."""
 
 import os
 import subprocess

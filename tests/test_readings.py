@@ -1,4 +1,4 @@
-"""What the documents leave open: declared strictly, with a base that follows from the rule."""
+"""Open questions of the documents: declared strictly, with a base that follows from the rule."""
 
 import pytest
 from shallows.errors import SpecError

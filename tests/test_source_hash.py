@@ -30,7 +30,7 @@ PATH = os.pathsep.join([os.environ["PATH"], str(Path.home() / ".cargo/bin")])
 
 
 def environment(package: Path) -> dict[str, str]:
-    """What cargo tells a build script, and the compiler of one."""
+    """The environment of a build script, and its compiler."""
     return {**os.environ, "PATH": PATH, "CARGO_MANIFEST_DIR": str(package)}
 
 

@@ -1,4 +1,4 @@
-"""What the terminal shows: quantities in units of their size, tables that fit."""
+"""Output of the terminal: quantities in units of their size, tables that fit."""
 
 import re
 

@@ -81,11 +81,11 @@ class TimedOut(RunError):
 
 
 class PluginError(RunError):
-    """A component written in Python answered with something impossible. What it raises is raised as it is."""
+    """A component in Python returned an impossible value. Its own exceptions propagate unchanged."""
 
 
 class Interrupted(ShallowsError):
-    """The user stopped the work (Ctrl-C). What had ended is stored."""
+    """The user stopped the work (Ctrl-C). Finished runs are stored."""
 
 
 class StoreError(ShallowsError):

@@ -22,7 +22,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` at the end. An exception leaves `path` as it was.
 
-    What is no file, such as a pipe that another program reads, is written as it stands. Raises OSError.
+    A pipe that another program reads is written in place. Raises OSError.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:

@@ -13,7 +13,7 @@ from shallows import terminal
 __all__ = ["Wanted", "shown"]
 
 Wanted = bool | Callable[[float, int], None] | None
-"""Whether to show progress, by default in a notebook or a terminal; or a function that is told it.
+"""Whether to show progress, by default in a notebook or a terminal; or a function that receives it.
 
 It is called a few times a second with the runs that are done, shares of runs included, and those that failed.
 """

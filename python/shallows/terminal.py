@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """Tells how far the work is: runs done (with shares of runs), and how many of them failed."""
+    """Reports the progress of the work: runs done (with shares of runs), and how many of them failed."""
 
     def __call__(self, done: float, failed: int = 0) -> None:
-        """Tells it."""
+        """Shows it."""
 
 
 def print_json(document: Any) -> None:

@@ -47,7 +47,7 @@ def check_congestion_control(cls: type[CongestionControl], **settings: Any) -> N
     - determinism: the same seed gives the same tables;
     - rates: it works at 1 Mb/s and at 400 Gb/s.
 
-    What it raises itself is raised as it is.
+    Its own exceptions propagate unchanged.
     """
     bench = _Bench(cls, settings)
     try:
@@ -109,7 +109,7 @@ class _Run:
     counts: dict[str, int]
 
 
-# ---- the algorithm alone, told whatever a transport may tell ----
+# ---- the algorithm alone, with all events of a transport ----
 
 
 def _flow(cwnd_max: float, seed: int) -> Any:
@@ -132,7 +132,7 @@ def _instance(bench: _Bench) -> CongestionControl:
 
 
 def _walk(bench: _Bench, seed: int, cwnd_max: float) -> Iterator[tuple[str, float, float]]:
-    """What was told, and the windows before and after it, of one random history."""
+    """One random history: the events, and the windows before and after each."""
     chance, control = random.Random(seed), _instance(bench)
     control.start(_flow(cwnd_max, seed))
     yield "start", float("inf"), _held(control, cwnd_max)

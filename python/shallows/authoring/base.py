@@ -59,7 +59,7 @@ def param(default: Any = ..., *, range: str = "") -> Any:
 
 
 class Component:
-    """What congestion controls and workloads share: settings declared as annotated attributes."""
+    """The common part of congestion controls and workloads: settings declared as annotated attributes."""
 
     name: ClassVar[str | None] = None
     """Its `kind` in an experiment file; by default the class's name, `MyDctcp` as `my-dctcp`."""
@@ -102,7 +102,7 @@ class CongestionControl(Component):
     """Greatest sending rate in bits a second; None lets acknowledgements clock the packets."""
 
     alpha: float | None = None
-    """What the table `flows` and the flow trace record as `alpha`, if anything."""
+    """The value that the table `flows` and the flow trace record as `alpha`, if anything."""
 
     def start(self, flow: FlowStart) -> None:
         """The flow begins. By default the window is the initial one."""
@@ -124,7 +124,7 @@ class CongestionControl(Component):
         raise NotImplementedError
 
     def on_timeout(self, ack: Ack) -> None:
-        """The retransmission timer expired; by default told as `on_congestion("timeout", ack)`."""
+        """The retransmission timer expired; by default reported as `on_congestion("timeout", ack)`."""
         raise NotImplementedError
 
     def on_idle(self, ack: Ack) -> None:
@@ -165,13 +165,13 @@ class Window:
         self._credit = 0.0
 
     def on_loss(self, flight: float) -> None:
-        """RFC 5681 eq. (4): half of what was in flight."""
+        """RFC 5681 eq. (4): half of the flight."""
         self.ssthresh = max(flight / 2.0, self.rules.ssthresh_floor)
         self.cwnd = self.ssthresh
         self._credit = 0.0
 
     def on_timeout(self, flight: float) -> None:
-        """RFC 5681 s.3.1, end: one segment, and slow start to half of what was in flight."""
+        """RFC 5681 s.3.1, end: one segment, and slow start to half of the flight."""
         self.on_loss(flight)
         self.cwnd = float(self.rules.mss)
 
@@ -182,7 +182,7 @@ class Window:
 
 
 class Flow(NamedTuple):
-    """What a workload sends: from, to, how many bytes, and when in seconds (None: at once)."""
+    """A transfer of a workload: from, to, bytes, and its start in seconds (None: at once)."""
 
     src: str
     dst: str

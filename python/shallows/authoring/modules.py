@@ -40,7 +40,7 @@ _helpers: set[str] = set()
 def of_modules(document: dict[str, Any], base: Path | None = None) -> None:
     """Declares in `document` what its `python.modules` hold; paths are relative to `base`.
 
-    What is declared already is left alone. Raises SpecError with the faults of all modules.
+    Existing declarations stay. Raises SpecError with the faults of all modules.
     """
     python = document.get("python")
     if not isinstance(python, Mapping) or "components" in python:

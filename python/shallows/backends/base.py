@@ -29,7 +29,7 @@ class Made:
 
 
 class Backend(Protocol):
-    """What runs experiments. It must be possible to pickle it: other processes and machines get a copy."""
+    """A program that runs experiments. Other processes and machines get a pickled copy."""
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class Running:
         self._machines: dict[int, float] = {}
 
     def tell(self, share: float | None) -> None:
-        """What share of its run the machine of this thread has done; None when it is gone."""
+        """The share of its run that the machine of this thread has done; None when it is gone."""
         with self._lock:
             if share is None:
                 self._machines.pop(threading.get_ident(), None)

@@ -36,5 +36,5 @@ def _left(group: Path) -> int | None:
         most, now = (group / "memory.max").read_text(), (group / "memory.current").read_text()
     except OSError:
         return None
-    # What the group's files take as cache can be given back, so that this is a lower bound.
+    # The cache of the group's files can be given back, so that this is a lower bound.
     return None if most.strip() == "max" else max(0, int(most) - int(now))

@@ -90,5 +90,5 @@ def _opened(number: int, mode: str) -> Any:
 
 
 def _discard(stream: Any) -> None:
-    """What is left in its buffer goes nowhere, so that the interpreter's end does not complain."""
+    """The rest of its buffer goes nowhere, so that the interpreter's end does not complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -158,7 +158,7 @@ def makes_runs(command: Callable[..., None]) -> Callable[..., None]:
 def executor(
     address: str | None, slurm: str | None, timeout: str | None, workers: int | None = None
 ) -> Executor | None:
-    """What makes the runs elsewhere, if the options ask for it. Raises SpecError with all faults."""
+    """The executor of the options, if they ask for one. Raises SpecError with all faults."""
     if address is None and slurm is None:
         return None
     from shallows.execution.dask.connect import to_address, to_slurm

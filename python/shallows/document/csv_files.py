@@ -31,7 +31,7 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     `traffic.* = { kind = "table", name = "flows.csv" }` takes a CSV with the columns from, to, bytes, start
     and, if wanted, deadline (empty: none). Values have units (10KB, 1.5ms), or the column's name has:
     `bytes` takes plain numbers, and so do start_us, deadline_ms ... A path in an experiment file is relative
-    to that file, any other to the current directory. What has its numbers is left alone. The record keeps
+    to that file, any other to the current directory. A load with its numbers stays as it is. The record keeps
     the file's name without its directory, so that a run is the same wherever its files are.
     """
     loads = document.get("traffic")

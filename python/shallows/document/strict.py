@@ -47,7 +47,7 @@ def read(model: type[Model], table: Any, at: str = "", faults: list[Fault] | Non
 
 
 def refuse(code: str, rule: str, hint: str = "", value: Any = ..., at: Loc = ()) -> PydanticCustomError:
-    """What a validator raises: a fault with this code and rule.
+    """The error for a validator to raise: a fault with this code and rule.
 
     `value` (None: not shown) and `at`, a path below, are given where they are not the validated value's.
     """

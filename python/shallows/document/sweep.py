@@ -27,7 +27,7 @@ __all__ = ["Labels", "Settings", "Step", "SweepTable", "read_sweep"]
 
 @dataclass(frozen=True)
 class Step:
-    """What one factor of a sweep sets at once, and its label if it was given one."""
+    """The settings that one factor of a sweep makes at once, and its label if it was given one."""
 
     settings: Settings
     label: str | None = None
@@ -63,7 +63,7 @@ def _has_label(value: Any) -> bool:
 
 
 class SweepTable(Strict):
-    """What a sweep varies. `grid`, `zip` and `points` multiply; seeds vary fastest."""
+    """The variation of a sweep. `grid`, `zip` and `points` multiply; seeds vary fastest."""
 
     grid: Columns | None = Field(
         None, description="Lists by path; every combination is a point, the first key varies slowest."

@@ -58,12 +58,12 @@ def make(job: Job, store: Store, backend: Backend, running: Running) -> StoredRu
 
 
 Ended = tuple[list["Outcome"], float]
-"""What an executor tells a few times a second: outcomes that are new, and shares of runs under way."""
+"""The report of an executor, a few times a second: outcomes that are new, and shares of runs under way."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a point: `done` (run now), `stored` (found in the store) or `failed` (see `error`).
+    """The outcome of a point: `done` (run now), `stored` (found in the store) or `failed` (see `error`).
 
     `metrics` is the flat summary of `shallows.tables.metrics.with_sizes`, if it was asked for and the run did
     not fail.
@@ -79,7 +79,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Work:
-    """What is the same for all runs of a sweep: the store, the backend, whether metrics are wanted.
+    """The common part of all runs of a sweep: the store, the backend, whether metrics are wanted.
 
     `modules` says where the Python modules are that the experiments name (`authoring.modules.paths`).
     """
@@ -89,7 +89,7 @@ class Work:
     metrics: bool = False
     modules: Mapping[tuple[str, str], str] | None = None
     limit_s: float | None = None
-    """What one run may take, of the executors of this machine."""
+    """The time limit of one run, for the executors of this machine."""
 
     def do(self, job: Job, running: Running) -> Outcome:
         """One run in this thread, or the stored one. A run that fails is an outcome.

@@ -39,7 +39,7 @@ class Runner:
     workers: int | None = None
     executor: Executor | None = None
     limit_s: float | None = None
-    """What one run may take on this machine."""
+    """The time limit of one run on this machine."""
 
     @classmethod
     def of(

@@ -23,7 +23,7 @@ class Threads:
 
     count: int | None = None
     do: Callable[[Work, Job, Running], Outcome] | None = None
-    """What each thread does with a job, if not run it itself."""
+    """The work of each thread on a job; by default it runs it."""
 
     def run(self, jobs: Iterator[Job], work: Work) -> Generator[Ended, None, None]:
         """See `Executor`."""

@@ -56,7 +56,7 @@ class CustomPart(Part):
 
 
 class WholeExperiment(Part):
-    """What only a whole experiment can do."""
+    """The methods of a whole experiment."""
 
     def faults(self) -> list[Fault]:
         """Every rule that the experiment breaks, at all its sweep points; empty if it may be run."""

@@ -20,7 +20,7 @@ GAP = 0.14
 
 
 class Cells(NamedTuple):
-    """What to draw. `curves[row, column][series]` are curves (x, y); `top[row, column]` ends the y axis.
+    """Its content. `curves[row, column][series]` are curves (x, y); `top[row, column]` ends the y axis.
 
     x runs over `x_range` and y from 0 in every cell. `labels` of the columns, the rows, x and y, with units.
     `notes[row, column]`: a few characters in the cell's corner.
@@ -67,7 +67,7 @@ def histogram(values: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> Cur
 
 @style.styled
 def draw(info: Cells, width_inch: float = style.PAGE_INCH, linewidth: float = 0.4) -> "Figure":
-    """A box a cell, first row on top. What rises beyond its cell is cut at its edge."""
+    """A box a cell, first row on top. A bar that rises beyond its cell is cut at the edge."""
     from matplotlib.collections import LineCollection
 
     across, down = len(info.columns), len(info.rows)

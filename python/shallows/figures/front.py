@@ -31,7 +31,7 @@ def info(
     front: Sequence[Sequence[float]],
     named: Mapping[str, Sequence[Estimate]],
 ) -> Front:
-    """Plain lists of what is drawn. Error: nothing was tried."""
+    """Plain lists of the drawn points. Error: nothing was tried."""
     if not tried and not infeasible:
         raise ValueError("no trial has values")
     cases = (tried, infeasible, front)

@@ -5,7 +5,7 @@ scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written 
 that write pcapng are either unmaintained or bring a packet generator under the GPL; the format's four blocks
 are below.
 
-What a packet has in the simulation is written as it is: sequence and acknowledgement numbers (from an initial
+The capture has a packet's fields as simulated: sequence and acknowledgement numbers (from an initial
 number of 0, modulo 2^32), SYN, FIN, ECE and CWR or AccECN counter, ECN codepoint, SACK blocks, timestamps
 where the transport has them. Addresses stand for names, which the file resolves. The payload is not captured,
 as with a short snapshot length, and counts as zeros in checksums. The window is the largest there is: the

@@ -1,4 +1,4 @@
-"""The store of runs: one directory a run, named by a hash of what was run, never written twice.
+"""The store of runs: one directory a run, named by a hash of the experiment, never written twice.
 
 A run is written to a temporary sibling, synced, and renamed into place, so that what bears a run's name is
 complete. The manifest holds the SHA-256 of each table and of itself; a run is checked against them when it
@@ -38,7 +38,7 @@ LEFTOVER_AGE_S = 3600.0
 """A temporary directory lives for seconds; an older one was left by a killed process."""
 
 Mark = dict[str, Any]
-"""What the manifest says of a table's file: `bytes`, and `sha256` in hex digits."""
+"""The manifest's entry for a table's file: `bytes`, and `sha256` in hex digits."""
 
 __all__ = ["Store", "StoredRun", "run_hash", "store_path"]
 

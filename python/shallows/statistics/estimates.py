@@ -212,7 +212,7 @@ def rank_correlation(a: Samples, b: Samples) -> float:
 def pareto_front(cost: Samples, gain: Samples) -> np.ndarray:
     """Indices of the points that no other dominates (cost no more, gain no less, one of them better).
 
-    In ascending cost. Of equal points the first is kept.
+    In ascending cost. The first of equal points is kept.
     """
     cost, gain = _pair(cost, gain)
     front, best = [], -math.inf

@@ -49,7 +49,7 @@ def kernel_name(transport: Mapping[str, Any]) -> str:
 
 
 def shown_name(transport: Mapping[str, Any]) -> str:
-    """What tables call it: the kernel's name where the experiment gives that, else the simulator's."""
+    """Its name in tables: the kernel's where the experiment gives that, else the simulator's."""
     cc = transport["cc"]
     return cc["name"] if cc["kind"] == KERNEL else cc["kind"]
 
@@ -67,7 +67,7 @@ def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _own(kind: str) -> dict[str, Any]:
-    """What the profile `linux` and a control's defaults set: the kernel, as far as settings can say."""
+    """The kernel's values: the settings of the profile `linux` and of a control's defaults."""
     from shallows.document.check import resolve
 
     document = {
@@ -81,7 +81,7 @@ def _own(kind: str) -> dict[str, Any]:
 
 
 def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
-    """What of a load's resolved transport Linux cannot do, each by its path."""
+    """The settings of a load's resolved transport that Linux cannot do, by path."""
     path = f"traffic.{load}.transport"
     found = []
     cc = transport["cc"]

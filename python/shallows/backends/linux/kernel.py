@@ -52,7 +52,7 @@ class Kernel:
 
     @property
     def weakness(self) -> str:
-        """What a user must know of this version, or nothing."""
+        """A weakness of this version that a user must know, or nothing."""
         if self.about["version"].startswith("6.1."):
             return "traces of Linux 6.1 differ between runs when its core is shared; 7.2 has no such weakness"
         return ""
@@ -74,7 +74,7 @@ def find() -> Kernel | None:
 
 
 def status() -> list[dict[str, Any]]:
-    """What is known of every kernel in the cache."""
+    """The facts about every kernel in the cache."""
     current = find()
     rows = []
     for file in sorted(_kernels().glob("*/about.json")):
@@ -136,7 +136,7 @@ def _build_tree(
     """From a tree of the user's, by way of links to its files: the tree itself is only read.
 
     Nothing but `make` knows what has changed in it, so it is asked each time; what it has compiled is kept.
-    The kernel's name is a hash of what came out.
+    The kernel's name is a hash of the result.
     """
     work = cache.cache() / "build" / f"tree-{cache.digest(str(tree.resolve()).encode(), *recipe)}"
     about = _make_kernel(source.linked(tree, work / "source"), work, tell, progress, jobs)
@@ -225,7 +225,7 @@ def _configure(sources: Path, objects: Path) -> list[str]:
 
 
 def _wanted() -> list[str]:
-    """What the fragment sets and unsets, without its comments."""
+    """The options that the fragment sets and unsets, without its comments."""
     lines = FRAGMENT.read_text().splitlines()
     return [line for line in lines if line.startswith(("CONFIG_", "# CONFIG_"))]
 

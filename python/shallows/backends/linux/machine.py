@@ -23,7 +23,7 @@ from shallows.backends.linux.root import Root
 from shallows.errors import Cancelled, RunError
 
 SILENCE_S = 300.0
-"""Wall time after which a machine that has told nothing hangs: it tells each thousandth of its run."""
+"""Wall time after which a silent machine counts as hanging: it reports each thousandth of its run."""
 
 LOGS = 20
 """Console logs of failed machines that are kept."""
@@ -33,7 +33,7 @@ __all__ = ["Answer", "boot"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a machine left: its directory of results, and its clocks."""
+    """The remains of a machine: its directory of results, and its clocks."""
 
     directory: Path
     console: str

@@ -55,7 +55,7 @@ def _differences(words: list[str], options: dict[str, Any]) -> Iterable[str]:
     for name, value in wanted.items():
         if name in UNCHECKED or (
             name == "limit" and "lat" in options
-        ):  # the shaper's limit is told as a time
+        ):  # the shaper reports its limit as a time
             continue
         if isinstance(value, bool):
             if bool(options.get(name)) != value:
@@ -67,8 +67,8 @@ def _differences(words: list[str], options: dict[str, Any]) -> Iterable[str]:
 def _same(asked: str, has: Any) -> bool:
     if not isinstance(has, int | float):
         return False
-    if asked.endswith("us"):  # kept in 1024 ns by some, in ns by others, and cut when told
+    if asked.endswith("us"):  # kept in 1024 ns by some, in ns by others, and cut when reported
         return abs(has - float(asked.removesuffix("us"))) <= 2
-    if asked.endswith("bit"):  # told in bytes a second
+    if asked.endswith("bit"):  # reported in bytes a second
         return abs(has * 8 - float(asked.removesuffix("bit"))) <= 8
     return abs(has - float(asked)) <= 1e-6 * abs(float(asked))

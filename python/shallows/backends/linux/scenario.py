@@ -56,7 +56,7 @@ __all__ = ["Scenario", "check", "scenario"]
 
 @dataclass
 class Scenario:
-    """What the guest is to do, and what its answers are about."""
+    """The work of the guest, and the meaning of its answers."""
 
     plan: str
     ports: list[str] = field(default_factory=list)  # sampled, in the plan's order

@@ -32,7 +32,7 @@ __all__ = ["BUILD", "FETCH", "GUEST", "find", "require", "run"]
 
 
 def run(*command: str | Path) -> str:
-    """What a program prints. Raises ShallowsError with what it says if it fails."""
+    """The output of a program. Raises ShallowsError with what it says if it fails."""
     words = [str(word) for word in command]
     ran = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     if ran.returncode:

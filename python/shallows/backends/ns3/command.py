@@ -33,7 +33,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
         "starts": ",".join(map(str, starts_ns)),
         "warmup-ns": _ns(experiment["warmup"]),
         "duration-ns": _ns(experiment["duration"]),
-        # What a window can be, and as much again three times while a loss is mended.
+        # The largest window, and as much again three times while a loss is mended.
         "buffer": max(2**20, int(4 * (bdp + held))),
         "min-rto-ns": _ns(transport["min_rto"]),
         "ack-every": transport["ack_every"],

@@ -21,7 +21,7 @@ def tables(
 ) -> dict[str, pl.DataFrame]:
     """Every table that the simulator makes of the same experiment, with its columns and types (`like`).
 
-    What the program does not tell is null. Queues are without the packet in service, as on Linux.
+    Values that the program does not report are null. Queues are without the packet in service, as on Linux.
     """
     import polars as pl
 

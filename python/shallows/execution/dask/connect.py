@@ -105,7 +105,7 @@ def _client(name: str, **where: Any) -> Iterator[Client]:
     import dask
     from distributed import Client
 
-    # What its loggers say of lost connections, the sweep says in its own words.
+    # The sweep reports lost connections itself, so its loggers are silent.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set({"distributed.comm.timeouts.connect": f"{CONNECT_S}s"}):
         try:

@@ -4,7 +4,7 @@ The one contract is the store, which all machines must see: a task makes its run
 returns a record of about a kilobyte. So nothing is lost with a worker, and a run that is made twice is stored
 once. What goes wrong with a worker (it dies, hangs, is full, or has another version) moves the run to another
 one, up to `TRIES` times; then the run counts as failed, with the names of the workers, and the sweep goes on.
-What goes wrong in a run would go wrong anywhere and is not tried again.
+A fault of the run itself would occur anywhere, so it is not tried again.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class _Sweep:
         return given_up
 
     def _collect(self) -> list[Outcome]:
-        """What has ended; waits a moment for the first."""
+        """The finished runs; waits a moment for the first."""
         outcomes = []
         with suppress(Empty):
             future = self._answers.get(timeout=0.2)

@@ -64,7 +64,7 @@ def other_version(version: str, source_hash: str) -> str:
 
 @dataclass
 class _Worker:
-    """What is known of a worker. `fit` is None while it is being examined."""
+    """The facts about a worker. `fit` is None while it is being examined."""
 
     name: str
     threads: int

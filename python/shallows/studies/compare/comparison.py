@@ -87,7 +87,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found. `runs`: by scheme, in the seeds' order; `values`: by scheme, metrics of each seed."""
+    """The result. `runs`: by scheme, in the seeds' order; `values`: by scheme, metrics of each seed."""
 
     what: Schemes
     runs: dict[str, list[StoredRun]]

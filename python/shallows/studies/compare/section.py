@@ -58,14 +58,14 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Schemes:
-    """What is to be compared. The first scheme is the baseline."""
+    """The request: schemes, seeds, metrics. The first scheme is the baseline."""
 
     title: str
     schemes: list[Scheme]
     metrics: list[str]
     allowed: list[str]
     idle: list[str] = field(default_factory=list)
-    """What was allowed to differ, and does not."""
+    """Settings that were allowed to differ, and do not."""
 
     @property
     def seeds(self) -> list[int]:
@@ -220,7 +220,7 @@ def _paths(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
 
 
 def _names(experiments: Sequence[Any], documents: Sequence[Document]) -> list[str]:
-    """What the experiments are called: their files' names, whole where two are alike, or their titles."""
+    """The experiments' names: those of their files, whole where two are alike, or their titles."""
     files = [str(one) if isinstance(one, str | Path) else "" for one in experiments]
     titles = [str(document.get("title") or "") for document in documents]
     stems = [Path(file).stem if file else title for file, title in zip(files, titles, strict=True)]

@@ -79,7 +79,7 @@ def groups(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 
 
 def notes(runs: Iterable[StoredRun]) -> list[str]:
-    """What the manifests tell a reader of the results, each line once."""
+    """The notes of the manifests for a reader of the results, each line once."""
     return list(dict.fromkeys(note for run in runs for note in run.manifest.get("notes", ())))
 
 
@@ -94,7 +94,7 @@ def busiest(run: StoredRun, most: int) -> tuple[list[list[str]], int]:
 def _about(
     group: Sequence[Outcome], outcomes: Sequence[Outcome], over: bool, labelled: bool
 ) -> dict[str, Any]:
-    """What tells a row from the others."""
+    """The cells that distinguish a row."""
     point = group[0].point
     names = list(dict.fromkeys(name for outcome in outcomes for name in outcome.point.params))
     about = {"label": point.label} if labelled else {name: point.params.get(name) for name in names}

@@ -30,7 +30,7 @@ Value = float | int | bool | None
 
 
 class Measured(NamedTuple):
-    """What an experiment found: a number with its interval, or a boolean, or None (undecided).
+    """The finding of an experiment: a number with its interval, or a boolean, or None (undecided).
 
     `n_seeds` is None where the caller should take the number of seeds that were run; 0 stands for a
     closed form, which needs none. `note` says what the numbers alone do not. `flat`: every seed gave the
@@ -81,7 +81,7 @@ class Claim:
 
 
 def as_measured(found: Any, n_seeds: int) -> Measured:
-    """What `measure` of a figure.py returned, as `Measured`.
+    """The answer of `measure` of a figure.py, as `Measured`.
 
     A number, a boolean or None stands for itself; an `Estimate` brings its interval; a list is one
     sample a seed, summarised by its mean. NaN counts as None.

@@ -100,7 +100,7 @@ class Runs(Sequence[Run]):
         return any(len(each) > 1 and all(mark == each[0] for mark in each) for each in marks)
 
     def where(self, spec: str | None = None, **params: Any) -> "Runs":
-        """The runs of one experiment file, or with these values of what the sweep varies."""
+        """The runs of one experiment file, or with these values of the varied settings."""
 
         def chosen(run: Run) -> bool:
             return spec in (None, run.spec) and all(run.params.get(k) == v for k, v in params.items())
@@ -172,7 +172,7 @@ class Figure:
 
     @cached_property
     def readings(self) -> Readings:
-        """What the paper leaves open. Errors: SpecError with all faults of readings.toml."""
+        """The open questions of the paper. Errors: SpecError with all faults of readings.toml."""
         return read_readings(self.path.parent / "readings.toml")
 
     @cached_property

@@ -51,7 +51,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a dimension. `set`: dotted paths over each experiment; `given`: what figure.py is told."""
+    """One value of a dimension. `set`: dotted paths over each experiment; `given`: for figure.py."""
 
     id: str
     words: str
@@ -122,7 +122,7 @@ class Reading:
         )
 
     def settings(self, spec: str) -> dict[str, Any]:
-        """What it sets over the experiment of this name."""
+        """Its settings over the experiment of this name."""
         return {k: v for d, value in self.departures if d.concerns(spec) for k, v in value.set.items()}
 
 
@@ -132,7 +132,7 @@ BASE = Reading()
 
 @dataclass(frozen=True)
 class Plan:
-    """What a figure tries: dimensions one at a time, whole grids of some, on these experiments alone.
+    """Readings that a figure tries: dimensions one by one, whole grids of some, on these experiments alone.
 
     `dimension=value` in a grid is that value and the base alone.
 

@@ -57,7 +57,7 @@ def _fill(new: Path, paper: str, sections: "Sequence[Section]", target: str, qui
 
 
 def known_numbers(sections: "Sequence[Section]") -> dict[str, dict[str, Any]]:
-    """What a text may name: claims and numbers by `figure/name`."""
+    """The names that a text may use: claims and numbers by `figure/name`."""
     found: dict[str, dict[str, Any]] = {}
     for section in sections:
         ours = {claim.id: claim.note for claim in section.figure.claims}
@@ -115,7 +115,7 @@ def anchor(identity: str) -> str:
 
 
 def _open(readings: Readings) -> list[dict[str, Any]]:
-    """What the document leaves open: each dimension with its values, the base first, with their sources."""
+    """The open questions: each dimension with its values, the base first, with their sources."""
     return [
         {
             "question": dimension.question,
@@ -131,7 +131,7 @@ def _open(readings: Readings) -> list[dict[str, Any]]:
 
 
 def _about(sections: "Sequence[Section]") -> list[tuple[str, str]]:
-    """What made the results: release, sources and back ends; the number of runs and of simulated seconds."""
+    """The origin of the results: release, sources, back ends, numbers of runs and simulated seconds."""
     manifests = {run.stored.hash: run.stored.manifest for section in sections for run in section.runs}
     rows = [
         ("runs of the base reading", str(len(manifests))),

@@ -25,7 +25,7 @@ Progress = Callable[[str, int], AbstractContextManager[terminal.Report]]
 
 @dataclass(frozen=True)
 class Section:
-    """What a report says of one figure. `images`: name to SVG; `failed`: reasons of runs that failed.
+    """One figure's part of a report. `images`: name to SVG; `failed`: reasons of runs that failed.
 
     `numbers`: what its text and others' may name beside claims. `tried`: readings beside the base.
     """
@@ -208,7 +208,7 @@ def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
 
 
 def _measured(figure: Figure, runs: Runs, failed: Sequence[str]) -> dict[str, Any]:
-    """What the figure found, by claim; nothing was measured where a run failed."""
+    """The figure's results by claim; nothing was measured where a run failed."""
     if failed:
         why = f"{len(failed)} runs failed, first {failed[0]}"
         return {claim.id: Measured(None, note=why) for claim in figure.claims}

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Found(NamedTuple):
-    """What was measured under one reading, and the verdict with a sentence on it."""
+    """The measured value under one reading, and the verdict with a sentence on it."""
 
     reading: Reading
     measured: Measured

@@ -1,4 +1,4 @@
-"""Tuning by ask and tell: a sampler proposes settings, the mean over seeds of their runs is told back.
+"""Tuning by ask and tell: a sampler proposes settings, the mean over seeds of their runs goes back to it.
 
 Every trial uses the same seeds (common random numbers). The trials only choose: what is claimed of the
 winners is measured anew, with seeds that no trial used, against the baselines, seed by seed. Nothing but the
@@ -77,7 +77,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What came out. `front`: numbers of the trials that no other feasible one dominates."""
+    """The result of a tuning study. `front`: numbers of the trials that no other feasible one dominates."""
 
     what: Tuning
     trials: list[Trial]
@@ -231,7 +231,7 @@ def _costs(objectives: Sequence[Objective], trial: Trial) -> list[float]:
 def front_of(objectives: Sequence[Objective], trials: Sequence[Trial]) -> list[int]:
     """Numbers of the feasible trials that no other dominates, by the first objective, the best first.
 
-    Of trials with equal values the first is kept. With one objective the front is the order of all.
+    The first of trials with equal values is kept. With one objective the front is the order of all.
     """
     costs = {trial.number: _costs(objectives, trial) for trial in trials if trial.state == "feasible"}
     distinct = {tuple(cost): number for number, cost in reversed(costs.items())}

@@ -27,7 +27,7 @@ QUANTITIES = {
     "marks": "",
     "fct_mean_ps": "ps",
 }
-"""What is judged, with its unit."""
+"""The judged quantity, with its unit."""
 
 Numbers = Mapping[str, float | None]
 
@@ -103,7 +103,7 @@ def _allowed(cell: Cell, what: str, ours: Mean, theirs: Mean, packets: float) ->
 
 
 def group(cell: Cell, runs: Mapping[str, Sequence[Numbers]]) -> tuple[str, str]:
-    """Which table a cell stands in, and why: main, floor, locked, few."""
+    """The table of a cell, and the reason: main, floor, locked, few."""
     every = [numbers for of in runs.values() for numbers in of]
     if cell.incast or not every:
         return "main", ""

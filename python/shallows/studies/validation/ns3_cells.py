@@ -1,6 +1,6 @@
 """The cells that run on ns-3, and their seeds.
 
-The rule of what is run is a budget: a cell may take `BUDGET_S` of CPU time at the pace of `cost`. It runs on
+A budget decides which cells are run: a cell may take `BUDGET_S` of CPU time at the pace of `cost`. It runs on
 as many of its seeds as fit, and not at all if not even two do; its duration is never cut.
 """
 

@@ -37,7 +37,7 @@ class Result:
 
     @property
     def group(self) -> tuple[str, str]:
-        """Table and reason. ns-3 has no say in it: what it does differently is told, not judged."""
+        """Table and reason. ns-3 has no part in it: its differences are reported, not judged."""
         if self.cell.not_run:
             return "not-run", self.cell.not_run
         if self.failed:
@@ -62,7 +62,7 @@ class Validation:
 
     @property
     def others(self) -> list[str]:
-        """What the simulator is held against."""
+        """The peers of the simulator."""
         return [backend for backend in self.backends if backend != "simulator"]
 
     def counts(self, backend: str) -> dict[str, int]:
@@ -115,7 +115,7 @@ def choose(wanted: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def points(cell: Cell, backend: str) -> tuple[Point, ...]:
-    """What of a cell a backend runs, one a seed."""
+    """The points of a cell that a backend runs, one a seed."""
     if backend != "ns3":
         return cell.points
     return () if ns3.not_run(cell) else cell.points[: ns3.seeds(cell)]

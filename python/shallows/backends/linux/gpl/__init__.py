@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What edits or configures kernel sources, under the kernel's own licence (LICENSE in this folder)."""
+"""Edits and settings of kernel sources, under the kernel's own licence (LICENSE in this folder)."""
