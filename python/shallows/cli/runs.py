@@ -100,6 +100,7 @@ def run(
 def sweep(
     file: File,
     settings: Settings = [],  # noqa: B006
+    seeds: Seeds = None,
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="The I-th of N equal parts, for job arrays.", show_default=False),
@@ -130,6 +131,7 @@ def sweep(
 
     number, count = parse_shard(shard) if shard else (1, 1)
     document = load(file, settings)
+    document = document if seeds is None else _with_seeds(document, seeds)
     points = expand(document)[number - 1 :: count]
     _check(metric, by, points)
     if report:

@@ -1,6 +1,6 @@
 """Experiment files as the user wrote them: reading TOML, and settings given by path (`--set`).
 
-Nothing here knows a component. The checker decides which values are legal, `shallows._core.check`.
+Nothing here knows a component. The checker, `shallows._core.check`, decides which values are legal.
 """
 
 from __future__ import annotations

@@ -32,12 +32,12 @@ CONNECT_S = 10
 __all__ = ["Connect", "SlurmOptions", "job_script", "to_address", "to_slurm"]
 
 
-def _form(pattern: str) -> AfterValidator:
-    """A text of this form."""
+def _form(pattern: str, words: str) -> AfterValidator:
+    """A text of this form, which a fault says in words."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
-            raise refuse("wrong-form", f"must have the form {pattern}")
+            raise refuse("wrong-form", f"must be {words}")
         return text
 
     return AfterValidator(check)
@@ -48,10 +48,12 @@ class SlurmOptions(Strict):
 
     jobs: int = Field(ge=1, le=100_000, description="number of Slurm jobs")
     cores: int = Field(ge=1, le=100_000, description="cores of a job")
-    memory: Annotated[str, _form(r"\d+(\.\d+)?\s?[KMGT]i?B")] = Field(description="memory of a job: 64GB")
-    walltime: Annotated[str, _form(r"(\d+-)?\d{1,3}(:\d{2}){1,2}")] = Field(
-        description="time limit of a job: 08:00:00"
+    memory: Annotated[str, _form(r"\d+(\.\d+)?\s?[KMGT]i?B", 'an amount such as "64GB"')] = Field(
+        description="memory of a job: 64GB"
     )
+    walltime: Annotated[
+        str, _form(r"(\d+-)?\d{1,3}(:\d{2}){1,2}", 'a time such as "08:00:00" or "2-00:00:00"')
+    ] = Field(description="time limit of a job: 08:00:00")
     queue: str | None = Field(None, description="partition")
     account: str | None = Field(None, description="account to charge")
     processes: int = Field(1, ge=1, le=100_000, description="worker processes of a job, with a thread a core")

@@ -243,6 +243,7 @@ def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]
             )
     for name in what.idle:
         found.append(f"--allow {name} has no effect: it names no setting that differs between the schemes")
-    if what.allowed:
-        found.append(f"unequal conditions: {', '.join(what.allowed)} may differ, as allowed")
+    differing = [name for name in what.allowed if name not in what.idle]
+    if differing:
+        found.append(f"unequal conditions: {', '.join(differing)} may differ, as allowed")
     return found
