@@ -21,8 +21,9 @@ lint:
 stubs:
 	$(UV) python -m mypy.stubtest shallows._core
 
+# A file's tests stay in one process: they share browsers, clusters and servers.
 pytest:
-	$(UV) pytest
+	$(UV) pytest --numprocesses auto --dist loadfile
 
 # Random experiments, mutated documents, killed sweeps, damaged stores, full disks for HOURS: docs/robustness.md.
 HOURS ?= 1
