@@ -64,6 +64,10 @@ def test_what_linux_cannot_do_is_refused_all_at_once():
             "codel limit 999 target 5000us interval 100000us noecn",
         ),
         (
+            {"kind": "fq"},
+            "fq limit 1000000 flow_limit 1000000 quantum 3028 initial_quantum 15140 refill_delay 40000us nopacing",
+        ),
+        (
             {"kind": "tc-red", "limit": "400KB", "min": "30KB", "max": "35KB", "ecn": True, "shaped": True},
             "red limit 400000 min 30000 max 35000 avpkt 1000 probability 0.02 bandwidth 10000000bit ecn",
         ),

@@ -59,7 +59,11 @@ INNER = {
     "": {
         "topology": ("topology", "The network."),
         "queue": ("queue", "Discipline of switch ports."),
-        "nic": ("queue", "Discipline of host ports; by default drop-tail without limit."),
+        "nic": (
+            "queue",
+            "Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail "
+            "without limit for others and where profiles differ.",
+        ),
         "port_control": ("port_control", "The switches' half of a protocol with explicit feedback."),
         "port": (
             "port",

@@ -39,6 +39,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let plugins = &settings::<PythonSettings>(python.as_ref(), "python", faults).plugins(faults);
     let topology = component(topology.as_ref(), "topology", plugins, faults, Topology::read);
     let queue = component(queue.as_ref(), "queue", plugins, faults, Queue::read);
+    let nic_written = nic.is_some();
     let nic = match &nic {
         None => Some(Queue::default()),
         some => component(some.as_ref(), "nic", plugins, faults, Queue::read),
@@ -52,19 +53,29 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let transport = transport.map(expand_cc);
     let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, faults);
     let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
+    let loads = loads?;
+    let nic = if nic_written { nic? } else { nic_of_profiles(&loads, faults)? };
     Some(Experiment {
         run,
         topology: topology?,
         queue: queue?,
-        nic: nic?,
+        nic,
         control: control?,
         ports,
         switches,
-        loads: loads?,
+        loads,
         probes,
         cut: Default::default(),
         tie_stride: 1,
     })
+}
+
+/// The discipline of hosts' ports that the profiles of all loads have, or drop-tail where they differ.
+fn nic_of_profiles(loads: &[LoadSpec], faults: &mut Faults) -> Option<Queue> {
+    let mut kinds = loads.iter().map(|load| load.transport.nic());
+    let first = kinds.next().unwrap_or("fq");
+    let kind = if kinds.all(|kind| kind == first) { first } else { "drop-tail" };
+    component(Some(&kind.into()), "nic", &[], faults, Queue::read)
 }
 
 /// A section that names a component: a table with `kind`, or the bare word.

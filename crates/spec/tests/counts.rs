@@ -45,6 +45,7 @@ fn dumbbell(duration: &str, probe: Value) -> Value {
         "duration": duration,
         "topology": {"kind": "dumbbell", "left": 8, "right": 8},
         "queue": {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"},
+        "nic": "drop-tail",
         "transport": {"cc": "dctcp"},
         "traffic": {"long": {"kind": "bulk", "from": "l*", "to": "r*", "pattern": "pairs"}},
         "probe": probe,

@@ -56,6 +56,7 @@ fn eight_senders(warmup: &str) -> Value {
         "duration": "5ms", "warmup": warmup, "seed": 1,
         "topology": {"kind": "star", "senders": 8, "rate": "10Gbps", "delay": "25us"},
         "queue": {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"},
+        "nic": "drop-tail",
         "transport": {"cc": "dctcp"},
         "traffic": {"long": {"kind": "bulk", "from": "s*", "to": "r0"}},
         "probe": {"queue_trace": "20us", "flow_trace": "20us", "ports": "*->*"},

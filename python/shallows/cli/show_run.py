@@ -78,6 +78,7 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
             rows.append((name, terminal.readable(name, estimate["mean"]), " to ".join(low_high)))
         terminal.print_table(f"{title}: {len(runs)} seeds", ("metric", "mean", "95 % interval"), rows)
     _show_queues(runs[0])
+    _show_hosts(runs[0])
     for note in notes(runs):
         print(f"note: {note}")
     found = "found in the store" if outcomes[0].status == "stored" else "stored"
@@ -102,6 +103,17 @@ def _show_queues(run: Any, most: int = 8) -> None:
     more = f" (the {most} busiest of {busy})" if busy > most else ""
     print()
     terminal.print_table(f"Queues{more}", QUEUE_COLUMNS, rows)
+
+
+def _show_hosts(run: Any) -> None:
+    """A line about the hosts' own ports, whose queues may decide how long messages take."""
+    queues = run.tables["queues"]
+    hosts = queues.filter((queues["is_switch"] == 0) & queues["mean_wait_ps"].is_not_null())
+    if len(hosts):
+        longest = hosts.sort("mean_wait_ps", "port", descending=[True, False]).row(0, named=True)
+        wait = terminal.readable("mean_wait_ps", longest["mean_wait_ps"])
+        kind = run.experiment["nic"]["kind"]
+        terminal.say(f"\nHosts' own ports ([nic] {kind}): the longest mean wait is {wait}, at {longest['port']}.")
 
 
 def _draw(outcomes: Sequence[Outcome]) -> str | None:

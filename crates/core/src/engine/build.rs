@@ -72,6 +72,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     }
     record(experiment, &traced, classes.len(), &mut ports);
     let (mut networks, places, commons) = lay_out(ports, buffers, routing, &partition, experiment, &graph);
+    networks.iter_mut().for_each(|network| network.until = Time::ZERO + run.duration);
     if partition.whole.is_some() {
         for (i, load) in (0..).zip(&mut loads) {
             load.source = networks[0].events.add(Event::Load(i));
@@ -129,6 +130,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
 fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<Port> {
     let seed = experiment.run.seed;
     let no_control = Protocol::default();
+    let bounded = experiment.loads.iter().any(|load| load.transport.settings.small_queues.is_some());
     let port = |(i, Chosen { settings, queue, control }): (usize, &Chosen<'_>)| {
         let control = control.unwrap_or(&no_control);
         let link = &graph.links[i];
@@ -141,7 +143,14 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
             Built::Arrival(admission) => Service::Arrival(admission),
             Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
         };
-        let mut port = Port::new(rate, delay, graph.role(link.from) == Role::Switch, service);
+        let is_switch = graph.role(link.from) == Role::Switch;
+        let mut port = Port::new(rate, delay, is_switch, service);
+        if bounded
+            && !is_switch
+            && let Service::Departure(scheduled) = &mut port.service
+        {
+            scheduled.sockets = Some(Box::default());
+        }
         port.control = control.build(rate).map(|control| Box::new(Controlled::new(control)));
         let back = graph.find_link(link.to, link.from);
         port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());

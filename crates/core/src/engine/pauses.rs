@@ -3,6 +3,7 @@
 use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::connections::locked;
 use crate::hosts::records::MessageRow;
+use crate::net::Waits;
 use crate::net::port::Port;
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
@@ -16,6 +17,7 @@ impl Simulation {
             self.warm = true;
             self.keep_warmup(floor);
             each_port(floor, |port| port.restart(now));
+            floor.cells.iter().for_each(|cell| locked(cell).network.host_waits.fill(Waits::default()));
             Self::connections(&mut self.roster, floor, now).restart();
         }
         if self.queue_clock.due(now) {

@@ -110,11 +110,21 @@ impl Simulation {
             lengths: record.and_then(|r| Lengths::new(&r.time_at.rows())),
             mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at.total())),
             max_bytes: record.map(|r| r.max_bytes),
-            mean_wait: record.and_then(|r| mean(r.wait_sum, r.wait_count)),
+            mean_wait: match record {
+                Some(record) => mean(record.wait_sum, record.wait_count),
+                None => self.host_waits(number),
+            },
             waits: [0.5, 0.95, 0.99].map(|q| histogram::quantile(&waits, q).map(|ps| ps as f64)),
             // Sums of floating-point numbers are as good as their last digit.
             utilisation: if span > 0.0 { (busy / span).clamp(0.0, 1.0) } else { 0.0 },
         }
+    }
+
+    /// Mean wait in a host's port.
+    fn host_waits(&self, link: u32) -> Option<f64> {
+        let (cell, place) = self.places[link as usize];
+        let waits = self.cells[cell as usize].network.host_waits[place as usize];
+        mean(waits.sum, waits.packets)
     }
 
     pub(super) fn queue_histogram(&self) -> TableData {

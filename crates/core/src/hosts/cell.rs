@@ -2,7 +2,7 @@
 
 use super::work::{Hosts, Order};
 use crate::events::Event;
-use crate::net::{Commons, Net, Network, Parcel};
+use crate::net::{Commons, Happened, Net, Network, Parcel};
 use shallows_units::Time;
 use std::collections::VecDeque;
 
@@ -109,6 +109,10 @@ pub(super) fn take_changes(hosts: &mut Hosts, net: &mut Net) {
     let mut changes = std::mem::take(&mut net.network.changes);
     changes.retain(|change| {
         let (cell, place) = net.commons.connections[change.flow as usize].sender;
+        if change.what == Happened::Left {
+            hosts.on_room(place, change.at, net.network);
+            return false; // a host's port and its senders are in one cell
+        }
         if cell == hosts.cell {
             hosts.on_change(change, place);
         }

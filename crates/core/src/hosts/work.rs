@@ -6,7 +6,7 @@ use super::records::MessageRow;
 use super::timeouts::{TimeoutCounts, classify};
 use crate::cc::MessageInfo;
 use crate::events::Event;
-use crate::net::{Change, Net};
+use crate::net::{Change, Happened, Net, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::FlowTraceRow;
@@ -245,7 +245,7 @@ impl Hosts {
     #[cold]
     pub fn on_change(&mut self, change: &Change, place: u32) {
         let end = &mut self.senders[place as usize];
-        if !change.lost {
+        if change.what == Happened::Doubled {
             end.doubled += 1;
             return;
         }
@@ -253,6 +253,14 @@ impl Hosts {
         if end.is_over() {
             self.note_over(change.flow, change.at);
         }
+    }
+
+    /// A packet has left the host's port, for which its sender waits.
+    #[cold]
+    pub fn on_room(&mut self, place: u32, at: Time, network: &mut Network) {
+        let end = &mut self.senders[place as usize];
+        end.sender.on_room(at);
+        arm_sender(end, network);
     }
 
     /// The first message that a sender here waits for has been delivered.
@@ -354,7 +362,7 @@ impl Hosts {
 
 /// Schedules the sender's timer unless an event comes soon enough anyway.
 #[inline]
-fn arm_sender(end: &mut SendingEnd, net: &mut Net) {
+fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
     let wanted = end.sender.wake_at();
     if wanted < end.sender.timer_at {
         end.sender.timer_at = wanted;

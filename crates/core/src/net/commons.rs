@@ -72,13 +72,24 @@ impl Commons {
     }
 }
 
-/// A packet of a flow was lost, or an injected fault made one more.
+/// What happened to a packet of which its sender keeps account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// It was lost.
+    Lost,
+    /// An injected fault made one more.
+    Doubled,
+    /// It left its host's port, which held so many of its connection that the sender waits.
+    Left,
+}
+
+/// Something happened to a packet of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Change {
     /// Its connection.
     pub flow: u32,
-    /// Lost; otherwise doubled.
-    pub lost: bool,
+    /// What.
+    pub what: Happened,
     /// When.
     pub at: Time,
 }
@@ -96,6 +107,11 @@ impl Net<'_> {
     #[inline(always)]
     pub fn send(&mut self, packet: &Packet) {
         self.network.send(packet, self.commons);
+    }
+
+    /// If `flow` has more than `most` bytes in its host's port: when it has so few, [`Time::MAX`] where the port will say.
+    pub fn held_at_host(&mut self, flow: u32, most: u64) -> Option<Time> {
+        self.network.held_at_host(flow, most, self.commons)
     }
 
     /// Takes the extension of a delivered packet.

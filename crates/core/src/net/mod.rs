@@ -6,6 +6,7 @@ mod crossing;
 pub mod port;
 pub mod ring;
 mod scheduled;
+mod small_queues;
 pub mod wire;
 
 use crate::events::{Event, EventQueue, Source};
@@ -16,7 +17,7 @@ use crate::queue::DropWhy;
 use crate::routing::choice::Chooser;
 use crate::routing::table::{Entry, Routing};
 use buffer::{ALONE, Buffers};
-pub use commons::{Change, Commons, Connection, Net, Wire};
+pub use commons::{Change, Commons, Connection, Happened, Net, Wire};
 pub use crossing::{Inbox, Parcel, Post};
 use port::{Admitted, HOST, Port, Service};
 use shallows_units::{Span, Time};
@@ -34,6 +35,23 @@ pub struct Totals {
     pub duplicated: u64,
     /// Transmissions that reached the far end of a wire (lost ones included).
     pub hops: u64,
+}
+
+/// How long packets wait in a host's port: of those whose transmission begins within the run, as far as is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Waits {
+    /// How many.
+    pub packets: u64,
+    /// In ps, all together.
+    pub sum: u128,
+}
+
+impl Waits {
+    #[inline]
+    fn add(&mut self, wait: Span) {
+        self.packets += 1;
+        self.sum += u128::from(wait.as_ps());
+    }
 }
 
 /// The network at work, or the part of it that is one cell.
@@ -56,6 +74,10 @@ pub struct Network {
     pub extensions: Extensions,
     /// Books.
     pub totals: Totals,
+    /// The end of the run.
+    pub until: Time,
+    /// By port: waits in those of hosts.
+    pub host_waits: Vec<Waits>,
     /// Packets that may still enter before somebody looks at how many there are.
     pub room: u64,
     buffers: Buffers,
@@ -85,16 +107,19 @@ impl Network {
                 controlled.source = events.add(Event::Tick(i));
             }
         }
+        let host_waits = vec![Waits::default(); ports.len()];
         Network {
             now: Time::ZERO,
             events,
             ports,
+            host_waits,
             links: vec![],
             crossing: vec![],
             choosers: vec![],
             changes: vec![],
             extensions: Extensions::default(),
             totals: Totals::default(),
+            until: Time::MAX,
             room: u64::MAX,
             buffers: Buffers::default(),
             strays: vec![],
@@ -142,7 +167,13 @@ impl Network {
     pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
         self.totals.sent += 1;
         self.room = self.room.saturating_sub(1);
+        let before = self.ports[port as usize].free_at;
         self.arrive(port, packet, commons);
+        let here = &self.ports[port as usize];
+        let admitted = here.free_at != before && before < self.until;
+        if admitted && matches!(here.service, Service::Arrival(_)) {
+            self.host_waits[port as usize].add(before.saturating_sub(self.now));
+        }
     }
 
     /// The port by which `node` sends on `packet`.
@@ -241,7 +272,7 @@ impl Network {
             let class = commons.class(&packet);
             scheduled.note(&packet, |record, _, queue| record.dropped(queue, class, &packet, why));
         }
-        self.changes.push(Change { flow: packet.flow, lost: true, at: self.now });
+        self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
     }
@@ -296,7 +327,7 @@ impl Network {
     /// An injected fault makes a copy of `packet`; returns the place of the copy's extension.
     fn double(&mut self, packet: &Packet) -> u32 {
         self.totals.duplicated += 1;
-        self.changes.push(Change { flow: packet.flow, lost: false, at: self.now });
+        self.changes.push(Change { flow: packet.flow, what: Happened::Doubled, at: self.now });
         self.extensions.copy(packet.extension)
     }
 

@@ -7,6 +7,7 @@
 
 use super::buffer::ALONE;
 use super::ring::Ring;
+use super::small_queues::Sockets;
 pub use super::wire::WireFaults;
 use crate::events::Source;
 use crate::packet::{Flags, Packet};
@@ -51,12 +52,14 @@ pub struct Scheduled {
     pub source: Source,
     /// What its queues do, where it has several.
     pub inner: Option<Box<InnerRecords>>,
+    /// What connections have here, in a host whose senders bound that.
+    pub sockets: Option<Box<Sockets>>,
 }
 
 impl Scheduled {
     /// At work with `disc`, empty.
     pub fn new(disc: Box<dyn QueueDisc>) -> Self {
-        Scheduled { disc, serving: None, source: Source::NONE, inner: None }
+        Scheduled { disc, serving: None, source: Source::NONE, inner: None, sockets: None }
     }
 
     /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
@@ -274,6 +277,13 @@ impl Port {
             number = number.wrapping_add(1);
         }
         (u64::from(self.ring.tail().wrapping_sub(number)), bytes)
+    }
+
+    /// The packets of the ring whose transmission has not ended by `now`, oldest first.
+    pub fn waiting(&self, now: Time) -> impl Iterator<Item = &Packet> {
+        let count = self.ring.tail().wrapping_sub(self.departed);
+        let packets = (0..count).map(|i| self.ring.at(self.departed.wrapping_add(i)));
+        packets.skip_while(move |packet| packet.at - self.delay <= now)
     }
 
     /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].

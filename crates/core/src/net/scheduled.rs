@@ -15,6 +15,9 @@ impl Network {
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let marked = self.ask(number, commons, |scheduled, cx| {
             scheduled.note(&packet, |record, _, queue| record.came(queue, class, &packet));
+            if let Some(sockets) = &mut scheduled.sockets {
+                sockets.came(&packet);
+            }
             cx.remaining = remaining;
             scheduled.disc.enqueue(packet, cx);
         });
@@ -46,7 +49,11 @@ impl Network {
                 record.stood(before.0, before.1, now);
                 record.left(after.0, after.1, now);
             }
-            if port.control.is_some() {
+            let (controlled, counted) = (port.control.is_some(), scheduled.sockets.is_some());
+            if counted {
+                self.leaves_host(number, &packet);
+            }
+            if controlled {
                 self.consult(number, &packet, false, AnyPortControl::on_depart);
             }
             let port = &mut self.ports[number as usize];
@@ -73,7 +80,11 @@ impl Network {
         match next {
             Some(mut packet) => {
                 let wait = now - packet.at;
-                packet.waited += if port.is_switch { wait.as_ps() } else { 0 };
+                if port.is_switch {
+                    packet.waited += wait.as_ps();
+                } else {
+                    self.host_waits[number as usize].add(wait);
+                }
                 if let Some(record) = &mut port.record {
                     record.waited(wait);
                 }
@@ -122,6 +133,7 @@ impl Network {
             record.became(after.0, after.1, now);
         }
         for (packet, why) in dropped.drain(..) {
+            self.leaves_host(number, &packet);
             self.lose(number, packet, why, commons);
         }
         self.dropped = dropped;

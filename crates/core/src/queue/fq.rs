@@ -1,13 +1,15 @@
 //! FQ: a queue for each flow, served by deficit round robin, new flows first. A host's network card under Linux.
 //!
-//! Source: Linux 7.2 net/sched/sch_fq.c (`fq_enqueue`, `fq_dequeue`, `fq_gc`); Shreedhar and Varghese 1996, "Efficient
-//! Fair Queuing Using Deficit Round-Robin". No two flows share a queue, unlike under FQ-CoDel.
+//! Source: Linux 7.2 net/sched/sch_fq.c (`fq_fastpath_check`, `fq_enqueue`, `fq_dequeue`, `fq_gc`); Shreedhar and
+//! Varghese 1996, "Efficient Fair Queuing Using Deficit Round-Robin". No two flows share a queue, unlike under FQ-CoDel.
+//! A card that is almost idle serves in order of arrival: while no flow has a queue, up to `fast_path` packets wait in one
+//! line, which goes first and costs no credit.
 //! A flow that comes back keeps its credit, at least a quantum after `refill_delay`; one that was away for three seconds
 //! is forgotten.
-//! Linux's limits rest on TCP small queues, which hold what one socket has in the card to a millisecond at its pacing
-//! rate (`tcp_small_queue_check`). Senders here put their whole window there, so that both limits are "none".
+//! Linux's limits are far above what TCP small queues (`transport.small_queues`) let stand in a card; both are "none".
 //!
-//! Left out: pacing, which is the sender's here; priority bands and the horizon; `ce_threshold`.
+//! Left out: pacing, which is the sender's here; priority bands and the horizon; `ce_threshold`. A frame's 14 bytes of
+//! Ethernet, which Linux charges too, are not part of a packet here.
 
 use super::drop_tail::check_limit;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
@@ -29,6 +31,8 @@ crate::params! {
         quantum: Bytes = "3028B", "[1B, 1MB]", "Linux fq_init: two frames of 1514 bytes";
         /// Bytes that a flow may send when it is new.
         initial_quantum: Bytes = "15140B", "[1B, 1MB]", "Linux fq_init: ten frames, an initial window";
+        /// Most packets that wait in order of arrival while no flow has a queue, or 0.
+        fast_path: u64 = 8, "", "Linux fq_fastpath_check: internal.qlen";
         /// Silence after which a flow that comes back has at least a quantum again.
         refill_delay: Span = "40ms", "", "Linux fq_init: flow_refill_delay";
     }
@@ -62,6 +66,9 @@ pub struct Discipline {
     quantum: i64,
     initial_quantum: i64,
     refill_delay: Span,
+    fast_path: u64,
+    /// Packets that no flow's queue holds: they go first.
+    internal: Held,
     flows: BTreeMap<u64, Flow>,
     new: VecDeque<u64>,
     old: VecDeque<u64>,
@@ -84,6 +91,8 @@ impl Discipline {
             quantum: settings.quantum.as_u64() as i64,
             initial_quantum: settings.initial_quantum.as_u64() as i64,
             refill_delay: settings.refill_delay,
+            fast_path: settings.fast_path,
+            internal: Held::default(),
             flows: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -105,6 +114,13 @@ impl Discipline {
         }
     }
 
+    /// fq_fastpath_check: nothing waits, or no flow is listed and the common line is short.
+    fn is_almost_idle(&self) -> bool {
+        let unlisted = self.new.is_empty() && self.old.is_empty();
+        self.fast_path > 0
+            && (self.packets == 0 || (unlisted && self.internal.packets() < self.fast_path))
+    }
+
     fn is_full(&self, size: u16, serving: u64) -> bool {
         let packets = self.packets + 1 + u64::from(serving > 0);
         self.limit.is_below((packets, self.bytes + u64::from(size) + serving))
@@ -116,6 +132,11 @@ impl QueueDisc for Discipline {
         self.forget(cx.now);
         if self.is_full(packet.size, cx.serving) {
             return cx.drop(packet, DropWhy::Full);
+        }
+        if self.is_almost_idle() {
+            self.packets += 1;
+            self.bytes += u64::from(packet.size);
+            return self.internal.push(packet);
         }
         let key = key(&packet);
         let fresh = || Flow { held: Held::default(), credit: self.initial_quantum, idle_since: Some(cx.now) };
@@ -135,6 +156,11 @@ impl QueueDisc for Discipline {
     }
 
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        if let Some(packet) = self.internal.pop() {
+            self.packets -= 1;
+            self.bytes -= u64::from(packet.size);
+            return Some(packet);
+        }
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -201,11 +227,31 @@ mod tests {
         Discipline::new(settings, place())
     }
 
+    /// No common line.
+    fn in_turns() -> Settings {
+        Settings { fast_path: 0, ..Settings::defaults() }
+    }
+
+    /// Linux fq_fastpath_check, by hand: ten packets come to an idle card. Eight wait in the common line, the ninth and tenth
+    /// in their flow's queue. Then no packet enters the line: the other flow has a queue too. The line empties, and the flows
+    /// take turns until they are detached. Then the line is open again.
+    #[test]
+    fn an_almost_idle_card_serves_in_order_of_arrival() {
+        let mut fq = fq(&Settings { initial_quantum: Bytes(1500), quantum: Bytes(1500), ..Settings::defaults() });
+        put(&mut fq, 1, 10, 1500, Time::ZERO);
+        put(&mut fq, 2, 2, 1500, Time::ZERO);
+        assert_eq!((fq.internal.packets(), fq.new.len()), (8, 2));
+        assert_eq!(take(&mut fq, 13, Time::ZERO), [[1; 8].as_slice(), &[1, 2, 1, 2]].concat());
+        assert_eq!((fq.new.len(), fq.old.len()), (0, 0), "each was found empty");
+        put(&mut fq, 2, 1, 1500, Time::ZERO);
+        assert_eq!(fq.internal.packets(), 1);
+    }
+
     /// By hand: 3 new packets each (quantum 3, first 3: one packet of 1000 at a time beyond); then round by round.
     #[test]
     fn flows_take_turns_by_bytes_whatever_their_packets() {
         let settings =
-            Settings { quantum: Bytes(3000), initial_quantum: Bytes(3000), ..Settings::defaults() };
+            Settings { quantum: Bytes(3000), initial_quantum: Bytes(3000), ..in_turns() };
         let mut fq = fq(&settings);
         put(&mut fq, 1, 100, 1000, Time::ZERO);
         put(&mut fq, 2, 100, 500, Time::ZERO);
@@ -216,7 +262,7 @@ mod tests {
     /// A flow that has waited for nothing overtakes a backlog of any length: by its initial quantum of ten frames.
     #[test]
     fn a_new_flow_goes_before_a_backlog() {
-        let mut fq = fq(&Settings::defaults());
+        let mut fq = fq(&in_turns());
         put(&mut fq, 1, 1000, 1514, Time::ZERO);
         assert_eq!(take(&mut fq, 20, Time::ZERO), [1; 20]);
         put(&mut fq, 2, 13, 1514, Time::ZERO);
@@ -230,7 +276,7 @@ mod tests {
     #[test]
     fn credit_outlives_a_short_silence() {
         let settings =
-            Settings { initial_quantum: Bytes(1000), quantum: Bytes(1000), ..Settings::defaults() };
+            Settings { initial_quantum: Bytes(1000), quantum: Bytes(1000), ..in_turns() };
         let at = |ms| Time::ZERO + Span::ms(ms);
         let credit = |fq: &Discipline| fq.flows[&2].credit;
         let mut fq = fq(&settings);
@@ -252,7 +298,7 @@ mod tests {
 
     #[test]
     fn limits_are_of_a_flow_and_of_all() {
-        let mut one = fq(&Settings { flow_limit: Some(5), ..Settings::defaults() });
+        let mut one = fq(&Settings { flow_limit: Some(5), ..in_turns() });
         assert_eq!([put(&mut one, 1, 8, 1000, Time::ZERO), put(&mut one, 2, 5, 1000, Time::ZERO)], [3, 0]);
         let mut all = fq(&Settings { limit: Some(Size::Bytes(Bytes(5000))), ..Settings::defaults() });
         assert_eq!(put(&mut all, 1, 4, 1000, Time::ZERO) + put(&mut all, 2, 4, 1000, Time::ZERO), 3);

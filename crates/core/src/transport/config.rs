@@ -20,6 +20,10 @@ pub struct Config {
     pub rules: WindowRules,
     /// Bytes of headers on each packet.
     pub header: u16,
+    /// TCP small queues: most bytes in the host's port, if they are bounded.
+    pub small_queues: Option<u64>,
+    /// Bytes of a full packet on the wire.
+    pub packet: u64,
     /// Receive window in bytes.
     pub receive_window: u64,
     /// Data packets are ECN-capable.
@@ -72,6 +76,8 @@ impl Config {
                 restart_window: initial_window,
             },
             header: s.header_bytes() as u16,
+            small_queues: s.small_queues.map(|bytes| bytes.as_u64()),
+            packet: s.packet_bytes(),
             receive_window: s.receive_window.map_or(u64::MAX, |size| s.bytes(size)),
             ecn: match s.ecn {
                 EcnMode::On => true,

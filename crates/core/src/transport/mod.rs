@@ -14,6 +14,7 @@ pub mod scoreboard;
 pub mod sender;
 pub mod sending;
 pub mod settings;
+mod small_queues;
 pub mod timers;
 pub mod window;
 

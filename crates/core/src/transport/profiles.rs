@@ -11,6 +11,8 @@ pub struct Profile {
     pub name: &'static str,
     /// What it stands for.
     pub doc: &'static str,
+    /// Discipline of its hosts' ports where `[nic]` is not written.
+    pub nic: &'static str,
     /// Settings that differ from the defaults above.
     pub settings: fn() -> Value,
 }
@@ -19,17 +21,20 @@ pub struct Profile {
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "datacentre",
-        doc: "The RFCs' algorithms with the timers of a data centre: minimum RTO 10 ms, no delayed acknowledgements, no Nagle.",
+        doc: "The RFCs' algorithms with the timers of a data centre: minimum RTO 10 ms, no delayed acknowledgements, no Nagle. Hosts serve their flows in turn, with TCP small queues.",
+        nic: "fq",
         settings: || json!({}),
     },
     Profile {
         name: "rfc",
-        doc: "The RFCs' defaults: minimum RTO 1 s, an acknowledgement every second segment or 200 ms, Nagle.",
-        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "cwnd_floor": "1pkt"}),
+        doc: "The RFCs' defaults: minimum RTO 1 s, an acknowledgement every second segment or 200 ms, Nagle. No RFC asks a host to schedule its own packets or to bound them: its port is drop-tail.",
+        nic: "drop-tail",
+        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "cwnd_floor": "1pkt", "small_queues": "none"}),
     },
     Profile {
         name: "linux",
-        doc: "Linux's constants and habits, as far as settings reach: timestamps, quick acknowledgements, proportional rate reduction, RACK and loss probes, minimum RTO 200 ms.",
+        doc: "Linux's constants and habits, as far as settings reach: timestamps, quick acknowledgements, proportional rate reduction, RACK and loss probes, minimum RTO 200 ms. Hosts serve their flows in turn (sch_fq), with TCP small queues.",
+        nic: "fq",
         settings: || {
             json!({
                 "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
@@ -42,12 +47,13 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "ns2",
-        doc: "The ns-2 TCP of the DCTCP and xDCTCP inputs: window 2 at the start, 1256 at most, growth by counting acknowledgements, 10 ms clock, minimum RTO 200 ms, Nagle.",
+        doc: "The ns-2 TCP of the DCTCP and xDCTCP inputs: window 2 at the start, 1256 at most, growth by counting acknowledgements, 10 ms clock, minimum RTO 200 ms, Nagle. A host's link has ns-2's DropTail queue.",
+        nic: "drop-tail",
         settings: || {
             json!({
                 "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "receive_window": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
                 "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
-                "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s",
+                "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s", "small_queues": "none",
             })
         },
     },
@@ -122,6 +128,14 @@ impl Transport {
             settings.check(&table.path, cc.as_ref().is_some_and(|cc| cc.protocol().is_some()), table.faults);
         }
         Some(Transport { profile: profile.name, settings, cc: cc? })
+    }
+
+    /// The discipline of its host's port where `[nic]` is not written.
+    pub fn nic(&self) -> &'static str {
+        PROFILES
+            .iter()
+            .find(|profile| profile.name == self.profile)
+            .map_or("drop-tail", |profile| profile.nic)
     }
 
     /// Every setting, in canonical form.

@@ -100,6 +100,8 @@ pub struct Sender {
     pub(super) waits_for_pace: bool,
     /// When pacing lets the next packet out.
     pub(super) pace_at: Time,
+    /// When fewer of its bytes stand in its host's port, if it waits for that and the time is known.
+    pub(super) port_at: Time,
     /// When the algorithm wants a header sent, if need be alone.
     pub(super) ask_at: Time,
     /// The least round-trip time so far, as an exact clock shows it; only for protocols with headers.
@@ -148,6 +150,7 @@ impl Sender {
             ace: (0, 0),
             waits_for_pace: false,
             pace_at: Time::ZERO,
+            port_at: Time::MAX,
             ask_at: Time::MAX,
             least_rtt: Span::ZERO,
             timer_at: Time::MAX,

@@ -32,6 +32,7 @@ impl Sender {
             return;
         }
         self.waits_for_pace = false;
+        self.port_at = Time::MAX;
         if config.explicit {
             self.pump_explicit(config, net)
         } else {
@@ -75,7 +76,8 @@ impl Sender {
                 self.next = limit;
                 break;
             }
-            if config.settings.burst > 1 && together == 0 {
+            let starts = together == 0;
+            if config.settings.burst > 1 && starts {
                 together = self.gather(flight, window, limit, config);
                 if together == 0 {
                     self.window_limited = true;
@@ -92,6 +94,9 @@ impl Sender {
             }
             // RFC 9293 s.3.7.4: a short segment waits while data is outstanding.
             if config.settings.nagle && payload < mss && !fin && flight > 0 && seq >= self.high {
+                break;
+            }
+            if starts && self.held_by_port(config, net) {
                 break;
             }
             if self.held_by_pace(net.now) {

@@ -197,6 +197,9 @@ crate::params! {
         quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16";
         /// Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload.
         burst: u64 = 1, "[1, 64]", "Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments";
+        /// TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at
+        /// its pacing rate, or two packets if that is more, and goes on when one has left.
+        small_queues: Option<Bytes> = "4MiB", "[1B, ]", "Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none";
         /// Whether a short segment waits while data is outstanding.
         nagle: bool = false, "", "RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do";
         /// Whether data packets are ECN-capable.

@@ -33,7 +33,7 @@ impl Sender {
     /// When this sender wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        let soon = self.rto_at.min(self.early_at).min(self.ask_at);
+        let soon = self.rto_at.min(self.early_at).min(self.ask_at).min(self.port_at);
         if self.waits_for_pace { soon.min(self.pace_at) } else { soon }
     }
 
@@ -61,7 +61,8 @@ impl Sender {
     /// request, and not a packet that pacing held back.
     fn give_up(&mut self) {
         self.state = State::Failed;
-        (self.rto_at, self.early_at, self.ask_at) = (Time::MAX, Time::MAX, Time::MAX);
+        (self.rto_at, self.early_at) = (Time::MAX, Time::MAX);
+        (self.ask_at, self.port_at) = (Time::MAX, Time::MAX);
         self.waits_for_pace = false;
     }
 

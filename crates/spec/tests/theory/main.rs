@@ -13,6 +13,7 @@ mod ecn;
 mod explicit;
 mod fabric;
 mod fast_retransmit;
+mod hosts;
 mod linux;
 mod pacing;
 mod queueing;

@@ -12,7 +12,8 @@ fn prague() -> Value {
 fn paced(cc: Value, changes: Value) -> Run {
     let transport = json!({"cc": cc, "initial_window": "10pkt",
         "cwnd_max": "10pkt", "initial_ssthresh": "10pkt"});
-    let path = json!({"duration": "1s", "topology": {"delay": "2500us", "rate": "100Gbps"}});
+    let path =
+        json!({"duration": "1s", "topology": {"delay": "2500us", "rate": "100Gbps"}, "nic": "drop-tail"});
     watch(with(with(pair(transport, json!({})), path), changes), &["s0->switch"])
 }
 

@@ -150,6 +150,15 @@ def _fq_codel(settings: dict[str, Any], _frame: int) -> Qdisc:
     return Qdisc(" ".join(["fq_codel", *_codel_words(settings), *own]))
 
 
+def _fq(settings: dict[str, Any], _frame: int) -> Qdisc:
+    _require(settings, {"fast_path": 8}, "Linux's fq_fastpath_check does this")
+    limit = _limit_packets(settings)
+    words = [f"limit {limit}", f"flow_limit {limit if settings['flow_limit'] == 'none' else settings['flow_limit']}"]
+    words += [f"{key} {_amount(settings[key])[1]}" for key in ("quantum", "initial_quantum")]
+    words.append(f"refill_delay {_span_us(settings['refill_delay'], 'refill_delay')}")
+    return Qdisc(" ".join(["fq", *words, "nopacing"]))  # a sender paces itself, where its control does
+
+
 PIE = {
     "max_burst": "150ms",
     "mean_packet": "1500B",
@@ -263,6 +272,7 @@ KINDS: dict[str, Callable[[dict[str, Any], int], Qdisc]] = {
     "threshold": _threshold,
     "tc-red": _tc_red,
     "codel": _codel,
+    "fq": _fq,
     "fq-codel": _fq_codel,
     "pie": _pie,
     "dualpi2": _dualpi2,
