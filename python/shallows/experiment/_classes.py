@@ -897,6 +897,9 @@ class FqQueue(Part):
     initial_quantum: str = '15140B'
     """Bytes that a flow may send when it is new. Range [1B, 1MB]. Default: Linux fq_init: ten frames, an initial window."""
 
+    fast_path: int = 8
+    """Most packets that wait in order of arrival while no flow has a queue, or 0. Default: Linux fq_fastpath_check: internal.qlen."""
+
     refill_delay: str = '40ms'
     """Silence after which a flow that comes back has at least a quantum again. Default: Linux fq_init: flow_refill_delay."""
 
@@ -1356,6 +1359,9 @@ class Transport(Part):
     burst: int = 1
     """Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload. Range [1, 64]. Default: Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments."""
 
+    small_queues: str = '4MiB'
+    """TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at its pacing rate, or two packets if that is more, and goes on when one has left. Range [1B, ]. Default: Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none."""
+
     nagle: bool = False
     """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
 
@@ -1645,7 +1651,7 @@ class Experiment(WholeExperiment):
     """Discipline of switch ports."""
 
     nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
-    """Discipline of host ports; by default drop-tail without limit."""
+    """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
     """The switches' half of a protocol with explicit feedback."""
