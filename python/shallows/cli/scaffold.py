@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +69,13 @@ def create(kind: str, name: str, directory: Path) -> Made:
         directory / f"{module}.toml": "experiment.toml",
     }
     _write({path: _text(kind, template, about) for path, template in files.items()})
-    return Made(list(files), [f"./shallows run {module}.toml", f"python test_{module}.py"])
+    return Made(list(files), [f"./shallows run {module}.toml", f"{_python()} test_{module}.py"])
+
+
+def _python() -> str:
+    """The interpreter that has Shallows, which need not be the shell's `python`."""
+    here = os.path.relpath(sys.executable)
+    return shlex.quote(here if len(here) < len(sys.executable) else sys.executable)
 
 
 def _check_free(kind: str, name: str, module: str, label: str) -> None:
