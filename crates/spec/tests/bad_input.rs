@@ -1,4 +1,4 @@
-//! Wrong documents: every fault is told, all of them at once and each once, with path, rule, value
+//! Wrong documents: every fault is reported, all at once and each once, with path, rule, value
 //! and hint; nothing panics, and nothing is built without bound.
 
 mod common;
@@ -33,7 +33,7 @@ fn with(changes: &[(&str, Value)]) -> Value {
     document
 }
 
-/// All faults of a document as they are told, one a line.
+/// All faults of a document as printed, one a line.
 fn told(document: &str) -> Vec<String> {
     let answer: Value = serde_json::from_str(&shallows_spec::check(document)).expect("JSON");
     let faults = answer["faults"].as_array().expect("a list");

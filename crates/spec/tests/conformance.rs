@@ -1,5 +1,5 @@
-//! What every congestion control, discipline, topology and workload must hold, whoever wrote it: the
-//! suite runs over the lists. What has required settings needs a row in `needed`.
+//! Laws of every congestion control, discipline, topology and workload: the
+//! suite runs over the lists. A component with required settings needs a row in `needed`.
 
 mod common;
 #[path = "conformance/disciplines.rs"]

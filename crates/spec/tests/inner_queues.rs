@@ -1,4 +1,4 @@
-//! What is recorded of the queues inside a discipline: every packet in its queue once, and the books of the
+//! Records of the queues inside a discipline: every packet in its queue once, and the books of the
 //! parts add up to the port's.
 
 mod common;

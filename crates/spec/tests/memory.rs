@@ -66,7 +66,7 @@ fn document(topology: Value, queue: &str, traffic: Value, duration: &str) -> Val
         "traffic": {"t": traffic}})
 }
 
-/// What the checker says of a document: its estimate in bytes.
+/// The checker's estimate of a document in bytes.
 fn estimated(document: &Value) -> u64 {
     let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
     answer["memory"]["bytes"].as_u64().unwrap_or_else(|| panic!("{answer}"))
@@ -154,7 +154,7 @@ fn holds(error: &RunError) -> &'static str {
     held.what
 }
 
-/// Whatever grows without end ends the run, and the error says what it is.
+/// An item that grows without end ends the run, and the error names it.
 #[test]
 fn what_grows_without_end_ends_the_run() {
     let star = |rate: &str| json!({"kind": "star", "senders": 2, "rate": rate, "sender_rate": "400Gbps"});
@@ -229,7 +229,7 @@ fn a_load_without_end_ends_the_run() {
     }
 }
 
-/// Whoever stops a run is heard also in the midst of one event's work.
+/// A stop is heard also in the midst of one event's work.
 #[test]
 fn a_run_stops_inside_one_event() {
     let mut simulation = endless(false, Some(1 << 32));

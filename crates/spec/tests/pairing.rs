@@ -1,4 +1,4 @@
-//! Who sends to whom: the order of pairs, permutations of every load that has pairs, and lists of faults that end.
+//! Senders and receivers: the order of pairs, permutations of every load that has pairs, and lists of faults that end.
 
 mod common;
 

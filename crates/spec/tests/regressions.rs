@@ -1,4 +1,4 @@
-//! What the soak has found (`tests/regressions/`), with the overflow checks of a debug build: no panic, the same
+//! Findings of the soak (`tests/regressions/`), with the overflow checks of a debug build: no panic, the same
 //! answer twice.
 
 mod common;

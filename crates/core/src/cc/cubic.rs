@@ -60,7 +60,7 @@ pub struct Control {
     w_max: f64,
     /// Window just before the last reduction.
     cwnd_prior: f64,
-    /// What Reno would have.
+    /// Reno's window.
     w_est: f64,
     /// Seconds from the start of the epoch to the plateau.
     k: f64,

@@ -43,9 +43,9 @@ impl CcSettings for Settings {
 pub struct Control {
     paced: RatePaced,
     requests: Requests,
-    /// What each port gave, in kb/s.
+    /// The rate that each port gave, in kb/s.
     given: [u32; HOPS],
-    /// The demand last told, in kb/s.
+    /// The last demand, in kb/s.
     demand: u32,
     /// When all must have arrived; [`Time::MAX`] without a deadline.
     due: Time,

@@ -54,7 +54,7 @@ pub enum Congestion {
     Timeout,
 }
 
-/// What kind of packet leaves.
+/// The kind of the leaving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It opens the connection.
@@ -98,7 +98,7 @@ pub struct MessageInfo {
     pub due: Option<Time>,
 }
 
-/// What an algorithm is told with every call.
+/// The facts that an algorithm gets with every call.
 #[derive(Debug, Clone, Copy)]
 pub struct Cx<'a> {
     /// The present.
@@ -148,7 +148,7 @@ pub trait CongestionControl: Send {
     /// The application is about to write a message: once for each, before the first of its bytes is sent,
     /// and before the SYN where the connection is opened for it.
     fn on_message(&mut self, _message: &MessageInfo, _cx: &Cx<'_>) {}
-    /// What a sampler may record, such as `alpha`.
+    /// Values that a sampler may record, such as `alpha`.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
 
@@ -162,7 +162,7 @@ pub trait MakeControl: Send + Sync {
 
 impl Beyond for dyn MakeControl {}
 
-/// What an algorithm's settings say beyond themselves.
+/// Consequences of an algorithm's settings.
 pub trait CcSettings {
     /// A setting that names declared classes, and the classes, which some traffic must then declare.
     fn classes(&self) -> Option<(&'static str, &crate::params::Names)> {
@@ -180,7 +180,7 @@ pub trait CcSettings {
     fn check(&self, _path: &str, _faults: &mut crate::params::Faults) {}
 }
 
-/// What an algorithm needs from the other end.
+/// The needs of an algorithm at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnUse {
     /// Works on loss alone unless told otherwise.
@@ -223,7 +223,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// What it needs of ECN.
+            /// Its need of ECN.
             pub fn ecn(&self) -> EcnUse {
                 match self {
                     $( Algorithm::$variant(_) => $file::Control::ECN, )*

@@ -1,4 +1,4 @@
-//! What only the whole of an experiment can tell: hosts that do not reach each other, patterns that select nothing,
+//! Checks of an experiment as a whole: hosts that do not reach each other, patterns that select nothing,
 //! and the memory that a run would take. Nothing is built here that grows with the run.
 
 use super::estimate::Estimate;

@@ -54,7 +54,7 @@ impl Control {
     }
 }
 
-/// What a run holds of one kind.
+/// The items of one kind that a run holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// What it is.
@@ -70,13 +70,13 @@ pub struct Held {
 /// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
-    /// Somebody stopped it.
+    /// It was stopped on request.
     Cancelled,
     /// A trace grew beyond `probe.trace_rows`.
     TraceTooLong(u64),
     /// More connections stood at once than one run can hold.
     TooManyFlows(usize),
-    /// What the run holds would take more memory than it may.
+    /// The run's items would take more memory than allowed.
     TooMuchHeld {
         /// The largest part.
         held: Held,

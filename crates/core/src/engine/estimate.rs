@@ -1,6 +1,6 @@
-//! How much memory a run will take, told before it is built.
+//! An estimate of a run's memory, before it is built.
 //!
-//! The sum of what ports, connections, packets under way, results and traces take, from the experiment alone. What
+//! The sum over ports, connections, packets under way, results and traces, from the experiment alone. What
 //! depends on how the run goes (how many packets wait, how many connections stand at once) is taken at what is
 //! usual for such loads. Tests hold the estimate against the measured peak of runs of several sizes.
 
@@ -20,7 +20,7 @@ use crate::workload::Expected;
 use serde_json::{Value, json};
 use shallows_units::{Bytes, Rate};
 
-/// A part of what a run takes.
+/// A part of a run's memory.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// What it is.

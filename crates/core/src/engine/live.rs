@@ -14,7 +14,7 @@ use shallows_units::{Span, Time};
 /// Packets that one look returns at most; more could not be told apart on a screen.
 pub const MAX_PACKETS: usize = 20_000;
 
-/// What passed a port in a part of the run.
+/// The traffic of a port in a part of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     packets_out: u64,

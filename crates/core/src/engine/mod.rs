@@ -54,7 +54,7 @@ pub struct Simulation {
     effort: Effort,
     loads: Vec<Load>,
     names: results::Names,
-    /// What a reader of the results should know of the experiment.
+    /// Notes on the experiment for a reader of the results.
     notes: Vec<String>,
     probes: ProbeSettings,
     now: Time,
@@ -74,7 +74,7 @@ pub struct Simulation {
     progress_every: Span,
     begun: bool,
     warm: bool,
-    /// What passed each port before the warm-up ended; empty until then.
+    /// The traffic of each port before the warm-up ended; empty until then.
     before_warmup: Vec<live::Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Names told one by one; of more than this their number is.
 const MOST_NAMES: usize = 4;
 
-/// What can be told before a run.
+/// The notes that are known before a run.
 pub fn at_build(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<String> {
     // Most ports share one set of settings, which is looked at once.
     let mut seen = BTreeMap::new();

@@ -24,7 +24,7 @@ struct Summary<'a> {
     utilisation: f64,
 }
 
-/// What the time at each length tells.
+/// Statistics of the time at each length.
 struct Lengths {
     mean: f64,
     deviation: f64,

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// What all threads do until they meet again.
+/// The work of all threads until they meet again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift {
     pub window: Window,
@@ -63,7 +63,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    /// What the threads worked with.
+    /// The data of the threads.
     pub fn dismiss(self) -> Vec<Hand> {
         self.hands.into_iter().map(|hand| hand.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
     }

@@ -33,7 +33,7 @@ const SHARE_EVERY: u64 = 32;
 /// Numbers of cores whose least time is told.
 pub const CORES: [u64; 4] = [2, 4, 16, 64];
 
-/// What threads share.
+/// The data that threads share.
 pub(super) struct Yard<'a> {
     pub floor: &'a Floor,
     lookahead: Span,
@@ -50,7 +50,7 @@ pub(super) struct Yard<'a> {
     measured: Mutex<(Vec<u64>, Vec<usize>)>,
 }
 
-/// What one thread works with.
+/// The data of one thread.
 #[derive(Default)]
 pub(super) struct Hand {
     bench: Bench,

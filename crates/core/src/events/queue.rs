@@ -13,7 +13,7 @@
 use shallows_units::Time;
 use std::hint::select_unpredictable;
 
-/// What an event concerns.
+/// The subject of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The packet at the head of a port's wire reaches the far end.

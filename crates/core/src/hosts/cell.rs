@@ -30,7 +30,7 @@ pub struct Cell {
     pub hosts: Hosts,
     /// Events handled.
     pub handled: u64,
-    /// What applications want, of which sending end and when, in order of time.
+    /// Requests of applications to sending ends, in order of time.
     pub orders: VecDeque<(Time, u32, Order)>,
     /// Packets from other cells that land later than in the present window.
     pub later: Vec<Parcel>,

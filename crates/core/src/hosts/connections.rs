@@ -25,11 +25,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 pub struct Connections<'a> {
     /// The cells.
     pub cells: &'a [Mutex<Cell>],
-    /// What they read.
+    /// Their shared data.
     pub commons: &'a RwLock<Commons>,
     /// The list of connections.
     pub roster: &'a mut Roster,
-    /// The present of whoever calls.
+    /// The caller's present.
     pub now: Time,
 }
 
@@ -210,7 +210,7 @@ impl Connections<'_> {
         act(&mut locked(&self.cells[cell as usize]), &self.commons())
     }
 
-    /// What the application wants, at the present, of the sending end.
+    /// A request of the application to the sending end, at the present.
     fn order(&mut self, id: FlowId, order: Order) {
         let (cell, place) = self.connection(id).sender;
         let (at_once, now) = (self.cells.len() == 1, self.now);

@@ -35,7 +35,7 @@ pub struct Block {
     pub bytes: u64,
 }
 
-/// What both ends of a connection know.
+/// Facts that both ends of a connection know.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
     /// Number of the connection.

@@ -9,7 +9,7 @@ pub type Pair = (NodeId, NodeId);
 /// Place of a connection; used again after its end.
 pub type FlowId = u32;
 
-/// What an application writes at once.
+/// One write of an application.
 #[derive(Debug, Clone, Copy)]
 pub struct Write {
     /// Bytes.

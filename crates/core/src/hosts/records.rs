@@ -1,4 +1,4 @@
-//! What is recorded of connections: their rows in the tables, the ideal times of their messages, and
+//! Records of connections: their rows in the tables, the ideal times of their messages, and
 //! their traces.
 
 use super::ends::{Message, ReceivingEnd, SendingEnd};
@@ -37,11 +37,11 @@ pub struct FlowRow {
     pub over: Span,
     /// Time over which the sender was watched, until its last acknowledgement.
     pub watched: Span,
-    /// What the sender did.
+    /// The sender's counts.
     pub sent: crate::transport::sender::SenderCounts,
     /// Integral of the congestion window in byte ps.
     pub cwnd_time: u128,
-    /// What came to the receiver.
+    /// The receiver's counts.
     pub received: crate::transport::receiver::ReceiverCounts,
     /// Packets dropped, either way.
     pub drops: u64,

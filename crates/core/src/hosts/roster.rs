@@ -62,7 +62,7 @@ pub(super) struct Life {
 pub struct Roster {
     /// Classes.
     pub classes: Vec<Class>,
-    /// What the connections of each load have in common.
+    /// The common data of each load's connections.
     pub loads: Vec<LoadInfo>,
     /// Transport configurations.
     pub configs: Arc<[Config]>,

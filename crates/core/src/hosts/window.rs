@@ -9,7 +9,7 @@ use crate::net::{Commons, Inbox, Net, Parcel, Post};
 use crate::packet::NONE;
 use shallows_units::{Span, Time};
 
-/// What a thread needs to work one cell after another.
+/// A thread's data for one cell after another.
 #[derive(Default)]
 pub struct Bench {
     inbox: Inbox,

@@ -16,7 +16,7 @@ use shallows_units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What the connections of a load have in common.
+/// The common data of a load's connections.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadInfo {
     /// Number of its transport configuration.
@@ -52,7 +52,7 @@ impl ClassRecord {
     }
 }
 
-/// What the application wants of a sending end.
+/// A request of the application to a sending end.
 #[derive(Debug, Clone, Copy)]
 pub enum Order {
     /// Opens the connection.

@@ -34,7 +34,7 @@ struct Buffer {
     refused: u64,
 }
 
-/// What one port holds of its buffer.
+/// One port's part of its buffer.
 #[derive(Debug)]
 struct Share {
     buffer: u32,

@@ -1,4 +1,4 @@
-//! What all cells of a network read, and the network as one of them sees it.
+//! Data that all cells of a network read, and the network as one of them sees it.
 
 use super::Network;
 use crate::packet::{Extension, Packet};
@@ -42,7 +42,7 @@ pub struct Wire {
     pub opposite: Option<u32>,
 }
 
-/// What all cells read. It changes only while no cell is at work.
+/// The data that all cells read. It changes only while no cell is at work.
 #[derive(Debug, Default)]
 pub struct Commons {
     /// Connections by number; numbers of ended ones are used again.

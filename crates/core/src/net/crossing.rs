@@ -18,7 +18,7 @@ pub struct Parcel {
     pub link: u32,
 }
 
-/// What comes to a cell from others.
+/// The arrivals of a cell from others.
 #[derive(Debug, Default)]
 pub struct Inbox {
     /// Packets, those of one link in the order in which they left.

@@ -58,7 +58,7 @@ impl Waits {
 pub struct Network {
     /// The present.
     pub now: Time,
-    /// What will happen.
+    /// A future event.
     pub events: EventQueue,
     /// Every port, by number.
     pub ports: Vec<Port>,

@@ -18,7 +18,7 @@ use crate::probe::traces::Arrivals;
 use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, InnerQueues, QueueDisc, Verdict};
 use shallows_units::{Bytes, Rate, Span, Time};
 
-/// What passed a port since the warm-up; `packets_in` = out + dropped in the queue + held.
+/// The traffic of a port since the warm-up; `packets_in` = out + dropped in the queue + held.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PortCounts {
     /// Packets that arrived, dropped ones included.
@@ -80,7 +80,7 @@ impl Scheduled {
     }
 }
 
-/// What a port did with an arriving packet.
+/// A port's decision on an arriving packet.
 #[derive(Debug, Clone, Copy)]
 pub enum Admitted {
     /// Queued it; when its wire's next event comes, where that is this packet's.

@@ -2,7 +2,7 @@
 
 use shallows_units::Time;
 
-/// What stands in a queue.
+/// The content of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets, the one being transmitted included.
@@ -35,7 +35,7 @@ impl DropWhy {
     pub const COUNT: usize = 5;
 }
 
-/// What becomes of an arriving packet.
+/// The fate of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Queued as it is.

@@ -19,7 +19,7 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What the value of a declared setting looks like.
+    /// The form of a declared setting's value.
     pub enum DeclaredKind {
         /// A number.
         Real = "real",
@@ -88,10 +88,10 @@ crate::params! {
     }
 }
 
-/// What a document declares.
+/// The declarations of a document.
 pub type Plugins = [Arc<Declared>];
 
-/// What a declared component has beyond its settings.
+/// The properties of a declared component beyond its settings.
 pub trait Beyond {
     /// Reads it, where it stands in the file.
     fn read(_table: &mut Table<'_>) -> Option<Arc<Self>> {

@@ -27,7 +27,7 @@ pub struct Param {
     pub name: &'static str,
     /// Meaning, in one or two sentences.
     pub doc: &'static str,
-    /// What a value looks like.
+    /// The form of a value.
     pub kind: Kind,
     /// Default as it would be written in a file; `Value::Null` where the user must write one.
     pub default: Value,

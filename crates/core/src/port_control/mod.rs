@@ -15,14 +15,14 @@ use crate::packet::{Backlog, Packet};
 
 use shallows_units::{Rate, Span, Time};
 
-/// What a controller may know of its port.
+/// Facts about its port for a controller.
 #[derive(Debug, Clone, Copy)]
 pub struct PortView {
     /// The present.
     pub now: Time,
     /// Rate of the port.
     pub rate: Rate,
-    /// What stands in its queue.
+    /// The content of its queue.
     pub backlog: Backlog,
 }
 

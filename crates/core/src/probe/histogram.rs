@@ -27,7 +27,7 @@ const LENGTHS: u32 = 12;
 /// Exact bits of times: a bin is as wide as 1/128 of its value.
 const TIMES: u32 = 8;
 
-/// What is asked of any histogram.
+/// The interface of any histogram.
 pub trait Histogram {
     /// Bins that hold anything, rising: smallest value, smallest value of the next bin, amount.
     fn rows(&self) -> Vec<(u64, u64, u64)>;

@@ -30,7 +30,7 @@ pub struct QueueRow {
     pub bytes: u64,
 }
 
-/// What came to a port of one class in an interval.
+/// The arrivals of one class at a port in an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct PortRow {
     /// End of the interval.

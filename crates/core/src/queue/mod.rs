@@ -36,11 +36,11 @@ pub trait Admission {
     fn takes_all(&self) -> bool {
         false
     }
-    /// What a sampler may record.
+    /// Values that a sampler may record.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// What a discipline may use and must report to.
+/// The context of a discipline: what it may use and must report to.
 pub struct QueueCx<'a> {
     /// The present.
     pub now: Time,
@@ -89,7 +89,7 @@ pub trait QueueDisc: Send {
     fn enqueue(&mut self, packet: Packet, cx: &mut QueueCx<'_>);
     /// The next packet to transmit; called when the transmitter is free. May drop and mark.
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
-    /// What is held, the packet being transmitted excluded.
+    /// The held packets, without the packet in transmission.
     fn backlog(&self) -> Backlog;
     /// Where [`QueueDisc::dequeue`] gave nothing though packets are held: when to ask again.
     fn ready_at(&self) -> Option<Time> {
@@ -103,7 +103,7 @@ pub trait QueueDisc: Send {
     fn inner(&self) -> Option<&dyn InnerQueues> {
         None
     }
-    /// What a sampler may record.
+    /// Values that a sampler may record.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
 

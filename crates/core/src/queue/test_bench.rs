@@ -7,7 +7,7 @@ use crate::packet::{Flags, Packet};
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::HashMap;
 
-/// What came of the arrivals.
+/// The fates of the arrivals.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Sent, with the instant at which transmission began.

@@ -17,7 +17,7 @@ impl NodeId {
     }
 }
 
-/// What a node does with packets.
+/// A node's part: it ends or forwards packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Sends and receives, never forwards.

@@ -4,7 +4,7 @@
 //! hosts of one switch share a column. Columns are found 64 at a time by one backward search ([`super::search`]), those
 //! that an experiment uses before it runs, others when a flow first needs them.
 //!
-//! What a switch does with 64 neighbouring destinations is a page. Pages speak of a switch's own links and groups by
+//! A page has a switch's next hops for 64 neighbouring destinations. Pages speak of a switch's own links and groups by
 //! their places, and equal pages of all switches are kept once. So a tree's or a fat tree's tables shrink to a
 //! few words a switch, without a rule that knows of trees: neighbours in the order of the hosts are mostly neighbours
 //! in the network. A fat tree of 64-port switches takes some 2 MB.

@@ -20,7 +20,7 @@ use shallows_units::{Span, Time};
 pub enum Early {
     /// A loss probe is due (PTO).
     Probe,
-    /// What has not been delivered until now is lost.
+    /// All segments not delivered until now are lost.
     Reordering,
 }
 

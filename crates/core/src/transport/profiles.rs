@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub struct Profile {
     /// Name in the file.
     pub name: &'static str,
-    /// What it stands for.
+    /// Its meaning.
     pub doc: &'static str,
     /// Discipline of its hosts' ports where `[nic]` is not written.
     pub nic: &'static str,

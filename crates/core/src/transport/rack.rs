@@ -79,7 +79,7 @@ pub struct Rack {
     pub measured: bool,
 }
 
-/// What a look for losses found.
+/// The result of a search for losses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Found {
     /// Bytes newly lost, lost retransmissions included.

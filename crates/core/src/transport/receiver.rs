@@ -18,7 +18,7 @@ use shallows_units::Time;
 /// SACK blocks that fit beside other options (RFC 2018 s.3: three with timestamps, else four).
 const SACK_BLOCKS_WITH_TIMESTAMPS: usize = 3;
 
-/// What happened at a receiver, for the statistics.
+/// Counts of a receiver, for the statistics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReceiverCounts {
     /// Data packets that came with CE.

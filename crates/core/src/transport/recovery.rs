@@ -10,7 +10,7 @@ use crate::cc::Congestion;
 use crate::net::Net;
 use shallows_units::Time;
 
-/// What the transport is doing about congestion.
+/// The transport's state of congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing.
@@ -26,7 +26,7 @@ pub enum Phase {
 /// State of recovery.
 #[derive(Debug, Clone, Default)]
 pub struct Repair {
-    /// What SACK tells.
+    /// The knowledge from SACK.
     pub board: Scoreboard,
     /// Duplicate acknowledgements in a row.
     pub dup_acks: u64,

@@ -30,7 +30,7 @@ pub enum State {
     Failed,
 }
 
-/// What a sender did, for the statistics.
+/// Counts of a sender, for the statistics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SenderCounts {
     /// Packets handed to the NIC.
@@ -57,7 +57,7 @@ pub struct Sender {
     pub label: u32,
     /// Where the connection is.
     pub state: State,
-    /// What the transport is doing about congestion.
+    /// The transport's state of congestion.
     pub phase: Phase,
     /// Both ends agreed on ECN.
     pub ecn: bool,

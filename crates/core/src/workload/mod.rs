@@ -30,7 +30,7 @@ pub struct Round {
     pub timeouts: TimeoutCounts,
 }
 
-/// What a workload is built with.
+/// The data for building a workload.
 pub struct BuildCx<'a> {
     /// The network.
     pub graph: &'a Graph,
@@ -75,7 +75,7 @@ impl BuildCx<'_> {
     }
 }
 
-/// What a workload may do.
+/// The interface of the network for a workload.
 pub struct WorkCx<'a> {
     /// The connections.
     pub connections: Connections<'a>,
@@ -142,7 +142,7 @@ impl WorkCx<'_> {
     }
 }
 
-/// What a load will do, as far as can be told.
+/// A load's future, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Expected {
     /// Connections that stand at once.
@@ -167,7 +167,7 @@ pub trait Workload: Send {
     fn listens(&self) -> bool {
         false
     }
-    /// What it will do in a run of this length, as far as can be told: for the estimate of memory.
+    /// Its future in a run of this length, as far as it is known: for the estimate of memory.
     fn expects(&self, _duration: Span) -> Expected {
         Expected::default()
     }

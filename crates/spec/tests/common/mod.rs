@@ -1,4 +1,4 @@
-//! What the tests of this directory share: documents, runs, tables, random cases.
+//! Common parts of the tests of this directory: documents, runs, tables, random cases.
 #![allow(dead_code)] // each test binary uses a part
 
 pub mod cases;

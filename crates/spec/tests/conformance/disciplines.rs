@@ -1,4 +1,4 @@
-//! What every discipline must hold: books, order, limits, marks on the ECN-capable only, idle service, at rates
+//! Laws of every discipline: books, order, limits, marks on the ECN-capable only, idle service, at rates
 //! from a bit to a petabit a second.
 
 use super::{allows, minimal, read};

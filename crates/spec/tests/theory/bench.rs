@@ -1,4 +1,4 @@
-//! What the tests stand on: a run from its document, its tables by name, and the closed forms of an
+//! The bench of the tests: a run from its document, its tables by name, and the closed forms of an
 //! empty path.
 
 use serde_json::{Map, Value, json};

@@ -13,7 +13,7 @@ fn lose(lost: &[u64], segments: u64, transport: Value) -> Run {
     watch(with(document, fault), &["s0->switch"])
 }
 
-/// What the first connection did: retransmissions, timeouts, fast recoveries.
+/// Counts of the first connection: retransmissions, timeouts, fast recoveries.
 fn repairs(run: &Run) -> [f64; 3] {
     ["retransmissions", "timeouts", "fast_recoveries"].map(|column| run.flow(column))
 }

@@ -5,7 +5,7 @@
 //! One flow on a path that it does not fill, so that the round trip R is constant; marks come from a wire,
 //! every n-th ECN-capable packet, or each with probability p. Measured is W = rate x R in segments.
 //!
-//! What the textbook's fluid leaves out, and these windows show:
+//! Effects that the textbook's fluid leaves out, and these windows show:
 //! - A mark is heard a round trip after it was made: the window w of that moment sends w packets more.
 //! - An answered mark is followed by (1 - b) R of silence, until the flight has shrunk to b w, and by a round
 //!   trip at b w in which nothing grows: RFC 3168's ECE lasts until CWR has come.

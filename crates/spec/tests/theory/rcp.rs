@@ -61,7 +61,7 @@ fn one_flow_fills_the_link() {
     assert!(done.port(PORT, "max_packets") <= 2.0);
 }
 
-/// Who comes later has its share at once: a rate is offered to all alike.
+/// A flow that comes later has its share at once: a rate is offered to all alike.
 #[test]
 fn a_late_flow_shares_alike() {
     let changes = json!({"traffic": {"x": {"jitter": "0s", "stagger": "60ms"}}});

@@ -33,7 +33,7 @@ impl Arithmetic {
         self == Arithmetic::Linux
     }
 
-    /// What proportional rate reduction counts from. RFC 6937 s.3: RecoverFS = snd.nxt - snd.una; Linux
+    /// The start of proportional rate reduction's counts. RFC 6937 s.3: RecoverFS = snd.nxt - snd.una; Linux
     /// `tcp_init_cwnd_reduction`: prior_cwnd.
     pub fn reduces_from(self, cwnd: u64, outstanding: u64) -> u64 {
         match self {

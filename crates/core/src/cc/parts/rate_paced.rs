@@ -42,7 +42,7 @@ impl RatePaced {
         (self.rate > 0).then_some(Rate::bps(self.rate))
     }
 
-    /// What a sampler may record.
+    /// Values that a sampler may record.
     pub fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         if self.rate > 0 {
             put("rate_bps", self.rate as f64);

@@ -13,7 +13,7 @@ use shallows_units::{Bytes, Rate, Span, Time};
 /// Rounds for which a rate stands that is not renewed.
 const ROUNDS: u64 = 4;
 
-/// What a request is.
+/// The meaning of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// The first, with the SYN if there is one.

@@ -7,7 +7,7 @@ pub use super::arithmetic::Arithmetic;
 use crate::cc::{Ack, Cx};
 
 crate::choices! {
-    /// What lets the window grow.
+    /// The cause of the window's growth.
     pub enum Growth {
         /// Bytes acknowledged (RFC 3465).
         Bytes = "bytes",
@@ -25,7 +25,7 @@ pub struct WindowRules {
     pub initial_window: f64,
     /// First slow-start threshold in bytes; infinity for none.
     pub initial_ssthresh: f64,
-    /// What lets the window grow.
+    /// The cause of the window's growth.
     pub growth: Growth,
     /// How windows are counted and rounded.
     pub arithmetic: Arithmetic,
@@ -58,7 +58,7 @@ pub struct Window {
 const AFTER_TIMEOUT: f64 = -1.0;
 
 impl WindowRules {
-    /// What of an acknowledgement lets the window grow, in bytes.
+    /// The part of an acknowledgement by which the window grows, in bytes.
     #[inline]
     pub fn counted(&self, ack: &Ack) -> f64 {
         match self.growth {

@@ -1,4 +1,4 @@
-//! Which packets go to the low-latency queue, where a discipline has one.
+//! The choice of packets for the low-latency queue, if a discipline has one.
 //!
 //! The choice is made packet by packet, from the ECN field alone. A flow that sends some packets with
 //! another codepoint (RFC 3168 has retransmissions and SYNs not ECT) is spread over both queues, and its

@@ -106,7 +106,7 @@ impl Dual {
         self.low.bytes() + self.classic.bytes()
     }
 
-    /// What is held.
+    /// The held packets.
     pub fn backlog(&self) -> Backlog {
         let packets = self.low.packets() + self.classic.packets();
         Backlog { packets, bytes: self.bytes(), ..Backlog::default() }

@@ -1,4 +1,4 @@
-//! What several disciplines are made of: limits and measures, held packets, controllers, two queues, the FIFO.
+//! Parts of several disciplines: limits and measures, held packets, controllers, two queues, the FIFO.
 
 pub mod classify;
 pub mod departure_rate;

@@ -10,7 +10,7 @@
 use super::Settings;
 use shallows_units::{Bytes, Rate};
 
-/// What tc sends to the kernel.
+/// The values that tc sends to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) min: u32,

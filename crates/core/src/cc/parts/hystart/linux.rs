@@ -21,7 +21,7 @@ const MOST_ACK_DELAY_US: u64 = 1000;
 /// Headers of a burst on the wire that segmentation offload counts.
 const FRAME_HEADERS: u64 = 66;
 
-/// What of struct bictcp is HyStart's.
+/// HyStart's fields of struct bictcp.
 #[derive(Debug, Clone, Default)]
 pub struct Train {
     /// Bytes acknowledged (SND.UNA), and sent when the round began (`end_seq`).
