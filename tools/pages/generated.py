@@ -55,7 +55,8 @@ def api() -> str:
     groups["Results"] = [name for name in shallows.__all__ if name not in grouped]
     text = ["# Python API", "Every public name of `import shallows`, by purpose."]
     for group, names in groups.items():
-        text += [f"## {group}", *(_entry(shallows, name) for name in names)]
+        shared = ["::: shallows.api.Options"] if group == "Run" else []
+        text += [f"## {group}", *(_entry(shallows, name) for name in names), *shared]
     for name in MODULES:
         text += [
             f"## `{name}`",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from shallows.document.paths import flatten
 from shallows.terminal import readable, show
 
 if TYPE_CHECKING:
@@ -57,15 +58,6 @@ def of_sweep(sweep: Sequence[Any]) -> str:
 
 def of_experiment(document: Mapping[str, Any]) -> str:
     """Its settings as written, by section."""
-    rows = list(_flat(document))
+    rows = [(path, show(value)) for path, value in flatten(document)]
     title = escape(str(document.get("title") or "Experiment"))
     return f"<h4>{title}</h4>{table(('setting', 'value'), rows)}"
-
-
-def _flat(document: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
-    for key, value in document.items():
-        path = f"{above}.{key}" if above else key
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, path)
-        else:
-            yield path, show(value)
