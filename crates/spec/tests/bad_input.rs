@@ -299,36 +299,10 @@ fn all_faults_come_at_once() {
     );
 }
 
-/// What a document in the wild may hold by mistake or malice.
+/// Values that a document may hold by mistake or malice.
 fn junk() -> impl Strategy<Value = Value> {
-    let texts = [
-        "",
-        "none",
-        "0",
-        "0s",
-        "1ps",
-        "100000s",
-        "18446744s",
-        "1e30s",
-        "-1s",
-        "1bps",
-        "999Tbps",
-        "0B",
-        "1B",
-        "18446744073709551615B",
-        "1pkt",
-        "18446744073709551615pkt",
-        "*",
-        "s*",
-        "s0..s99999999999",
-        "*->*",
-        "a->b",
-        "dctcp",
-        "change",
-        "\u{0}",
-        "\u{1f600}",
-        "long",
-    ];
+    let texts = "|none|0|0s|1ps|100000s|18446744s|1e30s|-1s|1bps|999Tbps|0B|1B|18446744073709551615B|1pkt\
+        |18446744073709551615pkt|*|s*|s0..s99999999999|*->*|a->b|dctcp|change|\u{0}|\u{1f600}|long";
     let numbers = [
         json!(null),
         json!(true),
@@ -349,7 +323,7 @@ fn junk() -> impl Strategy<Value = Value> {
         json!([1, 2]),
         json!(["s*", "r0"]),
     ];
-    let all: Vec<Value> = texts.iter().map(|text| json!(text)).chain(numbers).collect();
+    let all: Vec<Value> = texts.split('|').map(|text| json!(text)).chain(numbers).collect();
     prop::sample::select(all)
 }
 
