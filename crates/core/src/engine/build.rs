@@ -172,6 +172,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
                 reorder_delay: settings.reorder_delay,
                 random: Stream::new(seed, "wire", i as u64),
                 random_marks: Stream::new(seed, "marks", i as u64),
+                counts_from: Time::ZERO,
             }));
         }
         port

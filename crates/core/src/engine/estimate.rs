@@ -6,7 +6,7 @@
 
 use super::check::Checked;
 use crate::events::EVENT_BYTES;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::CONNECTION_BYTES;
 use crate::hosts::records::{FlowRow, MessageRow};
 use crate::net::port::{Controlled, Port};
@@ -15,10 +15,10 @@ use crate::params::Faults;
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
-use crate::routing::graph::{Link, Node, Role};
+use crate::routing::graph::{Graph, Link, Node, Role};
 use crate::workload::Expected;
 use serde_json::{Value, json};
-use shallows_units::{Bytes, Rate};
+use shallows_units::{Bytes, Rate, Span};
 
 /// A part of a run's memory.
 #[derive(Debug, Clone)]
@@ -42,10 +42,14 @@ pub struct Estimate {
 
 /// Of a port's record: bins of waits and lengths that are usually met.
 const USUAL_RECORD: u64 = 1200;
+/// And of them, bytes for each packet of a flow, where a run is so short that few pass.
+const RECORD_A_PACKET: u64 = 16;
 /// Of a port without traffic to speak of.
 const LEAST_RING: u64 = 4;
 /// Most packets of a connection that usually wait or travel.
 const USUAL_WINDOW: u64 = 1024;
+/// So often a window doubles at most: 10 packets are then more than [`USUAL_WINDOW`].
+const MOST_DOUBLINGS: u64 = 10;
 /// A ring is up to twice as long as what it holds, and packets stand in several along their way.
 const RINGS: u64 = 2;
 /// A name on the heap with its share of a map.
@@ -142,11 +146,12 @@ fn network(checked: &Checked<'_>) -> Part {
 fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
     let probes = &experiment.probes;
     let traced = checked.traced.len() as u64;
+    let usual_record = most_packets(experiment, checked).saturating_mul(RECORD_A_PACKET).min(USUAL_RECORD);
     let mut bytes = 0;
     for (link, chosen) in checked.graph.links.iter().zip(&checked.chosen) {
         let is_switch = checked.graph.role(link.from) == Role::Switch;
         let recorded = if is_switch { probes.queues } else { probes.nic_queues };
-        let record = if recorded { size_of::<QueueRecord>() as u64 + USUAL_RECORD } else { 0 };
+        let record = if recorded { size_of::<QueueRecord>() as u64 + usual_record } else { 0 };
         let control = if chosen.kind() == "none" { 0 } else { size_of::<Controlled>() as u64 };
         let ring = LEAST_RING * size_of::<Packet>() as u64;
         let events = 2 * EVENT_BYTES as u64;
@@ -159,6 +164,40 @@ fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
     Part { what: "ports", count: checked.graph.links.len() as u64, bytes, cure }
 }
 
+/// Most packets that one connection sends while the run lasts, by the growth of its window alone.
+fn most_packets(experiment: &Experiment, checked: &Checked<'_>) -> u64 {
+    let windows =
+        experiment.loads.iter().map(|load| window_after(load, experiment.run.duration, &checked.graph));
+    windows.max().unwrap_or(0).saturating_mul(2)
+}
+
+/// Packets of a window that began with the initial one and doubled in every round trip of the run (slow start). Who
+/// sends at a rate has no such bound.
+fn window_after(load: &LoadSpec, duration: Span, graph: &Graph) -> u64 {
+    let settings = &load.transport.settings;
+    if load.transport.cc.protocol().is_some() || ["cbr", "aimd"].contains(&load.transport.cc.kind()) {
+        return u64::MAX;
+    }
+    let round_trip = usual_round_trip(graph);
+    let doublings =
+        if round_trip == Span::ZERO { MOST_DOUBLINGS } else { duration.as_ps() / round_trip.as_ps() };
+    let initial = settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
+    initial.max(1).saturating_mul(1 << doublings.min(MOST_DOUBLINGS))
+}
+
+/// There and back over two links of hosts, and over two between switches where there are such.
+fn usual_round_trip(graph: &Graph) -> Span {
+    let (mut at_host, mut between) = (None::<Span>, Span::ZERO);
+    for link in &graph.links {
+        if [link.from, link.to].iter().any(|end| graph.role(*end) == Role::Host) {
+            at_host = Some(at_host.map_or(link.delay, |least| least.min(link.delay)));
+        } else {
+            between = between.max(link.delay);
+        }
+    }
+    (at_host.unwrap_or_default() + between) * 4
+}
+
 /// Packets that wait or travel.
 fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -> Part {
     let fastest = checked.graph.links.iter().map(|link| link.rate).max().unwrap_or(Rate::bps(1));
@@ -166,7 +205,8 @@ fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -
     let count = loads.iter().zip(&experiment.loads).map(|(expected, load)| {
         let mss = load.transport.settings.mss.max(Bytes(1)).as_u64();
         let bytes = expected.bytes.unwrap_or(u64::MAX).min(sendable as u64);
-        expected.at_once.saturating_mul((bytes / mss + 2).min(USUAL_WINDOW))
+        let window = window_after(load, experiment.run.duration, &checked.graph).min(USUAL_WINDOW);
+        expected.at_once.saturating_mul((bytes / mss + 2).min(window))
     });
     let count = count.fold(0, u64::saturating_add);
     let bytes = count.saturating_mul(RINGS * size_of::<Packet>() as u64);

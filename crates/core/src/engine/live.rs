@@ -31,7 +31,7 @@ impl Passed {
             packets_out: counts.packets_in - counts.dropped() - packets,
             bytes_out: counts.bytes_in - counts.dropped_bytes - bytes,
             marks: counts.marks,
-            drops: counts.drops.iter().sum(),
+            drops: counts.drops.iter().sum::<u64>() + counts.lost_early,
         }
     }
 

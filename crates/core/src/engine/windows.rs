@@ -286,6 +286,9 @@ impl Simulation {
             let soonest = (0..).zip(&self.loads).map(|(i, load)| (load.wake_at, i)).min();
             let Some((at, number)) = soonest.filter(|(at, _)| *at < until) else { return };
             self.wake(number, yard.floor, at);
+            if self.roster.stopped() {
+                return; // a load may wake a million times within a window
+            }
             for cell in self.roster.ordered.drain(..) {
                 yard.due[cell as usize].fetch_min(at.as_ps(), Ordering::Relaxed);
             }

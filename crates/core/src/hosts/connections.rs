@@ -288,11 +288,9 @@ impl Connections<'_> {
         let (now, from) = (self.now, self.roster.measured_from);
         let unbounded = self.roster.lives[id as usize].unbounded;
         let row = self.with_ends(connection, |sending, receiving| {
-            FlowRow::new(sending, receiving, unbounded, from, now)
+            receiving.counts_from(from).then(|| FlowRow::new(sending, receiving, unbounded, from, now))
         });
-        if row.ended.is_none_or(|ended| ended >= from) {
-            self.roster.flow_rows.push(row);
-        }
+        self.roster.flow_rows.extend(row);
         self.in_cell(connection.receiver.0, |cell, commons| {
             cell.hosts.undelivered_messages(connection.receiver.1 as usize, now, commons);
         });
@@ -334,7 +332,8 @@ impl Connections<'_> {
         self.roster.flow_rows.sort_by_key(|row| row.serial);
     }
 
-    /// A row of the flow trace for each traced connection.
+    /// A row of the flow trace for each traced connection, but for those that were complete before the warm-up ended:
+    /// until their last acknowledgement has come they stand, and `flows` has no row of them.
     pub fn trace_all(&mut self) {
         for id in 0..self.roster.lives.len() as u32 {
             if !self.roster.lives[id as usize].stands {
@@ -344,10 +343,12 @@ impl Connections<'_> {
             if self.roster.classes[connection.class as usize].traced {
                 let now = self.now;
                 let config = &self.roster.configs[self.roster.lives[id as usize].config as usize];
+                let from = self.roster.measured_from;
                 let row = self.with_ends(connection, |sending, receiving| {
-                    super::records::trace_row(sending, receiving, config, now)
+                    let counts = receiving.counts_from(from);
+                    counts.then(|| super::records::trace_row(sending, receiving, config, now))
                 });
-                self.roster.trace_rows.push(row);
+                self.roster.trace_rows.extend(row);
             }
         }
     }

@@ -121,3 +121,10 @@ pub struct ReceivingEnd {
     /// Bytes delivered before the statistics began.
     pub delivered_before: u64,
 }
+
+impl ReceivingEnd {
+    /// Whether the connection has a row in `flows` where statistics begin at `from`: it was not complete before.
+    pub fn counts_from(&self, from: Time) -> bool {
+        self.ended.is_none_or(|ended| ended >= from)
+    }
+}

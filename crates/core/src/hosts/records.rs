@@ -193,7 +193,9 @@ impl Hosts {
             sending.traced_cwnd = cwnd;
             let receiving = &self.receivers[connection.receiver.1 as usize];
             let config = &self.configs[sending.about.config as usize];
-            self.trace_rows.push(trace_row(sending, receiving, config, net.now));
+            if receiving.counts_from(self.measured_from) {
+                self.trace_rows.push(trace_row(sending, receiving, config, net.now));
+            }
         }
     }
 }

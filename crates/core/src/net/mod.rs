@@ -19,7 +19,7 @@ use crate::routing::table::{Entry, Routing};
 use buffer::{ALONE, Buffers};
 pub use commons::{Change, Commons, Connection, Happened, Net, Wire};
 pub use crossing::{Inbox, Parcel, Post};
-use port::{Admitted, HOST, Port, Service};
+use port::{Admitted, HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
 
 /// Packets over the whole run; sent + duplicated = delivered + dropped + in flight.
@@ -259,9 +259,14 @@ impl Network {
     #[inline(never)]
     fn lose(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        port.counts.drops[why as usize] += 1;
+        let left_early = |faults: &WireFaults| self.now - port.delay < faults.counts_from;
         if why != DropWhy::Wire {
+            port.counts.drops[why as usize] += 1;
             port.counts.dropped_bytes += u64::from(packet.size);
+        } else if port.faults.as_deref().is_some_and(left_early) {
+            port.counts.lost_early += 1;
+        } else {
+            port.counts.drops[why as usize] += 1;
         }
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[commons.class(&packet)].drops += 1;

@@ -33,6 +33,8 @@ pub struct PortCounts {
     pub marks: u64,
     /// Time for which the first of these packets had been transmitted when counting began.
     pub early: Span,
+    /// Packets that left before counting began, and that the wire has lost since.
+    pub lost_early: u64,
 }
 
 impl PortCounts {
@@ -432,6 +434,11 @@ impl Port {
             && let Some(inner) = &mut scheduled.inner
         {
             inner.restart();
+        }
+        if let Some(faults) = &mut self.faults {
+            // A discipline at arrival has let go of what leaves now, one at departure has not.
+            let at_arrival = matches!(self.service, Service::Arrival(_));
+            faults.counts_from = if at_arrival { now + Span::ps(1) } else { now };
         }
         let early = self.in_service(now);
         self.counts = PortCounts { packets_in: packets, bytes_in: bytes, early, ..PortCounts::default() };

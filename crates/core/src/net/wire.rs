@@ -2,7 +2,7 @@
 
 use crate::events::random::Stream;
 use crate::packet::{Flags, Packet};
-use shallows_units::Span;
+use shallows_units::{Span, Time};
 
 /// Faults injected on a wire, planned or each with its probability a packet.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct WireFaults {
     pub random: Stream,
     /// The same for marks.
     pub random_marks: Stream,
+    /// What left the port from then on is in the statistics; what left before is not, nor is its loss.
+    pub counts_from: Time,
 }
 
 impl WireFaults {

@@ -138,6 +138,8 @@ impl Rack {
             self.uncount(&segment);
             self.segments.pop_front();
         }
+        // Acknowledgements end where segments end. `flight` rests on that: what is sacked or waits is outstanding.
+        debug_assert!(self.segments.front().is_none_or(|s| s.seq >= una), "{una} is within a segment");
         if self.segments.is_empty() {
             self.resent.clear();
         }
@@ -331,6 +333,10 @@ impl Rack {
     }
 
     /// Of `outstanding` bytes those in the network (Linux `tcp_packets_in_flight`).
+    ///
+    /// It is never negative. Segments cover `outstanding` without holes, since packets are sent, sent again and received
+    /// whole, and so an acknowledgement ends where a segment ends (asserted in [`Rack::on_ack`]). No segment is both
+    /// sacked and waiting: only what is not sacked is marked lost, and what is sacked is no longer lost.
     pub fn flight(&self, outstanding: u64) -> u64 {
         outstanding + self.twice - self.sacked.0 - self.waiting
     }

@@ -82,6 +82,9 @@ impl Workload for Load {
             self.primed = true;
             if primer.as_u64() > 0 {
                 for (_, pair, flow) in self.waiting.iter_mut().rev() {
+                    if cx.stopped() {
+                        return None;
+                    }
                     let opened = cx.open(*pair, announced);
                     cx.send(opened, primer.as_u64(), 0, None);
                     *flow = Some(opened);

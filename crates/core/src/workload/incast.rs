@@ -168,6 +168,9 @@ impl Workload for Load {
             self.begin_round(at, cx);
         }
         while let Some(Reverse((at, i))) = self.due.peek().copied() {
+            if cx.stopped() {
+                return None;
+            }
             if at > cx.now() {
                 return Some(at);
             }
