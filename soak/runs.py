@@ -18,24 +18,28 @@ Document = dict[str, Any]
 MOST_S = 20.0
 """A run that takes longer is stopped; it is a finding if it did not move at all."""
 
+STOPPED = "stopped by the clock"
+"""A run that others' work made slow says nothing."""
+
 
 def faults(experiment: Document, threads: int = 1) -> list[str]:
     """What is wrong with the run of a resolved experiment; nothing for a good one.
 
-    A RunError in words is a legal end. With `threads` the run is repeated in as many at once.
+    A RunError in words is a legal end. With `threads` the run is repeated in as many at once, each of which
+    works the cells of its run with another number of the core's threads.
     """
     first = _run(experiment)
+    if first is STOPPED or first is None:
+        return []
     if isinstance(first, str):
         return [first]
-    if first is None:
-        return []
     tables, counts = first
     frames = {name: to_frame(columns) for name, columns in tables.items()}
     found = [str(law) for law in broken(frames, experiment, counts)]
     again: list[Any] = [None] * threads
 
     def repeat(place: int) -> None:
-        again[place] = _run(experiment)
+        again[place] = _run(experiment, 2 + place % 2)
 
     others = [threading.Thread(target=repeat, args=(k,)) for k in range(1, threads)]
     for other in others:
@@ -44,6 +48,8 @@ def faults(experiment: Document, threads: int = 1) -> list[str]:
     for other in others:
         other.join()
     for other in again:
+        if other is STOPPED:
+            continue
         if not isinstance(other, tuple):
             found.append(f"the second run: {other or 'ends in a RunError'}")
         elif digest(other[0]) != digest(tables) or other[1] != counts:
@@ -51,21 +57,22 @@ def faults(experiment: Document, threads: int = 1) -> list[str]:
     return found
 
 
-def _run(experiment: Document) -> str | tuple[Any, dict[str, int]] | None:
-    """Tables and counts, how it failed, or None where it ends in words."""
+def _run(experiment: Document, core_threads: int = 1) -> str | tuple[Any, dict[str, int]] | None:
+    """Tables and counts, how it failed, or None where it ends in words. One cell has one thread."""
     components = modules.objects(experiment) if "python" in experiment else None
     text = json.dumps(experiment)
     try:
         simulation = _core.Simulation(text, components) if components else _core.Simulation(text)
     except SpecError as error:
         return f"it is not legal: {error}"
+    simulation.set_threads(core_threads)
     watch = threading.Timer(MOST_S, simulation.cancel)
     watch.start()
     try:
         simulation.run()
     except RunError as error:
         if "cancel" in str(error):
-            return None if simulation.progress() > 0 else f"the run has not begun after {MOST_S:g} s"
+            return STOPPED if simulation.progress() > 0 else f"the run has not begun after {MOST_S:g} s"
         return None if str(error) else "a RunError without a word"
     except BaseException as error:  # a panic of the core is no Exception
         return f"{type(error).__name__}: {error}"

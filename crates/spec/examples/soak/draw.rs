@@ -1,0 +1,267 @@
+//! Random legal experiments: every topology, discipline, control, transport, probe and fault of a wire.
+//!
+//! Settings are drawn from the declared parameters, as `soak/experiments.py` draws them: an addition to the
+//! simulator is soaked without a line here. [`mend`] changes at each fault what the checker refuses.
+
+use serde_json::{Map, Value, json};
+use shallows_core::events::random::Stream;
+use shallows_core::params::Fault;
+use std::collections::BTreeMap;
+
+const SPANS: [&str; 10] = ["0s", "1ns", "1us", "10us", "25us", "100us", "250us", "1ms", "5ms", "200ms"];
+const RATES: [&str; 7] = ["10Mbps", "100Mbps", "1Gbps", "2500Mbps", "10Gbps", "25Gbps", "40Gbps"];
+const BYTES: [&str; 9] = ["1B", "100B", "536B", "1460B", "4KB", "15KB", "60KB", "200KB", "1MB"];
+const SIZES: [&str; 10] =
+    ["1pkt", "2pkt", "5pkt", "20pkt", "65pkt", "250pkt", "1500B", "10KB", "100KB", "none"];
+const REALS: [f64; 10] = [0.0, 0.001, 0.0625, 0.25, 0.5, 0.9, 1.0, 1.5, 4.0, 100.0];
+const COUNTS: [u64; 8] = [0, 1, 2, 3, 4, 7, 20, 100];
+const FEW: [u64; 4] = [1, 2, 3, 4];
+/// An experiment cannot be without these.
+const KEPT: [&str; 8] = ["topology", "queue", "transport", "traffic", "duration", "kind", "from", "to"];
+
+/// One of several.
+pub fn one<T: Copy>(chance: &mut Stream, from: &[T]) -> T {
+    from[chance.below(from.len() as u64) as usize]
+}
+
+struct Param {
+    name: String,
+    kind: String,
+    choices: Vec<String>,
+    required: bool,
+}
+
+/// Declared parameters by section and component, without what another backend alone runs.
+pub struct Sections(BTreeMap<String, BTreeMap<String, Vec<Param>>>);
+
+impl Sections {
+    /// Those of this build.
+    pub fn read() -> Self {
+        let schema: Value = serde_json::from_str(&shallows_spec::schema()).expect("JSON");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let param = |one: &Value| Param {
+            name: text(&one["name"]),
+            kind: text(&one["kind"]),
+            choices: list(&one["choices"]).iter().map(text).collect(),
+            required: one["required"] == true,
+        };
+        let component = |one: &Value| (text(&one["name"]), list(&one["params"]).iter().map(param).collect());
+        let section = |one: &Value| {
+            let simulated = list(&one["components"]).into_iter().filter(|one| one["backend"].is_null());
+            (text(&one["path"]), simulated.map(|one| component(&one)).collect())
+        };
+        Sections(list(&schema["sections"]).iter().map(section).collect())
+    }
+
+    fn component(
+        &self,
+        chance: &mut Stream,
+        section: &str,
+        without: &[&str],
+        few: bool,
+        share: f64,
+    ) -> Value {
+        let known: Vec<&String> = self.0[section].keys().filter(|k| !without.contains(&k.as_str())).collect();
+        let kind = one(chance, &known);
+        let mut chosen = Map::from_iter([("kind".to_owned(), kind.as_str().into())]);
+        settings(chance, &self.0[section][kind], few, share, &mut chosen);
+        Value::Object(chosen)
+    }
+
+    fn single(&self, chance: &mut Stream, section: &str, share: f64) -> Value {
+        let mut chosen = Map::new();
+        settings(chance, &self.0[section][section], false, share, &mut chosen);
+        Value::Object(chosen)
+    }
+
+    /// A document that may have faults yet.
+    pub fn written(&self, chance: &mut Stream) -> Value {
+        let duration = one(chance, &[50u64, 100, 200, 500]);
+        let warmup = one(chance, &[0, 0, duration / 3]);
+        let mut document = json!({
+            "seed": chance.below(1000),
+            "ecmp": one(chance, &["flow", "round-robin", "random"]),
+            "duration": format!("{duration}us"),
+            "warmup": format!("{warmup}us"),
+            "topology": self.component(chance, "topology", &["graph"], true, 0.6),
+            "queue": self.component(chance, "queue", &[], false, 0.3),
+        });
+        if chance.chance(0.3) {
+            document["nic"] = self.component(chance, "queue", &[], false, 0.3);
+        }
+        if chance.chance(0.3) {
+            document["port_control"] = self.component(chance, "port_control", &[], false, 0.3);
+        }
+        if chance.chance(0.4) {
+            let pattern = one(chance, &["*->*", "*->*", "*->h*", "s*->*"]);
+            document["port"][pattern] = self.single(chance, "port", 0.25);
+        }
+        if chance.chance(0.15) {
+            document["switch"]["*"] = self.single(chance, "switch", 0.7);
+        }
+        document["transport"] = self.transport(chance);
+        let hosts = hosts(&mut document["topology"]);
+        for number in 0..one(chance, &[1, 1, 2, 3]) {
+            document["traffic"][format!("load{number}")] = self.load(chance, &hosts);
+        }
+        if chance.chance(0.5) {
+            document["probe"] = self.probe(chance);
+        }
+        document
+    }
+
+    fn transport(&self, chance: &mut Stream) -> Value {
+        let profiles: Vec<&String> = self.0["transport"].keys().collect();
+        let profile = one(chance, &profiles);
+        let mut chosen = Map::from_iter([("profile".to_owned(), profile.as_str().into())]);
+        settings(chance, &self.0["transport"][profile], false, 0.08, &mut chosen);
+        chosen.insert("mss".into(), one(chance, &["200B", "536B", "1460B", "1460B", "9000B"]).into());
+        chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));
+        Value::Object(chosen)
+    }
+
+    fn load(&self, chance: &mut Stream, hosts: &[String]) -> Value {
+        let mut load = self.component(chance, "traffic", &["table"], true, 0.3);
+        let first = chance.below(hosts.len() as u64) as usize;
+        let some = one(chance, &[2, 3, 4]).min(hosts.len());
+        let some: Vec<&String> = (0..some).map(|i| &hosts[(first + i) % hosts.len()]).collect();
+        if load["kind"] == "bulk" && chance.chance(0.3) {
+            load["from"] = if chance.chance(0.5) { json!(hosts) } else { json!(some) };
+            load["pattern"] = "permutation".into();
+            load.as_object_mut().expect("a table").remove("to");
+        } else {
+            load["from"] = json!(some[1..]);
+            load["to"] = json!(some[..1]);
+            load["pattern"] = "all".into();
+        }
+        if load["kind"] == "poisson" {
+            load["sizes"] = self.component(chance, "traffic.sizes", &["empirical"], false, 0.3);
+        }
+        if chance.chance(0.2) {
+            load["deadline"] = self.component(chance, "traffic.deadline", &[], false, 0.3);
+        }
+        if chance.chance(0.2) {
+            load["transport"] = json!({"cc": self.component(chance, "transport.cc", &[], false, 0.3)});
+        }
+        load
+    }
+
+    fn probe(&self, chance: &mut Stream) -> Value {
+        let mut probe = self.single(chance, "probe", 0.3);
+        for trace in ["queue_trace", "port_trace", "flow_trace"] {
+            probe[trace] = one(chance, &["off", "off", "10us", "37us", "change"]).into();
+        }
+        if chance.chance(0.4) {
+            probe["packets"] = json!(["*->*"]);
+        }
+        probe["trace_rows"] = 2_000_000.into();
+        probe
+    }
+}
+
+fn settings(chance: &mut Stream, params: &[Param], few: bool, share: f64, chosen: &mut Map<String, Value>) {
+    for param in params {
+        if param.required || chance.chance(share) {
+            if let Some(value) = value(chance, param, few) {
+                chosen.insert(param.name.clone(), value);
+            }
+        }
+    }
+}
+
+fn value(chance: &mut Stream, param: &Param, few: bool) -> Option<Value> {
+    let kind = param.kind.strip_suffix(" or none");
+    if kind.is_some() && chance.chance(0.3) {
+        return Some("none".into());
+    }
+    let sizes = if kind.is_some() { &SIZES[..] } else { &SIZES[..9] };
+    Some(match kind.unwrap_or(&param.kind) {
+        "span" => one(chance, &SPANS).into(),
+        "rate" => one(chance, &RATES).into(),
+        "bytes" => one(chance, &BYTES).into(),
+        "size" => one(chance, sizes).into(),
+        "count" if few => one(chance, &FEW).into(),
+        "count" => one(chance, &COUNTS).into(),
+        "real" => one(chance, &REALS).into(),
+        "flag" => chance.chance(0.5).into(),
+        "choice" => param.choices[chance.below(param.choices.len() as u64) as usize].as_str().into(),
+        "list of count" => {
+            let mut numbers: Vec<u64> = (0..chance.below(4)).map(|_| 1 + chance.below(59)).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.into()
+        }
+        _ => return None,
+    })
+}
+
+/// Names of a topology's hosts; where its settings are not legal it loses them.
+fn hosts(topology: &mut Value) -> Vec<String> {
+    for _ in 0..2 {
+        let rest = json!({"duration": "1ms", "topology": topology.clone(), "queue": "drop-tail", "transport": {"cc": "newreno"},
+            "traffic": {"x": {"kind": "bulk", "from": "*", "pattern": "permutation"}}});
+        if let Ok(experiment) = shallows_spec::parse(&rest.to_string()) {
+            let mut faults = shallows_core::params::Faults::default();
+            let graph = experiment.topology.build(&mut faults);
+            let hosts = graph.ids(shallows_core::routing::graph::Role::Host);
+            let names: Vec<String> = hosts.map(|id| graph.nodes[id.index()].name.clone()).collect();
+            if faults.0.is_empty() && names.len() > 1 {
+                return names;
+            }
+        }
+        *topology = json!({"kind": topology["kind"]});
+    }
+    vec!["h0".into(), "h1".into()]
+}
+
+/// Changes the document at a fault: to what the rule asks for, or without it. Whether it did.
+pub fn mend(document: &mut Value, fault: &Fault) -> bool {
+    let first_load = document["traffic"].as_object().and_then(|loads| loads.keys().next().cloned());
+    let path: Vec<&str> = fault.path.split('.').map(|key| key.split('[').next().unwrap_or(key)).collect();
+    let (mut last, mut parents) = (path[path.len() - 1], &path[..path.len() - 1]);
+    let mut table = document;
+    for (number, key) in parents.iter().enumerate() {
+        if !table.get(*key).is_some_and(Value::is_object) {
+            (parents, last) = (&parents[..number], *key);
+            break;
+        }
+        table = &mut table[*key];
+    }
+    let Some(table) = table.as_object_mut() else { return false };
+    let before = table.clone();
+    let rule = fault.rule.as_str();
+    let asked = ["must be \"", "such as \""].iter().find_map(|lead| {
+        let (_, rest) = rule.split_once(lead)?;
+        rest.split_once('"').map(|(word, _)| word).filter(|word| !word.is_empty())
+    });
+    let is_kept = |key: &str| KEPT.contains(&key);
+    let letters = |c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let named: Vec<&str> =
+        rule.split(letters).filter(|word| before.contains_key(*word) && !is_kept(word)).collect();
+    if let Some(rest) = rule.strip_prefix("needs exactly one of `") {
+        let mut two = rest.split('`').step_by(2);
+        let (one, other) = (two.next().unwrap_or_default(), two.next().unwrap_or_default());
+        table.remove(other);
+        let value = match one {
+            "load" => json!(0.5),
+            "response" => json!("20KB"),
+            _ => json!(1),
+        };
+        table.insert(one.into(), value);
+    } else if let Some(load) = first_load.filter(|_| last.ends_with("classes")) {
+        table.insert(last.into(), json!([load]));
+    } else if let Some(word) = asked {
+        table.insert(last.into(), word.into());
+    } else if rule.contains("is required: a table") {
+        table.insert(last.into(), json!({"kind": "fixed", "bytes": "20KB"}));
+    } else if table.contains_key(last) && !(is_kept(last) && parents.is_empty()) {
+        table.remove(last);
+    } else if !named.is_empty() {
+        // A default is at fault, and the rule names what does not go with it.
+        named.iter().for_each(|word| _ = table.remove(*word));
+    } else if !parents.is_empty() {
+        table.retain(|key, _| is_kept(key));
+    }
+    *table != before
+}

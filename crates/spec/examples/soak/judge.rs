@@ -1,0 +1,215 @@
+//! The questions to every random run: no panic, books that balance, the laws of all tables, the same bytes again, in
+//! steps, and in one, two and three threads.
+
+use super::draw::{Sections, mend};
+use super::laws::Laws;
+use serde_json::Value;
+use shallows_core::events::random::Stream;
+use shallows_core::experiment::Cut;
+use shallows_core::params::Fault;
+use shallows_core::probe::ColumnData;
+use shallows_core::{Control, Experiment, Simulation};
+use shallows_units::{Span, Time};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Most memory of a run; one that would take more is refused in words.
+const MEMORY: u64 = 1 << 30;
+/// Most connections and messages of a run.
+const MOST_ROWS: u64 = 5_000;
+/// A run that takes longer is stopped.
+const MOST_S: f64 = 60.0;
+
+/// What a random experiment came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Runs made.
+    pub runs: u64,
+    /// Of them, with the network cut into several cells.
+    pub cut: u64,
+    /// Runs that ended in words.
+    pub ended: u64,
+    /// Events of all.
+    pub events: u64,
+    /// What is wrong.
+    pub found: Vec<String>,
+}
+
+/// A legal experiment, or none where ten repairs do not make one.
+pub fn legal(sections: &Sections, chance: &mut Stream) -> Option<(Value, Experiment)> {
+    let mut document = sections.written(chance);
+    for _ in 0..10 {
+        match checked(&document) {
+            Ok((experiment, rows)) if rows <= MOST_ROWS => return Some((document, experiment)),
+            Ok((experiment, rows)) => shorten(&mut document, experiment.run.duration, rows),
+            Err(faults) => {
+                let mended = faults.iter().filter(|fault| mend(&mut document, fault)).count();
+                if mended == 0 {
+                    return None;
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Each connection takes some 4 us of CPU time and 2 KB to open: a load of 40 Gb/s in messages of a byte opens 2500 in
+/// a microsecond. Such a run is made short.
+fn shorten(document: &mut Value, duration: Span, rows: u64) {
+    let duration = u128::from(duration.as_ps()) * u128::from(MOST_ROWS / 2) / u128::from(rows);
+    document["duration"] = format!("{}ps", duration.max(1_000_000)).into();
+    document["warmup"] = "0s".into();
+}
+
+/// The experiment of a document that the simulator can run, and how many connections and messages it will have.
+pub fn checked(document: &Value) -> Result<(Experiment, u64), Vec<Fault>> {
+    let experiment = shallows_spec::parse(&document.to_string())?;
+    shallows_spec::simulable(&experiment)?;
+    let estimate = experiment.check().map_err(|faults| faults.0)?;
+    let rows = estimate.parts.iter().find(|part| part.what == "rows of results").map_or(0, |part| part.count);
+    Ok((experiment, rows))
+}
+
+/// How a run is made.
+struct Way {
+    cut: Cut,
+    threads: usize,
+    /// The run stops so often on its way.
+    stops: u64,
+}
+
+/// Runs an experiment in several ways and compares.
+pub fn judge(experiment: &mut Experiment, laws: &Laws, chance: &mut Stream) -> Outcome {
+    let mut outcome = Outcome::default();
+    let large = Way { cut: Cut::Large, threads: 1, stops: 0 };
+    let Some(first) = run(experiment, &large, laws, &mut outcome) else { return outcome };
+    let stops = if chance.chance(0.5) { 1 + chance.below(20) } else { 0 };
+    compare("again", Some(first), run(experiment, &Way { stops, ..large }, laws, &mut outcome), &mut outcome);
+    if chance.chance(0.4) {
+        let before = outcome.runs;
+        let alone = run(experiment, &Way { cut: Cut::Always, threads: 1, stops: 0 }, laws, &mut outcome);
+        for threads in [2, 3] {
+            let way = Way { cut: Cut::Always, threads, stops: if threads == 3 { stops } else { 0 } };
+            let other = run(experiment, &way, laws, &mut outcome);
+            compare(&format!("{threads} threads"), alone, other, &mut outcome);
+        }
+        outcome.cut += outcome.runs - before;
+    }
+    outcome
+}
+
+fn compare(what: &str, one: Option<u64>, other: Option<u64>, outcome: &mut Outcome) {
+    if let (Some(one), Some(other)) = (one, other)
+        && one != other
+    {
+        outcome.found.push(format!("{what}: the run has other bytes"));
+    }
+}
+
+/// A hash of the run's tables and counts, or none where it ended in words.
+fn run(experiment: &mut Experiment, way: &Way, laws: &Laws, outcome: &mut Outcome) -> Option<u64> {
+    outcome.runs += 1;
+    experiment.cut = way.cut;
+    let (duration, warmup) = (experiment.run.duration, experiment.run.warmup);
+    let attempt = caught(|| -> Result<(u64, u64, Vec<String>), String> {
+        let mut simulation =
+            experiment.build_within(Some(MEMORY)).map_err(|faults| faults.0[0].to_string())?;
+        simulation.set_threads(way.threads);
+        let control = control();
+        let every = Span::ps(duration.as_ps() / (way.stops + 1) + 1);
+        let mut until = if way.stops == 0 { Time::MAX } else { Time::ZERO + every };
+        while !simulation.advance(until, &control).map_err(|error| error.to_string())? {
+            until += every;
+        }
+        let mut found = laws.broken(&simulation, duration.as_ps(), warmup.as_ps());
+        let (books, outstanding) = (simulation.books(), simulation.outstanding());
+        if outstanding != books.in_flight {
+            found.push(format!(
+                "{outstanding} packets are under way for the hosts, {} for the network",
+                books.in_flight
+            ));
+        }
+        Ok((digest(&simulation), books.events, found))
+    });
+    match attempt {
+        Ok(Ok((digest, events, found))) => {
+            outcome.events += events;
+            outcome.found.extend(found);
+            Some(digest)
+        }
+        Ok(Err(words)) => {
+            outcome.ended += 1;
+            if words.is_empty() {
+                outcome.found.push("an error without a word".into());
+            }
+            None
+        }
+        Err(panic) => {
+            outcome.found.push(panic);
+            None
+        }
+    }
+}
+
+/// What the last panic said, and where.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// A panic is an answer now.
+pub static JUDGING: AtomicBool = AtomicBool::new(false);
+
+/// Calls `act`; an error says how it panicked.
+pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
+    JUDGING.store(true, Ordering::Relaxed);
+    let answer = catch_unwind(AssertUnwindSafe(act));
+    JUDGING.store(false, Ordering::Relaxed);
+    answer.map_err(|_| format!("a panic: {}", PANIC.lock().map(|said| said.clone()).unwrap_or_default()))
+}
+
+/// Keeps what panics say instead of printing it, where a panic is an answer.
+pub fn hear_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        if !JUDGING.load(Ordering::Relaxed) {
+            eprintln!("{info}");
+        }
+        if let Ok(mut said) = PANIC.lock() {
+            *said = info.to_string();
+        }
+    }));
+}
+
+/// Stops a run that takes too long.
+fn control() -> Arc<Control> {
+    let begun = Instant::now();
+    Arc::new_cyclic(|weak: &std::sync::Weak<Control>| {
+        let weak = weak.clone();
+        Control::with_pause(move || {
+            if begun.elapsed().as_secs_f64() > MOST_S
+                && let Some(control) = weak.upgrade()
+            {
+                control.cancel();
+            }
+        })
+    })
+}
+
+/// FNV-1a over the columns, a word at a time, and over the counts that do not depend on threads.
+fn digest(simulation: &Simulation) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |word: u64| hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3);
+    for table in simulation.tables() {
+        for column in &table.columns {
+            match &column.data {
+                ColumnData::U64(values) => values.iter().for_each(|value| add(*value)),
+                ColumnData::U32(values) => values.iter().for_each(|value| add((*value).into())),
+                ColumnData::F64(values) => values.iter().for_each(|value| add(value.to_bits())),
+                ColumnData::Str { codes, .. } => codes.iter().for_each(|code| add((*code).into())),
+            }
+        }
+    }
+    let books = simulation.books();
+    let counts = [books.sent, books.duplicated, books.delivered, books.dropped, books.in_flight, books.hops];
+    counts.into_iter().for_each(add);
+    hash
+}
