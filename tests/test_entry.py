@@ -4,9 +4,14 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
-from conftest import shallows
+from conftest import ROOT, shallows
+
+BLOCKS = (
+    subprocess.run(["env", "--block-signal=INT", "true"], capture_output=True, check=False).returncode == 0
+)
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,18 @@ def test_an_interrupt_while_it_loads_ends_without_a_traceback(tmp_path, small_fi
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
     assert process.returncode in (1, -signal.SIGINT)
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.02, 0.05])
+@pytest.mark.skipif(not BLOCKS, reason="env here cannot block signals (GNU coreutils 8.31 can)")
+def test_an_interrupt_while_python_begins_waits_until_shallows_does(tmp_path, wait_s):
+    """Fault 13: Python answers its first 50 ms with a traceback: `./shallows` blocks Ctrl-C until then."""
+    command = ["env", "--block-signal=INT", sys.executable, "-m", "shallows", "list", "cc"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(wait_s)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (-signal.SIGINT, "")
+    assert "--block-signal=INT" in (ROOT / "shallows").read_text()

@@ -8,7 +8,9 @@ from conftest import SMALL
 from shallows import _core
 from shallows.backends.memory import free_memory
 from shallows.backends.simulator import Simulator
+from shallows.document.points import expand
 from shallows.errors import RunError, ShallowsError, SpecError
+from shallows.execution import room
 from shallows.execution.runner import Runner
 
 FLOOD = {
@@ -52,3 +54,23 @@ def test_a_run_that_holds_too_much_ends(tmp_path, monkeypatch):
     monkeypatch.setattr("shallows.backends.simulator.free_memory", lambda: 30_000_000)
     with pytest.raises(RunError, match=r"the run holds .* packets that wait or travel: limit the queues"):
         shallows.run(FLOOD, store=tmp_path)
+
+
+def test_fewer_workers_where_the_largest_runs_do_not_fit_together(capsys, monkeypatch):
+    assert [room.fitting([1, 2, 3], 4, free) for free in (None, 100, 6, 5, 4, 2)] == [4, 4, 4, 2, 1, 1]
+    assert room.fitting([], 4, 0) == 4
+    monkeypatch.setattr(room, "free_memory", lambda: 7_000_000_000)
+    assert room.workers_in_memory([3_000_000_000] * 9, 4) == 2
+    assert "2 of 4 runs at a time, since a run takes up to 3.0 GB and 7.0 GB" in capsys.readouterr().err
+    assert room.workers_in_memory([1000] * 9, 4) == 4
+    assert capsys.readouterr().err == ""
+
+
+def test_a_sweep_asks_how_many_runs_fit(tmp_path, monkeypatch, capsys):
+    points = expand(SMALL | {"seeds": 3})
+    assert points[0].memory > 10_000
+    monkeypatch.setattr(room, "free_memory", lambda: points[0].memory + 1)
+    Runner.of(store=tmp_path / "runs", workers=2).run(points)
+    assert "shallows: 1 of 2 runs at a time" in capsys.readouterr().err
+    Runner.of(store=tmp_path / "other", workers=2, allow_memory=True).run(points[:1])
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,7 @@
 """Algorithms in Python that misbehave: what they do is named, and ends one run, not the sweep."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 
 import pytest
 from conftest import SMALL, shallows, write_toml
+from shallows.backends import calls
+from shallows.errors import PluginError
 
 HEAD = """
     import os, random, shallows, sys, time
@@ -140,3 +143,15 @@ def test_a_timeout_ends_a_run_that_sleeps(tmp_path, mine):
     points = json.loads(done.stdout)["points"]
     assert [point["status"] for point in points] == ["failed", "done"]
     assert "longer than 3 s (--timeout)" in points[0]["error"]
+
+
+def test_draws_in_a_shared_process_are_named_and_end_nothing(capsys):
+    """Fault 20: in a notebook somebody else may have drawn, so that a line says it."""
+    with calls.watched(alone=False):
+        random.random()
+    assert "Python's global random numbers were drawn from" in capsys.readouterr().err
+    with calls.watched(alone=False):
+        random.Random(1).random()
+    assert capsys.readouterr().err == ""
+    with pytest.raises(PluginError, match="cannot be repeated"), calls.watched(alone=True):
+        random.random()

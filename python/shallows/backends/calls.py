@@ -29,25 +29,27 @@ def watched(alone: bool) -> Iterator[None]:
     """Names a call of this thread that does not return.
 
     If the process is `alone` with the run, a draw from Python's or numpy's global random numbers raises
-    PluginError: another run of the same experiment would draw others.
+    PluginError: another run of the same experiment would draw others. Elsewhere, as in a notebook, somebody
+    else may have drawn: then a line on standard error names the draw.
     """
     over = threading.Event()
-    before = _global_states() if alone else []
+    before = _global_states()
     watch = threading.Thread(target=_watch, args=(threading.get_ident(), over), daemon=True)
     watch.start()
     try:
         yield
     finally:
         over.set()
-    drawn = [
-        name
-        for (name, now), (_, then) in zip(_global_states() if alone else [], before, strict=False)
-        if now != then
-    ]
-    if drawn:
+    drawn = [name for (name, now), (_, then) in zip(_global_states(), before, strict=False) if now != then]
+    if drawn and alone:
         raise PluginError(
             f"an algorithm drew from {drawn[0]}'s global random numbers, so that the run cannot be repeated; "
             "draw from flow.random or net.random"
+        )
+    if drawn:
+        note(
+            f"shallows: {drawn[0]}'s global random numbers were drawn from while algorithms in Python ran in "
+            "this process. If one of them drew, the run cannot be repeated; they draw from flow.random"
         )
 
 

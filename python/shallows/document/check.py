@@ -11,7 +11,7 @@ from shallows.document.paths import Document
 from shallows.errors import Fault, ShallowsError, SpecError
 from shallows.words import show
 
-__all__ = ["MAX_DEPTH", "check", "resolve"]
+__all__ = ["MAX_DEPTH", "check", "check_with_memory", "resolve"]
 
 
 MAX_DEPTH = 64
@@ -20,17 +20,25 @@ MAX_DEPTH = 64
 
 def check(document: Document) -> tuple[Document | None, list[Fault]]:
     """The resolved experiment of one run's document (None if faulty), and all its faults."""
+    experiment, faults, _ = check_with_memory(document)
+    return experiment, faults
+
+
+def check_with_memory(document: Document) -> tuple[Document | None, list[Fault], int]:
+    """The same, and the bytes of memory that the run would take by estimate; 0 if faulty."""
     from shallows import _core
     from shallows.document.csv_files import fill_in
 
     faults = list(foreign_values("", document))
     if faults:
-        return None, faults
+        return None, faults, 0
     filled, faults = fill_in(document)
     answer = json.loads(_core.check(json.dumps(filled)))
     unread = tuple(fault.path for fault in faults)
     faults += [f for f in (Fault(**fault) for fault in answer["faults"]) if not f.path.startswith(unread)]
-    return None if faults else answer["experiment"], faults
+    if faults:
+        return None, faults, 0
+    return answer["experiment"], faults, answer["memory"]["bytes"]
 
 
 def resolve(document: Document) -> Document:

@@ -14,7 +14,7 @@ import json
 import math
 from dataclasses import dataclass, field
 
-from shallows.document.check import check
+from shallows.document.check import check_with_memory
 from shallows.document.paths import Document, set_path
 from shallows.document.sweep import Labels, Settings, read_sweep
 from shallows.errors import Fault, SpecError
@@ -44,6 +44,8 @@ class Point:
     seed: int
     experiment: Document = field(repr=False)
     key: str = field(repr=False)
+    memory: int = field(default=0, repr=False, compare=False)
+    """Bytes that the run takes, by the checker's estimate; 0 if not known."""
 
 
 def key_of(experiment: Document) -> str:
@@ -110,12 +112,14 @@ def _check_point(
         except SpecError as error:
             faults += error.faults
     # A seed is a whole number whatever else the experiment holds, so one check serves them all.
-    experiment, found = check(one | {"seed": seeds[0]})
+    experiment, found, memory = check_with_memory(one | {"seed": seeds[0]})
     faults += found
     if experiment is None:
         return []
     digest = _digest(experiment)
-    return [Point(label, params, seed, experiment | {"seed": seed}, _key(digest, seed)) for seed in seeds]
+    return [
+        Point(label, params, seed, experiment | {"seed": seed}, _key(digest, seed), memory) for seed in seeds
+    ]
 
 
 def _report_twice(points: list[Point], labels: Labels, faults: list[Fault]) -> None:

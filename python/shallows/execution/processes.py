@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,12 +85,13 @@ class _Child:
     def __init__(self) -> None:
         here = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "shallows.execution.processes"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        with _interrupts_wait():
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "shallows.execution.processes"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path},
+            )
 
     def ask(self, work: Work, job: Job) -> Outcome | ShallowsError:
         """The outcome, or the error that stops the sweep."""
@@ -115,6 +117,19 @@ class _Child:
             self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """A child that starts here hears no Ctrl-C before it ignores it: Python would answer with a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def main() -> None:

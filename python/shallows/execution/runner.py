@@ -21,6 +21,7 @@ from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.backends import all_cores
 from shallows.execution.backends import backend as backend_of
 from shallows.execution.jobs import Ended, Executor, Job, Outcome, Work, identify, make
+from shallows.execution.room import workers_in_memory
 from shallows.execution.threads import Threads, default_workers, leave
 from shallows.results.store import Store, StoredRun
 
@@ -156,7 +157,7 @@ class Runner:
             distinct.setdefault(job.name, job)
         self.store.require_writable(set(distinct))
         modules = _modules([job.point for job in jobs])
-        place = self.executor or self._local([job.point for job in jobs], modules)
+        place = self.executor or self._local([job.point for job in distinct.values()], modules)
         with closing(
             place.run(iter(distinct.values()), Work(self.store, self.backend, metrics, modules, self.limit_s))
         ) as ended:
@@ -168,6 +169,9 @@ class Runner:
         Threads would do them one at a time, and a call that ends the process, or never returns, would take
         this process with it.
         """
+        workers = self.workers or default_workers()
+        if not getattr(self.backend, "allow_memory", True):  # the simulator alone holds memory here
+            workers = workers_in_memory((point.memory for point in points), workers)
         calls = any(
             one["section"] != "topology"
             for point in points
@@ -176,8 +180,8 @@ class Runner:
         if modules and calls:
             from shallows.execution.processes import Processes
 
-            return Processes(self.workers)
-        return Threads(self.workers)
+            return Processes(workers)
+        return Threads(workers)
 
 
 def _modules(points: Sequence[Point]) -> dict[tuple[str, str], str] | None:
