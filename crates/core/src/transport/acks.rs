@@ -39,12 +39,12 @@ impl Sender {
                 _ => packet.flags.any(Flags::ECE),
             };
         let mut delivered = newly_sacked;
+        self.repair.clean = false;
         if packet.seq > self.una {
             delivered = self.on_new_ack(packet, ece, flight, newly_sacked, config, net);
         } else if packet.seq == self.una && !packet.flags.any(Flags::PROBE) {
             if config.rack {
                 let found = self.losses_by_time(false, packet.stamp, config, net.now);
-                self.repair.clean = false;
                 self.act_by_time(false, newly_sacked, found, config, net.now);
             } else if self.next > self.una {
                 self.on_duplicate_ack(newly_sacked, config, net);

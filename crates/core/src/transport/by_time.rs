@@ -143,7 +143,7 @@ impl Sender {
         self.counts.fast_recoveries += 1;
         self.congested(why, flight, config, now);
         if self.phase != Phase::Reducing {
-            self.repair.begin_prr(config, before, self.high - self.una);
+            self.repair.begin_prr(config, before, self.high - self.una, before);
             self.reduced_until = self.high;
         }
         self.repair.point = self.reduced_until;

@@ -51,10 +51,12 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// Proportional rate reduction begins, from a window of `cwnd` and so much outstanding.
-    pub(super) fn begin_prr(&mut self, config: &Config, cwnd: u64, outstanding: u64) {
+    /// Proportional rate reduction begins, from a window of `cwnd` and so much outstanding. Until an acknowledgement
+    /// reports a delivery, `window` may be in flight.
+    pub(super) fn begin_prr(&mut self, config: &Config, cwnd: u64, outstanding: u64, window: u64) {
         let from = config.rules.arithmetic.reduces_from(cwnd, outstanding);
         (self.prr_delivered, self.prr_out, self.prr_flight) = (0, 0, from);
+        self.prr_window = window;
     }
 }
 
@@ -166,7 +168,7 @@ impl Sender {
         repair.board.high_rxt = self.una;
         repair.board.rescue = 0;
         repair.partial_rto_at = None;
-        repair.begin_prr(config, before, self.high - self.una);
+        repair.begin_prr(config, before, self.high - self.una, 0); // beside the first segment nothing
         // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
         repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
         // Step 4.3: the first segment goes at once, whatever the window.
@@ -227,13 +229,11 @@ impl Sender {
     /// `flight` are those before the acknowledgement, which reports `delivered` bytes.
     pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, flight: u64, delivered: u64, config: &Config) {
         self.phase = Phase::Reducing;
-        self.repair.begin_prr(config, cwnd, flight.max(1));
+        self.repair.begin_prr(config, cwnd, flight.max(1), flight);
         if config.rules.arithmetic.in_segments() {
             // tcp_cong_control: this acknowledgement counts already. One that delivers nothing leaves the window.
             self.repair.prr_window = cwnd;
             self.reduce_in_proportion(delivered, self.repair_flight(config), config);
-        } else {
-            self.repair.prr_window = flight;
         }
     }
 

@@ -163,3 +163,21 @@ fn prr_bounds_the_burst_after_heavy_loss() {
     assert_eq!(longest(&sendings_in_recovery(0..60, false)), Some(21));
     assert_eq!(longest(&sendings_in_recovery(0..60, true)), Some(2));
 }
+
+/// Linux `tcp_cwnd_reduction`: what entered the network before a recovery pays for nothing in it. A first message of
+/// 300 segments loses one at a large window; the second, 10 segments at a time after an idle second, loses its first.
+/// At its third duplicate the lost segment goes again and nothing else, however large the window of the last recovery
+/// was.
+#[test]
+fn a_recovery_takes_no_window_over_from_the_last_one() {
+    let transport = json!({"arithmetic": "linux", "prr": true});
+    let load = json!({"kind": "messages", "bytes": format!("{}B", 300 * MSS), "interval": "1s", "count": 2});
+    // The first retransmission is the 301st packet.
+    let fault = json!({"duration": "3s", "port": {"s0->switch": {"drop_packets": [100, 302]}}});
+    let done = watch(with(pair(transport, load), fault), &["s0->switch"]);
+    assert_eq!([done.flow("fast_recoveries"), done.flow("timeouts")], [2.0, 0.0]);
+    let second: Vec<u64> = done.times("s0->switch").split_off(301);
+    assert_eq!(second.iter().filter(|at| **at == second[0]).count(), 10);
+    let noticed = second[0] + LINE.burst(4) + LINE.one_way(HEADER + 12);
+    assert_eq!(second.iter().filter(|at| **at == noticed).count(), 1);
+}
