@@ -109,7 +109,7 @@ impl FlowRow {
             drops: sending.lost - sending.lost_before,
             timeouts: sending.timeouts,
             cwnd: sending.sender.window.bytes(),
-            ssthresh: sending.sender.cc.ssthresh(),
+            ssthresh: sending.sender.window.cc().ssthresh(),
             alpha: alpha(&sending.sender),
         }
     }
@@ -212,7 +212,7 @@ pub(super) fn trace_row(
         time: now,
         flow: sending.about.serial,
         cwnd: sender.window.bytes() as f64,
-        ssthresh: sender.cc.ssthresh(),
+        ssthresh: sender.window.cc().ssthresh(),
         srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
         alpha: alpha(sender),
         delivered: receiving.receiver.delivered(),
@@ -223,7 +223,7 @@ pub(super) fn trace_row(
 /// The estimate of congestion of a sender whose algorithm has one.
 pub(crate) fn alpha(sender: &Sender) -> Option<f64> {
     let mut found = None;
-    sender.cc.observe(&mut |name, value| {
+    sender.window.cc().observe(&mut |name, value| {
         if name == "alpha" {
             found = Some(value);
         }

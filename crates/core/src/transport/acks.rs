@@ -4,13 +4,31 @@
 //! reduction a window), RFC 7661 s.4.3 (a window grows only while it is in use).
 
 use super::config::Config;
-use super::recovery::Phase;
+use super::detection::LossDetection;
+use super::recovery::Recovery;
 use super::sender::{Sender, State};
 use super::settings::{EceGrowth, EchoMode, RttBy};
 use crate::cc::{Ack, Congestion, CongestionControl};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, Packet};
-use shallows_units::Time;
+use shallows_units::{Span, Time};
+
+/// What a packet from the receiver reports.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Heard {
+    /// Bytes newly acknowledged by number.
+    pub acked: u64,
+    /// Bytes that it is the first to report, by number or by SACK.
+    pub delivered: u64,
+    /// It reports a mark.
+    pub ece: bool,
+    /// It acknowledges new data and shows no loss.
+    pub clean: bool,
+    /// Bytes in flight before it came.
+    pub flight: u64,
+    /// When the packet was sent that it answers.
+    pub stamp: Time,
+}
 
 impl Sender {
     /// A packet from the receiver.
@@ -29,32 +47,48 @@ impl Sender {
             return;
         }
         let flight = self.flight(config);
-        let newly_sacked = match sack {
+        let delivered = match sack {
             Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet, config, net.now),
             _ => 0,
         };
-        let ece = self.ecn
+        let ece = self.ecn.agreed
             && match config.echo {
-                EchoMode::Counted => self.hear_counter(packet, newly_sacked, config),
+                EchoMode::Counted => self.hear_counter(packet, delivered, config),
                 _ => packet.flags.any(Flags::ECE),
             };
-        let mut delivered = newly_sacked;
-        self.repair.clean = false;
+        let mut heard = Heard { acked: 0, delivered, ece, clean: false, flight, stamp: packet.stamp };
         if packet.seq > self.una {
-            delivered = self.on_new_ack(packet, ece, flight, newly_sacked, config, net);
+            self.on_new_ack(packet.seq, &mut heard, config, net);
         } else if packet.seq == self.una && !packet.flags.any(Flags::PROBE) {
-            if config.rack {
-                let found = self.losses_by_time(false, packet.stamp, config, net.now);
-                self.act_by_time(false, newly_sacked, found, config, net.now);
+            if self.losses.is_by_time() {
+                self.duplicate_by_time(&heard, config, net.now);
             } else if self.next > self.una {
-                self.on_duplicate_ack(newly_sacked, config, net);
+                self.on_duplicate_ack(&heard, config, net);
             }
         }
         if ece {
-            self.on_ece(flight, delivered, config, net.now);
+            self.on_ece(&heard, config, net.now);
         }
-        self.ece_before = ece;
+        self.ecn.echoed = ece;
         self.pump(config, net);
+    }
+
+    /// SACK blocks of an acknowledgement; returns the bytes newly sacked.
+    fn hear_sack(&mut self, blocks: &[(u64, u64)], packet: &Packet, config: &Config, now: Time) -> u64 {
+        let low = self.una.max(packet.seq);
+        let rack = match &mut self.losses {
+            LossDetection::Count(counting) => return counting.board.update(blocks, low, self.high),
+            LossDetection::Time(rack) => rack,
+        };
+        // RFC 8985 s.6.2 step 3: in the order of numbers, or as a delayed acknowledgement reports them below the first
+        // hole would look overtaken.
+        if packet.seq > self.una {
+            if config.settings.rtt_by == RttBy::Timestamps {
+                rack.on_round_trip(now - packet.stamp);
+            }
+            rack.on_ack(packet.seq, now, packet.stamp);
+        }
+        rack.on_blocks(blocks, low, self.high, now)
     }
 
     /// AccECN: whether the receiver has counted more marked packets (RFC 9768 s.3.2.2.5, appendix A.2).
@@ -64,42 +98,58 @@ impl Sender {
             return false; // it may have been overtaken by a newer count
         }
         let mss = config.rules.mss;
-        let modulo = u64::from((packet.flags.ace() + 8 - self.ace.0) % 8);
+        let modulo = u64::from((packet.flags.ace() + 8 - self.ecn.ace.0) % 8);
         // A.2.1: where acknowledgements were lost the counter may have gone round; then the greatest number
         // of marks that fits, since too much congestion is safer than too little. What one acknowledgement
         // covers at most tells that some were lost (without loss every second mark is acknowledged). In
         // recovery the segments were acknowledged, and counted, before.
         let segments = (packet.seq - self.una).div_ceil(mss);
-        let marks = if segments >= 8 && segments > config.settings.ack_every && self.phase == Phase::Open {
+        let marks = if segments >= 8 && segments > config.settings.ack_every && self.recovery.is_open() {
             segments - (segments - modulo) % 8
         } else {
             modulo
         };
-        self.ace = (packet.flags.ace(), self.ace.1 + marks * mss);
+        self.ecn.ace = (packet.flags.ace(), self.ecn.ace.1 + marks * mss);
         marks > 0
     }
 
-    /// Returns the bytes that it tells to have arrived.
+    /// Everything below `una` is acknowledged for the first time.
     #[inline]
-    fn on_new_ack(
-        &mut self,
-        packet: &Packet,
-        ece: bool,
-        flight: u64,
-        newly_sacked: u64,
-        config: &Config,
-        net: &mut Net,
-    ) -> u64 {
+    fn on_new_ack(&mut self, una: u64, heard: &mut Heard, config: &Config, net: &mut Net) {
         let now = net.now;
-        let settings = &config.settings;
-        let known = if self.repair.board.is_empty() { 0 } else { self.repair.board.advance(packet.seq) };
-        let acked = packet.seq - self.una;
-        let delivered = acked - known + newly_sacked;
-        self.una = packet.seq;
-        self.next = self.next.max(self.una);
+        heard.acked = una - self.una;
+        heard.delivered += heard.acked - self.losses.on_ack(una);
+        self.una = una;
+        self.next = self.next.max(una);
+        let rtt = self.measure(heard.stamp, config, now);
+        self.rto_at = if self.next > self.una || self.high > self.una {
+            self.rto_from(now, config) // RFC 6298 s.5.3
+        } else {
+            Time::MAX // s.5.2
+        };
+        let round_ended = config.rules.arithmetic.ends_round(self.una, self.round_end);
+        if round_ended {
+            self.round_end = self.next;
+        }
+        // Apart, so that detection by counting pays nothing for it.
+        let found = self.losses.is_by_time().then(|| self.losses_by_time(true, heard.stamp, config, now));
+        heard.clean = found.is_none_or(|found| found.bytes == 0);
+        let must_recover = found.is_some_and(|found| self.must_recover(found));
+        let may_grow = self.may_grow(heard, config) && !must_recover;
+        let ack = Ack { round_ended, may_grow, ..self.report(heard, rtt, config) };
+        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
+        if let Some(found) = found {
+            self.act_by_time(true, heard, found, config, now);
+        } else if !self.recovery.is_open() || !self.losses.is_quiet() {
+            self.on_ack_in_repair(heard, config, net);
+        }
+    }
 
-        let rtt = match settings.rtt_by {
-            RttBy::Timestamps => Some(now - packet.stamp),
+    /// The round trip that an acknowledgement of new data measures.
+    #[inline]
+    fn measure(&mut self, stamp: Time, config: &Config, now: Time) -> Option<Span> {
+        let rtt = match config.settings.rtt_by {
+            RttBy::Timestamps => Some(now - stamp),
             RttBy::Karn if self.timed.0 > 0 && self.una >= self.timed.0 => {
                 let (_, sent) = std::mem::take(&mut self.timed);
                 Some(now - sent)
@@ -107,105 +157,92 @@ impl Sender {
             RttBy::Karn => None,
         };
         if let Some(rtt) = rtt {
-            self.rtt.sample(rtt, settings);
-            if let Some(rack) = &mut self.rack {
-                rack.on_round_trip(rtt);
-            }
+            self.rtt.sample(rtt, &config.settings);
+            self.losses.on_round_trip(rtt);
         }
         self.rtt.progress();
-        self.rto_at = if self.next > self.una || self.high > self.una {
-            self.rto_from(now, config) // RFC 6298 s.5.3
-        } else {
-            Time::MAX // s.5.2
-        };
+        rtt
+    }
 
-        let round_ended = config.rules.arithmetic.ends_round(self.una, self.round_end);
-        if round_ended {
-            self.round_end = self.next;
-        }
-        // Apart, so that who finds losses otherwise pays nothing for it.
-        let found = config.rack.then(|| self.losses_by_time(true, packet.stamp, config, now));
-        let must_recover = found.is_some_and(|found| self.must_recover(found));
+    /// The acknowledgement as the congestion control sees it, but for rounds and growth.
+    #[inline]
+    fn report(&mut self, heard: &Heard, rtt: Option<Span>, config: &Config) -> Ack {
         let srtt = self.rtt.srtt();
         self.counts.acks += 1;
         self.counts.srtt_sum += u128::from(srtt.as_ps());
+        let Heard { acked, delivered, ece, flight, .. } = *heard;
         let marked = match config.echo {
             EchoMode::Counted => {
-                let marked = self.ace.1.min(acked);
-                self.ace.1 -= marked;
+                let marked = self.ecn.ace.1.min(acked);
+                self.ecn.ace.1 -= marked;
                 marked
             }
             _ if ece => acked,
             _ => 0,
         };
-        let ack = Ack {
+        Ack {
             acked,
             delivered,
             ece,
             marked,
-            round_ended,
-            may_grow: self.may_grow(ece, flight, config) && !must_recover,
-            after_timeout: self.phase == Phase::AfterTimeout,
+            round_ended: false,
+            may_grow: false,
+            after_timeout: self.recovery.is_after_timeout(),
             rtt,
             srtt,
             flight,
             sent: self.high.min(self.written),
-        };
-        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
-        self.repair.clean = true;
-        if let Some(found) = found {
-            self.repair.clean = found.bytes == 0;
-            self.act_by_time(true, delivered, found, config, now);
-        } else if self.phase != Phase::Open || self.repair.dup_acks > 0 || !self.repair.board.is_empty() {
-            self.recovery_ack(acked, delivered, config, net);
         }
-        delivered
     }
 
     /// The congestion control reduces its window. RFC 3168 s.6.1.2: the receiver is told, whatever the reason.
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
         self.steer(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
         // RFC 9768 s.3.2.2: CWR is a bit of the counter.
-        self.tell_cwr = self.ecn && config.echo != EchoMode::Counted;
+        self.ecn.tell_cwr = self.ecn.agreed && config.echo != EchoMode::Counted;
     }
 
     /// Whether the window may grow on this acknowledgement.
     #[inline]
-    fn may_grow(&self, ece: bool, flight: u64, config: &Config) -> bool {
+    fn may_grow(&self, heard: &Heard, config: &Config) -> bool {
+        let Heard { ece, flight, .. } = *heard;
         let settings = &config.settings;
-        // The acknowledgement that ends a reduction finds it ended (Linux tcp_fastretrans_alert, D).
-        let by_phase = matches!(self.phase, Phase::Open | Phase::AfterTimeout)
-            || (self.phase == Phase::Reducing
-                && self.una > self.reduced_until
-                && config.rules.arithmetic.grows_with_the_end());
+        let by_state = match self.recovery {
+            Recovery::Open | Recovery::AfterTimeout { .. } => true,
+            // The acknowledgement that ends a reduction finds it ended (Linux tcp_fastretrans_alert, D).
+            Recovery::Reducing(_) => {
+                self.una > self.reduced_until && config.rules.arithmetic.grows_with_the_end()
+            }
+            Recovery::Fast(_) => false,
+        };
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
-                EceGrowth::First => !ece || self.ece_before,
+                EceGrowth::First => !ece || self.ecn.echoed,
                 // State CWR alone: in state Loss a window grows whatever is told (tcp_cong_control).
-                EceGrowth::Round if self.phase == Phase::AfterTimeout => true,
+                EceGrowth::Round if self.recovery.is_after_timeout() => true,
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
             };
         // RFC 7661 s.4.3, in Linux's form (tcp_is_cwnd_limited): slow start goes on while half the window is in use.
         let in_use = || self.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight);
-        by_phase && by_ecn && (!settings.validate_cwnd || in_use())
+        by_state && by_ecn && (!settings.validate_cwnd || in_use())
     }
 
     fn slow_start(&self) -> bool {
-        self.cc.ssthresh().is_some_and(|ssthresh| (self.window.bytes() as f64) < ssthresh)
+        self.window.cc().ssthresh().is_some_and(|ssthresh| (self.window.bytes() as f64) < ssthresh)
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
-    fn on_ece(&mut self, flight: u64, delivered: u64, config: &Config, now: Time) {
-        if self.una <= self.reduced_until || !matches!(self.phase, Phase::Open) {
+    fn on_ece(&mut self, heard: &Heard, config: &Config, now: Time) {
+        if self.una <= self.reduced_until || !self.recovery.is_open() {
             return;
         }
         self.counts.ecn_reductions += 1;
         let before = self.window.bytes();
-        self.congested(Congestion::Ecn, flight, config, now);
+        self.congested(Congestion::Ecn, heard.flight, config, now);
         self.reduced_until = self.next;
         if config.settings.prr_on_ecn {
-            self.begin_spread_reduction(before, flight, delivered, config);
+            self.begin_spread_reduction(before, heard, config);
         }
     }
 
@@ -215,11 +252,9 @@ impl Sender {
         if packet.flags.any(Flags::SYN) {
             if self.state == State::SynSent {
                 self.state = State::Established;
-                self.ecn = config.ecn && packet.flags.any(Flags::ECE);
+                self.ecn.agreed = config.ecn && packet.flags.any(Flags::ECE);
                 self.rtt.sample(net.now - packet.stamp, &config.settings);
-                if let Some(rack) = &mut self.rack {
-                    rack.on_round_trip(net.now - packet.stamp);
-                }
+                self.losses.on_round_trip(net.now - packet.stamp);
                 self.rtt.progress();
                 self.rto_at = Time::MAX;
                 if self.limit() == 0 {
@@ -236,6 +271,6 @@ impl Sender {
 
     /// Flags of an acknowledgement without data.
     fn pure_ack(&self, config: &Config) -> Flags {
-        Flags::ACK.with_if(config.ect, self.ecn && config.ect_on_control)
+        Flags::ACK.with_if(config.ect, self.ecn.agreed && config.ect_on_control)
     }
 }

@@ -4,55 +4,18 @@
 //! `tcp_xmit_recovery`): numbers, the end of a recovery, losses, the congestion control, a new recovery, what may be sent.
 //! Left out: undoing what was spurious, and so F-RTO (RFC 5682).
 
+use super::acks::Heard;
 use super::config::Config;
+use super::prr::Prr;
 use super::rack::{Found, Probe};
-use super::recovery::Phase;
+use super::recovery::{FastRecovery, Recovery, Repair};
 use super::sender::Sender;
-use super::settings::RttBy;
-use super::timers::expiry;
+use super::timers::{Purpose, expiry};
 use crate::cc::Congestion;
 use crate::net::Net;
-use crate::packet::Packet;
 use shallows_units::{Span, Time};
 
-/// What a timer that comes before the retransmission timer is for (RFC 8985 s.5.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Early {
-    /// A loss probe is due (PTO).
-    Probe,
-    /// All segments not delivered until now are lost.
-    Reordering,
-}
-
 impl Sender {
-    /// SACK blocks of an acknowledgement; returns the bytes newly sacked.
-    pub(super) fn hear_sack(
-        &mut self,
-        blocks: &[(u64, u64)],
-        packet: &Packet,
-        config: &Config,
-        now: Time,
-    ) -> u64 {
-        let low = self.una.max(packet.seq);
-        let board = &mut self.repair.board;
-        let Some(rack) = &mut self.rack else { return board.update(blocks, low, self.high) };
-        // RFC 8985 s.6.2 step 3: in the order of numbers, or as a delayed acknowledgement reports them below the first
-        // hole would look overtaken.
-        if packet.seq > self.una {
-            if config.settings.rtt_by == RttBy::Timestamps {
-                rack.on_round_trip(now - packet.stamp);
-            }
-            rack.on_ack(packet.seq, now, packet.stamp);
-        }
-        let mut new = 0;
-        for (first, beyond) in blocks {
-            let (first, beyond) = ((*first).max(low), (*beyond).min(self.high));
-            board.each_gap(first, beyond, |first, beyond| rack.on_sack(first, beyond, now));
-            new += board.update(&[(first, beyond)], low, self.high);
-        }
-        new
-    }
-
     /// Finds losses from an acknowledgement, before the congestion control sees it. First ends any recovery that it completes.
     #[inline(never)]
     pub(super) fn losses_by_time(
@@ -62,97 +25,109 @@ impl Sender {
         config: &Config,
         now: Time,
     ) -> Found {
-        let Some(rack) = &mut self.rack else { return Found::default() };
+        let Some(rack) = self.losses.rack() else { return Found::default() };
         if advanced {
             rack.on_ack(self.una, now, stamp);
         }
-        if self.phase == Phase::Open && rack.sacked() == 0 && !rack.has_lost() {
+        if self.recovery.is_open() && rack.sacked() == 0 && !rack.has_lost() {
             return Found::default(); // all that was sent before what was delivered is delivered
         }
-        self.end_by_number(config);
+        self.end_by_number();
         self.find_losses(false, config, now)
     }
 
     /// tcp_fastretrans_alert, D: what ends when all that was sent before it is acknowledged.
-    fn end_by_number(&mut self, config: &Config) {
-        let full = self.una >= self.repair.point;
-        match self.phase {
-            Phase::Reducing if self.una > self.reduced_until => self.phase = Phase::Open,
-            Phase::AfterTimeout if full => self.phase = Phase::Open,
-            Phase::Recovery if full => self.end_recovery(config),
-            _ => {}
+    fn end_by_number(&mut self) {
+        let over = match &self.recovery {
+            Recovery::Open => false,
+            Recovery::Reducing(_) => self.una > self.reduced_until,
+            Recovery::AfterTimeout { point } | Recovery::Fast(FastRecovery { point, .. }) => {
+                self.una >= *point
+            }
+        };
+        if over {
+            self.recovery = Recovery::Open;
         }
     }
 
     fn find_losses(&mut self, expired: bool, config: &Config, now: Time) -> Found {
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::AfterTimeout);
-        let Some(rack) = &mut self.rack else { return Found::default() };
+        let repairing = self.recovery.is_fast() || self.recovery.is_after_timeout();
+        let srtt = self.rtt.srtt();
+        let Some(rack) = self.losses.rack() else { return Found::default() };
         let at_once = repairing || rack.sacked_segments() >= config.settings.dup_acks;
-        rack.look_for_losses(rack.window(at_once, self.rtt.srtt()), expired, now)
+        rack.look_for_losses(rack.window(at_once, srtt), expired, now)
     }
 
     /// Whether what was found calls for a recovery.
-    pub(super) fn must_recover(&self, found: Found) -> bool {
-        match self.phase {
-            Phase::Recovery => false,
+    pub(super) fn must_recover(&mut self, found: Found) -> bool {
+        match self.recovery {
+            Recovery::Fast(_) => false,
             // tcp_fastretrans_alert, CA_Loss: only when a retransmission was lost.
-            Phase::AfterTimeout => found.again > 0,
-            Phase::Open | Phase::Reducing => self.rack.as_ref().is_some_and(|rack| rack.has_lost()),
+            Recovery::AfterTimeout { .. } => found.again > 0,
+            Recovery::Open | Recovery::Reducing(_) => self.losses.rack().is_some_and(|rack| rack.has_lost()),
         }
     }
 
-    /// Acts on an acknowledgement that reports `delivered` bytes, after the congestion control has seen it.
+    /// An acknowledgement that does not move on.
+    pub(super) fn duplicate_by_time(&mut self, heard: &Heard, config: &Config, now: Time) {
+        let found = self.losses_by_time(false, heard.stamp, config, now);
+        self.act_by_time(false, heard, found, config, now);
+    }
+
+    /// Acts on an acknowledgement, after the congestion control has seen it.
     #[inline(never)]
     pub(super) fn act_by_time(
         &mut self,
         advanced: bool,
-        delivered: u64,
+        heard: &Heard,
         found: Found,
         config: &Config,
         now: Time,
     ) {
-        self.hear_of_probe(advanced, delivered, config, now);
+        self.hear_of_probe(advanced, heard.delivered, config, now);
         if self.must_recover(found) {
             self.recover_by_time(config, now);
         }
-        self.reduce_by_time(delivered, config);
+        self.reduce_by_time(heard, config);
         if let Some(wait) = found.wait {
             self.wait_for_order(wait, config, now);
         } else if advanced {
-            (self.early_at, self.wants_probe) = (Time::MAX, config.probes);
+            (self.early.at, self.early.wants_probe) = (Time::MAX, config.probes);
         }
     }
 
-    fn reduce_by_time(&mut self, delivered: u64, config: &Config) {
-        if config.settings.prr && matches!(self.phase, Phase::Recovery | Phase::Reducing) {
-            self.reduce_in_proportion(delivered, self.repair_flight(config), config);
+    fn reduce_by_time(&mut self, heard: &Heard, config: &Config) {
+        if config.settings.prr {
+            self.reduce_in_proportion(heard, config);
         }
     }
 
     /// tcp_enter_recovery.
     fn recover_by_time(&mut self, config: &Config, now: Time) {
-        let flight = (self.high - self.una).min(self.window.bytes());
+        let outstanding = self.high - self.una;
         let before = self.window.bytes();
         // One reduction a window, whatever reported it first; a lost retransmission is another.
-        let reduced = match self.phase {
-            Phase::Reducing => true,
-            Phase::AfterTimeout => false,
-            Phase::Open | Phase::Recovery => self.una < self.reduced_until,
+        let reduced = match self.recovery {
+            Recovery::Reducing(_) => true,
+            Recovery::AfterTimeout { .. } => false,
+            Recovery::Open | Recovery::Fast(_) => self.una < self.reduced_until,
         };
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
         self.counts.fast_recoveries += 1;
-        self.congested(why, flight, config, now);
-        if self.phase != Phase::Reducing {
-            self.repair.begin_prr(config, before, self.high - self.una, before);
-            self.reduced_until = self.high;
-        }
-        self.repair.point = self.reduced_until;
-        self.phase = Phase::Recovery;
+        self.congested(why, outstanding.min(before), config, now);
+        let prr = match std::mem::replace(&mut self.recovery, Recovery::Open) {
+            Recovery::Reducing(prr) => prr, // goes on
+            _ => {
+                self.reduced_until = self.high;
+                Prr::new(&config.rules, before, outstanding, before)
+            }
+        };
+        self.recovery = Recovery::Fast(FastRecovery { point: self.reduced_until, repair: Repair::Time(prr) });
         self.forget_probe();
     }
 
     fn forget_probe(&mut self) {
-        if let Some(rack) = &mut self.rack {
+        if let Some(rack) = self.losses.rack() {
             rack.probe = None;
         }
     }
@@ -160,10 +135,10 @@ impl Sender {
     /// Sends again what is lost, as the window allows; returns whether there is room for new data too.
     pub(super) fn resend_lost(&mut self, config: &Config, net: &mut Net) -> bool {
         let window = self.send_window(config);
-        while let Some((seq, end)) = self.rack.as_mut().and_then(|rack| rack.next_lost()) {
+        while let Some((seq, end)) = self.losses.rack().and_then(|rack| rack.next_lost()) {
             let flight = self.repair_flight(config);
             // The first goes at once: RFC 6675 s.5 step 4.3, tcp_cwnd_reduction.
-            let first = self.phase == Phase::Recovery && self.repair.prr_out == 0;
+            let first = self.recovery.prr().is_some_and(|prr| prr.is_fresh());
             if !first && flight > 0 && flight + (end - seq) > window {
                 self.window_limited = true;
                 return false;
@@ -172,7 +147,9 @@ impl Sender {
                 return false;
             }
             self.resend(seq, end, config, net);
-            self.repair.prr_out += end - seq;
+            if let Some(prr) = self.recovery.prr() {
+                prr.on_send(end - seq);
+            }
         }
         true
     }
@@ -182,21 +159,21 @@ impl Sender {
         let fin = end > self.written;
         let payload = end - seq - u64::from(fin);
         self.emit(seq, payload, fin, config, net);
-        if let Some(rack) = &mut self.rack {
+        if let Some(rack) = self.losses.rack() {
             rack.on_resend(seq, net.now);
         }
         if seq == self.una {
             self.rto_at = self.rto_from(net.now, config);
-            if self.early != Early::Reordering {
-                self.early_at = Time::MAX;
+            if self.early.purpose != Purpose::Reordering {
+                self.early.at = Time::MAX;
             }
         }
     }
 
     /// The retransmission timer expired: RFC 8985 s.6.3. The oldest goes at once.
     pub(super) fn resend_after_timeout(&mut self, config: &Config, net: &mut Net) {
-        self.early_at = Time::MAX;
-        let Some(rack) = &mut self.rack else { return };
+        self.early.at = Time::MAX;
+        let Some(rack) = self.losses.rack() else { return };
         rack.on_timeout(net.now);
         if let Some((seq, end)) = rack.next_lost() {
             self.resend(seq, end, config, net);
@@ -207,17 +184,17 @@ impl Sender {
 
     fn wait_for_order(&mut self, wait: Span, config: &Config, now: Time) {
         let settings = &config.settings;
-        self.early = Early::Reordering;
-        self.early_at = expiry(now, wait + settings.timer_slack, settings.timer_grain);
-        self.rto_at = self.rto_at.max(self.early_at); // RFC 8985 s.8: one timer at a time
+        self.early.purpose = Purpose::Reordering;
+        self.early.at = expiry(now, wait + settings.timer_slack, settings.timer_grain);
+        self.rto_at = self.rto_at.max(self.early.at); // RFC 8985 s.8: one timer at a time
     }
 
     /// A timer that comes before the retransmission timer.
     pub(super) fn on_early_timer(&mut self, config: &Config, net: &mut Net) {
-        self.early_at = Time::MAX;
-        match self.early {
-            Early::Probe => self.send_probe(config, net),
-            Early::Reordering => self.order_is_overdue(config, net),
+        self.early.at = Time::MAX;
+        match self.early.purpose {
+            Purpose::Probe => self.send_probe(config, net),
+            Purpose::Reordering => self.order_is_overdue(config, net),
         }
         self.pump(config, net);
     }
@@ -225,10 +202,9 @@ impl Sender {
     /// tcp_rack_reo_timeout.
     fn order_is_overdue(&mut self, config: &Config, net: &mut Net) {
         let found = self.find_losses(true, config, net.now);
-        if found.bytes > 0 && self.phase != Phase::Recovery {
+        if found.bytes > 0 && !self.recovery.is_fast() {
             self.recover_by_time(config, net.now);
-            self.repair.clean = false;
-            self.reduce_by_time(config.rules.mss, config);
+            self.reduce_by_time(&Heard { delivered: config.rules.mss, ..Heard::default() }, config);
         }
         self.time_oldest(config, net.now);
         if let Some(wait) = found.wait {
@@ -239,7 +215,7 @@ impl Sender {
     /// tcp_rearm_rto: the time since the oldest was sent counts.
     fn time_oldest(&mut self, config: &Config, now: Time) {
         let soonest = expiry(now, Span::us(1), config.settings.timer_grain);
-        let oldest = self.rack.as_ref().and_then(|rack| rack.oldest_sent());
+        let oldest = self.losses.rack().and_then(|rack| rack.oldest_sent());
         self.rto_at = oldest.map_or(Time::MAX, |sent| self.rto_from(sent, config).max(soonest));
     }
 
@@ -249,9 +225,9 @@ impl Sender {
     /// otherwise.
     #[inline(never)]
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) {
-        self.wants_probe = false;
-        let Some(rack) = &self.rack else { return };
-        let repairing = !matches!(self.phase, Phase::Open | Phase::Reducing);
+        self.early.wants_probe = false;
+        let repairing = self.recovery.is_fast() || self.recovery.is_after_timeout();
+        let Some(rack) = self.losses.rack() else { return };
         if repairing || rack.sacked() > 0 || self.high == self.una {
             return;
         }
@@ -264,13 +240,13 @@ impl Sender {
         } else {
             srtt + srtt + settings.timer_slack
         };
-        self.early = Early::Probe;
-        self.early_at = expiry(now, wait, settings.timer_grain).min(self.rto_at);
+        self.early.purpose = Purpose::Probe;
+        self.early.at = expiry(now, wait, settings.timer_grain).min(self.rto_at);
     }
 
     /// RFC 8985 s.7.3.
     fn send_probe(&mut self, config: &Config, net: &mut Net) {
-        let Some(rack) = &mut self.rack else { return };
+        let Some(rack) = self.losses.rack() else { return };
         if rack.probe.is_some() || !std::mem::take(&mut rack.measured) {
             return self.time_oldest(config, net.now);
         }
@@ -284,7 +260,7 @@ impl Sender {
         } else {
             self.send_new(self.high, payload, config, net); // whatever the window
         }
-        if let Some(rack) = &mut self.rack {
+        if let Some(rack) = self.losses.rack() {
             rack.probe = Some(Probe { end: self.high, again });
         }
         self.rto_at = self.rto_from(net.now, config);
@@ -292,7 +268,7 @@ impl Sender {
 
     /// RFC 8985 s.7.4: an acknowledgement beyond a probe that was a retransmission tells that one of the two was lost.
     fn hear_of_probe(&mut self, advanced: bool, delivered: u64, config: &Config, now: Time) {
-        let Some(rack) = &mut self.rack else { return };
+        let Some(rack) = self.losses.rack() else { return };
         let Some(probe) = rack.probe.filter(|probe| self.una >= probe.end) else { return };
         if !probe.again || (!advanced && delivered == 0) {
             rack.probe = None; // of new data; or both came (case 2)

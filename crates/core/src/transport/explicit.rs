@@ -9,6 +9,21 @@ use crate::packet::{Extension, Flags, NONE};
 use crate::port_control::Feedback;
 use shallows_units::{Bytes, Span, Time};
 
+/// What a sender knows of a protocol with headers of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Explicit {
+    /// When the algorithm wants a header sent, if need be alone.
+    pub ask_at: Time,
+    /// The least round-trip time so far, as an exact clock shows it.
+    pub least_rtt: Span,
+}
+
+impl Default for Explicit {
+    fn default() -> Self {
+        Explicit { ask_at: Time::MAX, least_rtt: Span::ZERO }
+    }
+}
+
 impl Sender {
     /// What the algorithm has to say in a packet with `flags` and so much payload: the place of its
     /// extension and the bytes it adds.
@@ -43,9 +58,9 @@ impl Sender {
         let bytes = feedback.bytes(false);
         // A header beside data takes its share of the rate; a header alone is what a sender may always send.
         if payload > 0
-            && let Some(rate) = self.cc.pacing_rate()
+            && let Some(rate) = self.window.cc().pacing_rate()
         {
-            self.pace_at = self.pace_at.max(net.now) + rate.transmit(Bytes(bytes.into()));
+            self.pacing.postpone(rate.transmit(Bytes(bytes.into())), net.now);
         }
         (net.extensions.put(Extension { feedback, ..Extension::default() }), bytes)
     }
@@ -53,7 +68,8 @@ impl Sender {
     /// A packet has come back that was sent for a packet of `stamp`.
     pub(super) fn note_round_trip(&mut self, stamp: Time, now: Time) {
         let took = now - stamp;
-        self.least_rtt = if self.least_rtt == Span::ZERO { took } else { self.least_rtt.min(took) };
+        let least = &mut self.explicit.least_rtt;
+        *least = if *least == Span::ZERO { took } else { (*least).min(took) };
     }
 
     /// Smoothed round-trip time, zero before there is one. A clock that shows no more than its tick has measured nothing;
@@ -63,9 +79,9 @@ impl Sender {
         if srtt == Span::ZERO {
             srtt
         } else if srtt <= config.settings.clock_grain {
-            self.least_rtt
+            self.explicit.least_rtt
         } else {
-            srtt.max(self.least_rtt)
+            srtt.max(self.explicit.least_rtt)
         }
     }
 
@@ -80,15 +96,15 @@ impl Sender {
             self.rtt.progress();
             self.rto_at = Time::MAX; // it watched over headers alone
         }
-        let before = self.cc.pacing_rate();
+        let before = self.window.cc().pacing_rate();
         self.steer(config, now, |cc, cx| cc.on_feedback(feedback, srtt, cx));
         // What is left of the wait for the next packet goes at the new rate.
-        if let (Some(before), Some(after)) = (before, self.cc.pacing_rate())
-            && self.pace_at > now
+        if let (Some(before), Some(after)) = (before, self.window.cc().pacing_rate())
+            && self.pacing.at > now
         {
-            let left = u128::from((self.pace_at - now).as_ps()) * u128::from(before.as_bps());
+            let left = u128::from((self.pacing.at - now).as_ps()) * u128::from(before.as_bps());
             let left = left / u128::from(after.as_bps());
-            self.pace_at = now + Span::ps(left.min(u128::from(u64::MAX >> 1)) as u64);
+            self.pacing.at = now + Span::ps(left.min(u128::from(u64::MAX >> 1)) as u64);
         }
     }
 
@@ -96,16 +112,16 @@ impl Sender {
     pub(super) fn pump_explicit(&mut self, config: &Config, net: &mut Net) {
         let waiting = self.written > self.una;
         // A FIN alone is no data.
-        if !(waiting && self.cc.paused()) {
+        if !(waiting && self.window.cc().paused()) {
             self.pump_data(config, net);
         }
-        if waiting && self.cc.request_at() <= net.now {
+        if waiting && self.window.cc().request_at() <= net.now {
             self.emit_raw(self.next, 0, Flags::PROBE, config, net);
             // Headers that nobody answers end a connection as data does.
             if self.rto_at == Time::MAX {
                 self.rto_at = self.rto_from(net.now, config);
             }
         }
-        self.ask_at = if waiting { self.cc.request_at() } else { Time::MAX };
+        self.explicit.ask_at = if waiting { self.window.cc().request_at() } else { Time::MAX };
     }
 }

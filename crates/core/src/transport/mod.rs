@@ -1,10 +1,13 @@
 //! TCP: sender, receiver, recovery, timers. Congestion controls are apart, in `cc`.
 
 pub mod acks;
+pub mod by_count;
 pub mod by_time;
 pub mod config;
+pub mod detection;
 pub mod explicit;
 pub mod profiles;
+pub mod prr;
 pub mod rack;
 pub mod ranges;
 pub mod receiver;

@@ -1,62 +1,110 @@
-//! Recovery from loss: fast retransmit and recovery by SACK (RFC 6675) or without it (RFC 6582),
-//! limited transmit (RFC 3042), proportional rate reduction (RFC 6937), and after a timeout
-//! (RFC 5681 s.3.1, RFC 6298 s.5).
+//! Where a sender stands in its recovery from congestion: its states, each with all that it needs, and a timeout.
+//!
+//! Sources: RFC 5681 s.3.1 and RFC 6298 s.5 (timeouts), RFC 3042 (limited transmit). Losses are found and repaired in
+//! `by_count.rs` or in `by_time.rs`.
 
+use super::acks::Heard;
 use super::config::Config;
-use super::scoreboard::{Next, Scoreboard};
+use super::detection::LossDetection;
+use super::prr::Prr;
+use super::scoreboard::Resent;
 use super::sender::Sender;
-use super::settings::Pipe;
 use crate::cc::Congestion;
 use crate::net::Net;
 use shallows_units::Time;
 
-/// The transport's state of congestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+/// What the transport is doing about congestion.
+#[derive(Debug)]
+pub enum Recovery {
     /// Nothing.
     Open,
     /// Spreading an ECN reduction over a round trip (Linux, state CWR).
-    Reducing,
+    Reducing(Prr),
     /// Fast recovery.
-    Recovery,
-    /// Slow start after a timeout, until everything sent before it is acknowledged.
-    AfterTimeout,
+    Fast(FastRecovery),
+    /// Slow start after a timeout, until everything below `point` is acknowledged.
+    AfterTimeout {
+        /// One beyond what had been sent when the timer expired.
+        point: u64,
+    },
 }
 
-/// State of recovery.
-#[derive(Debug, Clone, Default)]
-pub struct Repair {
-    /// The knowledge from SACK.
-    pub board: Scoreboard,
-    /// Duplicate acknowledgements in a row.
-    pub dup_acks: u64,
-    /// Recovery ends when this is acknowledged (RFC 6675 `RecoveryPoint`).
+/// A fast recovery under way.
+#[derive(Debug)]
+pub struct FastRecovery {
+    /// It ends when this is acknowledged (RFC 6675 `RecoveryPoint`, RFC 6582 `recover`).
     pub(super) point: u64,
-    /// No fast retransmit before this is acknowledged (RFC 6582 s.3.2 step 2, after recoveries and timeouts).
-    guard: u64,
-    /// Bytes by which recovery without SACK inflates the window (RFC 6582).
-    inflation: u64,
-    /// RFC 6582 s.3.2 step 3: when the timer expires that the first partial acknowledgement restarted.
-    partial_rto_at: Option<Time>,
-    /// RFC 6937 `prr_delivered`, `prr_out`, `RecoverFS`.
-    prr_delivered: u64,
-    pub(super) prr_out: u64,
-    prr_flight: u64,
-    /// The acknowledgement moved on and reported no loss.
-    pub(super) clean: bool,
-    /// Bytes in flight plus what may be sent now, under proportional rate reduction.
-    prr_window: u64,
-    /// RFC 6675 `pipe`, brought up at each acknowledgement and sending.
-    pipe: u64,
+    /// How losses are repaired.
+    pub(super) repair: Repair,
 }
 
-impl Repair {
-    /// Proportional rate reduction begins, from a window of `cwnd` and so much outstanding. Until an acknowledgement
-    /// reports a delivery, `window` may be in flight.
-    pub(super) fn begin_prr(&mut self, config: &Config, cwnd: u64, outstanding: u64, window: u64) {
-        let from = config.rules.arithmetic.reduces_from(cwnd, outstanding);
-        (self.prr_delivered, self.prr_out, self.prr_flight) = (0, 0, from);
-        self.prr_window = window;
+/// How a fast recovery repairs losses.
+#[derive(Debug)]
+pub(super) enum Repair {
+    /// Hole by hole (RFC 6582).
+    Plain(PlainRepair),
+    /// By SACK (RFC 6675).
+    Sack(SackRepair),
+    /// All that was found lost by the times of sending (RFC 8985).
+    Time(Prr),
+}
+
+/// Repair without SACK.
+#[derive(Debug)]
+pub(super) struct PlainRepair {
+    /// Bytes by which the window is inflated (RFC 6582 s.3.2).
+    pub inflation: u64,
+    /// RFC 6582 s.3.2 step 3: when the timer expires that the first partial acknowledgement restarted.
+    pub rto_at: Option<Time>,
+}
+
+/// Repair by SACK.
+#[derive(Debug)]
+pub(super) struct SackRepair {
+    /// The reduction, where it is proportional.
+    pub prr: Prr,
+    /// RFC 6675 `pipe`, brought up at each acknowledgement and sending.
+    pub pipe: u64,
+    /// What has been sent again.
+    pub resent: Resent,
+}
+
+impl Recovery {
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Recovery::Open)
+    }
+
+    #[inline]
+    pub(super) fn is_fast(&self) -> bool {
+        matches!(self, Recovery::Fast(_))
+    }
+
+    #[inline]
+    pub(super) fn is_after_timeout(&self) -> bool {
+        matches!(self, Recovery::AfterTimeout { .. })
+    }
+
+    /// The proportional reduction under way.
+    #[inline]
+    pub(super) fn prr(&mut self) -> Option<&mut Prr> {
+        match self {
+            Recovery::Open | Recovery::AfterTimeout { .. } => None,
+            Recovery::Reducing(prr) => Some(prr),
+            Recovery::Fast(fast) => match &mut fast.repair {
+                Repair::Plain(_) => None,
+                Repair::Sack(sack) => Some(&mut sack.prr),
+                Repair::Time(prr) => Some(prr),
+            },
+        }
+    }
+
+    /// The repair by SACK under way.
+    pub(super) fn sack(&mut self) -> Option<&mut SackRepair> {
+        match self {
+            Recovery::Fast(FastRecovery { repair: Repair::Sack(sack), .. }) => Some(sack),
+            _ => None,
+        }
     }
 }
 
@@ -65,249 +113,77 @@ impl Sender {
     #[inline]
     pub(super) fn send_window(&self, config: &Config) -> u64 {
         let cwnd = self.window.bytes();
-        if self.phase == Phase::Open && self.repair.dup_acks == 0 {
-            return cwnd;
-        }
-        match self.phase {
-            Phase::Reducing => self.repair.prr_window,
-            Phase::Recovery if config.rack && config.settings.prr => self.repair.prr_window,
-            Phase::Recovery => cwnd + self.repair.inflation,
+        match (&self.recovery, &self.losses) {
             // RFC 3042: two segments beyond the window; with SACK the pipe has shrunk instead.
-            Phase::Open if config.settings.limited_transmit && !config.settings.sack => {
-                cwnd + self.repair.dup_acks.min(2) * config.rules.mss
+            (Recovery::Open, LossDetection::Count(counting))
+                if counting.dup_acks > 0 && config.settings.limited_transmit && !config.settings.sack =>
+            {
+                cwnd + counting.dup_acks.min(2) * config.rules.mss
             }
-            Phase::Open | Phase::AfterTimeout => cwnd,
+            (Recovery::Open | Recovery::AfterTimeout { .. }, _) => cwnd,
+            (Recovery::Reducing(prr), _) => prr.window(),
+            (Recovery::Fast(fast), _) => match &fast.repair {
+                Repair::Plain(plain) => cwnd + plain.inflation,
+                Repair::Sack(SackRepair { prr, .. }) | Repair::Time(prr) if config.settings.prr => {
+                    prr.window()
+                }
+                Repair::Sack(_) | Repair::Time(_) => cwnd,
+            },
         }
     }
 
     /// Bytes in flight outside of the plain case.
     pub(super) fn repair_flight(&self, config: &Config) -> u64 {
         let outstanding = self.next - self.una;
-        if let Some(rack) = &self.rack {
-            return rack.flight(outstanding);
-        }
-        match self.phase {
-            Phase::Recovery if config.settings.sack => self.repair.pipe,
+        let counting = match &self.losses {
+            LossDetection::Time(rack) => return rack.flight(outstanding),
+            LossDetection::Count(counting) => counting,
+        };
+        match &self.recovery {
+            Recovery::Fast(FastRecovery { repair: Repair::Sack(sack), .. }) => sack.pipe,
             // RFC 3042 s.2 with SACK: what has left the network makes room for new segments.
-            Phase::Open | Phase::Reducing if config.settings.limited_transmit => {
-                outstanding - self.repair.board.bytes()
+            Recovery::Open | Recovery::Reducing(_) if config.settings.limited_transmit => {
+                outstanding - counting.board.bytes()
             }
-            Phase::AfterTimeout => outstanding - self.repair.board.bytes_below(self.next),
+            Recovery::AfterTimeout { .. } => outstanding - counting.board.bytes_below(self.next),
             _ => outstanding,
         }
     }
 
-    /// An acknowledgement of new data, outside of the plain case.
+    // ---- proportional reductions ----
+
+    /// Begins to spread a reduction for ECN; the congestion control has set the target already. `cwnd` is the window
+    /// before the acknowledgement.
+    pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, heard: &Heard, config: &Config) {
+        let counts_at_once = config.rules.arithmetic.in_segments();
+        let window = if counts_at_once { cwnd } else { heard.flight };
+        self.recovery = Recovery::Reducing(Prr::new(&config.rules, cwnd, heard.flight.max(1), window));
+        if counts_at_once {
+            self.reduce_in_proportion(heard, config); // tcp_cong_control
+        }
+    }
+
+    /// The proportional reduction under way, if there is one, hears of an acknowledgement.
+    pub(super) fn reduce_in_proportion(&mut self, heard: &Heard, config: &Config) {
+        let (pipe, target) = (self.repair_flight(config), self.window.bytes());
+        if let Some(prr) = self.recovery.prr() {
+            prr.on_ack(heard, pipe, target, &config.rules);
+        }
+    }
+
+    // ---- repairs ----
+
+    /// Sends again what recovery wants to; returns whether new data may follow.
     #[cold]
-    pub(super) fn recovery_ack(&mut self, acked: u64, delivered: u64, config: &Config, net: &mut Net) {
-        let full = self.una >= self.repair.point;
-        if self.phase != Phase::Recovery {
-            self.repair.dup_acks = 0;
+    pub(super) fn pump_repair(&mut self, config: &Config, net: &mut Net) -> bool {
+        if self.losses.is_by_time() {
+            return self.resend_lost(config, net);
         }
-        match self.phase {
-            Phase::Open => {}
-            Phase::Reducing if self.una > self.reduced_until => self.phase = Phase::Open,
-            Phase::Reducing => self.reduce_in_proportion(delivered, self.repair_flight(config), config),
-            Phase::AfterTimeout if full => self.phase = Phase::Open,
-            Phase::AfterTimeout => {}
-            Phase::Recovery if full => self.end_recovery(config),
-            Phase::Recovery if config.settings.sack => self.update_pipe(delivered, config),
-            Phase::Recovery => self.partial_ack(acked, config, net),
+        let by_sack = self.recovery.sack().is_some();
+        if by_sack {
+            self.pump_by_sack(config, net);
         }
-        self.look_for_loss(config, net);
-    }
-
-    /// A duplicate acknowledgement; with SACK only one that tells something new counts (RFC 6675 s.2).
-    #[cold]
-    pub(super) fn on_duplicate_ack(&mut self, newly_sacked: u64, config: &Config, net: &mut Net) {
-        let sack = config.settings.sack;
-        if sack && newly_sacked == 0 {
-            return;
-        }
-        self.repair.dup_acks += 1;
-        self.repair.clean = false;
-        match self.phase {
-            Phase::Recovery if sack => self.update_pipe(newly_sacked, config),
-            Phase::Recovery => self.repair.inflation += config.rules.mss, // RFC 6582 s.3.2 step 2 (RFC 5681 s.3.2 step 4)
-            Phase::Reducing => self.reduce_in_proportion(newly_sacked, self.repair_flight(config), config),
-            Phase::Open | Phase::AfterTimeout => {}
-        }
-        self.look_for_loss(config, net);
-    }
-
-    /// RFC 6675 s.5: enter recovery on enough duplicates, or when SACK says so.
-    fn look_for_loss(&mut self, config: &Config, net: &mut Net) {
-        let threshold = config.settings.dup_acks;
-        let by_count = self.repair.dup_acks >= threshold;
-        let by_sack = || self.repair.board.first_is_lost(self.una, threshold, config.rules.mss);
-        let outstanding = self.high > self.una;
-        if self.phase != Phase::Recovery
-            && outstanding
-            && self.una >= self.repair.guard
-            && (by_count || by_sack())
-        {
-            self.enter_recovery(config, net);
-        }
-    }
-
-    fn enter_recovery(&mut self, config: &Config, net: &mut Net) {
-        let now = net.now;
-        let mss = config.rules.mss;
-        // RFC 5681 s.3.2 step 2: what limited transmit sent does not count.
-        let flight = (self.high - self.una).min(self.window.bytes());
-        self.counts.fast_recoveries += 1;
-        // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
-        let reduced = self.una < self.reduced_until;
-        let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
-        let before = self.window.bytes();
-        self.congested(why, flight, config, now);
-        self.phase = Phase::Recovery;
-        self.reduced_until = self.high;
-        let repair = &mut self.repair;
-        repair.point = self.high; // RFC 6675 s.5 step 4.1
-        repair.board.high_rxt = self.una;
-        repair.board.rescue = 0;
-        repair.partial_rto_at = None;
-        repair.begin_prr(config, before, self.high - self.una, 0); // beside the first segment nothing
-        // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
-        repair.inflation = if config.settings.sack { 0 } else { config.settings.dup_acks * mss };
-        // Step 4.3: the first segment goes at once, whatever the window.
-        self.retransmit_first(config, net);
-        if config.settings.sack {
-            self.repair.pipe = self.high - self.una - self.repair.board.bytes();
-            self.update_pipe(0, config);
-        }
-    }
-
-    /// Sends the oldest segment again.
-    fn retransmit_first(&mut self, config: &Config, net: &mut Net) {
-        let (seq, gap_end) = self.repair.board.gap_from(self.una);
-        let payload = self.written.saturating_sub(seq).min(config.rules.mss).min(gap_end - seq);
-        let fin = self.closing && seq + payload == self.written;
-        self.emit(seq, payload, fin, config, net);
-        let beyond = seq + payload + u64::from(fin);
-        self.repair.board.high_rxt = self.repair.board.high_rxt.max(beyond);
-        self.repair.prr_out += payload;
-        self.rto_at = self.rto_from(net.now, config);
-    }
-
-    pub(super) fn end_recovery(&mut self, config: &Config) {
-        self.phase = Phase::Open;
-        self.repair.dup_acks = 0;
-        self.repair.board.high_rxt = 0;
-        // RFC 6582 s.3.2 step 3, option 2: the window deflates to ssthresh, where the congestion
-        // control left it.
-        self.repair.inflation = 0;
-        self.repair.guard = self.repair.point + u64::from(!config.settings.sack);
-    }
-
-    /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by what was acknowledged.
-    fn partial_ack(&mut self, acked: u64, config: &Config, net: &mut Net) {
-        let mss = config.rules.mss;
-        self.retransmit_first(config, net);
-        let inflation = &mut self.repair.inflation;
-        *inflation = inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
-        // "Impatient" (s.4): only the first partial acknowledgement restarts the timer.
-        self.rto_at = *self.repair.partial_rto_at.get_or_insert(self.rto_at);
-    }
-
-    fn update_pipe(&mut self, delivered: u64, config: &Config) {
-        let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
-        self.repair.board.high_rxt = self.repair.board.high_rxt.max(self.una);
-        self.repair.pipe = match config.settings.pipe {
-            Pipe::Rfc6675 => self.repair.board.pipe(self.una, self.high, threshold, mss),
-            Pipe::Sack1 => self.repair.pipe.saturating_sub(delivered.min(mss)),
-        };
-        if config.settings.prr {
-            self.reduce_in_proportion(delivered, self.repair.pipe, config);
-        }
-    }
-
-    // ---- RFC 6937 ----
-
-    /// Begins to spread a reduction for ECN; the congestion control has set the target already. `cwnd` and
-    /// `flight` are those before the acknowledgement, which reports `delivered` bytes.
-    pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, flight: u64, delivered: u64, config: &Config) {
-        self.phase = Phase::Reducing;
-        self.repair.begin_prr(config, cwnd, flight.max(1), flight);
-        if config.rules.arithmetic.in_segments() {
-            // tcp_cong_control: this acknowledgement counts already. One that delivers nothing leaves the window.
-            self.repair.prr_window = cwnd;
-            self.reduce_in_proportion(delivered, self.repair_flight(config), config);
-        }
-    }
-
-    /// RFC 6937 s.3: what may be sent on an acknowledgement of `delivered` bytes, with `pipe` in flight.
-    pub(super) fn reduce_in_proportion(&mut self, delivered: u64, pipe: u64, config: &Config) {
-        let target = self.window.bytes();
-        let repair = &mut self.repair;
-        repair.prr_delivered += delivered;
-        if config.rules.arithmetic.in_segments() {
-            return self.reduce_by_segments(delivered, pipe, config.rules.mss);
-        }
-        let send = if pipe > target {
-            let due = u128::from(repair.prr_delivered) * u128::from(target);
-            (due.div_ceil(u128::from(repair.prr_flight)) as u64).saturating_sub(repair.prr_out)
-        } else {
-            // Slow-start reduction bound.
-            let limit = repair.prr_delivered.saturating_sub(repair.prr_out).max(delivered) + config.rules.mss;
-            (target - pipe).min(limit)
-        };
-        repair.prr_window = pipe + send;
-    }
-
-    /// Linux `tcp_cwnd_reduction`: the same, counted in segments.
-    fn reduce_by_segments(&mut self, delivered: u64, pipe: u64, mss: u64) {
-        if delivered == 0 {
-            return;
-        }
-        let segments = |bytes: u64| bytes / mss;
-        let (target, pipe) = (segments(self.window.bytes()), segments(pipe));
-        let repair = &mut self.repair;
-        let (sent, arrived) = (segments(repair.prr_out), segments(repair.prr_delivered));
-        let send = if pipe > target {
-            (target * arrived).div_ceil(segments(repair.prr_flight).max(1)).saturating_sub(sent)
-        } else {
-            let limit = arrived.saturating_sub(sent).max(segments(delivered)) + u64::from(repair.clean);
-            (target - pipe).min(limit)
-        };
-        // The first segment goes at once.
-        repair.prr_window = (pipe + send.max(u64::from(sent == 0))) * mss;
-    }
-
-    /// Sends in recovery by SACK: RFC 6675 s.5 step C.
-    pub(super) fn pump_recovery(&mut self, config: &Config, net: &mut Net) {
-        let mss = config.rules.mss;
-        let window = if config.settings.prr { self.repair.prr_window } else { self.window.bytes() };
-        while self.repair.pipe + mss <= window || (self.repair.pipe == 0 && window > 0) {
-            let limit = self.limit();
-            let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
-            let board = &self.repair.board;
-            let next = board.next(self.una, self.repair.point, config.settings.dup_acks, mss, may_send_new);
-            let (seq, gap_end) = match next {
-                None => break,
-                Some(Next::New) => (self.high, u64::MAX),
-                Some(Next::Again(first, beyond)) => (first, beyond),
-            };
-            let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
-            let fin = self.closing && seq + payload == self.written;
-            let beyond = seq + payload + u64::from(fin);
-            if beyond == seq || self.held_by_pace(net.now) {
-                break;
-            }
-            self.emit(seq, payload, fin, config, net);
-            let board = &mut self.repair.board;
-            if matches!(next, Some(Next::Again(..))) {
-                if seq >= self.repair.point.saturating_sub(mss) && board.high_rxt <= seq {
-                    board.rescue = self.repair.point;
-                }
-                board.high_rxt = board.high_rxt.max(beyond);
-            }
-            self.next = self.next.max(beyond);
-            self.high = self.high.max(self.next);
-            self.repair.pipe += payload;
-            self.repair.prr_out += payload;
-        }
+        !by_sack
     }
 
     // ---- timeouts ----
@@ -320,18 +196,14 @@ impl Sender {
             let flight = (self.high - self.una).min(self.window.bytes());
             self.congested(Congestion::Timeout, flight, config, now);
         }
-        self.phase = Phase::AfterTimeout;
-        if !config.rack {
-            self.next = self.una;
-        }
+        self.recovery = Recovery::AfterTimeout { point: self.high };
         self.reduced_until = self.high;
-        let repair = &mut self.repair;
-        repair.point = self.high;
-        repair.guard = self.high + u64::from(!config.settings.sack);
-        repair.inflation = 0;
-        repair.board.high_rxt = 0;
-        if !first && !config.rack {
-            repair.board.clear(); // RFC 2018 s.8: the receiver may have reneged
+        if let LossDetection::Count(counting) = &mut self.losses {
+            self.next = self.una;
+            counting.guard = self.high + u64::from(!config.settings.sack);
+            if !first {
+                counting.board.clear(); // RFC 2018 s.8: the receiver may have reneged
+            }
         }
         self.rto_at = self.rto_from(now, config);
         self.resend_after_timeout(config, net);

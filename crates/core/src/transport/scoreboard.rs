@@ -8,10 +8,30 @@ pub struct Scoreboard {
     sacked: Ranges,
     /// Bytes sacked now.
     bytes: u64,
-    /// One beyond the highest byte retransmitted in this recovery (RFC 6675 `HighRxt`).
+}
+
+/// What a recovery has sent again.
+#[derive(Debug, Clone, Default)]
+pub struct Resent {
+    /// One beyond the highest byte retransmitted (RFC 6675 `HighRxt`).
     pub high_rxt: u64,
     /// One beyond the byte of the rescue retransmission (RFC 6675 `RescueRxt`), 0 when unused.
     pub rescue: u64,
+}
+
+impl Resent {
+    /// Everything below `beyond` is acknowledged or sent again.
+    pub fn reach(&mut self, beyond: u64) {
+        self.high_rxt = self.high_rxt.max(beyond);
+    }
+
+    /// `[seq, beyond)` is sent again, in a recovery up to `recovery_point`.
+    pub fn again(&mut self, seq: u64, beyond: u64, recovery_point: u64, mss: u64) {
+        if seq >= recovery_point.saturating_sub(mss) && self.high_rxt <= seq {
+            self.rescue = recovery_point;
+        }
+        self.reach(beyond);
+    }
 }
 
 /// What RFC 6675 `NextSeg` found.
@@ -85,14 +105,14 @@ impl Scoreboard {
         self.holes(una, dup_thresh, mss).next().is_some_and(|(first, beyond, lost)| lost && first < beyond)
     }
 
-    /// RFC 6675 `SetPipe`: bytes thought to be in the network, of `[una, high)`.
-    pub fn pipe(&self, una: u64, high: u64, dup_thresh: u64, mss: u64) -> u64 {
+    /// RFC 6675 `SetPipe`: bytes thought to be in the network, of `[una, high)`; those below `high_rxt` went again.
+    pub fn pipe(&self, una: u64, high: u64, high_rxt: u64, dup_thresh: u64, mss: u64) -> u64 {
         let mut pipe = high - self.sacked.end().unwrap_or(una).max(una);
         for (first, beyond, lost) in self.holes(una, dup_thresh, mss) {
             if !lost {
                 pipe += beyond - first;
             }
-            pipe += self.high_rxt.clamp(first, beyond) - first; // sent again
+            pipe += high_rxt.clamp(first, beyond) - first; // sent again
         }
         pipe
     }
@@ -103,6 +123,7 @@ impl Scoreboard {
         &self,
         una: u64,
         recovery_point: u64,
+        resent: &Resent,
         dup_thresh: u64,
         mss: u64,
         new_data: bool,
@@ -110,7 +131,7 @@ impl Scoreboard {
         let end = self.sacked.end()?;
         let mut unsure = None;
         for (first, beyond, lost) in self.holes(una, dup_thresh, mss) {
-            let from = first.max(self.high_rxt);
+            let from = first.max(resent.high_rxt);
             if from < beyond {
                 if lost {
                     return Some(Next::Again(from, beyond)); // rule 1
@@ -125,8 +146,8 @@ impl Scoreboard {
             return unsure; // rule 3
         }
         // Rule 4: once a recovery, the last segment, in case the tail was lost.
-        if una >= self.rescue && end < recovery_point {
-            let from = end.max(recovery_point.saturating_sub(mss)).max(self.high_rxt);
+        if una >= resent.rescue && end < recovery_point {
+            let from = end.max(recovery_point.saturating_sub(mss)).max(resent.high_rxt);
             return (from < recovery_point).then_some(Next::Again(from, recovery_point));
         }
         None
@@ -170,24 +191,25 @@ mod tests {
     #[test]
     fn pipe_counts_what_is_neither_sacked_nor_lost() {
         // Segments 6, 7, 8 sacked: 1 to 5 lost, 9 and 10 under way.
-        let mut board = board(&[6, 7, 8]);
-        assert_eq!(board.pipe(0, 10 * MSS, 3, MSS), 2 * MSS);
-        assert_eq!(board.next(0, 10 * MSS, 3, MSS, false), Some(Next::Again(0, 5 * MSS)));
-        board.high_rxt = 2 * MSS;
-        assert_eq!(board.pipe(0, 10 * MSS, 3, MSS), 4 * MSS);
-        assert_eq!(board.next(0, 10 * MSS, 3, MSS, false), Some(Next::Again(2 * MSS, 5 * MSS)));
+        let board = board(&[6, 7, 8]);
+        for (high_rxt, pipe) in [(0, 2 * MSS), (2 * MSS, 4 * MSS)] {
+            let resent = Resent { high_rxt, rescue: 0 };
+            assert_eq!(board.pipe(0, 10 * MSS, high_rxt, 3, MSS), pipe);
+            assert_eq!(board.next(0, 10 * MSS, &resent, 3, MSS, false), Some(Next::Again(high_rxt, 5 * MSS)));
+        }
     }
 
     #[test]
     fn after_the_lost_ones_comes_new_data_then_the_unsure_then_the_rescue() {
-        let mut board = board(&[2, 9]); // one sacked range above 3..8: not lost
-        board.high_rxt = MSS;
-        assert_eq!(board.next(0, 10 * MSS, 3, MSS, true), Some(Next::New));
-        assert_eq!(board.next(0, 10 * MSS, 3, MSS, false), Some(Next::Again(2 * MSS, 8 * MSS)));
-        board.high_rxt = 8 * MSS;
-        assert_eq!(board.next(0, 10 * MSS, 3, MSS, false), Some(Next::Again(9 * MSS, 10 * MSS)));
-        board.rescue = 10 * MSS;
-        assert_eq!(board.next(0, 10 * MSS, 3, MSS, false), None);
+        let board = board(&[2, 9]); // one sacked range above 3..8: not lost
+        let next = |resent: &Resent, new_data| board.next(0, 10 * MSS, resent, 3, MSS, new_data);
+        let mut resent = Resent { high_rxt: MSS, rescue: 0 };
+        assert_eq!(next(&resent, true), Some(Next::New));
+        assert_eq!(next(&resent, false), Some(Next::Again(2 * MSS, 8 * MSS)));
+        resent.reach(8 * MSS);
+        assert_eq!(next(&resent, false), Some(Next::Again(9 * MSS, 10 * MSS)));
+        resent.again(9 * MSS, 10 * MSS, 10 * MSS, MSS);
+        assert_eq!((resent.rescue, next(&resent, false)), (10 * MSS, None));
     }
 
     #[test]

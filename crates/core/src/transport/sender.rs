@@ -1,18 +1,19 @@
 //! The sending end of a connection: its state, its opening and its application.
 //!
-//! Source: RFC 9293. It hears in `acks.rs`, sends in `sending.rs`, recovers in `recovery.rs` or `by_time.rs` and
-//! keeps its timer in `timers.rs`.
+//! Source: RFC 9293. It hears in `acks.rs`, sends in `sending.rs`, recovers in `recovery.rs`, `by_count.rs` or
+//! `by_time.rs` and keeps its timers in `timers.rs`.
 //! Left out: data in both directions of one connection; urgent data; path MTU discovery; undoing
 //! spurious reductions (RFC 3522, RFC 5682).
 
-use super::by_time::Early;
 use super::config::Config;
-use super::rack::Rack;
-use super::recovery::{Phase, Repair};
+use super::detection::LossDetection;
+use super::explicit::Explicit;
+use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::settings::Opening;
+use super::timers::{EarlyTimer, Pacing};
 use super::window::Window;
-use crate::cc::{AnyCc, CongestionControl, Cx, FlowInfo, MessageInfo};
+use crate::cc::{CongestionControl, Cx, FlowInfo, MessageInfo};
 use crate::net::Net;
 use crate::packet::Flags;
 use shallows_units::{Span, Time};
@@ -49,6 +50,19 @@ pub struct SenderCounts {
     pub acks: u64,
 }
 
+/// What a sender knows of explicit congestion notification.
+#[derive(Debug, Clone, Copy)]
+pub struct EcnState {
+    /// Both ends agreed on it.
+    pub agreed: bool,
+    /// The last acknowledgement carried ECN-Echo.
+    pub(super) echoed: bool,
+    /// The next new segment reports a reduction (CWR).
+    pub(super) tell_cwr: bool,
+    /// AccECN: the receiver's counter as last heard, and bytes of marked segments not yet told.
+    pub(super) ace: (u8, u64),
+}
+
 /// The sending end.
 pub struct Sender {
     /// The flow.
@@ -57,16 +71,14 @@ pub struct Sender {
     pub label: u32,
     /// Where the connection is.
     pub state: State,
-    /// The transport's state of congestion.
-    pub phase: Phase,
-    /// Both ends agreed on ECN.
-    pub ecn: bool,
+    /// What it does about congestion.
+    pub recovery: Recovery,
+    /// What it knows of the segments in flight, and how it finds losses.
+    pub losses: LossDetection,
+    /// Explicit congestion notification.
+    pub ecn: EcnState,
     /// The application will write no more.
     pub closing: bool,
-    /// The last acknowledgement carried ECN-Echo.
-    pub(super) ece_before: bool,
-    /// The next new segment reports a reduction (CWR).
-    pub(super) tell_cwr: bool,
     /// The window, not the application, ended the last sending.
     pub(super) window_limited: bool,
     /// Oldest number not acknowledged (SND.UNA).
@@ -81,41 +93,24 @@ pub struct Sender {
     pub reduced_until: u64,
     /// A round ends when more than this is acknowledged.
     pub(super) round_end: u64,
-    /// Congestion control.
-    pub cc: AnyCc,
-    /// Its window.
+    /// Congestion control and its window.
     pub window: Window,
     /// Round-trip time and timeout.
     pub rtt: RttEstimator,
     /// When the retransmission timer expires.
     pub rto_at: Time,
-    /// When a timer expires that comes before it, and what for.
-    pub(super) early_at: Time,
-    pub(super) early: Early,
-    /// A loss probe is to be scheduled once all is sent that may be sent.
-    pub(super) wants_probe: bool,
-    /// AccECN: the receiver's counter as last heard, and bytes of marked segments not yet told.
-    pub(super) ace: (u8, u64),
-    /// Data waits for pacing alone.
-    pub(super) waits_for_pace: bool,
-    /// When pacing lets the next packet out.
-    pub(super) pace_at: Time,
-    /// When fewer of its bytes stand in its host's port, if it waits for that and the time is known.
-    pub(super) port_at: Time,
-    /// When the algorithm wants a header sent, if need be alone.
-    pub(super) ask_at: Time,
-    /// The least round-trip time so far, as an exact clock shows it; only for protocols with headers.
-    pub(super) least_rtt: Span,
-    /// Time of the soonest event that will look at the two above.
+    /// The timer that comes before it.
+    pub(super) early: EarlyTimer,
+    /// Pacing, and room in the host's port.
+    pub(super) pacing: Pacing,
+    /// Of a protocol with headers.
+    pub(super) explicit: Explicit,
+    /// Time of the soonest event that will look at all these timers.
     pub timer_at: Time,
     /// When the last data packet was sent.
     pub(super) last_sent: Time,
     /// Karn: the end of the timed segment and when it was sent; 0 when none is.
     pub(super) timed: (u64, Time),
-    /// Recovery.
-    pub repair: Repair,
-    /// Segments in flight by time, where losses are found so.
-    pub(super) rack: Option<Box<Rack>>,
     /// Statistics.
     pub counts: SenderCounts,
 }
@@ -128,11 +123,10 @@ impl Sender {
             flow,
             label,
             state: State::Closed,
-            phase: Phase::Open,
-            ecn: config.ecn,
+            recovery: Recovery::Open,
+            losses: LossDetection::new(config),
+            ecn: EcnState { agreed: config.ecn, echoed: false, tell_cwr: false, ace: (0, 0) },
             closing: false,
-            ece_before: false,
-            tell_cwr: false,
             window_limited: false,
             una: 0,
             next: 0,
@@ -140,24 +134,15 @@ impl Sender {
             written: 0,
             reduced_until: 0,
             round_end: 0,
-            window: Window::new(&cc, now),
-            cc,
+            window: Window::new(cc, now),
             rtt: RttEstimator::default(),
             rto_at: Time::MAX,
-            early_at: Time::MAX,
-            early: Early::Probe,
-            wants_probe: false,
-            ace: (0, 0),
-            waits_for_pace: false,
-            pace_at: Time::ZERO,
-            port_at: Time::MAX,
-            ask_at: Time::MAX,
-            least_rtt: Span::ZERO,
+            early: EarlyTimer::default(),
+            pacing: Pacing::default(),
+            explicit: Explicit::default(),
             timer_at: Time::MAX,
             last_sent: now,
             timed: (0, Time::ZERO),
-            repair: Repair::default(),
-            rack: config.rack.then(Box::default),
             counts: SenderCounts::default(),
         }
     }

@@ -4,7 +4,7 @@
 //! CWR).
 
 use super::config::Config;
-use super::recovery::Phase;
+use super::recovery::Recovery;
 use super::sender::{Sender, State};
 use super::settings::RttBy;
 use crate::cc::CongestionControl;
@@ -19,7 +19,7 @@ impl Sender {
     /// Bytes in flight as the window counts them (RFC 6675 `pipe` during recovery by SACK).
     #[inline]
     pub fn flight(&self, config: &Config) -> u64 {
-        if self.phase == Phase::Open && self.repair.board.is_empty() {
+        if self.recovery.is_open() && self.losses.board().is_empty() {
             return self.next - self.una;
         }
         self.repair_flight(config)
@@ -31,18 +31,17 @@ impl Sender {
         if self.state != State::Established {
             return;
         }
-        self.waits_for_pace = false;
-        self.port_at = Time::MAX;
+        (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
         if config.explicit {
             self.pump_explicit(config, net)
         } else {
             self.pump_data(config, net)
         }
-        if self.wants_probe {
+        if self.early.wants_probe {
             self.schedule_probe(config, net.now);
         }
         // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
-        if self.waits_for_pace && self.flight(config) == 0 {
+        if self.pacing.holds && self.flight(config) == 0 {
             self.rto_at = Time::MAX;
         }
     }
@@ -54,13 +53,10 @@ impl Sender {
         if self.next == self.una && self.next < limit {
             self.after_idle(config, net);
         }
-        if config.rack {
-            let repairing = matches!(self.phase, Phase::Recovery | Phase::AfterTimeout);
-            if repairing && !self.resend_lost(config, net) {
-                return;
-            }
-        } else if self.phase == Phase::Recovery && config.settings.sack {
-            return self.pump_recovery(config, net);
+        if matches!(self.recovery, Recovery::Fast(_) | Recovery::AfterTimeout { .. })
+            && !self.pump_repair(config, net)
+        {
+            return;
         }
         let mss = config.rules.mss;
         let mut flight = self.flight(config);
@@ -113,13 +109,12 @@ impl Sender {
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
         let fin = self.closing && seq + payload == self.written;
         self.emit(seq, payload, fin, config, net);
-        if self.phase == Phase::Reducing || (config.rack && self.phase == Phase::Recovery) {
-            self.repair.prr_out += payload; // RFC 6937 s.3
+        if let Some(prr) = self.recovery.prr() {
+            prr.on_send(payload);
         }
         let end = seq + payload + u64::from(fin);
-        if let Some(rack) = &mut self.rack {
-            rack.on_send(seq, end, fin, net.now);
-            self.wants_probe = config.probes;
+        if self.losses.on_send(seq, end, fin, net.now) {
+            self.early.wants_probe = config.probes;
         }
         self.next = end;
         self.high = self.high.max(end);
@@ -144,10 +139,11 @@ impl Sender {
     /// What of the stream comes next: after a timeout, what was sacked is passed over.
     #[inline]
     fn next_gap(&self) -> (u64, u64) {
-        if self.next >= self.high || self.repair.board.is_empty() {
+        let board = self.losses.board();
+        if self.next >= self.high || board.is_empty() {
             (self.next, u64::MAX)
         } else {
-            self.repair.board.gap_from(self.next)
+            board.gap_from(self.next)
         }
     }
 
@@ -164,7 +160,7 @@ impl Sender {
     pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
         let now = net.now;
         let again = seq < self.high;
-        let ect = self.ecn && (!again || config.ect_on_control);
+        let ect = self.ecn.agreed && (!again || config.ect_on_control);
         let mut flags = Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect);
         if again {
             flags = flags.with(Flags::RETRANSMITTED);
@@ -172,7 +168,7 @@ impl Sender {
             self.timed = (0, now); // Karn: RFC 6298 s.3
         } else {
             // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.
-            flags = flags.with_if(Flags::CWR, std::mem::take(&mut self.tell_cwr));
+            flags = flags.with_if(Flags::CWR, std::mem::take(&mut self.ecn.tell_cwr));
             if config.settings.rtt_by == RttBy::Karn && self.timed.0 == 0 {
                 self.timed = (seq + payload, now);
             }

@@ -42,7 +42,7 @@ impl Sender {
     fn waits_for_port(&mut self, most: u64, outstanding: u64, config: &Config, net: &mut Net) -> bool {
         let limit = self.port_limit(most, outstanding, config);
         let Some(at) = net.held_at_host(self.flow, limit) else { return false };
-        self.port_at = at;
+        self.pacing.port_at = at;
         true
     }
 
@@ -50,7 +50,7 @@ impl Sender {
     /// pace nothing (`SK_PACING_NONE`).
     fn port_limit(&self, most: u64, outstanding: u64, config: &Config) -> u64 {
         let two = 2 * config.packet * config.settings.burst;
-        match self.cc.pacing_rate() {
+        match self.window.cc().pacing_rate() {
             Some(rate) => two.max(of_rate(rate)),
             None => two.max(self.of_window(outstanding)).min(most),
         }
@@ -63,7 +63,7 @@ impl Sender {
             return u64::MAX;
         }
         let cwnd = self.window.bytes();
-        let slow_start = self.cc.ssthresh().is_none_or(|ssthresh| (cwnd as f64) < ssthresh / 2.0);
+        let slow_start = self.window.cc().ssthresh().is_none_or(|ssthresh| (cwnd as f64) < ssthresh / 2.0);
         let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = u128::from(cwnd.max(outstanding));
         let bytes = window * percent * u128::from(Span::s(1).as_ps()) / (100 * srtt) >> PACING_SHIFT;
@@ -72,7 +72,7 @@ impl Sender {
 
     /// Packets have left the port: the sender looks again at `at`.
     pub fn on_room(&mut self, at: Time) {
-        self.port_at = at;
+        self.pacing.port_at = at;
     }
 }
 

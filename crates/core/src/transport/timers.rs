@@ -29,17 +29,67 @@ pub fn expiry(now: Time, span: Span, grain: Span) -> Time {
     Time::ps(tick.saturating_mul(grain))
 }
 
+/// The timer that comes before the retransmission timer (RFC 8985 s.5.4).
+#[derive(Debug, Clone, Copy)]
+pub struct EarlyTimer {
+    /// When it expires.
+    pub at: Time,
+    /// What for.
+    pub purpose: Purpose,
+    /// A loss probe is to be scheduled once all is sent that may be sent.
+    pub wants_probe: bool,
+}
+
+/// What the early timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A loss probe is due (PTO).
+    Probe,
+    /// What has not been delivered until now is lost.
+    Reordering,
+}
+
+impl Default for EarlyTimer {
+    fn default() -> Self {
+        EarlyTimer { at: Time::MAX, purpose: Purpose::Probe, wants_probe: false }
+    }
+}
+
+/// What holds the next packet back in the host.
+#[derive(Debug, Clone, Copy)]
+pub struct Pacing {
+    /// When pacing lets the next packet out.
+    pub at: Time,
+    /// Data waits for that alone.
+    pub holds: bool,
+    /// When fewer of its bytes stand in its host's port, if it waits for that and the time is known.
+    pub port_at: Time,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Pacing { at: Time::ZERO, holds: false, port_at: Time::MAX }
+    }
+}
+
+impl Pacing {
+    /// So long after `now`, or after what is waited for already, the next packet may leave.
+    pub fn postpone(&mut self, wait: Span, now: Time) {
+        self.at = self.at.max(now) + wait;
+    }
+}
+
 impl Sender {
     /// When this sender wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        let soon = self.rto_at.min(self.early_at).min(self.ask_at).min(self.port_at);
-        if self.waits_for_pace { soon.min(self.pace_at) } else { soon }
+        let soon = self.rto_at.min(self.early.at).min(self.explicit.ask_at).min(self.pacing.port_at);
+        if self.pacing.holds { soon.min(self.pacing.at) } else { soon }
     }
 
     /// A timer event has come.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if net.now >= self.early_at {
+        if net.now >= self.early.at {
             return self.on_early_timer(config, net);
         }
         if net.now < self.rto_at {
@@ -61,9 +111,8 @@ impl Sender {
     /// request, and not a packet that pacing held back.
     fn give_up(&mut self) {
         self.state = State::Failed;
-        (self.rto_at, self.early_at) = (Time::MAX, Time::MAX);
-        (self.ask_at, self.port_at) = (Time::MAX, Time::MAX);
-        self.waits_for_pace = false;
+        (self.rto_at, self.early.at, self.explicit.ask_at) = (Time::MAX, Time::MAX, Time::MAX);
+        (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
     }
 
     /// When a retransmission timer set at `now` expires.
@@ -76,17 +125,17 @@ impl Sender {
     /// keeps from sending fills its window: its rate follows from that.
     #[inline]
     pub(super) fn held_by_pace(&mut self, now: Time) -> bool {
-        self.waits_for_pace = self.pace_at > now;
-        self.window_limited |= self.waits_for_pace;
-        self.waits_for_pace
+        self.pacing.holds = self.pacing.at > now;
+        self.window_limited |= self.pacing.holds;
+        self.pacing.holds
     }
 
     /// `size` bytes go out: the next packet waits for as long as they take at the pacing rate, whatever
     /// was saved up before. So bursts are one packet, and a retransmission sent at once is made up for.
     #[inline]
     pub(super) fn pace(&mut self, size: u64, now: Time) {
-        if let Some(rate) = self.cc.pacing_rate() {
-            self.pace_at = self.pace_at.max(now) + rate.transmit(Bytes(size));
+        if let Some(rate) = self.window.cc().pacing_rate() {
+            self.pacing.postpone(rate.transmit(Bytes(size)), now);
         }
     }
 }

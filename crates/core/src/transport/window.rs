@@ -9,9 +9,10 @@ use super::settings::MAX_WINDOW;
 use crate::cc::{AnyCc, CongestionControl, Cx};
 use shallows_units::Time;
 
-/// The congestion window, asked for after each call that may move it: an acknowledgement needs it four times.
-#[derive(Debug)]
+/// The congestion control and its window, asked for after each call that may move it: an acknowledgement needs it four
+/// times.
 pub struct Window {
+    cc: AnyCc,
     bytes: u64,
     /// When the integral was last brought up.
     counted_at: Time,
@@ -27,8 +28,14 @@ fn asked(cc: &AnyCc) -> u64 {
 
 impl Window {
     /// The window that `cc` begins with.
-    pub(super) fn new(cc: &AnyCc, now: Time) -> Self {
-        Window { bytes: asked(cc), counted_at: now, integral: 0 }
+    pub(super) fn new(cc: AnyCc, now: Time) -> Self {
+        Window { bytes: asked(&cc), cc, counted_at: now, integral: 0 }
+    }
+
+    /// The congestion control, to be asked and not to be moved.
+    #[inline]
+    pub fn cc(&self) -> &AnyCc {
+        &self.cc
     }
 
     /// The window in bytes.
@@ -46,6 +53,13 @@ impl Window {
         self.integral
     }
 
+    /// Charges the time until `now` with the window as it was, then asks for the present one.
+    #[inline]
+    fn refresh(&mut self, now: Time) {
+        self.count(now);
+        self.bytes = asked(&self.cc);
+    }
+
     /// Counts from `now` on.
     pub(super) fn restart(&mut self, now: Time) {
         (self.integral, self.counted_at) = (0, now);
@@ -61,16 +75,9 @@ impl Sender {
         now: Time,
         act: impl FnOnce(&mut AnyCc, &Cx<'_>) -> R,
     ) -> R {
-        let answer = act(&mut self.cc, &Cx { now, rules: &config.rules });
-        self.refresh_window(now);
+        let answer = act(&mut self.window.cc, &Cx { now, rules: &config.rules });
+        self.window.refresh(now);
         answer
-    }
-
-    /// Charges the time until `now` with the window as it was, then asks for the present one.
-    #[inline]
-    fn refresh_window(&mut self, now: Time) {
-        self.window.count(now);
-        self.window.bytes = asked(&self.cc);
     }
 }
 
@@ -93,7 +100,7 @@ mod tests {
     /// RFC 7323 s.2.3: 2^14 times 2^16. A window without bound would also make its integral overflow in time.
     #[test]
     fn no_window_is_larger_than_tcps_largest() {
-        let mut window = Window::new(&AnyCc::Custom(Box::new(Boundless)), Time::ZERO);
+        let mut window = Window::new(AnyCc::Custom(Box::new(Boundless)), Time::ZERO);
         assert_eq!(window.bytes(), 1 << 30);
         assert_eq!(window.count(Time::ZERO + Span::ps(3)), 3 << 30);
     }

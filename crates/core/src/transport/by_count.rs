@@ -1,0 +1,197 @@
+//! The sending end where losses are found by what arrived beyond them: fast retransmit and recovery by SACK (RFC 6675)
+//! or without it (RFC 6582).
+
+use super::acks::Heard;
+use super::config::Config;
+use super::detection::{Counting, LossDetection};
+use super::prr::Prr;
+use super::recovery::{FastRecovery, PlainRepair, Recovery, Repair, SackRepair};
+use super::scoreboard::{Next, Resent};
+use super::sender::Sender;
+use super::settings::Pipe;
+use crate::cc::Congestion;
+use crate::net::Net;
+
+impl Sender {
+    fn counting(&mut self) -> Option<&mut Counting> {
+        match &mut self.losses {
+            LossDetection::Count(counting) => Some(counting),
+            LossDetection::Time(_) => None,
+        }
+    }
+
+    /// An acknowledgement of new data, outside of the plain case.
+    #[cold]
+    pub(super) fn on_ack_in_repair(&mut self, heard: &Heard, config: &Config, net: &mut Net) {
+        if !self.recovery.is_fast()
+            && let Some(counting) = self.counting()
+        {
+            counting.dup_acks = 0;
+        }
+        match &self.recovery {
+            Recovery::Open => {}
+            Recovery::Reducing(_) if self.una > self.reduced_until => self.recovery = Recovery::Open,
+            Recovery::Reducing(_) => self.reduce_in_proportion(heard, config),
+            Recovery::AfterTimeout { point } if self.una >= *point => self.recovery = Recovery::Open,
+            Recovery::AfterTimeout { .. } => {}
+            Recovery::Fast(FastRecovery { point, .. }) if self.una >= *point => {
+                let point = *point;
+                self.end_by_count(point, config);
+            }
+            Recovery::Fast(FastRecovery { repair: Repair::Plain(_), .. }) => {
+                self.partial_ack(heard, config, net)
+            }
+            Recovery::Fast(_) => self.update_pipe(heard, config),
+        }
+        self.look_for_loss(config, net);
+    }
+
+    /// A duplicate acknowledgement; with SACK only one that tells something new counts (RFC 6675 s.2).
+    #[cold]
+    pub(super) fn on_duplicate_ack(&mut self, heard: &Heard, config: &Config, net: &mut Net) {
+        if config.settings.sack && heard.delivered == 0 {
+            return;
+        }
+        if let Some(counting) = self.counting() {
+            counting.dup_acks += 1;
+        }
+        match &mut self.recovery {
+            Recovery::Open | Recovery::AfterTimeout { .. } => {}
+            Recovery::Reducing(_) => self.reduce_in_proportion(heard, config),
+            Recovery::Fast(fast) => match &mut fast.repair {
+                // RFC 6582 s.3.2 step 2 (RFC 5681 s.3.2 step 4).
+                Repair::Plain(plain) => plain.inflation += config.rules.mss,
+                Repair::Sack(_) | Repair::Time(_) => self.update_pipe(heard, config),
+            },
+        }
+        self.look_for_loss(config, net);
+    }
+
+    /// RFC 6675 s.5: enter recovery on enough duplicates, or when SACK says so.
+    fn look_for_loss(&mut self, config: &Config, net: &mut Net) {
+        if self.recovery.is_fast() || self.high == self.una {
+            return;
+        }
+        let LossDetection::Count(counting) = &self.losses else { return };
+        let threshold = config.settings.dup_acks;
+        let by_count = counting.dup_acks >= threshold;
+        let by_sack = || counting.board.first_is_lost(self.una, threshold, config.rules.mss);
+        if self.una >= counting.guard && (by_count || by_sack()) {
+            self.recover_by_count(config, net);
+        }
+    }
+
+    fn recover_by_count(&mut self, config: &Config, net: &mut Net) {
+        // RFC 5681 s.3.2 step 2: what limited transmit sent does not count.
+        let outstanding = self.high - self.una;
+        let before = self.window.bytes();
+        self.counts.fast_recoveries += 1;
+        // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
+        let reduced = self.una < self.reduced_until;
+        let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
+        self.congested(why, outstanding.min(before), config, net.now);
+        self.reduced_until = self.high;
+        let by_sack = config.settings.sack;
+        let repair = if by_sack {
+            // The acknowledgement that begins it pays for the segment that goes at once, and for nothing else.
+            let prr = Prr::new(&config.rules, before, outstanding, 0);
+            let resent = Resent { high_rxt: self.una, rescue: 0 };
+            Repair::Sack(SackRepair { prr, pipe: outstanding - self.losses.sacked(), resent })
+        } else {
+            // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
+            let inflation = config.settings.dup_acks * config.rules.mss;
+            Repair::Plain(PlainRepair { inflation, rto_at: None })
+        };
+        self.recovery = Recovery::Fast(FastRecovery { point: self.high, repair }); // RFC 6675 s.5 step 4.1
+        // Step 4.3: the first segment goes at once, whatever the window.
+        self.retransmit_first(config, net);
+        if by_sack {
+            self.update_pipe(&Heard::default(), config);
+        }
+    }
+
+    /// Sends the oldest segment again.
+    fn retransmit_first(&mut self, config: &Config, net: &mut Net) {
+        let (seq, gap_end) = self.losses.board().gap_from(self.una);
+        let payload = self.written.saturating_sub(seq).min(config.rules.mss).min(gap_end - seq);
+        let fin = self.closing && seq + payload == self.written;
+        self.emit(seq, payload, fin, config, net);
+        if let Some(sack) = self.recovery.sack() {
+            sack.resent.reach(seq + payload + u64::from(fin));
+            sack.prr.on_send(payload);
+        }
+        self.rto_at = self.rto_from(net.now, config);
+    }
+
+    fn end_by_count(&mut self, point: u64, config: &Config) {
+        // RFC 6582 s.3.2 step 3, option 2: the window deflates to ssthresh, where the congestion control left it.
+        self.recovery = Recovery::Open;
+        if let Some(counting) = self.counting() {
+            counting.dup_acks = 0;
+            counting.guard = point + u64::from(!config.settings.sack);
+        }
+    }
+
+    /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by what was acknowledged.
+    fn partial_ack(&mut self, heard: &Heard, config: &Config, net: &mut Net) {
+        self.retransmit_first(config, net);
+        let mss = config.rules.mss;
+        let rto_at = self.rto_at;
+        if let Recovery::Fast(FastRecovery { repair: Repair::Plain(plain), .. }) = &mut self.recovery {
+            let more = if heard.acked >= mss { mss } else { 0 };
+            plain.inflation = plain.inflation.saturating_sub(heard.acked) + more;
+            // "Impatient" (s.4): only the first partial acknowledgement restarts the timer.
+            self.rto_at = *plain.rto_at.get_or_insert(rto_at);
+        }
+    }
+
+    /// An acknowledgement came in a recovery by SACK.
+    fn update_pipe(&mut self, heard: &Heard, config: &Config) {
+        let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
+        let Some(sack) = self.recovery.sack() else { return };
+        sack.resent.reach(self.una);
+        sack.pipe = match config.settings.pipe {
+            Pipe::Rfc6675 => {
+                self.losses.board().pipe(self.una, self.high, sack.resent.high_rxt, threshold, mss)
+            }
+            Pipe::Sack1 => sack.pipe.saturating_sub(heard.delivered.min(mss)),
+        };
+        if config.settings.prr {
+            self.reduce_in_proportion(heard, config);
+        }
+    }
+
+    /// Sends in recovery by SACK: RFC 6675 s.5 step C.
+    pub(super) fn pump_by_sack(&mut self, config: &Config, net: &mut Net) {
+        let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
+        let (window, limit) = (self.send_window(config), self.limit());
+        while let Recovery::Fast(FastRecovery { point, repair: Repair::Sack(sack) }) = &self.recovery {
+            let (point, pipe) = (*point, sack.pipe);
+            if pipe + mss > window && (pipe > 0 || window == 0) {
+                break;
+            }
+            let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
+            let next = self.losses.board().next(self.una, point, &sack.resent, threshold, mss, may_send_new);
+            let (seq, gap_end) = match next {
+                None => break,
+                Some(Next::New) => (self.high, u64::MAX),
+                Some(Next::Again(first, beyond)) => (first, beyond),
+            };
+            let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
+            let fin = self.closing && seq + payload == self.written;
+            let beyond = seq + payload + u64::from(fin);
+            if beyond == seq || self.held_by_pace(net.now) {
+                break;
+            }
+            self.emit(seq, payload, fin, config, net);
+            self.next = self.next.max(beyond);
+            self.high = self.high.max(self.next);
+            let Some(sack) = self.recovery.sack() else { break };
+            if next != Some(Next::New) {
+                sack.resent.again(seq, beyond, point, mss);
+            }
+            sack.pipe += payload;
+            sack.prr.on_send(payload);
+        }
+    }
+}
