@@ -73,6 +73,36 @@ fn each_room_uses_only_those_before_it() {
     assert!(wrong.is_empty(), "used from below: {wrong:#?}");
 }
 
+/// What a file ships: all but its tests.
+fn shipped(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a text");
+    text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_string()
+}
+
+/// How windows are counted and how losses are found is asked in many places, and decided in one.
+#[test]
+fn the_transports_choices_are_made_in_one_place() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for (choice, home) in
+        [("Arithmetic::Linux", "cc/parts/arithmetic.rs"), ("config.rack", "transport/detection.rs")]
+    {
+        let all = files(&source);
+        let named = all.iter().filter(|path| shipped(path).contains(choice));
+        let named: Vec<_> = named.map(|path| path.strip_prefix(&source).expect("below src")).collect();
+        assert_eq!(named, [Path::new(home)], "{choice}");
+    }
+}
+
+/// A sender of more fields holds what belongs to a type of its own.
+#[test]
+fn a_sender_has_25_fields_at_most() {
+    let text = include_str!("../src/transport/sender.rs");
+    let (_, fields) = text.split_once("pub struct Sender {").expect("the struct");
+    let (fields, _) = fields.split_once("\n}").expect("its end");
+    let fields = fields.lines().filter(|line| line.starts_with("    pub")).count();
+    assert!((20..=25).contains(&fields), "{fields} fields");
+}
+
 #[test]
 fn the_map_lists_the_rooms_in_their_order() {
     let map = include_str!("../src/lib.rs");

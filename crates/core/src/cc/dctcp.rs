@@ -5,7 +5,7 @@
 //! to losses" (5.2, 2019), which asked `dctcp_ssthresh` for loss and marks alike.
 //! Left out: Linux's `dctcp_clamp_alpha_on_loss` (off by default: alpha is 1 after a timeout).
 
-use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window, WindowRules};
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 use crate::cc::parts::window::Arithmetic;
 
 crate::choices! {
@@ -46,9 +46,6 @@ pub struct MarkEstimate {
     marked: u64,
 }
 
-/// Linux DCTCP_MAX_ALPHA.
-const WHOLE: f64 = 1024.0;
-
 impl MarkEstimate {
     /// With the weight `g` and the first estimate `alpha`.
     pub fn new(g: f64, alpha: f64) -> Self {
@@ -61,24 +58,9 @@ impl MarkEstimate {
         self.acked += ack.acked;
         self.marked += ack.marked;
         if ack.round_ended && self.acked > 0 {
-            let share = self.marked as f64 / self.acked as f64;
-            self.alpha = match arithmetic {
-                // RFC 8257 s.3.3 step 6: alpha = alpha x (1 - g) + g x M.
-                Arithmetic::Exact => self.alpha * (1.0 - self.g) + self.g * share,
-                Arithmetic::Linux => self.in_whole_numbers(),
-            };
+            self.alpha = arithmetic.mean(self.alpha, self.g, self.marked, self.acked);
             (self.acked, self.marked) = (0, 0);
         }
-    }
-
-    /// Linux `dctcp_update_alpha`: the same in 1/1024, every product rounded down; what would fall by less
-    /// than one falls to 0 (`min_not_zero`), so that an alpha below g^-1 / 1024 is forgotten at once.
-    fn in_whole_numbers(&self) -> f64 {
-        let alpha = libm::floor(self.alpha * WHOLE);
-        let falls = libm::floor(alpha * self.g);
-        let rises = libm::floor(self.marked as f64 * (WHOLE * self.g) / self.acked as f64);
-        let left = if falls == 0.0 { 0.0 } else { alpha - falls };
-        (left + rises).min(WHOLE) / WHOLE
     }
 
     /// The estimate, between 0 and 1.
@@ -113,19 +95,9 @@ impl Control {
     }
 }
 
-/// `cwnd` less a share `cut` in whole segments. Linux `dctcp_ssthresh` counts in them and rounds the reduction down, so
-/// that a window of less than 1 / cut segments is not reduced at all. The window itself is rounded as `rules` say.
-fn less_whole_segments(cwnd: f64, cut: f64, rules: &WindowRules) -> f64 {
-    let (mss, cwnd) = (rules.mss as f64, rules.round(cwnd));
-    cwnd - libm::floor(cwnd * cut / mss) * mss
-}
-
 /// DCTCP's reactions, shared with its descendants; `cut` is the share by which a marked window shrinks.
 pub fn react(window: &mut Window, why: Congestion, cut: f64, on_loss: OnLoss, flight: u64, cx: &Cx<'_>) {
-    let by_marks = match cx.rules.arithmetic {
-        Arithmetic::Exact => window.cwnd * (1.0 - cut),
-        Arithmetic::Linux => less_whole_segments(window.cwnd, cut, cx.rules),
-    };
+    let by_marks = cx.rules.arithmetic.less(window.cwnd, cut, cx.rules.mss);
     match (why, on_loss) {
         // RFC 8257 s.3.3 step 9: cwnd = cwnd x (1 - alpha / 2).
         (Congestion::Ecn, _) => window.shrink(by_marks, cx),
@@ -155,7 +127,8 @@ impl CongestionControl for Control {
         let as_marks = why == Congestion::Ecn || (why == Congestion::Loss && self.on_loss == OnLoss::Alpha);
         let cut = self.reduction * self.marks.alpha();
         if as_marks && self.whole_segments {
-            return self.window.shrink(less_whole_segments(self.window.cwnd, cut, cx.rules), cx);
+            let target = cx.rules.arithmetic.less_whole_segments(self.window.cwnd, cut, cx.rules.mss);
+            return self.window.shrink(target, cx);
         }
         react(&mut self.window, why, cut, self.on_loss, flight, cx);
     }
@@ -170,6 +143,7 @@ impl CongestionControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::WindowRules;
     use crate::cc::parts::window::tests::{cx, echo, rules};
     use crate::params::Params;
     use shallows_units::Bytes;

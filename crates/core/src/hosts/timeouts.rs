@@ -45,7 +45,7 @@ pub(super) fn classify(end: &SendingEnd, config: &Config) -> TimeoutCounts {
     let sender = &end.sender;
     let una = sender.una;
     let block = end.blocks.iter().find(|block| block.end > una);
-    let sacked = sender.losses.sacked();
+    let sacked = sender.board.bytes();
     let few = config.settings.dup_acks.saturating_mul(config.rules.mss);
     match block.filter(|_| sender.state == State::Established) {
         Some(block) => place(una, sacked, block, few),

@@ -4,7 +4,6 @@
 //! reduction a window), RFC 7661 s.4.3 (a window grows only while it is in use).
 
 use super::config::Config;
-use super::detection::LossDetection;
 use super::recovery::Recovery;
 use super::sender::{Sender, State};
 use super::settings::{EceGrowth, EchoMode, RttBy};
@@ -58,16 +57,16 @@ impl Sender {
             };
         let mut heard = Heard { acked: 0, delivered, ece, clean: false, flight, stamp: packet.stamp };
         if packet.seq > self.una {
-            self.on_new_ack(packet.seq, &mut heard, config, net);
+            heard = self.on_new_ack(packet.seq, heard, config, net);
         } else if packet.seq == self.una && !packet.flags.any(Flags::PROBE) {
             if self.losses.is_by_time() {
-                self.duplicate_by_time(&heard, config, net.now);
+                self.duplicate_by_time(heard, config, net.now);
             } else if self.next > self.una {
-                self.on_duplicate_ack(&heard, config, net);
+                self.on_duplicate_ack(heard, config, net);
             }
         }
         if ece {
-            self.on_ece(&heard, config, net.now);
+            self.on_ece(heard, config, net.now);
         }
         self.ecn.echoed = ece;
         self.pump(config, net);
@@ -76,10 +75,7 @@ impl Sender {
     /// SACK blocks of an acknowledgement; returns the bytes newly sacked.
     fn hear_sack(&mut self, blocks: &[(u64, u64)], packet: &Packet, config: &Config, now: Time) -> u64 {
         let low = self.una.max(packet.seq);
-        let rack = match &mut self.losses {
-            LossDetection::Count(counting) => return counting.board.update(blocks, low, self.high),
-            LossDetection::Time(rack) => rack,
-        };
+        let Some(rack) = self.losses.rack() else { return self.board.update(blocks, low, self.high) };
         // RFC 8985 s.6.2 step 3: in the order of numbers, or as a delayed acknowledgement reports them below the first
         // hole would look overtaken.
         if packet.seq > self.una {
@@ -88,7 +84,13 @@ impl Sender {
             }
             rack.on_ack(packet.seq, now, packet.stamp);
         }
-        rack.on_blocks(blocks, low, self.high, now)
+        let mut new = 0;
+        for (first, beyond) in blocks {
+            let (first, beyond) = ((*first).max(low), (*beyond).min(self.high));
+            self.board.each_gap(first, beyond, |first, beyond| rack.on_sack(first, beyond, now));
+            new += self.board.update(&[(first, beyond)], low, self.high);
+        }
+        new
     }
 
     /// AccECN: whether the receiver has counted more marked packets (RFC 9768 s.3.2.2.5, appendix A.2).
@@ -113,12 +115,13 @@ impl Sender {
         marks > 0
     }
 
-    /// Everything below `una` is acknowledged for the first time.
+    /// Everything below `una` is acknowledged for the first time; returns all that was heard.
     #[inline]
-    fn on_new_ack(&mut self, una: u64, heard: &mut Heard, config: &Config, net: &mut Net) {
+    fn on_new_ack(&mut self, una: u64, mut heard: Heard, config: &Config, net: &mut Net) -> Heard {
         let now = net.now;
+        let known = if self.board.is_empty() { 0 } else { self.board.advance(una) };
         heard.acked = una - self.una;
-        heard.delivered += heard.acked - self.losses.on_ack(una);
+        heard.delivered += heard.acked - known;
         self.una = una;
         self.next = self.next.max(una);
         let rtt = self.measure(heard.stamp, config, now);
@@ -136,13 +139,14 @@ impl Sender {
         heard.clean = found.is_none_or(|found| found.bytes == 0);
         let must_recover = found.is_some_and(|found| self.must_recover(found));
         let may_grow = self.may_grow(heard, config) && !must_recover;
-        let ack = Ack { round_ended, may_grow, ..self.report(heard, rtt, config) };
+        let ack = self.report(heard, rtt, round_ended, may_grow, config);
         self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if let Some(found) = found {
             self.act_by_time(true, heard, found, config, now);
-        } else if !self.recovery.is_open() || !self.losses.is_quiet() {
+        } else if !self.recovery.is_open() || !self.board.is_empty() || self.losses.dup_acks() > 0 {
             self.on_ack_in_repair(heard, config, net);
         }
+        heard
     }
 
     /// The round trip that an acknowledgement of new data measures.
@@ -164,13 +168,20 @@ impl Sender {
         rtt
     }
 
-    /// The acknowledgement as the congestion control sees it, but for rounds and growth.
+    /// The acknowledgement as the congestion control sees it.
     #[inline]
-    fn report(&mut self, heard: &Heard, rtt: Option<Span>, config: &Config) -> Ack {
+    fn report(
+        &mut self,
+        heard: Heard,
+        rtt: Option<Span>,
+        round_ended: bool,
+        may_grow: bool,
+        config: &Config,
+    ) -> Ack {
         let srtt = self.rtt.srtt();
         self.counts.acks += 1;
         self.counts.srtt_sum += u128::from(srtt.as_ps());
-        let Heard { acked, delivered, ece, flight, .. } = *heard;
+        let Heard { acked, delivered, ece, flight, .. } = heard;
         let marked = match config.echo {
             EchoMode::Counted => {
                 let marked = self.ecn.ace.1.min(acked);
@@ -185,8 +196,8 @@ impl Sender {
             delivered,
             ece,
             marked,
-            round_ended: false,
-            may_grow: false,
+            round_ended,
+            may_grow,
             after_timeout: self.recovery.is_after_timeout(),
             rtt,
             srtt,
@@ -204,17 +215,10 @@ impl Sender {
 
     /// Whether the window may grow on this acknowledgement.
     #[inline]
-    fn may_grow(&self, heard: &Heard, config: &Config) -> bool {
-        let Heard { ece, flight, .. } = *heard;
+    fn may_grow(&self, heard: Heard, config: &Config) -> bool {
+        let Heard { ece, flight, .. } = heard;
         let settings = &config.settings;
-        let by_state = match self.recovery {
-            Recovery::Open | Recovery::AfterTimeout { .. } => true,
-            // The acknowledgement that ends a reduction finds it ended (Linux tcp_fastretrans_alert, D).
-            Recovery::Reducing(_) => {
-                self.una > self.reduced_until && config.rules.arithmetic.grows_with_the_end()
-            }
-            Recovery::Fast(_) => false,
-        };
+        let by_state = self.recovery.is_open() || self.may_grow_in_repair(config);
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
@@ -228,12 +232,24 @@ impl Sender {
         by_state && by_ecn && (!settings.validate_cwnd || in_use())
     }
 
+    #[cold]
+    fn may_grow_in_repair(&self, config: &Config) -> bool {
+        match self.recovery {
+            Recovery::Open | Recovery::AfterTimeout { .. } => true,
+            // The acknowledgement that ends a reduction finds it ended (Linux tcp_fastretrans_alert, D).
+            Recovery::Reducing(_) => {
+                self.una > self.reduced_until && config.rules.arithmetic.grows_with_the_end()
+            }
+            Recovery::Fast(_) => false,
+        }
+    }
+
     fn slow_start(&self) -> bool {
         self.window.cc().ssthresh().is_some_and(|ssthresh| (self.window.bytes() as f64) < ssthresh)
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
-    fn on_ece(&mut self, heard: &Heard, config: &Config, now: Time) {
+    fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
         if self.una <= self.reduced_until || !self.recovery.is_open() {
             return;
         }

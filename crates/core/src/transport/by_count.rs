@@ -22,7 +22,7 @@ impl Sender {
 
     /// An acknowledgement of new data, outside of the plain case.
     #[cold]
-    pub(super) fn on_ack_in_repair(&mut self, heard: &Heard, config: &Config, net: &mut Net) {
+    pub(super) fn on_ack_in_repair(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         if !self.recovery.is_fast()
             && let Some(counting) = self.counting()
         {
@@ -48,7 +48,7 @@ impl Sender {
 
     /// A duplicate acknowledgement; with SACK only one that tells something new counts (RFC 6675 s.2).
     #[cold]
-    pub(super) fn on_duplicate_ack(&mut self, heard: &Heard, config: &Config, net: &mut Net) {
+    pub(super) fn on_duplicate_ack(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         if config.settings.sack && heard.delivered == 0 {
             return;
         }
@@ -75,7 +75,7 @@ impl Sender {
         let LossDetection::Count(counting) = &self.losses else { return };
         let threshold = config.settings.dup_acks;
         let by_count = counting.dup_acks >= threshold;
-        let by_sack = || counting.board.first_is_lost(self.una, threshold, config.rules.mss);
+        let by_sack = || self.board.first_is_lost(self.una, threshold, config.rules.mss);
         if self.una >= counting.guard && (by_count || by_sack()) {
             self.recover_by_count(config, net);
         }
@@ -96,7 +96,7 @@ impl Sender {
             // The acknowledgement that begins it pays for the segment that goes at once, and for nothing else.
             let prr = Prr::new(&config.rules, before, outstanding, 0);
             let resent = Resent { high_rxt: self.una, rescue: 0 };
-            Repair::Sack(SackRepair { prr, pipe: outstanding - self.losses.sacked(), resent })
+            Repair::Sack(SackRepair { prr, pipe: outstanding - self.board.bytes(), resent })
         } else {
             // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
             let inflation = config.settings.dup_acks * config.rules.mss;
@@ -106,13 +106,13 @@ impl Sender {
         // Step 4.3: the first segment goes at once, whatever the window.
         self.retransmit_first(config, net);
         if by_sack {
-            self.update_pipe(&Heard::default(), config);
+            self.update_pipe(Heard::default(), config);
         }
     }
 
     /// Sends the oldest segment again.
     fn retransmit_first(&mut self, config: &Config, net: &mut Net) {
-        let (seq, gap_end) = self.losses.board().gap_from(self.una);
+        let (seq, gap_end) = self.board.gap_from(self.una);
         let payload = self.written.saturating_sub(seq).min(config.rules.mss).min(gap_end - seq);
         let fin = self.closing && seq + payload == self.written;
         self.emit(seq, payload, fin, config, net);
@@ -133,7 +133,7 @@ impl Sender {
     }
 
     /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by what was acknowledged.
-    fn partial_ack(&mut self, heard: &Heard, config: &Config, net: &mut Net) {
+    fn partial_ack(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         self.retransmit_first(config, net);
         let mss = config.rules.mss;
         let rto_at = self.rto_at;
@@ -146,14 +146,12 @@ impl Sender {
     }
 
     /// An acknowledgement came in a recovery by SACK.
-    fn update_pipe(&mut self, heard: &Heard, config: &Config) {
+    fn update_pipe(&mut self, heard: Heard, config: &Config) {
         let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
         let Some(sack) = self.recovery.sack() else { return };
         sack.resent.reach(self.una);
         sack.pipe = match config.settings.pipe {
-            Pipe::Rfc6675 => {
-                self.losses.board().pipe(self.una, self.high, sack.resent.high_rxt, threshold, mss)
-            }
+            Pipe::Rfc6675 => self.board.pipe(self.una, self.high, sack.resent.high_rxt, threshold, mss),
             Pipe::Sack1 => sack.pipe.saturating_sub(heard.delivered.min(mss)),
         };
         if config.settings.prr {
@@ -171,7 +169,7 @@ impl Sender {
                 break;
             }
             let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
-            let next = self.losses.board().next(self.una, point, &sack.resent, threshold, mss, may_send_new);
+            let next = self.board.next(self.una, point, &sack.resent, threshold, mss, may_send_new);
             let (seq, gap_end) = match next {
                 None => break,
                 Some(Next::New) => (self.high, u64::MAX),

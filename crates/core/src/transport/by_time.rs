@@ -69,7 +69,7 @@ impl Sender {
     }
 
     /// An acknowledgement that does not move on.
-    pub(super) fn duplicate_by_time(&mut self, heard: &Heard, config: &Config, now: Time) {
+    pub(super) fn duplicate_by_time(&mut self, heard: Heard, config: &Config, now: Time) {
         let found = self.losses_by_time(false, heard.stamp, config, now);
         self.act_by_time(false, heard, found, config, now);
     }
@@ -79,7 +79,7 @@ impl Sender {
     pub(super) fn act_by_time(
         &mut self,
         advanced: bool,
-        heard: &Heard,
+        heard: Heard,
         found: Found,
         config: &Config,
         now: Time,
@@ -96,7 +96,7 @@ impl Sender {
         }
     }
 
-    fn reduce_by_time(&mut self, heard: &Heard, config: &Config) {
+    fn reduce_by_time(&mut self, heard: Heard, config: &Config) {
         if config.settings.prr {
             self.reduce_in_proportion(heard, config);
         }
@@ -204,7 +204,7 @@ impl Sender {
         let found = self.find_losses(true, config, net.now);
         if found.bytes > 0 && !self.recovery.is_fast() {
             self.recover_by_time(config, net.now);
-            self.reduce_by_time(&Heard { delivered: config.rules.mss, ..Heard::default() }, config);
+            self.reduce_by_time(Heard { delivered: config.rules.mss, ..Heard::default() }, config);
         }
         self.time_oldest(config, net.now);
         if let Some(wait) = found.wait {

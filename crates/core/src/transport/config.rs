@@ -4,7 +4,6 @@ use super::profiles::Transport;
 use super::settings::{
     Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, MAX_WINDOW, Opening, TransportSettings,
 };
-use crate::cc::parts::window::Arithmetic;
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
 use shallows_units::{Size, Span};
@@ -99,11 +98,9 @@ impl Config {
             echo,
             rack: s.sack && s.loss_detection == LossDetection::Rack,
             probes: s.sack && s.loss_detection == LossDetection::Rack && s.tail_loss_probe,
-            single_ack_delay: match s.arithmetic {
-                Arithmetic::Linux => s.min_rto, // tcp_schedule_loss_probe: tcp_rto_min_us
-                Arithmetic::Exact if s.ack_every > 1 => s.ack_delay,
-                Arithmetic::Exact => Span::ZERO,
-            },
+            single_ack_delay: s
+                .arithmetic
+                .single_ack_delay((s.ack_every > 1).then_some(s.ack_delay), s.min_rto),
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             cc: transport.cc.clone(),
             settings: s.clone(),

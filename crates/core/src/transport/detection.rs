@@ -1,8 +1,7 @@
-//! How a sender finds losses, with all that it knows of the segments in flight.
+//! How a sender finds losses, and what it keeps for that beside SACK's scoreboard.
 
 use super::config::Config;
 use super::rack::Rack;
-use super::scoreboard::Scoreboard;
 use shallows_units::{Span, Time};
 
 /// How losses are found; chosen once, when a connection starts.
@@ -17,8 +16,6 @@ pub enum LossDetection {
 /// What detection by counting knows.
 #[derive(Debug, Default)]
 pub struct Counting {
-    /// What SACK tells.
-    pub(super) board: Scoreboard,
     /// Duplicate acknowledgements in a row.
     pub(super) dup_acks: u64,
     /// No fast retransmit before this is acknowledged (RFC 6582 s.3.2 step 2, after recoveries and timeouts).
@@ -49,37 +46,13 @@ impl LossDetection {
         }
     }
 
-    /// What SACK tells.
+    /// Duplicate acknowledgements in a row, where they count.
     #[inline]
-    pub(super) fn board(&self) -> &Scoreboard {
+    pub(super) fn dup_acks(&self) -> u64 {
         match self {
-            LossDetection::Count(counting) => &counting.board,
-            LossDetection::Time(rack) => &rack.board,
+            LossDetection::Count(counting) => counting.dup_acks,
+            LossDetection::Time(_) => 0,
         }
-    }
-
-    /// Bytes that SACK tells to have arrived.
-    pub fn sacked(&self) -> u64 {
-        self.board().bytes()
-    }
-
-    /// Nothing hints at a loss.
-    #[inline]
-    pub(super) fn is_quiet(&self) -> bool {
-        match self {
-            LossDetection::Count(counting) => counting.dup_acks == 0 && counting.board.is_empty(),
-            LossDetection::Time(rack) => rack.board.is_empty(),
-        }
-    }
-
-    /// Everything below `una` is acknowledged; returns how much of it SACK had told before.
-    #[inline]
-    pub(super) fn on_ack(&mut self, una: u64) -> u64 {
-        let board = match self {
-            LossDetection::Count(counting) => &mut counting.board,
-            LossDetection::Time(rack) => &mut rack.board,
-        };
-        if board.is_empty() { 0 } else { board.advance(una) }
     }
 
     /// A round trip was measured.

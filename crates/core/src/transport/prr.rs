@@ -1,8 +1,8 @@
 //! Proportional rate reduction: a window shrinks over a round trip, in proportion to what arrives.
 //!
 //! Source: RFC 6937 s.3, with the slow-start reduction bound; counted in segments as Linux `tcp_cwnd_reduction`.
-//! Left out: what RFC 9937, which replaces it, changed (the bound by whether the last acknowledgement reported a
-//! loss, in bytes too; the window at the end).
+//! Left out: what RFC 9937 s.4 changed, which obsoletes it. Linux's arithmetic has of it that the bound grows only after
+//! an acknowledgement that moves on and shows no loss.
 
 use super::acks::Heard;
 use crate::cc::WindowRules;
@@ -44,7 +44,7 @@ impl Prr {
 
     /// RFC 6937 s.3: what may be sent on an acknowledgement, with `pipe` bytes in flight and the window to end at
     /// `target`.
-    pub(super) fn on_ack(&mut self, heard: &Heard, pipe: u64, target: u64, rules: &WindowRules) {
+    pub(super) fn on_ack(&mut self, heard: Heard, pipe: u64, target: u64, rules: &WindowRules) {
         self.delivered += heard.delivered;
         if rules.arithmetic.in_segments() {
             return self.by_segments(heard, pipe, target, rules.mss);
@@ -61,7 +61,7 @@ impl Prr {
     }
 
     /// Linux `tcp_cwnd_reduction`: the same, counted in segments. One that delivers nothing leaves the window.
-    fn by_segments(&mut self, heard: &Heard, pipe: u64, target: u64, mss: u64) {
+    fn by_segments(&mut self, heard: Heard, pipe: u64, target: u64, mss: u64) {
         if heard.delivered == 0 {
             return;
         }
@@ -98,7 +98,7 @@ mod tests {
         let mut sent = vec![];
         for arrived in 1..=10 {
             let pipe = 20_000 - 1000 * arrived + sent.iter().sum::<u64>();
-            prr.on_ack(&heard(1), pipe, 10_000, &rules);
+            prr.on_ack(heard(1), pipe, 10_000, &rules);
             let room = (prr.window() - pipe) / 1000 * 1000;
             prr.on_send(room);
             sent.push(room);
@@ -106,14 +106,14 @@ mod tests {
         assert_eq!(sent.iter().sum::<u64>(), 5000);
     }
 
-    /// RFC 6937 s.3.1: below the target a segment more than arrived may go, and never beyond the target.
+    /// RFC 6937 s.3: below the target a segment more than arrived may go, and never beyond the target.
     #[test]
     fn below_the_target_the_slow_start_bound_holds() {
         let rules = rules();
         let mut prr = Prr::new(&rules, 20_000, 20_000, 0);
-        prr.on_ack(&heard(1), 4000, 10_000, &rules);
+        prr.on_ack(heard(1), 4000, 10_000, &rules);
         assert_eq!(prr.window(), 6000);
-        prr.on_ack(&heard(9), 9000, 10_000, &rules);
+        prr.on_ack(heard(9), 9000, 10_000, &rules);
         assert_eq!(prr.window(), 10_000);
     }
 
@@ -123,12 +123,12 @@ mod tests {
     fn in_linuxs_arithmetic_the_bound_depends_on_the_acknowledgement() {
         let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
         let mut prr = Prr::new(&rules, 20_000, 20_000, 7000);
-        prr.on_ack(&heard(0), 4000, 10_000, &rules);
+        prr.on_ack(heard(0), 4000, 10_000, &rules);
         assert_eq!(prr.window(), 7000);
-        prr.on_ack(&Heard { clean: false, ..heard(1) }, 4000, 10_000, &rules);
+        prr.on_ack(Heard { clean: false, ..heard(1) }, 4000, 10_000, &rules);
         assert_eq!(prr.window(), 5000);
         prr.on_send(1000);
-        prr.on_ack(&heard(1), 4000, 10_000, &rules);
+        prr.on_ack(heard(1), 4000, 10_000, &rules);
         assert_eq!(prr.window(), 6000);
     }
 }

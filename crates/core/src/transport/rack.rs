@@ -6,7 +6,6 @@
 //! Left out: D-SACK, and so the growth of the reordering window beyond a quarter of the least round trip (s.6.2 step
 //! 4); a least round trip that is forgotten after minutes.
 
-use super::scoreboard::Scoreboard;
 use shallows_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -46,8 +45,6 @@ pub struct Probe {
 /// State of one sender.
 #[derive(Debug, Clone, Default)]
 pub struct Rack {
-    /// What SACK tells, byte by byte; a FIN shows in no block.
-    pub(super) board: Scoreboard,
     /// By number, without holes, from the oldest not acknowledged to the newest sent.
     segments: VecDeque<Segment>,
     /// Retransmissions in flight in the order of their sending, and such as are no longer: when, and of what.
@@ -114,19 +111,6 @@ impl Rack {
             self.put(place, segment);
             self.resent.push_back((now, seq));
         }
-    }
-
-    /// The SACK blocks of an acknowledgement, of `[low, high)`; returns the bytes newly sacked.
-    pub(super) fn on_blocks(&mut self, blocks: &[(u64, u64)], low: u64, high: u64, now: Time) -> u64 {
-        let mut board = std::mem::take(&mut self.board);
-        let mut new = 0;
-        for (first, beyond) in blocks {
-            let (first, beyond) = ((*first).max(low), (*beyond).min(high));
-            board.each_gap(first, beyond, |first, beyond| self.on_sack(first, beyond, now));
-            new += board.update(&[(first, beyond)], low, high);
-        }
-        self.board = board;
-        new
     }
 
     /// `[first, beyond)` has been sacked for the first time.

@@ -112,17 +112,23 @@ impl Sender {
     /// The window that sending is held against.
     #[inline]
     pub(super) fn send_window(&self, config: &Config) -> u64 {
+        if self.recovery.is_open() && self.losses.dup_acks() == 0 {
+            return self.window.bytes();
+        }
+        self.repair_window(config)
+    }
+
+    /// The same outside of the plain case.
+    fn repair_window(&self, config: &Config) -> u64 {
         let cwnd = self.window.bytes();
-        match (&self.recovery, &self.losses) {
+        match &self.recovery {
             // RFC 3042: two segments beyond the window; with SACK the pipe has shrunk instead.
-            (Recovery::Open, LossDetection::Count(counting))
-                if counting.dup_acks > 0 && config.settings.limited_transmit && !config.settings.sack =>
-            {
-                cwnd + counting.dup_acks.min(2) * config.rules.mss
+            Recovery::Open if config.settings.limited_transmit && !config.settings.sack => {
+                cwnd + self.losses.dup_acks().min(2) * config.rules.mss
             }
-            (Recovery::Open | Recovery::AfterTimeout { .. }, _) => cwnd,
-            (Recovery::Reducing(prr), _) => prr.window(),
-            (Recovery::Fast(fast), _) => match &fast.repair {
+            Recovery::Open | Recovery::AfterTimeout { .. } => cwnd,
+            Recovery::Reducing(prr) => prr.window(),
+            Recovery::Fast(fast) => match &fast.repair {
                 Repair::Plain(plain) => cwnd + plain.inflation,
                 Repair::Sack(SackRepair { prr, .. }) | Repair::Time(prr) if config.settings.prr => {
                     prr.window()
@@ -135,17 +141,16 @@ impl Sender {
     /// Bytes in flight outside of the plain case.
     pub(super) fn repair_flight(&self, config: &Config) -> u64 {
         let outstanding = self.next - self.una;
-        let counting = match &self.losses {
-            LossDetection::Time(rack) => return rack.flight(outstanding),
-            LossDetection::Count(counting) => counting,
-        };
+        if let LossDetection::Time(rack) = &self.losses {
+            return rack.flight(outstanding);
+        }
         match &self.recovery {
             Recovery::Fast(FastRecovery { repair: Repair::Sack(sack), .. }) => sack.pipe,
             // RFC 3042 s.2 with SACK: what has left the network makes room for new segments.
             Recovery::Open | Recovery::Reducing(_) if config.settings.limited_transmit => {
-                outstanding - counting.board.bytes()
+                outstanding - self.board.bytes()
             }
-            Recovery::AfterTimeout { .. } => outstanding - counting.board.bytes_below(self.next),
+            Recovery::AfterTimeout { .. } => outstanding - self.board.bytes_below(self.next),
             _ => outstanding,
         }
     }
@@ -154,7 +159,7 @@ impl Sender {
 
     /// Begins to spread a reduction for ECN; the congestion control has set the target already. `cwnd` is the window
     /// before the acknowledgement.
-    pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, heard: &Heard, config: &Config) {
+    pub(super) fn begin_spread_reduction(&mut self, cwnd: u64, heard: Heard, config: &Config) {
         let counts_at_once = config.rules.arithmetic.in_segments();
         let window = if counts_at_once { cwnd } else { heard.flight };
         self.recovery = Recovery::Reducing(Prr::new(&config.rules, cwnd, heard.flight.max(1), window));
@@ -164,7 +169,7 @@ impl Sender {
     }
 
     /// The proportional reduction under way, if there is one, hears of an acknowledgement.
-    pub(super) fn reduce_in_proportion(&mut self, heard: &Heard, config: &Config) {
+    pub(super) fn reduce_in_proportion(&mut self, heard: Heard, config: &Config) {
         let (pipe, target) = (self.repair_flight(config), self.window.bytes());
         if let Some(prr) = self.recovery.prr() {
             prr.on_ack(heard, pipe, target, &config.rules);
@@ -176,6 +181,9 @@ impl Sender {
     /// Sends again what recovery wants to; returns whether new data may follow.
     #[cold]
     pub(super) fn pump_repair(&mut self, config: &Config, net: &mut Net) -> bool {
+        if matches!(self.recovery, Recovery::Open | Recovery::Reducing(_)) {
+            return true;
+        }
         if self.losses.is_by_time() {
             return self.resend_lost(config, net);
         }
@@ -202,7 +210,7 @@ impl Sender {
             self.next = self.una;
             counting.guard = self.high + u64::from(!config.settings.sack);
             if !first {
-                counting.board.clear(); // RFC 2018 s.8: the receiver may have reneged
+                self.board.clear(); // RFC 2018 s.8: the receiver may have reneged
             }
         }
         self.rto_at = self.rto_from(now, config);

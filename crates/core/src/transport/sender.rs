@@ -10,6 +10,7 @@ use super::detection::LossDetection;
 use super::explicit::Explicit;
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
 use super::settings::Opening;
 use super::timers::{EarlyTimer, Pacing};
 use super::window::Window;
@@ -73,7 +74,9 @@ pub struct Sender {
     pub state: State,
     /// What it does about congestion.
     pub recovery: Recovery,
-    /// What it knows of the segments in flight, and how it finds losses.
+    /// What SACK tells; a FIN shows in no block.
+    pub board: Scoreboard,
+    /// How it finds losses.
     pub losses: LossDetection,
     /// Explicit congestion notification.
     pub ecn: EcnState,
@@ -124,6 +127,7 @@ impl Sender {
             label,
             state: State::Closed,
             recovery: Recovery::Open,
+            board: Scoreboard::default(),
             losses: LossDetection::new(config),
             ecn: EcnState { agreed: config.ecn, echoed: false, tell_cwr: false, ace: (0, 0) },
             closing: false,

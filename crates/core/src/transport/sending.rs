@@ -4,7 +4,6 @@
 //! CWR).
 
 use super::config::Config;
-use super::recovery::Recovery;
 use super::sender::{Sender, State};
 use super::settings::RttBy;
 use crate::cc::CongestionControl;
@@ -19,7 +18,7 @@ impl Sender {
     /// Bytes in flight as the window counts them (RFC 6675 `pipe` during recovery by SACK).
     #[inline]
     pub fn flight(&self, config: &Config) -> u64 {
-        if self.recovery.is_open() && self.losses.board().is_empty() {
+        if self.recovery.is_open() && self.board.is_empty() {
             return self.next - self.una;
         }
         self.repair_flight(config)
@@ -53,9 +52,7 @@ impl Sender {
         if self.next == self.una && self.next < limit {
             self.after_idle(config, net);
         }
-        if matches!(self.recovery, Recovery::Fast(_) | Recovery::AfterTimeout { .. })
-            && !self.pump_repair(config, net)
-        {
+        if !self.recovery.is_open() && !self.pump_repair(config, net) {
             return;
         }
         let mss = config.rules.mss;
@@ -109,7 +106,9 @@ impl Sender {
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
         let fin = self.closing && seq + payload == self.written;
         self.emit(seq, payload, fin, config, net);
-        if let Some(prr) = self.recovery.prr() {
+        if !self.recovery.is_open()
+            && let Some(prr) = self.recovery.prr()
+        {
             prr.on_send(payload);
         }
         let end = seq + payload + u64::from(fin);
@@ -139,11 +138,10 @@ impl Sender {
     /// What of the stream comes next: after a timeout, what was sacked is passed over.
     #[inline]
     fn next_gap(&self) -> (u64, u64) {
-        let board = self.losses.board();
-        if self.next >= self.high || board.is_empty() {
+        if self.next >= self.high || self.board.is_empty() {
             (self.next, u64::MAX)
         } else {
-            board.gap_from(self.next)
+            self.board.gap_from(self.next)
         }
     }
 

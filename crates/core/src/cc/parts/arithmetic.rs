@@ -1,6 +1,7 @@
 //! How windows are counted and rounded, and what follows from it: the questions in which Linux differs from the RFCs.
 
 use crate::cc::Congestion;
+use shallows_units::Span;
 
 crate::choices! {
     /// How windows are counted and rounded.
@@ -12,6 +13,9 @@ crate::choices! {
         Linux = "linux",
     }
 }
+
+/// Linux DCTCP_MAX_ALPHA.
+const WHOLE: f64 = 1024.0;
 
 impl Arithmetic {
     /// Windows and reductions are counted in whole segments.
@@ -39,6 +43,82 @@ impl Arithmetic {
         match self {
             Arithmetic::Exact => outstanding,
             Arithmetic::Linux => cwnd,
+        }
+    }
+
+    /// Whether what an acknowledgement is the first to report lets the window grow, and not all that it acknowledges: Linux
+    /// `tcp_cong_control`, acked_sacked. RFC 3465 s.2.3 asks for caution after a timeout alone, when an acknowledgement
+    /// covers much that had arrived long before.
+    #[inline]
+    pub fn counts_what_is_new(self, after_timeout: bool) -> bool {
+        after_timeout || self == Arithmetic::Linux
+    }
+
+    /// A window as it is counted, in bytes: in whole segments of `mss` where Linux counts it.
+    #[inline]
+    pub fn round(self, window: f64, mss: u64) -> f64 {
+        match self {
+            Arithmetic::Exact => window,
+            Arithmetic::Linux => libm::floor(window / mss as f64) * mss as f64,
+        }
+    }
+
+    /// Half of what is in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
+    pub fn half(self, cwnd: f64, flight: u64, mss: u64) -> f64 {
+        match self {
+            Arithmetic::Exact => flight as f64 / 2.0,
+            Arithmetic::Linux => self.round(self.round(cwnd, mss) / 2.0, mss),
+        }
+    }
+
+    /// `cwnd` less a share `cut` of it: Linux `dctcp_ssthresh` takes whole segments.
+    pub fn less(self, cwnd: f64, cut: f64, mss: u64) -> f64 {
+        match self {
+            Arithmetic::Exact => cwnd * (1.0 - cut),
+            Arithmetic::Linux => self.less_whole_segments(cwnd, cut, mss),
+        }
+    }
+
+    /// `cwnd` less a share `cut` in whole segments. Linux `dctcp_ssthresh` counts in them and rounds the reduction down, so
+    /// that a window of less than 1 / cut segments is not reduced at all. The window itself is rounded as it is counted.
+    pub fn less_whole_segments(self, cwnd: f64, cut: f64, mss: u64) -> f64 {
+        let (cwnd, mss) = (self.round(cwnd, mss), mss as f64);
+        cwnd - libm::floor(cwnd * cut / mss) * mss
+    }
+
+    /// A running mean after `marked` of `counted`, with the weight `g`. RFC 8257 s.3.3 step 6: alpha = alpha x (1 - g) +
+    /// g x M. Linux `dctcp_update_alpha`: the same in 1/1024, every product rounded down; what would fall by less than
+    /// one falls to 0 (`min_not_zero`), so that a mean below g^-1 / 1024 is forgotten at once.
+    #[inline]
+    pub fn mean(self, before: f64, g: f64, marked: u64, counted: u64) -> f64 {
+        match self {
+            Arithmetic::Exact => before * (1.0 - g) + g * (marked as f64 / counted as f64),
+            Arithmetic::Linux => {
+                let alpha = libm::floor(before * WHOLE);
+                let falls = libm::floor(alpha * g);
+                let rises = libm::floor(marked as f64 * (WHOLE * g) / counted as f64);
+                let left = if falls == 0.0 { 0.0 } else { alpha - falls };
+                (left + rises).min(WHOLE) / WHOLE
+            }
+        }
+    }
+
+    /// Segments that an acknowledgement may add in a slow start after a timeout, of `limit` otherwise: RFC 3465 s.2.3, L = 1;
+    /// Linux `tcp_slow_start` has no limit.
+    pub fn limit_after_timeout(self, limit: f64) -> f64 {
+        match self {
+            Arithmetic::Exact => limit.min(1.0),
+            Arithmetic::Linux => limit,
+        }
+    }
+
+    /// What a loss probe allows for the acknowledgement of a single segment (RFC 8985 `TLP.max_ack_delay`), where every
+    /// segment is acknowledged at once or the receiver may wait for `ack_delay`. Linux `tcp_schedule_loss_probe`:
+    /// tcp_rto_min_us.
+    pub fn single_ack_delay(self, ack_delay: Option<Span>, min_rto: Span) -> Span {
+        match self {
+            Arithmetic::Exact => ack_delay.unwrap_or(Span::ZERO),
+            Arithmetic::Linux => min_rto,
         }
     }
 

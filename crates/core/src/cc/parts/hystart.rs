@@ -8,7 +8,6 @@
 
 mod linux;
 
-use super::window::Arithmetic;
 use crate::cc::{Ack, Cx, Window};
 use linux::Train;
 use shallows_units::Span;
@@ -83,7 +82,7 @@ impl FirstSlowStart {
 
     /// The same for an algorithm whose windows grow in Linux's arithmetic: whether the window has grown.
     pub fn grow_or_hear(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) -> bool {
-        debug_assert!(cx.rules.arithmetic == Arithmetic::Linux);
+        debug_assert!(cx.rules.arithmetic.in_segments());
         match self.0.as_deref_mut() {
             Some(Detector::PlusPlus(hystart))
                 if hystart.phase != Phase::Over && window.cwnd < window.ssthresh =>

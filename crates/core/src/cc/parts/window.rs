@@ -62,38 +62,11 @@ impl WindowRules {
     #[inline]
     pub fn counted(&self, ack: &Ack) -> f64 {
         match self.growth {
-            // Linux tcp_cong_control: acked_sacked. After a timeout an acknowledgement covers much of which SACK told
-            // before; RFC 3465 s.2.3: it "does not indicate that" this left the network in the last round trip.
-            Growth::Bytes if ack.after_timeout || self.arithmetic == Arithmetic::Linux => {
+            Growth::Bytes if self.arithmetic.counts_what_is_new(ack.after_timeout) => {
                 ack.acked.min(ack.delivered) as f64
             }
             Growth::Bytes => ack.acked as f64,
             Growth::Acks => self.mss as f64,
-        }
-    }
-
-    /// A window as it is counted: in whole segments where Linux counts it.
-    #[inline]
-    pub fn round(&self, window: f64) -> f64 {
-        match self.arithmetic {
-            Arithmetic::Exact => window,
-            Arithmetic::Linux => libm::floor(window / self.mss as f64) * self.mss as f64,
-        }
-    }
-
-    /// What stands of `limit` in a slow start that follows a timeout, in segments.
-    fn limit_after_timeout(&self, limit: f64) -> f64 {
-        match self.arithmetic {
-            Arithmetic::Exact => limit.min(1.0),
-            Arithmetic::Linux => limit,
-        }
-    }
-
-    /// Half of what is in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
-    fn half(&self, cwnd: f64, flight: u64) -> f64 {
-        match self.arithmetic {
-            Arithmetic::Exact => flight as f64 / 2.0,
-            Arithmetic::Linux => self.round(self.round(cwnd) / 2.0),
         }
     }
 }
@@ -127,8 +100,8 @@ impl Window {
     #[inline]
     pub fn slow_start(&mut self, ack: &Ack, limit: f64, share: f64, cx: &Cx<'_>) {
         if ack.may_grow {
-            // RFC 3465 s.2.3: L = 1 in a slow start that follows a timeout. Linux's tcp_slow_start has no limit.
-            let limit = if self.credit < 0.0 { cx.rules.limit_after_timeout(limit) } else { limit };
+            let limit =
+                if self.credit < 0.0 { cx.rules.arithmetic.limit_after_timeout(limit) } else { limit };
             let most = limit * cx.rules.mss as f64;
             self.cwnd = (self.cwnd + share * cx.rules.counted(ack).min(most)).min(cx.rules.cwnd_max);
         }
@@ -144,7 +117,8 @@ impl Window {
 
     /// RFC 5681 eq. (4): half of what was in flight.
     pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
-        self.ssthresh = cx.rules.half(self.cwnd, flight).max(cx.rules.ssthresh_floor);
+        let half = cx.rules.arithmetic.half(self.cwnd, flight, cx.rules.mss);
+        self.ssthresh = half.max(cx.rules.ssthresh_floor);
         self.cwnd = self.ssthresh;
         self.credit = 0.0;
     }
