@@ -227,3 +227,52 @@ macro_rules! components {
         }
     };
 }
+
+/// Makes a list of components, each with settings, the value of a single setting: a table in the file. What stands in
+/// for one where a list of settings wants an example, and the rule for what is no table. The type has a method
+/// `check(&self, path, faults)` for what a range of one setting cannot say.
+#[macro_export]
+macro_rules! nested {
+    ($name:ident, $stand_in:expr, $rule:literal) => {
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, _: &Self) -> Option<std::cmp::Ordering> {
+                None
+            }
+        }
+
+        impl $crate::params::ParamType for $name {
+            fn kind() -> $crate::params::Kind {
+                $crate::params::Kind::Table
+            }
+            fn parse(value: &serde_json::Value) -> Result<Self, String> {
+                let read = <Self as $crate::params::ParamType>::read;
+                read(value, "", &mut $crate::params::Faults::default())
+                    .ok_or_else(|| format!("must be {}", $crate::params::Kind::Table))
+            }
+            fn show(&self) -> serde_json::Value {
+                serde_json::Value::Object($name::show(self))
+            }
+            fn stand_in() -> Self {
+                $stand_in
+            }
+            fn read(
+                value: &serde_json::Value,
+                path: &str,
+                faults: &mut $crate::params::Faults,
+            ) -> Option<Self> {
+                let Some(map) = value.as_object() else {
+                    faults.add(path, $rule, value);
+                    return None;
+                };
+                let before = faults.0.len();
+                let mut table = $crate::params::Table::new(path, map, faults);
+                let read = $name::read(&mut table)?;
+                table.finish();
+                if faults.0.len() == before {
+                    read.check(path, faults);
+                }
+                (faults.0.len() == before).then_some(read)
+            }
+        }
+    };
+}

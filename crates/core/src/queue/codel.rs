@@ -26,25 +26,72 @@ crate::choices! {
     }
 }
 
-crate::params! {
+/// Settings of a discipline whose queues obey [`Law`]: its own, the law's six, each with its meaning and source, and
+/// the rest.
+macro_rules! under_codel {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $name:ident { $($own:tt)* }
+        law {
+            $(#[doc = $of_target:literal])* target: $target:literal;
+            $(#[doc = $of_interval:literal])* interval: $interval:literal;
+            ecn: $ecn:literal;
+            ce_threshold: $ce_threshold:literal;
+            $(#[doc = $of_max_packet:literal])* max_packet;
+        }
+        rest { $($rest:tt)* }
+    ) => {
+        $crate::params! {
+            $(#[doc = $doc])*
+            pub struct $name {
+                $($own)*
+                $(#[doc = $of_target])*
+                target: Span = "5ms", "", $target;
+                $(#[doc = $of_interval])*
+                interval: Span = "100ms", "[1ps, ]", $interval;
+                /// Whether ECN-capable packets are marked instead of dropped.
+                ecn: bool = true, "", $ecn;
+                /// Wait above which every ECN-capable packet is marked at once, or "none".
+                ce_threshold: Option<Span> = "none", "", $ce_threshold;
+                $(#[doc = $of_max_packet])*
+                max_packet: Bytes = "1500B", "", "RFC 8289 s.5.3: the interface's MTU";
+                /// How the control law's square root is taken.
+                root: $crate::queue::codel::Root = "exact", "", "RFC 8289 s.5.6";
+                $($rest)*
+            }
+        }
+
+        impl $name {
+            /// What the law goes by.
+            fn rules(&self) -> $crate::queue::codel::Rules {
+                let Self { target, interval, ecn, ce_threshold, max_packet, root, .. } = *self;
+                let max_packet = max_packet.as_u64();
+                $crate::queue::codel::Rules { target, interval, ecn, ce_threshold, max_packet, root }
+            }
+        }
+    };
+}
+pub(crate) use under_codel;
+
+under_codel! {
     /// CoDel. Packets are dropped or marked at departure when all have waited longer than a target
     /// for an interval.
     pub struct Settings {
         /// Most that the queue may hold, in bytes or packets, or "none".
         limit: Option<Size> = "1000pkt", "[1pkt, ]", "Linux sch_codel";
+    }
+    law {
         /// Wait that may last.
-        target: Span = "5ms", "", "RFC 8289 s.4.4";
+        target: "RFC 8289 s.4.4";
         /// How long the wait may stay above the target before the first drop: the longest usual
         /// round-trip time.
-        interval: Span = "100ms", "[1ps, ]", "RFC 8289 s.4.3";
-        /// Whether ECN-capable packets are marked instead of dropped.
-        ecn: bool = true, "", "RFC 8289 s.1 allows it; false in Linux sch_codel";
-        /// Wait above which every ECN-capable packet is marked at once, or "none".
-        ce_threshold: Option<Span> = "none", "", "Linux sch_codel; RFC 8290 s.5.2.7";
+        interval: "RFC 8289 s.4.3";
+        ecn: "RFC 8289 s.1 allows it; false in Linux sch_codel";
+        ce_threshold: "Linux sch_codel; RFC 8290 s.5.2.7";
         /// Largest packet: nothing is dropped when no more than this is left.
-        max_packet: Bytes = "1500B", "", "RFC 8289 s.5.3: the interface's MTU";
-        /// How the control law's square root is taken.
-        root: Root = "exact", "", "RFC 8289 s.5.6";
+        max_packet;
+    }
+    rest {
         /// Whether the packet being transmitted counts as held against the limit.
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
     }
@@ -228,12 +275,11 @@ pub struct Discipline {
 impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, place: Place) -> Self {
-        let Settings { limit, target, interval, ecn, ce_threshold, max_packet, root, count_in_service } =
-            *settings;
+        let Settings { limit, count_in_service, .. } = *settings;
         let tail = drop_tail::Settings { limit, count_in_service, measure: Measure::After };
         Discipline {
             tail: drop_tail::Discipline::new(&tail, place),
-            rules: Rules { target, interval, ecn, ce_threshold, max_packet: max_packet.as_u64(), root },
+            rules: settings.rules(),
             law: Law::default(),
             held: Held::default(),
             wait: Span::ZERO,

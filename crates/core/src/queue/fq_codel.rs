@@ -6,7 +6,7 @@
 //! salted with a random number); Linux's limit on memory, its half of the bytes where the RFC drops half
 //! of the packets on overflow, and its counting of these drops in the law's count.
 
-use super::codel::{Law, Root, Rules};
+use super::codel::{Law, Rules, under_codel};
 use super::drop_tail::check_limit;
 use super::{Backlog, DropWhy, InnerQueues, Place, QueueCx, QueueDisc};
 use crate::packet::{Flags, Packet};
@@ -17,7 +17,7 @@ use crate::queue::parts::sparse::Sparse;
 use shallows_units::{Bytes, Size, Span};
 use std::collections::VecDeque;
 
-crate::params! {
+under_codel! {
     /// FQ-CoDel. Flows are hashed into queues, served by deficit round robin with new ones first, each
     /// under CoDel.
     pub struct Settings {
@@ -29,18 +29,18 @@ crate::params! {
         quantum: Bytes = "1514B", "[1B, 1MB]", "RFC 8290 s.5.2.4";
         /// Most packets dropped at once from the fattest queue when the limit is exceeded.
         drop_batch: u64 = 64, "[1, ]", "RFC 8290 s.4.1";
+    }
+    law {
         /// Wait that may last, in each queue.
-        target: Span = "5ms", "", "RFC 8290 s.5.2.2";
+        target: "RFC 8290 s.5.2.2";
         /// How long the wait may stay above the target before the first drop.
-        interval: Span = "100ms", "[1ps, ]", "RFC 8290 s.5.2.1";
-        /// Whether ECN-capable packets are marked instead of dropped.
-        ecn: bool = true, "", "RFC 8290 s.5.2.6";
-        /// Wait above which every ECN-capable packet is marked at once, or "none".
-        ce_threshold: Option<Span> = "none", "", "RFC 8290 s.5.2.7";
+        interval: "RFC 8290 s.5.2.1";
+        ecn: "RFC 8290 s.5.2.6";
+        ce_threshold: "RFC 8290 s.5.2.7";
         /// Largest packet: CoDel drops nothing when no more than this is left in a queue.
-        max_packet: Bytes = "1500B", "", "RFC 8289 s.5.3: the interface's MTU";
-        /// How the control law's square root is taken.
-        root: Root = "exact", "", "RFC 8289 s.5.6";
+        max_packet;
+    }
+    rest {
         /// Whether the packet being transmitted counts as held against the limit.
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
     }
@@ -83,20 +83,12 @@ pub struct Discipline {
 impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, mut place: Place) -> Self {
-        let Settings { target, interval, ecn, ce_threshold, root, .. } = *settings;
         Discipline {
             limit: Level::new(settings.limit),
             count_in_service: settings.count_in_service,
             quantum: settings.quantum.as_u64() as i64,
             drop_batch: settings.drop_batch,
-            rules: Rules {
-                target,
-                interval,
-                ecn,
-                ce_threshold,
-                max_packet: settings.max_packet.as_u64(),
-                root,
-            },
+            rules: settings.rules(),
             salt: place.random.below(u64::MAX),
             flows: Sparse::new(settings.flows as usize),
             new: VecDeque::new(),

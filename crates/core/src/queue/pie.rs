@@ -196,7 +196,7 @@ impl Discipline {
 
 impl Discipline {
     /// RFC 8033 s.5.3 and appendix B, when `packets` and `bytes` are held and congestion has `ended`.
-    fn turn(&mut self, held: (u64, u64), ended: bool, now: Time) {
+    fn update_active(&mut self, held: (u64, u64), ended: bool, now: Time) {
         if !self.active && self.active_from.is_reached(held) {
             (self.p, self.delay, self.before, self.accumulated) = (0.0, 0.0, 0.0, 0.0);
             self.rate.restart(now);
@@ -225,7 +225,7 @@ impl QueueDisc for Discipline {
             self.burst = self.settings.max_burst;
         }
         if self.settings.active_from.is_some() {
-            self.turn((packets, bytes), ended, cx.now);
+            self.update_active((packets, bytes), ended, cx.now);
         }
         if self.active && self.burst == Span::ZERO && self.drop_early() {
             self.accumulated = 0.0;

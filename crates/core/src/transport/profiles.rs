@@ -29,7 +29,7 @@ pub const PROFILES: &[Profile] = &[
         name: "rfc",
         doc: "The RFCs' defaults: minimum RTO 1 s, an acknowledgement every second segment or 200 ms, Nagle. No RFC asks a host to schedule its own packets or to bound them: its port is drop-tail.",
         nic: "drop-tail",
-        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "cwnd_floor": "1pkt", "small_queues": "none"}),
+        settings: || json!({"min_rto": "1s", "ack_every": 2, "ack_delay": "200ms", "nagle": true, "small_queues": "none"}),
     },
     Profile {
         name: "linux",

@@ -5,8 +5,7 @@
 //! Left out: giving up a message whose deadline has passed.
 
 use crate::events::random::Stream;
-use crate::params::{Faults, Kind, ParamType, Table};
-use serde_json::Value;
+use crate::params::{Faults, ParamType};
 use shallows_units::Span;
 
 crate::params! {
@@ -46,43 +45,19 @@ crate::components! {
     }
 }
 
-impl PartialOrd for Deadlines {
-    fn partial_cmp(&self, _: &Self) -> Option<std::cmp::Ordering> {
-        None
-    }
+crate::nested! {
+    Deadlines,
+    Deadlines::Fixed(Fixed { span: Span::ms(1) }),
+    "must be a table such as { kind = \"fixed\", span = \"20ms\" }, or \"none\""
 }
 
-impl ParamType for Deadlines {
-    fn kind() -> Kind {
-        Kind::Table
-    }
-    fn parse(value: &Value) -> Result<Self, String> {
-        <Self as ParamType>::read(value, "", &mut Faults::default())
-            .ok_or_else(|| format!("must be {}", Kind::Table))
-    }
-    fn show(&self) -> Value {
-        Value::Object(Deadlines::show(self))
-    }
-    fn stand_in() -> Self {
-        Deadlines::Fixed(Fixed { span: Span::ms(1) })
-    }
-    fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
-        let Some(map) = value.as_object() else {
-            let rule = "must be a table such as { kind = \"fixed\", span = \"20ms\" }, or \"none\"";
-            faults.add(path, rule, value);
-            return None;
-        };
-        let before = faults.0.len();
-        let mut table = Table::new(path, map, faults);
-        let deadlines = Deadlines::read(&mut table)?;
-        table.finish();
-        if let Deadlines::Uniform(s) = &deadlines
+impl Deadlines {
+    fn check(&self, path: &str, faults: &mut Faults) {
+        if let Deadlines::Uniform(s) = self
             && s.max < s.min
-            && faults.0.len() == before
         {
             faults.add(&format!("{path}.max"), format!("must be >= min ({})", s.min), &s.max.show());
         }
-        (faults.0.len() == before).then_some(deadlines)
     }
 }
 
@@ -122,6 +97,7 @@ impl DeadlineSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
     use serde_json::json;
 
     fn read(value: Value) -> (Option<Option<Deadlines>>, Vec<String>) {

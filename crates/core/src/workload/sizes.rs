@@ -1,7 +1,7 @@
 //! Distributions of flow sizes.
 
 use crate::events::random::Stream;
-use crate::params::{Faults, Kind, ParamType, Table};
+use crate::params::{Faults, Kind, ParamType};
 use serde_json::Value;
 use shallows_units::Bytes;
 
@@ -80,40 +80,10 @@ crate::components! {
     }
 }
 
-impl PartialOrd for Sizes {
-    fn partial_cmp(&self, _: &Self) -> Option<std::cmp::Ordering> {
-        None
-    }
-}
-
-impl ParamType for Sizes {
-    fn kind() -> Kind {
-        Kind::Table
-    }
-    fn parse(value: &Value) -> Result<Self, String> {
-        <Self as ParamType>::read(value, "", &mut Faults::default())
-            .ok_or_else(|| format!("must be {}", Kind::Table))
-    }
-    fn show(&self) -> Value {
-        Value::Object(Sizes::show(self))
-    }
-    fn stand_in() -> Self {
-        Sizes::Fixed(Fixed { bytes: Bytes(1) })
-    }
-    fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
-        let Some(map) = value.as_object() else {
-            faults.add(path, "must be a table such as { kind = \"fixed\", bytes = \"10KB\" }", value);
-            return None;
-        };
-        let before = faults.0.len();
-        let mut table = Table::new(path, map, faults);
-        let sizes = Sizes::read(&mut table)?;
-        table.finish();
-        if faults.0.len() == before {
-            sizes.check(path, faults);
-        }
-        (faults.0.len() == before).then_some(sizes)
-    }
+crate::nested! {
+    Sizes,
+    Sizes::Fixed(Fixed { bytes: Bytes(1) }),
+    "must be a table such as { kind = \"fixed\", bytes = \"10KB\" }"
 }
 
 impl Sizes {
