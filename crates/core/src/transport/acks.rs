@@ -12,7 +12,7 @@ use crate::net::Net;
 use crate::packet::{Extension, Flags, Packet};
 use shallows_units::{Span, Time};
 
-/// What a packet from the receiver reports.
+/// The report of a packet from the receiver.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Heard {
     /// Bytes newly acknowledged by number.

@@ -13,7 +13,7 @@ pub enum LossDetection {
     Time(Box<Rack>),
 }
 
-/// What detection by counting knows.
+/// State of detection by counting.
 #[derive(Debug, Default)]
 pub struct Counting {
     /// Duplicate acknowledgements in a row.

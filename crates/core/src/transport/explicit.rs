@@ -9,7 +9,7 @@ use crate::packet::{Extension, Flags, NONE};
 use crate::port_control::Feedback;
 use shallows_units::{Bytes, Span, Time};
 
-/// What a sender knows of a protocol with headers of its own.
+/// A sender's state of a protocol with headers of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Explicit {
     /// When the algorithm wants a header sent, if need be alone.

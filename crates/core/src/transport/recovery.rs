@@ -13,7 +13,7 @@ use crate::cc::Congestion;
 use crate::net::Net;
 use shallows_units::Time;
 
-/// What the transport is doing about congestion.
+/// The transport's state of congestion.
 #[derive(Debug)]
 pub enum Recovery {
     /// Nothing.
@@ -65,7 +65,7 @@ pub(super) struct SackRepair {
     pub prr: Prr,
     /// RFC 6675 `pipe`, brought up at each acknowledgement and sending.
     pub pipe: u64,
-    /// What has been sent again.
+    /// How far it has sent again.
     pub resent: Resent,
 }
 

@@ -10,7 +10,7 @@ pub struct Scoreboard {
     bytes: u64,
 }
 
-/// What a recovery has sent again.
+/// How far a recovery has sent again.
 #[derive(Debug, Clone, Default)]
 pub struct Resent {
     /// One beyond the highest byte retransmitted (RFC 6675 `HighRxt`).

@@ -51,7 +51,7 @@ pub struct SenderCounts {
     pub acks: u64,
 }
 
-/// What a sender knows of explicit congestion notification.
+/// A sender's state of explicit congestion notification.
 #[derive(Debug, Clone, Copy)]
 pub struct EcnState {
     /// Both ends agreed on it.
@@ -72,9 +72,9 @@ pub struct Sender {
     pub label: u32,
     /// Where the connection is.
     pub state: State,
-    /// What it does about congestion.
+    /// Its state of congestion.
     pub recovery: Recovery,
-    /// What SACK tells; a FIN shows in no block.
+    /// SACK's scoreboard; a FIN shows in no block.
     pub board: Scoreboard,
     /// How it finds losses.
     pub losses: LossDetection,

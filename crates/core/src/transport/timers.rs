@@ -34,18 +34,18 @@ pub fn expiry(now: Time, span: Span, grain: Span) -> Time {
 pub struct EarlyTimer {
     /// When it expires.
     pub at: Time,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// A loss probe is to be scheduled once all is sent that may be sent.
     pub wants_probe: bool,
 }
 
-/// What the early timer is for.
+/// The purpose of the early timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A loss probe is due (PTO).
     Probe,
-    /// What has not been delivered until now is lost.
+    /// All segments not delivered until now are lost.
     Reordering,
 }
 
@@ -55,7 +55,7 @@ impl Default for EarlyTimer {
     }
 }
 
-/// What holds the next packet back in the host.
+/// Reasons in the host to hold the next packet back.
 #[derive(Debug, Clone, Copy)]
 pub struct Pacing {
     /// When pacing lets the next packet out.

@@ -112,8 +112,8 @@ impl Arithmetic {
         }
     }
 
-    /// What a loss probe allows for the acknowledgement of a single segment (RFC 8985 `TLP.max_ack_delay`), where every
-    /// segment is acknowledged at once or the receiver may wait for `ack_delay`. Linux `tcp_schedule_loss_probe`:
+    /// The time that a loss probe allows for the acknowledgement of a single segment (RFC 8985 `TLP.max_ack_delay`). Either
+    /// every segment is acknowledged at once or the receiver may wait for `ack_delay`. Linux `tcp_schedule_loss_probe`:
     /// tcp_rto_min_us.
     pub fn single_ack_delay(self, ack_delay: Option<Span>, min_rto: Span) -> Span {
         match self {
@@ -122,7 +122,7 @@ impl Arithmetic {
         }
     }
 
-    /// What a loss that a probe repaired is to the congestion control. Linux asks for the threshold as for marks: DCTCP's
+    /// The congestion control's view of a loss that a probe repaired. Linux asks for the threshold as for marks: DCTCP's
     /// is by alpha.
     pub fn repaired_by_probe(self) -> Congestion {
         match self {
