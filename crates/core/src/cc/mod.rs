@@ -156,6 +156,10 @@ pub trait CongestionControl: Send {
 pub trait MakeControl: Send + Sync {
     /// The connection that is about to start has this running number in the run.
     fn announce(&self, serial: u32);
+    /// Whether its controls may work in any thread, each in one at a time. Python's hold the interpreter's lock.
+    fn works_in_any_thread(&self) -> bool {
+        false
+    }
     /// The control of that connection.
     fn start(&self, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Box<dyn CongestionControl>;
 }

@@ -187,7 +187,9 @@ fn partition(experiment: &Experiment, graph: &Graph, ports: &[Port], loads: &[Lo
         if load.work.listens() {
             whys.push(format!("traffic.{} answers deliveries in the same instant", spec.name));
         }
-        if matches!(spec.transport.cc, Algorithm::Custom(_)) {
+        if let Algorithm::Custom(custom) = &spec.transport.cc
+            && !custom.made.as_ref().is_some_and(|made| made.works_in_any_thread())
+        {
             whys.push(format!("traffic.{} has its congestion control in Python", spec.name));
         }
     }
