@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -72,7 +73,18 @@ ADDRESSES = [
     "/stored/{}/tables/queues.csv",
     "/stored/00000000000000000000/tables/{}.csv",
     "/stored/{}/figures/queue_time.svg",
+    "/stored/{}/figures/{}.{}",
+    "/stored/{}/tables/{}.parquet",
     "/stored/{}/film.html",
+    "/stored/00000000000000000000/packets/{}.pcapng",
+    "/report/{}",
+    "/reports/{}/index.html",
+    "/reports/compare-x/{}",
+    "/reports/{}.zip",
+    "/papers?form={}",
+    "/figure/xdctcp/fig2?form={}",
+    "/sweep?job={}",
+    "/sweep?figure={}",
     "/stored/{}/packets/x.pcapng",
     "/_nicegui/{}",
     "/{}",
@@ -80,6 +92,18 @@ ADDRESSES = [
     "/docs?{}",
     "/openapi.json?{}",
 ]
+
+
+HEADERS = [
+    {"Host": "evil.example"},
+    {"Host": "localhost.evil.example:80"},
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Referer": "http://evil.example/", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+]
+"""Each of them is refused at every address, with every method."""
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +130,9 @@ def test_no_address_crashes_or_leads_outside(server, address):
     for number, text in enumerate(NASTY):
         if "?" in address and not address.startswith("/live") and (number + len(address)) % 5:
             continue  # pages take their time; a fifth of the list each, another fifth for each address
-        status, body, headers = ask(server, address.format(quote(text.encode("utf-8", "replace"), safe="")))
+        status, body, headers = ask(
+            server, address.format(*[quote(text.encode("utf-8", "replace"), safe="")] * 3)
+        )
         assert status < 500, (address, text, body[:500])
         assert "root:" not in body and "secret of the house" not in body, (address, text)
         if "html" in headers["content-type"]:  # other kinds may repeat a text: nothing in them is markup
@@ -141,6 +167,37 @@ def test_an_address_with_a_hostile_experiment_is_a_page(server):
 def test_headers_are_not_believed(server, headers, expected):
     status, body, answer = ask(server, "/gallery", headers=headers)
     assert status == expected and "evil.example" not in body and "evil.example" not in str(answer)
+
+
+def test_every_address_of_the_server_is_among_those_that_are_tried(tmp_path, monkeypatch):
+    """A new address joins the list above, or this fails. NiceGUI's own are tried by name below."""
+    monkeypatch.setenv("NICEGUI_STORAGE_PATH", str(tmp_path))
+    from nicegui import core
+    from shallows.web.server import build
+    from shallows.web.state import Options
+
+    gate, state = build(Options(store=tmp_path), None)
+    paths = {*gate._app.openapi()["paths"], *(each.path for each in core.app.routes if hasattr(each, "path"))}
+    state.close()
+    assert {"/work", "/stored/{name}/film.html", "/report/{name}"} <= paths
+    tried = {address.split("?")[0] for address in ADDRESSES}
+    for path in sorted(paths):
+        if path.startswith(("/_nicegui", "/socket.io")) or path == "":
+            continue
+        known = re.escape(path).replace(r"\{", "{").replace(r"\}", "}")
+        pattern = re.compile(re.sub(r"{[^}]*}", "[^/]+", known) + "$")
+        assert any(pattern.match(each) for each in tried), f"{path} is not tried"
+
+
+def test_no_address_answers_other_sites_with_any_method(server):
+    for number, address in enumerate(dict.fromkeys(each.split("?")[0] for each in ADDRESSES)):
+        path = address.format("x", "x", "x")
+        for method in METHODS:
+            headers = HEADERS[(number + len(method)) % len(HEADERS)]
+            status, body, _ = ask(server, path, method, headers)
+            assert status in (403, 421) and "<html" not in body, (method, path, headers, status)
+        status, _, _ = ask(server, path, METHODS[2 + number % 5], {"Origin": server.rstrip("/")})
+        assert 400 <= status < 500, (path, status)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])

@@ -5,12 +5,16 @@ Skipped, with a word, where there is no Chromium. What is drawn is held to runs 
 
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
 import pytest
 import shallows
+from shallows.cli.scaffold import create
 from shallows.results.store import Store
+from shallows.web.address import pack
 from shallows.web.export import page_of
 from shallows.web.gallery_entries import entries
 from web_server import running
@@ -314,8 +318,97 @@ def test_work_results_and_a_film_that_plays_from_a_file(page, server, folder, tm
         page.context.set_offline(False)
 
 
+def test_the_editor_completes_keys_words_and_tables_with_their_meaning(page, server):
+    page.goto(server)
+    wait_for_runs(page)
+    put_text(page, QUICKSTART.rstrip() + "\n\n[pro")
+    page.keyboard.type("b", delay=50)
+    page.locator(".cm-tooltip-autocomplete li").filter(has_text="probe").wait_for()
+    page.keyboard.press("Enter")
+    page.keyboard.press("End")
+    page.keyboard.insert_text("]")
+    page.keyboard.type("\nqueue_tr", delay=50)
+    page.locator(".cm-tooltip-autocomplete li").filter(has_text="queue_trace").wait_for()
+    page.locator(".cm-completionInfo").filter(has_text="queue").wait_for()
+    page.keyboard.press("Escape")
+    put_text(page, QUICKSTART.replace('mark_at = "65pkt"', 'mark_at = "65pkt"\nmeasure = '))
+    page.locator(".cm-line").filter(has_text="measure = ").click()
+    page.keyboard.press("End")
+    page.keyboard.press("Control+Space")
+    page.locator(".cm-tooltip-autocomplete li").filter(has_text="before").wait_for()
+    page.locator(".cm-tooltip-autocomplete li").filter(has_text="after").click()
+    page.wait_for_function(
+        "() => document.querySelector('.cm-content').innerText.includes('measure = \"after\"')"
+    )
+
+
+def test_python_in_a_page_runs_only_where_the_server_allows_it(page, folder, server):
+    create("cc", "gentle", folder)
+    text = (folder / "gentle.toml").read_text()
+    page.goto(f"{server}?x={pack({'text': text})}")
+    page.locator(".sh-faults").filter(has_text="--allow-python").wait_for()
+    with running(folder, "--allow-python") as allowing:
+        page.goto(f"{allowing}?x={pack({'text': text})}")
+        wait_for_runs(page)
+        assert page.locator(".sh-faults").inner_text() == ""
+        outside = text.replace("gentle.py", "../elsewhere.py")
+        page.goto(f"{allowing}?x={pack({'text': outside})}")
+        page.locator(".sh-faults").filter(has_text="elsewhere").wait_for()
+        page.goto("about:blank")
+
+
+def test_a_report_has_a_cursor_offline_and_its_image_without_scripts(page, server, folder, browser):
+    path = folder / "two.toml"
+    path.write_text(QUICKSTART.replace('"50ms"', '"4ms"').replace('"10ms"', '"1ms"'))
+    command = [sys.executable, "-m", "shallows", "compare", str(path), "--vary", "queue.mark_at=20pkt,65pkt"]
+    subprocess.run([*command, "--seeds", "2"], cwd=folder, check=True, capture_output=True)
+    report = folder / "reports/compare-two/index.html"
+    page.context.set_offline(True)
+    try:
+        page.goto(report.as_uri())
+        page.locator("figure img").first.scroll_into_view_if_needed()
+        page.wait_for_function("() => window.shallowsFigures?.length > 0")
+        drawn = page.evaluate("shallowsFigures[0].chart.getOption().series.length")
+        assert drawn > 0 and page.locator("figure img.sh-hidden").count() >= 1
+        page.emulate_media(media="print")
+        assert (
+            page.locator("figure img").first.is_visible()
+            and not page.locator(".sh-interactive").first.is_visible()
+        )
+        page.emulate_media(media="screen")
+    finally:
+        page.context.set_offline(False)
+    # The same result inside the page, with the runs behind it.
+    page.goto(f"{server}report/compare-two")
+    page.get_by_role("heading", name="Comparison").wait_for()
+    page.wait_for_function("() => document.querySelectorAll('.sh-interactive canvas').length > 0")
+    page.get_by_role("link", name="run 1").first.click()
+    page.wait_for_url("**/run/*")
+    page.get_by_text("Settings and their sources").wait_for()
+
+
+def test_ctrl_c_ends_a_server_at_work_for_an_open_page(browser, tmp_path):
+    """A simulation that runs, a page that listens to it, and a file that is being made."""
+    path = tmp_path / "short.toml"
+    path.write_text(QUICKSTART.replace('"50ms"', '"4ms"').replace('"10ms"', '"1ms"'))
+    stored = shallows.run(path, store=tmp_path / "runs", progress=False)
+    quiet = QUICKSTART.replace('queue_trace = "20us"', "").replace('flow_trace = "100us"', "")
+    page = browser.new_page()  # which may say that its server has gone
+    try:
+        with running(tmp_path) as own:
+            page.goto(f"{own}?x={pack({'text': quiet.replace('50ms', '60s')})}")
+            page.wait_for_function("() => window.shallows?.player.films[0]?.done > 0")
+            page.evaluate(f"void fetch('/stored/{stored.hash}/film.html').catch(() => 0)")
+            page.wait_for_timeout(300)
+    finally:
+        page.close()
+
+
 def test_papers_lead_to_their_figures(page, server):
     page.goto(f"{server}papers")
+    page.get_by_role("link", name="Full form").click()
+    page.wait_for_url("**/papers?form=full")
     page.get_by_role("link", name="fig2", exact=True).first.click()
+    page.wait_for_url("**/figure/*/fig2?form=full")
     page.get_by_text("Runs behind it").wait_for()
     assert page.get_by_text("of the").count() >= 1

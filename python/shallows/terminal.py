@@ -160,18 +160,28 @@ def _bar(console: Console, what: str, total: float) -> Iterator[Report]:
         yield report
 
 
+PROGRESS_LINES = "SHALLOWS_PROGRESS_LINES"
+"""Environment: lines of progress that a run writes at most where no terminal shows a bar; 10 without it."""
+
+LEAST_BETWEEN_S = 0.2
+"""Between two of these lines, where there are more than 10."""
+
+
 def _lines(what: str, total: float) -> Report:
-    began, told = time.monotonic(), 0
+    began, told, written = time.monotonic(), 0, 0.0
+    wanted = os.environ.get(PROGRESS_LINES, "")
+    count = min(max(int(wanted), 10), 1000) if wanted.isdigit() else 10
 
     def report(done: float, failed: int = 0) -> None:
-        nonlocal told
+        nonlocal told, written
         share = done / total if total else 1.0
         elapsed = time.monotonic() - began
-        if int(10 * share) > told and elapsed > 1:
-            told = int(10 * share)
+        if int(count * share) > told and elapsed > 1 and (count == 10 or elapsed - written > LEAST_BETWEEN_S):
+            told, written = int(count * share), elapsed
             left = elapsed / share - elapsed
             bad = f", {failed} failed" if failed else ""
-            note(f"{what}: {share:.0%}, about {left:.0f} s left{bad}")
+            digits = 0 if count == 10 else 1
+            note(f"{what}: {share:.{digits}%}, about {left:.0f} s left{bad}")
 
     return report
 

@@ -1,42 +1,127 @@
-"""What can be written where, for the editor: from the checker's schema, so that it never lags behind."""
+"""What can be written where, for the editor: from the JSON Schema that comes with experiments.
+
+A table has kinds; each kind has keys, and a key words. The schema is made from the checker's own
+declarations, so that the editor offers what the checker accepts.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["known"]
+NAMED = ("traffic", "port", "switch")
+"""Tables whose next key is a name that the reader chooses."""
+
+__all__ = ["kinds", "known"]
+
+Schema = Mapping[str, Any]
+
+
+@functools.cache
+def _whole() -> dict[str, Any]:
+    from shallows.document.places import experiments_path
+
+    found: dict[str, Any] = json.loads(
+        (experiments_path() / "experiment.schema.json").read_text(encoding="utf-8")
+    )
+    return found
 
 
 @functools.cache
 def known() -> dict[str, Any]:
-    """Tables, their keys (name, type, meaning), and the words that a key takes."""
-    from shallows.document.schema import schema
+    """`tables`: paths with their meaning; `keys`: path, kind ("" where there is one only), keys.
 
-    keys: dict[str, list[list[str]]] = {}
-    words: dict[str, list[list[str]]] = {}
-    for section in schema()["sections"]:
-        path = section["path"]
-        components = section["components"]
-        own = keys.setdefault(path, [])
-        if len(components) > 1 or path in ("transport.cc", "traffic"):
-            own.append(["kind", "name", f"Which {section['what']}."])
-            words[path] = [[each["name"], each["doc"]] for each in components]
-        for component in components:
-            for param in component["params"]:
-                _add(own, words, path, param)
-    words.setdefault("transport.cc", [])
-    tables = ["topology", "queue", "transport", "traffic.", "probe", "nic", "port.", "switch.", "sweep"]
-    return {"keys": keys, "words": words, "tables": tables}
+    `same`: paths whose keys are those of another.
+
+    Names of loads, ports and switches are left out of the paths. A key has `label`, `detail` (what it takes),
+    `info` (meaning, range and default) and `words`, each with its meaning.
+    """
+    found: dict[str, Any] = {"keys": {}, "tables": {}, "same": {}, "named": list(NAMED)}
+    _walk("", _whole(), found, {})
+    return found
 
 
-def _add(keys: list[list[str]], words: dict[str, Any], path: str, param: dict[str, Any]) -> None:
-    if any(param["name"] == known[0] for known in keys):
+def kinds(path: str) -> list[str]:
+    """The kinds of a component: congestion controls of `traffic.transport.cc`, queues of `queue`."""
+    return [kind for kind in known()["keys"][path] if kind]
+
+
+def _resolved(schema: Schema) -> Schema:
+    if "$ref" in schema:
+        return {**_whole()["$defs"][schema["$ref"].rpartition("/")[2]], **schema}
+    return schema
+
+
+def _objects(schema: Schema) -> Iterator[Schema]:
+    """The tables that a value may be."""
+    schema = _resolved(schema)
+    if "properties" in schema:
+        yield schema
+    for each in schema.get("anyOf", []):
+        yield from _objects(each)
+
+
+def _walk(path: str, schema: Schema, found: dict[str, Any], walked: dict[str, str]) -> None:
+    """Takes over the keys of a table, and of those below it; one that is used twice is written once."""
+    once = str(schema.get("$ref", ""))
+    if once and walked.setdefault(once, path) != path:
+        found["same"][path] = walked[once]
         return
-    default = "" if param["default"] is None else f", default {param['default']}"
-    keys.append(
-        [param["name"], param["kind"], f"{param['doc']} ({param['range'] or param['kind']}{default})"]
-    )
-    if param["choices"]:
-        at = f"{path}.{param['name']}" if path else param["name"]
-        words[at] = [[str(choice), ""] for choice in param["choices"]]
+    for variant in _objects(schema):
+        kind = str(variant["properties"].get("kind", {}).get("const", ""))
+        own = found["keys"].setdefault(path, {}).setdefault(kind, [])
+        for name, value in variant["properties"].items():
+            own.append(_key(name, value))
+            inner = f"{path}.{name}" if path else name
+            more = _resolved(value).get("additionalProperties")
+            below = more if inner in NAMED and isinstance(more, Mapping) else value
+            if any(True for _ in _objects(below)):
+                found["tables"].setdefault(inner, str(_resolved(value).get("description", "")))
+                _walk(inner, below, found, walked)
+
+
+def _key(name: str, schema: Schema) -> dict[str, Any]:
+    schema = _resolved(schema)
+    words = dict(_words(schema))
+    default = schema.get("default")
+    about = str(schema.get("description", ""))
+    if default is not None and default != []:
+        about += f" Default: {json.dumps(default)}."
+    return {"label": name, "detail": _takes(schema), "info": about.strip(), "words": list(words.items())}
+
+
+def _takes(schema: Schema) -> str:
+    """What a key takes, in a word."""
+    options = [schema, *map(_resolved, schema.get("anyOf", []))]
+    if any("enum" in each or "const" in each for each in options) and not schema.get("examples"):
+        return "name" if any("properties" in each for each in options) else "word"
+    examples = [str(each) for option in options for each in option.get("examples", [])]
+    if examples:
+        return f"such as {examples[0]}"
+    types = [str(each["type"]) for each in options if isinstance(each.get("type"), str)]
+    names = {"object": "table", "array": "list", "boolean": "true or false"}
+    return names.get(types[0], types[0]) if types else ""
+
+
+def _words(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Values that can be listed, as TOML, with their meaning."""
+    schema = _resolved(schema)
+    if schema.get("type") == "boolean":
+        yield from (("true", ""), ("false", ""))
+    if "const" in schema:
+        yield json.dumps(schema["const"]), ""
+    for word in schema.get("enum", []):
+        yield json.dumps(word), ""
+    for example in schema.get("examples", []):
+        yield json.dumps(example), "for example"
+    for each in schema.get("anyOf", []):
+        inner = _resolved(each)
+        kind = inner.get("properties", {}).get("kind", {}).get("const")
+        if kind is not None:
+            yield json.dumps(kind), str(inner.get("description", ""))
+        elif "properties" not in inner:
+            yield from _words(inner)
+    if schema.get("default") is not None and not isinstance(schema["default"], list | dict):
+        yield json.dumps(schema["default"]), "the default"

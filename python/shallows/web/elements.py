@@ -1,4 +1,4 @@
-"""The page's own elements: the player of films, and what completes settings in the editor."""
+"""The page's own elements: the player of films, figures, and what completes settings in the editor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nicegui.element import Element
 
 HERE = Path(__file__).parent
 
-__all__ = ["Completion", "LivePlayer"]
+__all__ = ["Completion", "LivePlayer", "ReportFigure"]
 
 
 class LivePlayer(Element, component="live.js", esm={"shallows-player": "static"}):
@@ -21,6 +21,16 @@ class LivePlayer(Element, component="live.js", esm={"shallows-player": "static"}
         super().__init__()
         self._props["session"] = session
         self.on("pace", lambda event: on_pace(bool(event.args)))
+
+
+class ReportFigure(Element, component="figure.js", esm={"shallows-figures": "../figures/page"}):
+    """An image that becomes interactive where it carries its numbers (`shallows.figures.interactive`)."""
+
+    def __init__(self, source: str, alt: str):
+        assert ui.echart  # whose library draws it
+        super().__init__()
+        self._props["source"] = source
+        self._props["alt"] = alt
 
 
 class Completion(Element, component="complete.js"):

@@ -18,7 +18,7 @@ from shallows.errors import RunError
 from shallows.figures import interactive
 
 HERE = Path(__file__).parent
-SCRIPTS = ("index", "player", "controls", "charts", "film", "network", "matrix", "colours")
+SCRIPTS = ("index", "player", "controls", "charts", "film", "network", "matrix", "canvas", "colours")
 MOST_BYTES = 25_000_000
 """Of the film before it is packed; a file beyond is no page but a burden."""
 

@@ -34,6 +34,9 @@ MOST_CELLS = 2_000_000
 
 CHUNK_CELLS = 40_000
 FIRST_LOOKS = 125
+FIRST_PS = 12_500_000_000
+"""The first chunk covers at most so much, so that a long run shows something at once."""
+
 QUICK_S, SLOW_S = 0.02, 0.15
 
 Seen = tuple[int, dict[str, list[tuple[str, str, Any]]]]
@@ -61,7 +64,8 @@ class Filming:
         self._before: np.ndarray[Any, Any] = np.zeros((3, len(rates_bps)))
         self._delivered: dict[int, int] = {}
         self._most_looks = max(1, min(MOST_LOOKS, CHUNK_CELLS // max(len(rates_bps), 1)))
-        self._looks_a_chunk = min(FIRST_LOOKS, self._most_looks)
+        first = min(FIRST_LOOKS, FIRST_PS // self.every_ps)
+        self._looks_a_chunk = max(1, min(first, self._most_looks))
 
     @property
     def ended(self) -> bool:

@@ -1,11 +1,13 @@
-"""What all pages share: the head with the rooms of the page, text size, dark mode, commands to copy."""
+"""What all pages share: the head with its rooms, text size, dark mode, commands to copy, tables."""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from nicegui import ui
 
@@ -19,7 +21,13 @@ ROOMS = (
 
 HERE = Path(__file__).parent
 
-__all__ = ["commands", "frame", "heading", "on_dark", "script_text"]
+ANSWER_S = 60.0
+"""In which a page must be made; a large store on a slow disk takes its time."""
+
+room = functools.partial(ui.page, response_timeout=ANSWER_S)
+"""Decorator: a function makes the page of an address."""
+
+__all__ = ["commands", "frame", "heading", "on_dark", "room", "rows_table", "script_text"]
 
 
 @contextmanager
@@ -76,3 +84,29 @@ def heading(text: str, level: int) -> None:
     """A heading that readers by ear find too."""
     with ui.element(f"h{level}"):
         ui.label(text)
+
+
+def rows_table(names: Sequence[str], rows: Sequence[Sequence[Any]], page: int = 20) -> ui.table:
+    """A table of values, as text."""
+    columns = [
+        {"name": f"c{i}", "label": n, "field": f"c{i}", "sortable": True, "align": "left"}
+        for i, n in enumerate(names)
+    ]
+    filled = [
+        {"key": number} | {f"c{i}": shown(value) for i, value in enumerate(row)}
+        for number, row in enumerate(rows)
+    ]
+    table = ui.table(rows=filled, columns=columns, row_key="key", pagination=page)
+    return table.classes("sh-table").props("dense flat wrap-cells")
+
+
+def shown(value: Any) -> Any:
+    """A value of a cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, bool | int | str):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 200 else text[:200] + " ..."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import secrets
 import shlex
@@ -25,19 +26,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import Fault, SpecError
+from shallows.studies.page.place import file_name
+from shallows.terminal import PROGRESS_LINES
 from shallows.web.limits import Limits
 
 if TYPE_CHECKING:
     from shallows.results.store import Store
 
 KINDS = ("run", "sweep", "compare", "tune", "reproduce")
-PROGRESS = re.compile(r": (\d+)%, about (\d+) s left(.*)$")
+PROGRESS = re.compile(r"^(.*): ([\d.]+)%, about (\d+) s left(.*)$")
 TARGET = re.compile(r"^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$")
 MOST_OUTPUT = 20_000_000
 MOST_KEPT = 50
 LAST_LINES = 40
 
-__all__ = ["KINDS", "Job", "Jobs"]
+__all__ = ["KINDS", "Job", "Jobs", "hashes"]
 
 
 @dataclass
@@ -51,6 +54,8 @@ class Job:
     state: str = "running"
     share: float = 0.0
     left: str = ""
+    stage: str = ""
+    """Which of its parts the share is of: a reproduction has one for each round of runs."""
     lines: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.time)
     ended: float | None = None
@@ -61,11 +66,15 @@ class Job:
     def shown(self) -> str:
         """The command as one would type it."""
         words = ["./shallows", *self.command]
-        names = {
-            str(self.folder / "experiment.toml"): "mine.toml",
-            str(self.folder / "second.toml"): "second.toml",
-        }
+        names = {str(path): "mine.toml" for path in self.folder.glob("*.toml")}
+        names[str(self.folder / "second.toml")] = "second.toml"
         return shlex.join(names.get(word, word) for word in words)
+
+    @property
+    def report(self) -> str | None:
+        """The name of the report that it has written, if it writes one."""
+        path = self.result.get("report") if isinstance(self.result, dict) else None
+        return Path(path).parent.name if isinstance(path, str) else None
 
 
 class Jobs:
@@ -101,6 +110,7 @@ class Jobs:
             job.process = subprocess.Popen(
                 [sys.executable, "-m", "shallows", *command],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, start_new_session=True,
+                env={**os.environ, PROGRESS_LINES: "400"},
             )  # fmt: skip
         threading.Thread(target=self._watch, args=(job,), daemon=True).start()
         return job
@@ -140,7 +150,7 @@ class Jobs:
 
             names = python["modules"] if isinstance(python["modules"], list) else [python["modules"]]
             text = put(text, "python.modules", [str(Path.cwd() / str(name)) for name in names])
-        path = folder / "experiment.toml"
+        path = folder / f"{file_name(str(document.get('title') or ''))[:60] or 'mine'}.toml"
         path.write_text(text)
         return path
 
@@ -161,12 +171,15 @@ class Jobs:
         job.state = "cancelled"
         with contextlib.suppress(ProcessLookupError):
             job.process.send_signal(signal.SIGINT)
-        threading.Timer(5.0, self._kill, (job,)).start()
+        ending = threading.Timer(5.0, self._kill, (job,))
+        ending.daemon = True
+        ending.start()
 
     @staticmethod
     def _kill(job: Job) -> None:
         if job.process is not None and job.process.poll() is None:
-            job.process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job.process.pid, signal.SIGKILL)  # its workers too
 
     def _watch(self, job: Job) -> None:
         """In a thread: what the process says, and how it ends."""
@@ -175,7 +188,8 @@ class Jobs:
             line = raw.decode(errors="replace").rstrip()
             found = PROGRESS.search(line)
             if found:
-                job.share, job.left = int(found[1]) / 100, f"about {found[2]} s left{found[3]}"
+                job.stage, job.share = found[1], float(found[2]) / 100
+                job.left = f"about {found[3]} s left{found[4]}"
             elif line:
                 job.lines = [*job.lines, line[:500]][-LAST_LINES:]
         status = job.process.wait()
@@ -223,3 +237,13 @@ def _error_lines(error: Any) -> list[str]:
     if isinstance(error, dict) and isinstance(error.get("faults"), list):
         return [": ".join(filter(None, [f.get("path"), f.get("rule")])) for f in error["faults"]]
     return [str(error)[:2000]]
+
+
+def hashes(result: Any) -> list[str]:
+    """Names of runs in what a command printed."""
+    if isinstance(result, dict):
+        own = [result["hash"]] if isinstance(result.get("hash"), str) else []
+        return own + [name for value in result.values() for name in hashes(value)]
+    if isinstance(result, list):
+        return [name for value in result for name in hashes(value)]
+    return []

@@ -12,7 +12,7 @@ from nicegui import background_tasks, ui
 
 from shallows.errors import Fault
 from shallows.web import address
-from shallows.web.completion import known
+from shallows.web.completion import kinds, known
 from shallows.web.document import line_of
 from shallows.web.editing import Slider, lookup, put, sliders
 from shallows.web.elements import Completion, LivePlayer
@@ -82,7 +82,6 @@ class Laboratory:
 
     def _forms(self, document: dict[str, Any]) -> None:
         """Common settings beside the file; what they say follows it."""
-        words = known()["words"]
         control = lookup(document, "transport.cc")
         queue = lookup(document, "queue.kind") or document.get("queue")
         values = {
@@ -97,8 +96,8 @@ class Laboratory:
         self._form_values = key
         self.forms.clear()
         with self.forms:
-            controls = [name for name, _ in words["transport.cc"] if name != "kernel"]
-            queues = [name for name, _ in words["queue"]]
+            controls = [name for name in kinds("transport.cc") if name != "kernel"]
+            queues = kinds("queue")
             for path, label, names in (
                 ("transport.cc", "Congestion control", controls),
                 ("queue.kind", "Queue", queues),
@@ -250,8 +249,7 @@ class Laboratory:
             if self.session.films.get(0) is not film:
                 return
             self._show_faults([fault for each in films for fault in each.faults])
-            if film.state != "faulty":
-                document = tomllib.loads(self.text)
+            if film.state != "faulty" and (document := _read(self.text)) is not None:
                 self._forms(document)
                 self._knobs(document)
                 self._commands()
@@ -308,6 +306,14 @@ class Laboratory:
                 copy = ui.button("Copy address").props("no-caps flat dense")
                 copy.on("click", js_handler="() => shallowsCopy(location.href)")
             buttons(self.jobs, lambda: self.text, lambda: self.overrides)
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    """The document of a text; None while what is typed is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _other_queue(document: dict[str, Any], kind: str) -> Any:

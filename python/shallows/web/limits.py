@@ -19,6 +19,8 @@ class Limits:
     """Address space of a worker process beyond what it needs to start."""
     document_bytes: int = 200_000
     """Text of an experiment."""
+    file_seconds: float = 120.0
+    """Wall time in which a file of a stored run is made: a figure, a table, a film."""
     sessions: int = 8
     """Laboratories open at once, each with a process."""
     jobs: int = 4

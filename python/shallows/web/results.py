@@ -13,8 +13,10 @@ from nicegui import ui
 
 from shallows.document.settings import flat, sources, text_of
 from shallows.results.store import FIGURES, StoredRun
+from shallows.terminal import readable
 from shallows.web import address
-from shallows.web.frame import commands, frame, heading
+from shallows.web.elements import ReportFigure
+from shallows.web.frame import commands, frame, heading, room, rows_table
 from shallows.web.runs import differences, listed, run_of
 from shallows.web.state import State
 
@@ -26,7 +28,7 @@ __all__ = ["register"]
 def register(state: State) -> None:
     """Makes the pages of results known to the server."""
 
-    @ui.page("/results")
+    @room("/results")
     async def results(q: str = "") -> None:
         with frame("Results", "Results"):
             heading("Results", 1)
@@ -38,9 +40,12 @@ def register(state: State) -> None:
             )
             box.on("keydown.enter", lambda: ui.navigate.to(f"/results?q={quote(box.value or '')}"))
             runs = await asyncio.to_thread(listed, state.store, q)
+            if not q:
+                _reports()
             if not runs:
                 ui.label("No stored run fits. ./shallows run FILE stores one.").classes("sh-soft")
                 return
+            heading("Runs", 2)
             table = _listing(runs)
             with ui.row():
                 two = ui.button("Compare the two chosen").props("no-caps flat dense")
@@ -48,7 +53,7 @@ def register(state: State) -> None:
                 many = ui.button("These runs as a sweep").props("no-caps flat dense")
                 many.on_click(lambda: ui.navigate.to(f"/sweep?q={quote(q)}"))
 
-    @ui.page("/run/{name}")
+    @room("/run/{name}")
     async def one(name: str) -> None:
         run = run_of(state.store, name)
         with frame("Run", "Results"):
@@ -57,7 +62,7 @@ def register(state: State) -> None:
                 return
             await _run_page(run)
 
-    @ui.page("/difference")
+    @room("/difference")
     async def difference(a: str = "", b: str = "") -> None:
         runs = [run_of(state.store, a), run_of(state.store, b)]
         with frame("Two runs", "Results"):
@@ -66,6 +71,21 @@ def register(state: State) -> None:
                 ui.label("One of them is not in the store.")
                 return
             await _difference_page(runs[0], runs[1])
+
+
+def _reports() -> None:
+    """The reports in the working directory, above the runs."""
+    from shallows.web.reports import all_reports
+
+    found = all_reports()
+    if not found:
+        return
+    heading("Comparisons, tunings and papers", 2)
+    with ui.element("ul").classes("sh-list"):
+        for kind, title, name in found[:50]:
+            with ui.element("li"):
+                ui.link(title, f"/report/{name}")
+                ui.label(f"{kind}, reports/{name}").classes("sh-soft")
 
 
 def _title(run: StoredRun) -> str:
@@ -111,32 +131,6 @@ def _compare_chosen(table: ui.table) -> None:
         ui.notify("Choose two runs in the table first.")
 
 
-def rows_table(names: Sequence[str], rows: Sequence[Sequence[Any]], page: int = 20) -> ui.table:
-    """A table of values, as text."""
-    columns = [
-        {"name": f"c{i}", "label": n, "field": f"c{i}", "sortable": True, "align": "left"}
-        for i, n in enumerate(names)
-    ]
-    filled = [
-        {"key": number} | {f"c{i}": shown(value) for i, value in enumerate(row)}
-        for number, row in enumerate(rows)
-    ]
-    table = ui.table(rows=filled, columns=columns, row_key="key", pagination=page)
-    return table.classes("sh-table").props("dense flat wrap-cells")
-
-
-def shown(value: Any) -> Any:
-    """A value of a cell."""
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, bool | int | str):
-        return value
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) < 200 else text[:200] + " ..."
-
-
 async def _run_page(run: StoredRun) -> None:
     heading(_title(run), 1)
     made = f"{run.manifest.get('backend')}, finished {run.manifest.get('finished_at')}"
@@ -156,15 +150,13 @@ async def _run_page(run: StoredRun) -> None:
         for kind in FIGURES:
             if await asyncio.to_thread(_can_draw, run, kind):
                 with ui.column().style("gap: 2px"):
-                    ui.image(f"/stored/{run.hash}/figures/{kind}.svg").classes("sh-figure").props(
-                        f'alt="{kind}" fit="contain"'
-                    )
+                    ReportFigure(f"/stored/{run.hash}/figures/{kind}.svg", kind.replace("_", " "))
                     with ui.row():
                         for form in ("svg", "png"):
                             ui.link(f"{kind}.{form}", f"/stored/{run.hash}/figures/{kind}.{form}")
     heading("Summary", 2)
     metrics = await asyncio.to_thread(lambda: run.metrics)
-    rows_table(["metric", "value"], list(metrics.items()))
+    rows_table(["metric", "value"], [(name, readable(name, value)) for name, value in metrics.items()])
     heading("Tables", 2)
     names = list(run.tables)
     box = ui.column().classes("sh-wide")
@@ -217,7 +209,8 @@ async def _difference_page(a: StoredRun, b: StoredRun) -> None:
     heading("Results that differ", 2)
     first, second = await asyncio.to_thread(lambda: (a.metrics, b.metrics))
     rows = [
-        (name, x, y, y / x if _numbers(x, y) and x else None) for name, x, y in differences(first, second)
+        (name, readable(name, x), readable(name, y), y / x if _numbers(x, y) and x else None)
+        for name, x, y in differences(first, second)
     ]
     rows_table(["metric", "A", "B", "B / A"], rows, 50) if rows else ui.label("None.")
     sets = [

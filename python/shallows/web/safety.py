@@ -34,6 +34,18 @@ POLICY = "; ".join(
 )
 """Nothing is loaded from elsewhere, and nothing is sent elsewhere."""
 
+REPORT_POLICY = "; ".join(
+    [
+        "sandbox allow-scripts allow-popups",
+        "default-src 'none'",
+        "script-src 'unsafe-inline' blob:",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "frame-ancestors 'none'",
+    ]
+)
+"""A report is one file with its own script. It is no part of the page, and cannot reach the server."""
+
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -82,7 +94,8 @@ class Gate:
         kept = [
             (name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded")
         ]
-        return await self._app({**scope, "headers": kept}, _bounded(receive), _with_headers(send))
+        policy = REPORT_POLICY if scope["path"].startswith("/reports/") else POLICY
+        return await self._app({**scope, "headers": kept}, _bounded(receive), _with_headers(send, policy))
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
         host = headers.get(b"host", "").lower()
@@ -160,12 +173,16 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, policy: str) -> Send:
+    fixed = [
+        (name, policy.encode() if name == b"content-security-policy" else value) for name, value in HEADERS
+    ]
+
     async def with_headers(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             ours = {name for name, _ in HEADERS}
             kept = [(name, value) for name, value in message.get("headers", []) if name.lower() not in ours]
-            message = {**message, "headers": [*kept, *HEADERS]}
+            message = {**message, "headers": [*kept, *fixed]}
         await send(message)
 
     return with_headers

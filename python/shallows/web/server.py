@@ -9,6 +9,7 @@ import secrets
 import signal
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from shallows.web.state import Options, State
 __all__ = ["serve"]
 
 
-def build(options: Options, token: str | None) -> Any:
-    """The application, ready for an ASGI server."""
+def build(options: Options, token: str | None) -> tuple[Any, State]:
+    """The application, ready for an ASGI server, and what its pages share."""
     os.environ.setdefault(
         "NICEGUI_STORAGE_PATH", str(Path(os.environ.get("TMPDIR", "/tmp")) / f"shallows-web-{os.getpid()}")
     )
@@ -39,10 +40,22 @@ def build(options: Options, token: str | None) -> Any:
     views.register(state)
     ui.run_with(app, title="Shallows", dark=None, show_welcome_message=False, reconnect_timeout=20.0,
                 favicon="🌊", tailwind=False, message_history_length=200)  # fmt: skip
+    pages.on_startup(_own_threads)
     pages.on_shutdown(state.close)
     pages.timer(60.0, state.sessions.rest)
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(options.host) else []
-    return Gate(app, hosts, token)
+    return Gate(app, hosts, token), state
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads that the end of the server does not wait for: one may read a large store."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
+
+def _own_threads() -> None:
+    asyncio.get_running_loop().set_default_executor(_Threads(8, "page"))
 
 
 def serve(options: Options) -> None:
@@ -56,8 +69,21 @@ def serve(options: Options) -> None:
     port = listening.getsockname()[1]
     name = "localhost" if is_loopback(options.host) else _shown(options.host)
     url = f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    state = None
     with contextlib.suppress(KeyboardInterrupt):
-        _run(build(options, token), options, listening, url)
+        app, state = build(options, token)
+        _run(app, options, listening, url)
+    _leave(state)
+
+
+def _leave(state: State | None) -> None:
+    """Ends what is left, and this process at once: Python would wait for every thread that still reads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if state is not None:
+        state.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _run(app: Any, options: Options, listening: socket.socket, url: str) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from shallows.results.store import Store
+from shallows.results.store import Store, StoredRun
 from shallows.web.jobs import Jobs
 from shallows.web.limits import Limits
 from shallows.web.session import Sessions
+from shallows.web.workshop import Workshop
+
+MOST_METRICS = 5000
+"""Runs whose metrics the server keeps in mind."""
 
 __all__ = ["Options", "State"]
 
@@ -33,8 +39,21 @@ class State:
         self.sessions = Sessions(options.limits, options.allow_python)
         self.store = Store(options.store)
         self.jobs = Jobs(options.limits, self.store, options.allow_python)
+        self.workshop = Workshop(options.limits)
+        self._metrics: dict[str, Mapping[str, Any]] = {}
+
+    def metrics(self, run: StoredRun) -> Mapping[str, Any]:
+        """The metrics of a stored run, which never change; those asked for last are kept."""
+        found = self._metrics.pop(run.hash, None)
+        if found is None:
+            found = run.metrics
+        self._metrics[run.hash] = found
+        while len(self._metrics) > MOST_METRICS:
+            self._metrics.pop(next(iter(self._metrics)), None)
+        return found
 
     def close(self) -> None:
         """Ends all that runs for pages."""
         self.sessions.close()
         self.jobs.close()
+        self.workshop.close()

@@ -11,7 +11,9 @@ from urllib.parse import quote
 from nicegui import ui
 
 from shallows.results.store import StoredRun
-from shallows.web.frame import commands, frame, heading
+from shallows.web.frame import commands, frame, heading, room
+from shallows.web.jobs import hashes
+from shallows.web.papers import figure_of, runs_behind
 from shallows.web.runs import listed, varied
 from shallows.web.state import State
 
@@ -24,20 +26,20 @@ __all__ = ["register"]
 def register(state: State) -> None:
     """Makes the page of sweeps known to the server."""
 
-    @ui.page("/sweep")
-    async def sweep(q: str = "", metric: str = "") -> None:
+    @room("/sweep")
+    async def sweep(
+        q: str = "", metric: str = "", job: str = "", figure: str = "", form: str = "quick"
+    ) -> None:
         with frame("Sweep", "Results"):
             heading("Runs as a sweep", 1)
-            runs = (await asyncio.to_thread(listed, state.store, q))[:MOST_RUNS]
+            runs, said, here = await asyncio.to_thread(_chosen, state, q, job, figure, form)
             axes = {path: values for path, values in varied(runs).items() if path != "title"} if runs else {}
             settings = [path for path in axes if path != "seed"]
             if len(runs) < 2 or not axes:
                 ui.label("A sweep needs two stored runs or more that differ in a setting.").classes("sh-soft")
                 return
-            ui.label(
-                f"{len(runs)} runs, search: {q or 'none'}. They differ in {', '.join(settings) or 'seed'}."
-            )
-            metrics = await asyncio.to_thread(lambda: [run.metrics for run in runs])
+            ui.label(f"{len(runs)} runs {said}. They differ in {', '.join(settings) or 'seed'}.")
+            metrics = await asyncio.to_thread(lambda: [state.metrics(run) for run in runs])
             names = [
                 n
                 for n, v in metrics[0].items()
@@ -49,12 +51,10 @@ def register(state: State) -> None:
                 .props("dense")
                 .style("width: min(100%, 420px)")
             )
-            picked.on_value_change(
-                lambda e: ui.navigate.to(f"/sweep?q={quote(q)}&metric={quote(str(e.value))}")
-            )
+            picked.on_value_change(lambda e: ui.navigate.to(f"/sweep?{here}&metric={quote(str(e.value))}"))
             values = [m[chosen] for m in metrics]
             heading("Every run", 2)
-            ui.label("A line is a run; a click on one opens it. Drag along an axis to choose.").classes(
+            ui.label("A line is a run; a click on one opens it. Drag along an axis to choose lines.").classes(
                 "sh-soft"
             )
             lines = ui.echart(_parallel(runs, axes, settings[:7] or ["seed"], chosen, values)).classes(
@@ -64,6 +64,26 @@ def register(state: State) -> None:
             if len(settings) >= 2:
                 _heat(runs, axes, settings, chosen, values, q)
             commands("./shallows sweep mine.toml --json", 'shallows.sweep("mine.toml").frame')
+
+
+def _chosen(state: State, q: str, job: str, figure: str, form: str) -> tuple[list[StoredRun], str, str]:
+    """Runs that an address names, in words, and the address: of a search, of work, or of a figure."""
+    if job:
+        work = state.jobs.get(job)
+        names = hashes(work.result) if work is not None else []
+        found = [
+            run for run in map(state.store.find, dict.fromkeys(names[: 4 * MOST_RUNS])) if run is not None
+        ]
+        return found[:MOST_RUNS], "of this piece of work", f"job={quote(job)}"
+    if figure:
+        known = figure_of(figure)
+        stored = runs_behind(state, known, form == "quick")[0] if known is not None else []
+        return stored[:MOST_RUNS], f"behind {figure}", f"figure={quote(figure)}&form={quote(form)}"
+    return (
+        listed(state.store, q)[:MOST_RUNS],
+        f"that fit the search {q!r}" if q else "of the store",
+        f"q={quote(q)}",
+    )
 
 
 def _usual(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from shallows.web import address
-from shallows.web.frame import frame, heading
+from shallows.web.frame import frame, heading, room
 from shallows.web.state import State
 
 __all__ = ["register"]
@@ -13,12 +13,12 @@ __all__ = ["register"]
 
 def register(state: State) -> None:
     """Makes every page known to the server."""
-    from shallows.web import papers, results, sweeps, work
+    from shallows.web import papers, reports, results, sweeps, work
 
-    for room in (results, sweeps, papers, work):
-        room.register(state)
+    for each in (results, reports, sweeps, papers, work):
+        each.register(state)
 
-    @ui.page("/")
+    @room("/")
     async def laboratory(x: str = "", show: str = "", second: str = "") -> None:
         from shallows.web.gallery_entries import entry, first
         from shallows.web.lab import Laboratory
@@ -34,7 +34,7 @@ def register(state: State) -> None:
         with frame(about["title"] if about else "Laboratory", "Laboratory"):
             Laboratory(session, state.jobs, text, second, about)
 
-    @ui.page("/gallery")
+    @room("/gallery")
     def gallery() -> None:
         from shallows.web.gallery_entries import entries
 

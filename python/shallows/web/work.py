@@ -7,8 +7,8 @@ from typing import Any
 
 from nicegui import ui
 
-from shallows.web.frame import commands, frame, heading
-from shallows.web.jobs import Job
+from shallows.web.frame import commands, frame, heading, room
+from shallows.web.jobs import Job, hashes
 from shallows.web.state import State
 
 __all__ = ["register"]
@@ -17,7 +17,7 @@ __all__ = ["register"]
 def register(state: State) -> None:
     """Makes the page of work known to the server."""
 
-    @ui.page("/work")
+    @room("/work")
     def work(job: str = "") -> None:
         with frame("Work", "Work"):
             heading("Work", 1)
@@ -57,7 +57,8 @@ def _card(state: State, job: Job, marked: bool) -> None:
             if job.state == "running":
                 ui.button("Cancel", on_click=lambda: state.jobs.cancel(job)).props("no-caps flat dense")
         spent = (job.ended or time.time()) - job.began
-        ui.label(f"{job.share:.0%}, {job.left or f'{spent:.0f} s'}").classes("sh-soft")
+        stage = f"{job.stage}: " if job.stage and job.state == "running" else ""
+        ui.label(f"{stage}{job.share:.1%}, {job.left or f'{spent:.0f} s'}").classes("sh-soft")
         ui.linear_progress(job.share, show_value=False).props(f'aria-label="{job.kind}" size="8px"')
         commands(job.shown, _python(job))
         if job.lines and job.state != "done":
@@ -80,16 +81,9 @@ def _leads(job: Job) -> list[tuple[str, str]]:
         return []
     if job.kind == "reproduce":
         return [("The papers and their verdicts", "/papers")]
-    runs = _hashes(job.result)
-    found = [(f"Run {name}", f"/run/{name}") for name in runs[:3]]
-    return [*found, ("All results", "/results")]
-
-
-def _hashes(result: Any) -> list[str]:
-    """Names of runs in what a command printed."""
-    if isinstance(result, dict):
-        own = [result["hash"]] if isinstance(result.get("hash"), str) else []
-        return own + [name for value in result.values() for name in _hashes(value)]
-    if isinstance(result, list):
-        return [name for value in result for name in _hashes(value)]
-    return []
+    if job.report is not None:
+        return [("The result", f"/report/{job.report}")]
+    runs = hashes(job.result)
+    if len(runs) > 1:
+        return [(f"The {len(runs)} runs as a sweep", f"/sweep?job={job.name}")]
+    return [*((f"Run {name}", f"/run/{name}") for name in runs), ("All results", "/results")]

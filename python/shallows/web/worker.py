@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import queue
-import resource
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -28,12 +27,9 @@ __all__ = ["main"]
 
 def main(pipe: Connection, limits: Limits, allow_python: bool) -> None:
     """Answers messages until the pipe closes."""
-    import signal
+    from shallows.web.bounds import confine
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
-    used = _address_space()
-    resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory_bytes, resource.RLIM_INFINITY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    confine(limits.memory_bytes)
     bench = _Bench(pipe, limits, allow_python)
     while True:
         try:
@@ -41,18 +37,6 @@ def main(pipe: Connection, limits: Limits, allow_python: bool) -> None:
         except EOFError:
             return
         bench.answer(message)
-
-
-def _address_space() -> int:
-    import numpy as np  # noqa: F401 - before the measurement, since it belongs to the start
-
-    from shallows import _core  # noqa: F401
-
-    try:
-        with open("/proc/self/statm") as file:  # noqa: PTH123
-            return int(file.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return 1_000_000_000
 
 
 class _Bench:

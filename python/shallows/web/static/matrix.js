@@ -1,6 +1,7 @@
 // A large network as its ports: a block for each pair of tiers, a row for each switch, a cell for each port.
 // The hottest ports have a frame, and are listed by name.
 
+import { blank } from "shallows-player/canvas.js";
 import { heat, theme } from "shallows-player/colours.js";
 
 const HOTTEST = 5;
@@ -13,14 +14,9 @@ export class Matrix {
 
   draw(view) {
     const { canvas } = this;
-    const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!width) return;
-    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
-    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
-    const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
+    const sheet = blank(canvas);
+    if (!sheet) return;
+    const { pen, width, height } = sheet;
     const colours = theme(view.dark);
     const { film, look } = view;
     const { blocks } = film.layout;

@@ -1,5 +1,6 @@
 // The network as lines: links by how busy they are, queues at their ports, marks, drops, and single packets.
 
+import { blank } from "shallows-player/canvas.js";
 import { flowColour, heat, theme } from "shallows-player/colours.js";
 
 const REVERSE = 1, CE = 2, AGAIN = 8;
@@ -13,14 +14,9 @@ export class Network {
   // `view`: film, look, dark, chosen port, packets ({at_ps, packets} or null), fonts in px.
   draw(view) {
     const { canvas } = this;
-    const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!width) return;
-    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
-    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
-    const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
+    const sheet = blank(canvas);
+    if (!sheet) return;
+    const { pen, width, height } = sheet;
     this.pen = pen;
     this.view = view;
     this.colours = theme(view.dark);
