@@ -41,6 +41,25 @@ fn random_experiments_keep_their_books_laws_and_bytes() {
     assert!(legal >= 25 && runs >= 60 && cut >= 10, "{legal} {runs} {cut}");
 }
 
+/// What the soak has found stays mended, also in steps and cut into cells, which `regressions.rs` does not do.
+#[test]
+fn findings_stay_mended_in_steps_and_cells() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/regressions");
+    let laws = Laws::read();
+    for entry in std::fs::read_dir(place).expect("a directory") {
+        let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a readable file");
+        let Ok(kept) = serde_json::from_str::<serde_json::Value>(&text) else { continue };
+        if kept["kind"] == "run" {
+            for number in 0..12 {
+                let (mut experiment, _) = judge::checked(&kept["document"]).expect("a legal document");
+                let mut chance = Stream::new(SEED, "again", number);
+                let outcome = judge::judge(&mut experiment, &laws, &mut chance);
+                assert!(outcome.found.is_empty(), "{:?}: {text}", outcome.found);
+            }
+        }
+    }
+}
+
 #[test]
 fn mutated_documents_get_an_answer() {
     let seeds = Seeds::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments"));

@@ -11,7 +11,7 @@ use crate::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Ideals;
-use crate::transport::Config;
+use crate::transport::{Config, State};
 use shallows_units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -208,6 +208,7 @@ impl Hosts {
     pub fn on_sender_timer(&mut self, place: u32, net: &mut Net) {
         let sent = net.totals.sent;
         let end = &mut self.senders[place as usize];
+        let stood = end.sender.state != State::Failed && !end.vacant;
         end.sender.timer_at = Time::MAX;
         if end.sender.wake_at() <= net.now {
             let config = &self.configs[end.about.config as usize];
@@ -222,11 +223,14 @@ impl Hosts {
         debug_assert!(end.sender.wake_at() > net.now, "a timer that wakes for nothing wakes for ever");
         end.passed.0 += net.totals.sent - sent;
         arm_sender(end, net);
-        let (id, over, traced) = (end.about.id, end.is_over() && !end.vacant, end.traced);
+        // A timer ends nothing but a connection that fails now. One that is over may have ended before: whoever noted it
+        // again would move its end to the last timer of the window.
+        let fails = stood && end.sender.state == State::Failed;
+        let (id, traced) = (end.about.id, end.traced);
         if traced && self.trace_changes {
             self.trace_change(id, net);
         }
-        if over {
+        if fails {
             self.note_over(id, net.now);
         }
     }

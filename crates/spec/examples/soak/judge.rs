@@ -86,34 +86,43 @@ pub fn judge(experiment: &mut Experiment, laws: &Laws, chance: &mut Stream) -> O
     let large = Way { cut: Cut::Large, threads: 1, stops: 0 };
     let Some(first) = run(experiment, &large, laws, &mut outcome) else { return outcome };
     let stops = if chance.chance(0.5) { 1 + chance.below(20) } else { 0 };
-    compare("again", Some(first), run(experiment, &Way { stops, ..large }, laws, &mut outcome), &mut outcome);
+    compare(
+        "again",
+        &Some(first),
+        run(experiment, &Way { stops, ..large }, laws, &mut outcome),
+        &mut outcome,
+    );
     if chance.chance(0.4) {
         let before = outcome.runs;
         let alone = run(experiment, &Way { cut: Cut::Always, threads: 1, stops: 0 }, laws, &mut outcome);
-        for threads in [2, 3] {
-            let way = Way { cut: Cut::Always, threads, stops: if threads == 3 { stops } else { 0 } };
+        for (threads, stops) in [(2, 0), (3, 0), (1, stops)] {
+            let way = Way { cut: Cut::Always, threads, stops };
             let other = run(experiment, &way, laws, &mut outcome);
-            compare(&format!("{threads} threads"), alone, other, &mut outcome);
+            compare(&format!("{threads} threads, {stops} stops"), &alone, other, &mut outcome);
         }
         outcome.cut += outcome.runs - before;
     }
     outcome
 }
 
-fn compare(what: &str, one: Option<u64>, other: Option<u64>, outcome: &mut Outcome) {
-    if let (Some(one), Some(other)) = (one, other)
-        && one != other
-    {
-        outcome.found.push(format!("{what}: the run has other bytes"));
+fn compare(what: &str, one: &Option<Digest>, other: Option<Digest>, outcome: &mut Outcome) {
+    let (Some(one), Some(other)) = (one, other) else { return };
+    let names = one.iter().zip(&other).filter(|(one, other)| one != other).map(|(one, _)| one.0.as_str());
+    let names: Vec<&str> = names.collect();
+    if !names.is_empty() {
+        outcome.found.push(format!("{what}: the run has other bytes in {}", names.join(", ")));
     }
 }
 
+/// A hash of each column, and of the counts.
+type Digest = Vec<(String, u64)>;
+
 /// A hash of the run's tables and counts, or none where it ended in words.
-fn run(experiment: &mut Experiment, way: &Way, laws: &Laws, outcome: &mut Outcome) -> Option<u64> {
+fn run(experiment: &mut Experiment, way: &Way, laws: &Laws, outcome: &mut Outcome) -> Option<Digest> {
     outcome.runs += 1;
     experiment.cut = way.cut;
     let (duration, warmup) = (experiment.run.duration, experiment.run.warmup);
-    let attempt = caught(|| -> Result<(u64, u64, Vec<String>), String> {
+    let attempt = caught(|| -> Result<(Digest, u64, Vec<String>), String> {
         let mut simulation =
             experiment.build_within(Some(MEMORY)).map_err(|faults| faults.0[0].to_string())?;
         simulation.set_threads(way.threads);
@@ -194,22 +203,22 @@ fn control() -> Arc<Control> {
     })
 }
 
-/// FNV-1a over the columns, a word at a time, and over the counts that do not depend on threads.
-fn digest(simulation: &Simulation) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut add = |word: u64| hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3);
-    for table in simulation.tables() {
-        for column in &table.columns {
-            match &column.data {
-                ColumnData::U64(values) => values.iter().for_each(|value| add(*value)),
-                ColumnData::U32(values) => values.iter().for_each(|value| add((*value).into())),
-                ColumnData::F64(values) => values.iter().for_each(|value| add(value.to_bits())),
-                ColumnData::Str { codes, .. } => codes.iter().for_each(|code| add((*code).into())),
-            }
-        }
-    }
+/// FNV-1a over each column, a word at a time, and over the counts that do not depend on threads.
+fn digest(simulation: &Simulation) -> Digest {
+    let hash = |words: &mut dyn Iterator<Item = u64>| {
+        words.fold(0xcbf2_9ce4_8422_2325u64, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3))
+    };
+    let column = |data: &ColumnData| match data {
+        ColumnData::U64(values) => hash(&mut values.iter().copied()),
+        ColumnData::U32(values) => hash(&mut values.iter().map(|value| (*value).into())),
+        ColumnData::F64(values) => hash(&mut values.iter().map(|value| value.to_bits())),
+        ColumnData::Str { codes, .. } => hash(&mut codes.iter().map(|code| (*code).into())),
+    };
     let books = simulation.books();
     let counts = [books.sent, books.duplicated, books.delivered, books.dropped, books.in_flight, books.hops];
-    counts.into_iter().for_each(add);
-    hash
+    let mut digest = vec![("counts".to_owned(), hash(&mut counts.into_iter()))];
+    for table in simulation.tables() {
+        digest.extend(table.columns.iter().map(|c| (format!("{}.{}", table.name, c.name), column(&c.data))));
+    }
+    digest
 }

@@ -1,7 +1,7 @@
 //! The quick part of the soak: random legal experiments and mutated documents, without Python around them.
 //!
 //! `cargo run --profile checked -p shallows-spec --example soak -- runs|documents SEED [FROM] [COUNT]` prints what
-//! it found, counts and costs. The same seed and numbers draw the same cases; with a COUNT of 1 a run is
+//! it found, counts and costs; `judge SEED FILE` judges a kept finding again. The same seed and numbers draw the same cases; with a COUNT of 1 a run is
 //! shown. `make soak-core` runs both; `make soak` is the rest.
 
 mod draw;
@@ -26,12 +26,13 @@ const SLOW_S: f64 = 1.0;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let number = |place: usize| words.get(place).map(|word| word.parse::<u64>().expect("a number"));
+    let number = |place: usize| words.get(place).and_then(|word| word.parse::<u64>().ok());
     let usage = "usage: soak runs|documents SEED [FROM] [COUNT]";
     let (part, seed) = (words.first().expect(usage), number(1).expect(usage));
     let (from, count) = (number(2).unwrap_or(0), number(3).unwrap_or(u64::MAX));
     hear_panics();
     let wrong = match part.as_str() {
+        "judge" => again(Path::new(&words[2]), seed),
         "runs" => runs(seed, from, count),
         "documents" => documents(seed, from, count),
         _ => panic!("{usage}"),
@@ -88,6 +89,22 @@ fn runs(seed: u64, from: u64, count: u64) -> u64 {
         report(&all, drawn, experiments, wrong, false);
     }
     report(&all, drawn, experiments, wrong, true);
+    wrong
+}
+
+/// Judges a kept finding again; returns whether it is still wrong.
+fn again(path: &Path, seed: u64) -> u64 {
+    let text = std::fs::read_to_string(path).expect("a readable file");
+    let kept: Value = serde_json::from_str(&text).expect("JSON");
+    let laws = Laws::read();
+    let mut wrong = 0;
+    for number in 0..8 {
+        let (mut experiment, _) = checked(&kept["document"]).expect("a legal document");
+        let outcome = judge(&mut experiment, &laws, &mut Stream::new(seed, "again", number));
+        wrong += u64::from(!outcome.found.is_empty());
+        outcome.found.iter().for_each(|found| println!("{found}"));
+    }
+    println!("{}: wrong in {wrong} of 8", path.display());
     wrong
 }
 
