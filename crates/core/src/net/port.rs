@@ -144,8 +144,7 @@ pub struct Port {
     pub plain: bool,
     /// Not the discipline alone decides about arrivals: a controller looks at them, or a buffer is shared.
     pub apart: bool,
-    /// Nothing is done to packets between this wire and the next port: no fault is injected, and no
-    /// controller listens to what comes back.
+    /// No fault is injected between this wire and the next port, and no controller listens to the way back.
     pub clear: bool,
     /// Its wire leads to another cell.
     pub crosses: bool,
@@ -235,8 +234,7 @@ impl Port {
         }
     }
 
-    /// Packets and bytes held in the queue, the one being transmitted included; call after
-    /// [`Port::settle`].
+    /// Packets and bytes held in the queue, the one in transmission included; call after [`Port::settle`].
     #[inline]
     pub fn held(&self) -> (u64, u64) {
         match &self.service {
@@ -266,8 +264,7 @@ impl Port {
         }
     }
 
-    /// Packets and bytes of the ring whose transmission has not ended by `now`: what [`Port::held`] says after
-    /// [`Port::settle`], for those who may only look.
+    /// Packets and bytes of the ring in or before transmission at `now`: as [`Port::held`], without settling.
     pub fn holds(&self, now: Time) -> (u64, u64) {
         let (mut number, mut bytes) = (self.departed, self.bytes);
         while number != self.ring.tail() {
@@ -339,8 +336,7 @@ impl Port {
         }
     }
 
-    /// Queues `packet` behind all others: its times are known at once. Returns whether its arrival
-    /// is the wire's next.
+    /// Queues `packet` behind all others, its times known. Returns whether its arrival is the wire's next.
     #[inline(always)]
     pub fn accept(&mut self, packet: &Packet, flags: Flags, now: Time) -> Option<Time> {
         let begin = self.free_at.max(now);
@@ -358,8 +354,7 @@ impl Port {
         }
         self.bytes += u64::from(packet.size);
         let first = self.ring.is_empty();
-        // Field by field into its place: a packet changed on the stack and then copied whole would
-        // wait for its own stores.
+        // Field by field into its place: a packet copied whole from the stack would wait for its own stores.
         self.ring.push(Packet { at, waited, flags, ..*packet });
         first.then_some(at)
     }
