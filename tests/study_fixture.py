@@ -107,7 +107,7 @@ def fake_simulator(monkeypatch, fails=lambda experiment: False):
         wait_us = 65 + 10 * experiment["transport"]["cc"]["ns"] + 0.05 * experiment["seed"]
         return Made(small_run(wait_us), {})
 
-    monkeypatch.setattr("shallows.document.points.check", lambda document: (document, []))
+    monkeypatch.setattr("shallows.document.points.check_with_memory", lambda document: (document, [], 0))
     monkeypatch.setattr("shallows.execution.jobs.release", lambda: "0.0-test")
     monkeypatch.setattr(Simulator, "check", lambda self, experiment: None)
     monkeypatch.setattr(Simulator, "fingerprint", lambda self: "abc")

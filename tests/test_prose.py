@@ -102,6 +102,12 @@ def test_numbers_are_written_as_by_a_person(value, low, high, said):
     assert numbers.estimate(value, low, high) == said
 
 
+def test_without_an_interval_a_number_has_the_published_decimals():
+    assert numbers.estimate(2690.3262, like="2690.26") == "2690.33"
+    assert numbers.estimate(-0.00342, like="-0.01") == "-0.00342"
+    assert numbers.estimate(198.9, like="200.0") == "198.9"
+
+
 def test_distances_are_no_percentages_of_percentages_or_of_nothing():
     assert numbers.away(4.56, 12.0, "ms") == "by -7.44 ms (38 % of the published value)"
     assert numbers.away(42.0, 2.0, "ms") == "by +40 ms (21 times the published value)"

@@ -13,7 +13,8 @@ from shallows.studies.paper.show import show
 from study_fixture import fake_simulator, write_paper
 
 KEYS = (
-    "id paper figure kind statement published measured unit ci95 n_seeds tolerance verdict expected_verdict"
+    "id paper figure kind statement published measured unit ci95 range n_seeds n_of tolerance verdict "
+    "expected_verdict"
 )
 
 

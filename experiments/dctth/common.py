@@ -94,10 +94,22 @@ def batch_mbps(tables, name):
     return np.diff(total) * 8e-6 / np.diff(edges) / len(flows)
 
 
-def ratio(tables, over="cubic", under="dctcp"):
-    """Goodput a flow of one class over another's, by batch means; None where one of them has no flows."""
+def ratios(tables, over="cubic", under="dctcp"):
+    """Goodput a flow of one class over another's in each batch; None where one of them has no flows."""
     a, b = batch_mbps(tables, over), batch_mbps(tables, under)
-    return None if a is None or b is None or not b.all() else mean_ci(a / b)
+    return None if a is None or b is None or not b.all() else a / b
+
+
+def typical(frame, by=None):
+    """The median over cells of the ratio (over the column `by`), with its interval over the batches."""
+    batches = np.array(frame["ratio_batches"].to_list())
+    divided = batches if by is None else batches / frame[by].to_numpy()[:, None]
+    return mean_ci(np.median(divided, axis=0))
+
+
+def as_measured(estimate, note=""):
+    """An estimate over batches with a note."""
+    return Measured(estimate.value, estimate.low, estimate.high, estimate.n, note)
 
 
 def wait_ms(tables, name, q, what="wait"):
@@ -142,9 +154,11 @@ def cell(tables):
     out = {}
     for name in ("cubic", "dctcp"):
         out |= {f"{name}_{key}": value for key, value in of_class(tables, name).items()}
-    found = ratio(tables)
-    if found is not None:
+    batches = ratios(tables)
+    if batches is not None:
+        found = mean_ci(batches)
         out |= {"ratio": found.value, "ratio_low": found.low, "ratio_high": found.high}
+        out["ratio_batches"] = batches.tolist()
     port = tables["queues"].filter(port=PORT)
     return out | {
         "utilisation": port["utilisation"][0],

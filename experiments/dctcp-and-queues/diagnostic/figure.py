@@ -31,7 +31,7 @@ def _points():
 
 SPECS = {
     "spec": (
-        SPEC, {"duration": "14s", "warmup": "6s", "seeds": 3, "probe.queue_trace": "off", "sweep.points":
+        SPEC, {"duration": "14s", "warmup": "6s", "seeds": 6, "probe.queue_trace": "off", "sweep.points":
         list(_points())}, ), "trace": ( SPEC, star(13, "50Mbps", "4ms", "1Gbps") | {"duration": "6s",
         "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1, "sweep.grid":
         {"topology.rate": [f"{rate}Mbps" for rate in RATES]}}, ), }  # fmt: skip
@@ -79,6 +79,18 @@ def measure(runs):
 
 def _sd(frame, rtt, k, rate):
     return samples(frame, "sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
+
+
+CAPTIONS = {
+    "variability against bandwidth, marks on the queue": (
+        "Standard deviation of the queue against bandwidth, marking on the queue; a line for each "
+        "reading of the delay."
+    ),
+    "variability against bandwidth, marks on tc-red's average": "The same, marking on tc-red's average.",
+    "N = 14, K = 2, RTT 4 ms, over time": (
+        "One second of the queue at each bandwidth, fourteen hosts and the least threshold."
+    ),
+}
 
 
 def draw(runs, reference):

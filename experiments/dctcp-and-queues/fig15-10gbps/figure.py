@@ -54,6 +54,12 @@ def measure(runs):
     return found
 
 
+CAPTIONS = {
+    "queue over time, 10 Gb/s": "Figure 15 of the DCTCP paper: the queue over time.",
+    "distribution of the queue, 10 Gb/s": "Share of time that the queue spends at or below each length.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import queue_cdf, queue_time
 

@@ -52,7 +52,7 @@ def _spec(result):
     spans = (
         {"duration": "30s", "warmup": "10s"} if result.mbps < 100 else {"duration": "20s", "warmup": "10s"}
     )
-    return (SPEC, spans | {"seeds": 3, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
+    return (SPEC, spans | {"seeds": 6, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
 
 
 SPECS = {name: _spec(result) for name, result in RESULTS.items()}

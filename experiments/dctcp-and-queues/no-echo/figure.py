@@ -39,6 +39,13 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "queue over time": (
+        "The queue with receivers as they should be, and with receivers that never echo a mark."
+    ),
+}
+
+
 def draw(runs, reference):
     from shallows.figures import queue_time
 

@@ -38,6 +38,7 @@ SPECS = {
 ROOMY = 5  # up to so many flows of each, the windows are above the floor
 
 
+SAMPLES = "batches"
 SHOWS = {
     "rates": ("cubic-*", "reno-*"),
     "by coupling factor": ("law",),
@@ -64,6 +65,14 @@ def _waits(frame):
     return "mean waits of DCTCP and the other: " + "; ".join(
         f"{n} + {n} flows {d:.1f} and {c:.1f} ms" for n, d, c in rows
     )
+
+
+CAPTIONS = {
+    "rates": (
+        "Goodput over DCTCP's behind one coupled queue, by the number of flows and by the coupling factor."
+    ),
+    "three Reno and three DCTCP flows over time": "Goodput of three flows of each kind over time.",
+}
 
 
 def draw(runs, reference):

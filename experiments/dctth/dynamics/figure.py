@@ -78,6 +78,12 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "a third flow joins": "Goodput of each flow before and after a third one joins.",
+    "Cubic over DCTCP": "How many times as long Cubic takes; the slides' factor is dashed.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import forest, relation
 

@@ -11,6 +11,7 @@ from ..common import (
     DCTCP,
     above_floor,
     all_within,
+    as_measured,
     cells,
     draw_ratios,
     draw_surface,
@@ -19,6 +20,7 @@ from ..common import (
     queue_cells,
     rate_cells,
     share_within,
+    typical,
 )
 
 DUALPI2 = {"kind": "dualpi2", "classify": "any_ect"}
@@ -43,6 +45,9 @@ NAMES = {
 TARGET_MS = 15.0
 
 
+SAMPLES = "batches"
+
+
 def measure(runs):
     found = {}
     for name in SPECS:
@@ -52,10 +57,8 @@ def measure(runs):
         worst = roomy.sort("dctcp_wait_p99_ms", descending=True).row(0, named=True)
         found |= {
             f"{name}-ratio": all_within(above_floor(both)),
-            f"{name}-median": Measured(
-                above_floor(both)["ratio"].median(),
-                n_seeds=BATCHES,
-                note=f"{share_within(both):.0f} % of all cells within 0.5 to 2",
+            f"{name}-median": as_measured(
+                typical(above_floor(both)), f"{share_within(both):.0f} % of all cells within 0.5 to 2"
             ),
             f"{name}-delay": Measured(
                 bool(worst["dctcp_wait_p99_ms"] < 2),
@@ -74,6 +77,7 @@ def _target(both):
         waits.max(),
         BATCHES,
         note="median and range over the cells with both kinds",
+        range=True,
     )
 
 

@@ -24,6 +24,7 @@ TITLES = {"floyd": "RED, 5 to 15 packets", "tc-red": "tc-red, 30 to 90 KB"}
 SPECS = {name: ("../grid-dualq/spec.toml", {"queue": queue}) for name, queue in QUEUES.items()}
 
 
+SAMPLES = "batches"
 SHOWS = {f"{title}: cells with both kinds": ("*",) for title in TITLES.values()}
 
 

@@ -20,6 +20,7 @@ SPECS = {
 TITLES = {"fallback": "halves on loss (RFC 8257)", "none": "by alpha (Linux 3.18)"}
 
 
+SAMPLES = "batches"
 SHOWS = {
     "ratio behind drop-tail": ("*",),
 }
@@ -43,6 +44,13 @@ def measure(runs):
             note=f"share of DCTCP's packets dropped: {lost[0]:.4f} against {lost[1]:.4f}",
         ),
     }
+
+
+CAPTIONS = {
+    "ratio behind drop-tail": (
+        "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's answer to loss."
+    ),
+}
 
 
 def draw(runs, reference):

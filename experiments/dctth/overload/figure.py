@@ -38,6 +38,9 @@ RATES_MBPS = [10, 20, 30, 36, 44, 60]
 CBR = {"kind": "bulk", "from": "s2", "to": "r0", "start": "5s"}
 
 
+SAMPLES = "batches"
+
+
 def unresponsive(queue, ecn):
     """Three flows of each kind beside a constant bit rate in the low-latency queue, or in the classic one."""
     transport = {"cc": {"kind": "cbr", "rate": "10Mbps"}, "ecn": "on" if ecn else "off"}
@@ -123,6 +126,16 @@ def _floors(runs):
             note=f"Cubic waits {at['overflow']['cubic_wait_ms'] or 0:.0f} ms",
         ),
     }
+
+
+CAPTIONS = {
+    "traffic that does not respond": (
+        "Three flows of each kind beside traffic that does not respond: ratio and waits by its rate."
+    ),
+    "overload by floors": (
+        "One Cubic flow beside DCTCP flows at their least window: share and waits by their number."
+    ),
+}
 
 
 def draw(runs, reference):

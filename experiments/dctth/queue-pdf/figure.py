@@ -59,6 +59,15 @@ def _plus_one(change):
     return change._replace(value=change.value + 1, low=change.low + 1, high=change.high + 1)
 
 
+CAPTIONS = {
+    "queue at dequeue, one second, as the slides have it": (
+        "Queue lengths at dequeue over one second, one Reno and one DCTCP flow."
+    ),
+    "queue at dequeue, 225 s": "The same over the whole run.",
+    "the same, cumulated": "The same, cumulated.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import queue_cdf
 

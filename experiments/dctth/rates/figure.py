@@ -166,6 +166,7 @@ def _range(values, note=""):
     return Measured(values.median(), values.min(), values.max(), BATCHES, note)
 
 
+SAMPLES = "batches"
 SHOWS = {
     "window against the share of marks": ("*",),
 }
@@ -194,6 +195,16 @@ def measure(runs):
         **{spec: _range(by[spec]["over_derived"]) for spec in FORMS},
         "no-timeouts": Measured(int(sum(frame["timeouts"].sum() for frame in by.values())), n_seeds=BATCHES),
     }
+
+
+CAPTIONS = {
+    "window against the share of marks": (
+        "Mean window against the share of marked packets, with the slides' formula and the derived form."
+    ),
+    "senders by the RFCs over the form of their own rules": (
+        "Windows of the senders by the RFCs over the form of their own rules."
+    ),
+}
 
 
 def draw(runs, reference):

@@ -41,6 +41,9 @@ SPECS = {
 }
 
 
+SAMPLES = "batches"
+
+
 def _settings(runs):
     """A row a setting: Cubic / DCTCP with 1 and 5 flows of each, and queue and link with Cubic alone."""
     rows = []
@@ -96,6 +99,12 @@ def measure(runs):
             long["queue, 5 Cubic"] / short["queue, 5 Cubic"], n_seeds=BATCHES, note=" to ".join(told)
         ),
     }
+
+
+CAPTIONS = {
+    "ratio by setting": "Cubic's goodput over DCTCP's by RED's setting.",
+    "queue of Cubic alone by setting": "Mean queue of Cubic alone by RED's setting.",
+}
 
 
 def draw(runs, reference):

@@ -1,12 +1,11 @@
 """Several base RTTs at once: what each kind of flow gets by its round trip, behind three queues."""
 
-import math
-
+import numpy as np
 import polars as pl
-from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.claims import Measured, is_above
+from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies.paper.claims import every, is_above, is_within
 
-from ..common import BATCHES, COUPLED, FLOYD_RED, batch_mbps, of_class
+from ..common import COUPLED, FLOYD_RED, as_measured, batch_mbps, of_class
 
 RTTS_MS = (4, 8, 20, 40)
 QUEUES = {"dualq": {}, "coupled": {"queue": COUPLED}, "floyd": {"queue": FLOYD_RED}}
@@ -32,13 +31,14 @@ def ratios(runs, spec):
     }
 
 
-def exponent(by_rtt):
-    """Power of the base RTT in the rate: least squares through the logarithms."""
-    points = [(math.log(rtt), math.log(rate.value)) for rtt, rate in by_rtt.items()]
-    x, y = (sum(p[k] for p in points) / len(points) for k in (0, 1))
-    return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+def exponents(runs, spec, kind):
+    """Power of the base RTT in the rate, batch by batch: least squares through the logarithms."""
+    tables = runs.first(spec).tables
+    rates = np.log([batch_mbps(tables, f"{kind}-{rtt}") for rtt in RTTS_MS])
+    return np.polyfit(np.log(RTTS_MS), rates, 1)[0]
 
 
+SAMPLES = "batches"
 SHOWS = {
     "goodput by base RTT, eight flows at once": ("*",),
 }
@@ -46,32 +46,32 @@ SHOWS = {
 
 def measure(runs):
     dualq, between = rates(runs, "dualq"), ratios(runs, "dualq")
+    powers = {kind: exponents(runs, "dualq", kind) for kind in ("dctcp", "cubic")}
     told = ", ".join(f"{rtt} ms {estimate}" for rtt, estimate in between.items())
     return {
-        "dctcp-exponent": Measured(
-            exponent(dualq["dctcp"]),
-            n_seeds=BATCHES,
-            note=", ".join(f"{r} ms {e.value:.2f} Mb/s" for r, e in dualq["dctcp"].items()),
-        ),
-        "cubic-exponent": Measured(
-            exponent(dualq["cubic"]),
-            n_seeds=BATCHES,
-            note=", ".join(f"{r} ms {e.value:.2f} Mb/s" for r, e in dualq["cubic"].items()),
-        ),
-        "cubic-less-dependent": Measured(
-            exponent(dualq["cubic"]) > exponent(dualq["dctcp"]),
-            n_seeds=BATCHES,
-            note=f"Cubic / DCTCP: {told}",
+        **{
+            f"{kind}-exponent": as_measured(
+                mean_ci(powers[kind]),
+                ", ".join(f"{r} ms {e.value:.2f} Mb/s" for r, e in dualq[kind].items()),
+            )
+            for kind in powers
+        },
+        "cubic-less-dependent": is_above(paired_difference(powers["cubic"], powers["dctcp"]))._replace(
+            note=f"Cubic / DCTCP: {told}"
         ),
         "longer-is-less": is_above(between[40], 1.0),
-        "same-rtt-fair": Measured(
-            all(0.5 <= e.value <= 2 for e in between.values()), n_seeds=BATCHES, note=told
-        ),
-        "coupled-exponents": Measured(
-            exponent(rates(runs, "coupled")["cubic"]) - exponent(rates(runs, "coupled")["dctcp"]),
-            n_seeds=BATCHES,
+        "same-rtt-fair": every((is_within(e, 0.75, of=1.25) for e in between.values()), told),
+        "coupled-exponents": paired_difference(
+            *(exponents(runs, "coupled", kind) for kind in ("cubic", "dctcp"))
         ),
     }
+
+
+CAPTIONS = {
+    "goodput by base RTT, eight flows at once": (
+        "Goodput of each flow by its base round trip behind three queues."
+    ),
+}
 
 
 def draw(runs, reference):

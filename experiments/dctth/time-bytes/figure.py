@@ -25,6 +25,7 @@ SPECS = {
 TITLES = {"time": "queue in time", "bytes": "queue in bytes"}
 
 
+SAMPLES = "batches"
 SHOWS = {
     "ratio in each cell": ("*",),
 }
@@ -47,6 +48,14 @@ def measure(runs):
         "time-within-two": all_within(frames["time"]),
         "bytes-within-two": all_within(frames["bytes"]),
     }
+
+
+CAPTIONS = {
+    "ratio in all cells": (
+        "Cubic's goodput over DCTCP's against the fair window, queues in time and in bytes."
+    ),
+    "ratio in each cell": "The same ratio by cell.",
+}
 
 
 def draw(runs, reference):

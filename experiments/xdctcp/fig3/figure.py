@@ -29,6 +29,13 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "surface": (
+        "Figure 3 of the document: wait of short flows over ns and nl at the optimum's g, published and ours."
+    ),
+}
+
+
 def draw(runs, reference, ours=OURS, theirs=THEIRS, label=LABEL, digits=DIGITS):
     from shallows.figures import surface
 

@@ -25,6 +25,14 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "surface": (
+        "Figure 4 of the document: arrivals of a long flow over ns and nl at the optimum's g, "
+        "published and ours."
+    ),
+}
+
+
 def draw(runs, reference):
     label = "arrivals per long flow until 0.99 s (Mbit)"
     return draw_surface(runs, reference, "long_mbit", "long_throughput_mbps", label, 0)

@@ -58,6 +58,11 @@ def _series(runs):
     return {mix: changes(frame, columns=SHOWN, spec=mix) for mix in MIXES}
 
 
+CAPTIONS = {
+    "changes by mix": "Change of the optimum against DCTCP by the numbers of query, short and long senders.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import forest
 

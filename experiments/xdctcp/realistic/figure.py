@@ -59,6 +59,12 @@ def measure(runs):
     return found
 
 
+CAPTIONS = {
+    "web-search": "Change of the optimum against DCTCP with web-search flow sizes.",
+    "data-mining": "The same with data-mining flow sizes.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import fct, forest
 

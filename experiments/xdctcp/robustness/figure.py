@@ -78,6 +78,16 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "optimum against DCTCP": (
+        "Change of the optimum against DCTCP under random phases, for every delay and for the queue."
+    ),
+    "effects of g, ns and nl": (
+        "The same taken apart: the effect of changing one of the three, averaged over the other two."
+    ),
+}
+
+
 def draw(runs, reference):
     from shallows.figures import forest
 

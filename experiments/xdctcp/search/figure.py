@@ -64,6 +64,14 @@ def _explored(runs):
     return frame.group_by(KEYS).agg(pl.col(*MAIN, "utilisation").mean()).sort(KEYS)
 
 
+CAPTIONS = {
+    "explored triplets": "Delay and throughput of the explored triplets, three seeds each.",
+    "found triplets against the document's optimum": (
+        "The chosen triplets against the document's optimum on fresh seeds."
+    ),
+}
+
+
 def draw(runs, reference):
     from shallows.figures import forest, scatter
 

@@ -63,6 +63,16 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "delay and goodput by threshold": (
+        "Delay of short flows and goodput of long ones: DCTCP by threshold, and the optimum."
+    ),
+    "completion of messages and goodput by threshold": (
+        "The same with the completion time of messages instead of the wait."
+    ),
+}
+
+
 def draw(runs, reference):
     from shallows.figures import scatter
 

@@ -39,6 +39,12 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "queue over time": "The queue at the switch under both triplets; K is dashed.",
+    "queue length, share of time": "Share of time that the queue spends at or below each length.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import flow_time, queue_cdf, queue_time
 

@@ -39,6 +39,11 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "gain by warm-up": "The optimum's gain by the time from which statistics begin.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import forest
 

@@ -34,7 +34,7 @@ class Measured(NamedTuple):
 
     `n_seeds` is None where the caller should take the number of seeds that were run; 0 stands for a
     closed form, which needs none. `note` says what the numbers alone do not. `flat`: every seed gave the
-    same.
+    same. `range`: `low` and `high` are the least and the greatest of several settings, no interval of chance.
     """
 
     value: Value
@@ -43,6 +43,7 @@ class Measured(NamedTuple):
     n_seeds: int | None = None
     note: str = ""
     flat: bool = False
+    range: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,17 @@ def number(value: float | int | bool | None, digits: int = 4) -> str:
     return _trimmed(value, min(places, 9))
 
 
-def estimate(value: float | int | bool | None, low: float | None = None, high: float | None = None) -> str:
-    """A value and its 95 % interval, rounded to the digits that the interval's width supports."""
+def estimate(
+    value: float | int | bool | None, low: float | None = None, high: float | None = None, like: str = ""
+) -> str:
+    """A value and its 95 % interval, rounded to the digits that the interval's width supports.
+
+    Without an interval it has at least the decimals of the published number that `like` writes.
+    """
     if value is None or isinstance(value, bool) or low is None or high is None:
-        return number(value)
+        text, decimals = number(value), len(like.partition(".")[2])
+        fewer = isinstance(value, float) and len(text.partition(".")[2]) < decimals >= 2
+        return f"{value:.{decimals}f}" if fewer else text
     if high - low <= 2 * NOISE:
         return f"{number(value)} [{number(low)}, {number(high)}]"
     places = _places((high - low) / 2)

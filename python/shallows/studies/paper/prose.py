@@ -79,7 +79,7 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
             return str(one.get("verdict", ABSENT)).replace("not-determined", "not determined")
         if what == "note":
             return one.get("note") or ABSENT
-        value, interval = one["measured"], one["ci95"] or (None, None)
+        value, interval = one["measured"], one["ci95"] or one.get("range") or (None, None)
         if value is None:
             why = one.get("note") or one.get("because")
             return f"undecided ({why})" if why else ABSENT

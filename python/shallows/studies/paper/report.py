@@ -195,12 +195,12 @@ def _image(figure: str, name: str, captions: Mapping[str, str], svg: bytes) -> d
 def _claim(section: "Section", record: Mapping[str, Any]) -> dict[str, Any]:
     """A claim's record in words."""
     claim = next(c for c in section.figure.claims if record["id"].endswith(f"/{c.id}"))
-    cause, ends = record["cause"], record["ci95"] or (None, None)
+    cause, ends = record["cause"], record["ci95"] or record["range"] or (None, None)
     bound = {"at-least": "at least ", "at-most": "at most "}.get(claim.relation, "")
     return dict(record) | {
         "anchor": anchor(record["id"]),
         "said": bound + numbers.published(record["published"], claim.published_text),
-        "found": numbers.estimate(record["measured"], *ends),
+        "found": numbers.estimate(record["measured"], *ends, like=claim.published_text),
         "cause_words": _cause_words(cause) if cause else "",
         "tolerance_words": _tolerance(claim),
         "tried": [

@@ -190,6 +190,7 @@ def _section(
                 paper=figure.paper,
                 figure=figure.name,
                 mode="quick" if quick else "full",
+                n_of=getattr(figure.module, "SAMPLES", "seeds"),
                 backend=backend if runs or failed else "theory",
             )
         )

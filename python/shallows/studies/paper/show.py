@@ -33,14 +33,14 @@ def show(result: Reproduction) -> None:
 
 
 def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
-    ends = record["ci95"] or (None, None)
+    ends = record["ci95"] or record["range"] or (None, None)
     cause = record["cause"]
     return (
         record["id"],
         record["kind"],
         record["statement"],
         numbers.published(record["published"]),
-        numbers.estimate(record["measured"], *ends),
+        numbers.estimate(record["measured"], *ends, like=repr(record["published"])),
         record["unit"],
         record["verdict"],
         CAUSE_WORDS[cause["kind"]] if cause else "",

@@ -128,9 +128,19 @@ def _how_many(base: Found, others: Sequence[Found]) -> str:
 
 
 def record(
-    claim: Claim, concluded: Conclusion, *, paper: str, figure: str, mode: str, backend: str
+    claim: Claim,
+    concluded: Conclusion,
+    *,
+    paper: str,
+    figure: str,
+    mode: str,
+    backend: str,
+    n_of: str = "seeds",
 ) -> dict[str, Any]:
-    """The claim's record of `reproduce --json`; its keys are a contract. `with_causes` checks the cause."""
+    """The claim's record of `reproduce --json`; its keys are a contract. `with_causes` checks the cause.
+
+    `n_of`: what `n_seeds` counts, "seeds" or "batches" of one long run.
+    """
     found = concluded.base.measured
     notes = [found.note if found.note != concluded.base.why else "", claim.note]
     return {
@@ -142,8 +152,10 @@ def record(
         "published": claim.published,
         "measured": found.value,
         "unit": claim.unit,
-        "ci95": _interval(found),
+        "ci95": None if found.range else _interval(found),
+        "range": _interval(found) if found.range else None,
         "n_seeds": found.n_seeds,
+        "n_of": n_of,
         "tolerance": claim.tolerance,
         "verdict": concluded.verdict,
         "expected_verdict": claim.expected.get(f"{backend}-{mode}", claim.expected.get(mode)),
