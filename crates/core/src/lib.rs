@@ -5,7 +5,7 @@
 //! | where to look | for |
 //! |---|---|
 //! | [`params`] | how components declare their settings, and how files are checked |
-//! | [`events`] | the events to come, and random streams |
+//! | [`events`] | the events to come, random streams, and hints to the processor |
 //! | [`packet`] | packets, their header bits and extensions, and their fate at a port |
 //! | [`port_control`] | switches' halves of protocols with explicit feedback, one file each |
 //! | [`queue`] | queue disciplines, one file each |

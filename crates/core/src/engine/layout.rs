@@ -3,8 +3,8 @@
 use super::partition::Partition;
 use crate::events::EventQueue;
 use crate::experiment::{Experiment, SwitchSettings};
-use crate::net::port::{HOST, Port};
-use crate::net::{Commons, Network, Wire};
+use crate::net::port::Port;
+use crate::net::{Commons, Network};
 use crate::routing::graph::Graph;
 use crate::routing::table::Routing;
 
@@ -25,7 +25,7 @@ pub(super) fn lay_out(
         let (cell, far) = (cell_of(link.from.index()), cell_of(link.to.index()));
         opposites.push(port.opposite);
         if cell != far {
-            port.crosses = true;
+            (port.crosses, port.far_cell) = (true, far);
             port.opposite = None;
         }
         let (own, links) = &mut of_cell[cell as usize];
@@ -61,19 +61,9 @@ pub(super) fn lay_out(
         }
     }
     networks.iter_mut().for_each(|network| network.ports.iter_mut().for_each(Port::prepare));
-    let wires = match partition.whole {
-        Some(_) => vec![],
-        None => (0..)
-            .zip(&graph.links)
-            .zip(opposites)
-            .map(|((number, link), opposite)| Wire {
-                cell: cell_of(link.to.index()),
-                node: routing.goes_on(number).unwrap_or(HOST),
-                opposite: opposite.map(place),
-            })
-            .collect(),
-    };
+    let crossing = partition.whole.is_none() && opposites.iter().any(Option::is_some);
+    let opposites = if crossing { opposites.iter().map(|port| port.map(place)).collect() } else { vec![] };
     let port_places = places.iter().map(|(_, place)| *place).collect();
-    let commons = Commons { connections: vec![], links, port_places, node_places, wires, routing };
+    let commons = Commons { connections: vec![], links, port_places, node_places, opposites, routing };
     (networks, places, commons)
 }

@@ -69,7 +69,7 @@ impl Simulation {
 
     pub(super) fn check(&self, floor: &Floor, control: &Control) -> Result<(), RunError> {
         self.heed(floor, control, self.now)?;
-        let changes = |p: &Port| p.record.as_ref().and_then(|r| r.changes.as_ref()).map_or(0, Vec::len);
+        let changes = |p: &Port| p.record.as_ref().map_or(0, |r| r.changes().len());
         let (mut tapped, mut traced, mut by_change) = (0, self.roster.trace_rows.len(), 0);
         for cell in &floor.cells {
             let cell = locked(cell);

@@ -111,7 +111,7 @@ impl Simulation {
             mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at.total())),
             max_bytes: record.map(|r| r.max_bytes),
             mean_wait: match record {
-                Some(record) => mean(record.wait_sum, record.wait_count),
+                Some(record) => mean(record.wait_sum, record.waits.total()),
                 None => self.host_waits(number),
             },
             waits: [0.5, 0.95, 0.99].map(|q| histogram::quantile(&waits, q).map(|ps| ps as f64)),
@@ -132,7 +132,7 @@ impl Simulation {
         for (i, port) in (0u32..).zip(self.ports()) {
             let Some(record) = &port.record else { continue };
             let times = record.time_at.rows();
-            let Some(departures) = &record.at_dequeue else {
+            let Some(departures) = record.at_dequeue() else {
                 rows.extend(times.into_iter().map(|(low, _, time)| (i, low, time, 0)));
                 continue;
             };

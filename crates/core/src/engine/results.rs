@@ -172,7 +172,7 @@ impl Simulation {
     fn queue_trace(&self) -> TableData {
         let mut rows: Vec<QueueRow> = self.queue_rows.clone();
         for (i, port) in (0u32..).zip(self.ports()) {
-            let changes = port.record.iter().flat_map(|r| r.changes.iter().flatten());
+            let changes = port.record.iter().flat_map(|r| r.changes());
             rows.extend(changes.map(|(time, packets, bytes)| QueueRow {
                 time: *time,
                 port: i,

@@ -6,7 +6,7 @@ use super::threads::{Crew, Shift};
 use super::{Floor, Simulation};
 use crate::hosts::FlowId;
 use crate::hosts::connections::locked;
-use crate::hosts::window::{Bench, Window};
+use crate::hosts::window::{Bench, LONGEST, Window};
 use crate::hosts::work::ClassRecord;
 use crate::net::{Commons, Inbox, Post};
 use serde_json::{Value, json};
@@ -65,7 +65,8 @@ struct Deliver<'a> {
 }
 
 impl Post for Deliver<'_> {
-    fn open(&self, cell: u32, put: &mut dyn FnMut(&mut Inbox)) {
+    #[inline(always)]
+    fn open(&self, cell: u32, put: impl FnOnce(&mut Inbox)) {
         put(&mut locked(&self.inboxes[cell as usize]));
         self.mail[cell as usize].store(true, Ordering::Relaxed);
     }
@@ -79,7 +80,7 @@ impl<'a> Yard<'a> {
         let numbers = || (0..cells).map(|_| AtomicU64::new(0)).collect();
         Yard {
             floor,
-            lookahead,
+            lookahead: lookahead.min(LONGEST),
             inboxes: [inboxes(), inboxes()],
             mail: [mail(), mail()],
             due: numbers(),

@@ -1,5 +1,6 @@
-//! The base of everything that runs: future events, and random numbers.
+//! The base of everything that runs: future events, random numbers, and hints to the processor.
 
+pub mod fetch;
 pub mod queue;
 pub mod random;
 

@@ -4,6 +4,7 @@ pub mod cell;
 pub mod connections;
 pub mod ends;
 mod facts;
+mod foresight;
 pub mod records;
 mod roster;
 pub mod timeouts;

@@ -5,7 +5,9 @@
 //! end, nor on which thread works a cell.
 
 use super::cell::{Cell, handle, take_changes};
-use crate::net::{Commons, Inbox, Net, Parcel, Post};
+pub use super::foresight::LONGEST;
+use super::foresight::{AHEAD, Landings};
+use crate::net::{Commons, Inbox, Net, Network, Parcel, Post};
 use crate::packet::NONE;
 use shallows_units::{Span, Time};
 
@@ -13,8 +15,27 @@ use shallows_units::{Span, Time};
 #[derive(Default)]
 pub struct Bench {
     inbox: Inbox,
-    /// Time, link and place in `inbox` of what lands in this window.
-    keys: Vec<u128>,
+    landings: Landings,
+}
+
+impl Bench {
+    /// What lands as number `number`.
+    #[inline(always)]
+    fn parcel(&self, number: usize) -> &Parcel {
+        &self.inbox.parcels[Landings::place(self.landings.keys[number])]
+    }
+
+    /// Asks for what number `number` will need, and more for those before it.
+    #[inline(always)]
+    fn foresee(&mut self, number: usize, network: &mut Network, commons: &Commons) {
+        if number < self.landings.keys.len() {
+            let parcel = self.parcel(number);
+            let way = network.way(parcel.node, &parcel.packet, commons);
+            self.landings.ways.push(way);
+            network.foresee(way);
+        }
+        self.landings.foresee(number, network);
+    }
 }
 
 /// A window.
@@ -38,10 +59,14 @@ impl Cell {
         window: Window,
         inbox: &mut Inbox,
         bench: &mut Bench,
-        post: &dyn Post,
+        post: &impl Post,
         commons: &Commons,
     ) -> Time {
-        self.collect(window.until, inbox, bench);
+        self.foresee_ports(window.until, &mut bench.landings);
+        self.collect(window, inbox, bench);
+        self.foresee_wires(&bench.landings);
+        (0..AHEAD).for_each(|number| bench.foresee(number, &mut self.network, commons));
+        self.foresee_ends(&bench.landings, commons);
         let mut next = 0;
         loop {
             let order_at = self.orders.front().map_or(Time::MAX, |order| order.0);
@@ -67,7 +92,7 @@ impl Cell {
     }
 
     /// Hands over what lands before `until` in other cells; nothing else is done.
-    pub fn hand_over(&mut self, until: Time, lookahead: Span, post: &dyn Post, commons: &Commons) -> Time {
+    pub fn hand_over(&mut self, until: Time, lookahead: Span, post: &impl Post, commons: &Commons) -> Time {
         let lands = self.network.hand_over(until, post, commons);
         self.wanted_at(lands, lookahead)
     }
@@ -79,56 +104,69 @@ impl Cell {
         self.network.events.next_at().min(later).min(hand_over)
     }
 
-    /// Takes what has come from other cells, and sorts what lands before `until`.
-    fn collect(&mut self, until: Time, inbox: &mut Inbox, bench: &mut Bench) {
-        bench.keys.clear();
+    /// Takes what has come from other cells, and sorts what lands in the window.
+    fn collect(&mut self, window: Window, inbox: &mut Inbox, bench: &mut Bench) {
+        let Landings { keys, ways, begin, .. } = &mut bench.landings;
+        *begin = window.begin;
+        keys.clear();
+        ways.clear();
         bench.inbox.parcels.clear();
-        bench.inbox.extensions.clear();
-        let waiting = std::mem::take(&mut self.later);
-        bench.inbox.parcels.extend_from_slice(&waiting);
-        let known = waiting.len();
-        bench.inbox.parcels.append(&mut inbox.parcels);
-        for parcel in &mut bench.inbox.parcels[known..] {
-            if parcel.packet.extension != NONE {
+        bench.inbox.parcels.append(&mut self.later);
+        let known = bench.inbox.parcels.len();
+        if known == 0 {
+            std::mem::swap(&mut bench.inbox.parcels, &mut inbox.parcels);
+        } else {
+            bench.inbox.parcels.append(&mut inbox.parcels);
+        }
+        for (i, parcel) in bench.inbox.parcels.iter_mut().enumerate() {
+            if parcel.packet.extension != NONE && i >= known {
                 let extension = inbox.extensions[parcel.packet.extension as usize];
                 parcel.packet.extension = self.network.extensions.put(extension);
             }
-        }
-        inbox.extensions.clear();
-        for (i, parcel) in bench.inbox.parcels.iter().enumerate() {
-            if parcel.packet.at < until {
-                let key = u128::from(parcel.packet.at.as_ps()) << 64 | u128::from(parcel.link) << 32;
-                bench.keys.push(key | i as u128);
+            if parcel.packet.at < window.until {
+                keys.push(Landings::key(parcel.packet.at - window.begin, i));
             } else {
                 self.later.push(*parcel);
             }
         }
-        bench.keys.sort_unstable();
+        inbox.extensions.clear();
+        put_in_order(keys, &bench.inbox.parcels);
     }
 
     /// Handles what comes before `until`, parcels from number `next` on; returns the number of the next one.
-    fn work_until(&mut self, until: Time, mut next: usize, bench: &Bench, commons: &Commons) -> usize {
+    fn work_until(&mut self, until: Time, mut next: usize, bench: &mut Bench, commons: &Commons) -> usize {
         let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
         loop {
-            let parcel: Option<&Parcel> =
-                bench.keys.get(next).map(|key| &bench.inbox.parcels[*key as u32 as usize]);
-            let lands = parcel.map_or(until, |parcel| parcel.packet.at.min(until));
+            let lands = bench.landings.at(next).map_or(until, |at| at.min(until));
             while let Some((at, event)) = net.events.pop_before(lands) {
                 net.now = at;
                 *handled += 1;
                 handle(event, hosts, &mut net);
             }
-            let Some(parcel) = parcel.filter(|parcel| parcel.packet.at < until) else { return next };
+            if lands == until {
+                return next;
+            }
+            bench.foresee(next + AHEAD, net.network, commons);
+            let (parcel, way) = (bench.parcel(next), bench.landings.ways[next]);
             next += 1;
-            net.now = parcel.packet.at;
+            net.now = lands;
             *handled += 1;
-            if let Some(packet) = net.network.land_from(parcel, commons) {
+            if let Some(packet) = net.network.land_from(parcel, way, commons) {
                 hosts.on_packet(&packet, &mut net);
             }
             if !net.network.changes.is_empty() {
                 take_changes(hosts, &mut net);
             }
         }
+    }
+}
+
+/// Sorts by time; what lands at one time by link, and on one link in the order in which it left.
+fn put_in_order(keys: &mut [u64], parcels: &[Parcel]) {
+    keys.sort_unstable();
+    for tied in keys.chunk_by_mut(|one, other| Landings::same_time(*one, *other)).filter(|run| run.len() > 1)
+    {
+        tied.sort_unstable_by_key(|key| (parcels[Landings::place(*key)].link, *key));
     }
 }

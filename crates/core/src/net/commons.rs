@@ -31,17 +31,6 @@ impl Default for Connection {
     }
 }
 
-/// Where a wire leads.
-#[derive(Debug, Clone, Copy)]
-pub struct Wire {
-    /// The cell at its far end.
-    pub cell: u32,
-    /// The node there, which forwards; or [`super::port::HOST`].
-    pub node: u32,
-    /// The port there that sends back along the same cable, if a controller stands at it.
-    pub opposite: Option<u32>,
-}
-
 /// The data that all cells read. It changes only while no cell is at work.
 #[derive(Debug, Default)]
 pub struct Commons {
@@ -55,8 +44,9 @@ pub struct Commons {
     pub port_places: Vec<u32>,
     /// By node: its place among those of its cell.
     pub node_places: Vec<u32>,
-    /// By link, where there are several cells: where it leads.
-    pub wires: Vec<Wire>,
+    /// By link to another cell: the port there that sends back along the same cable, if a controller stands at it.
+    /// Empty without any.
+    pub opposites: Vec<Option<u32>>,
 }
 
 impl Commons {

@@ -4,7 +4,7 @@
 //! then, since a wire between cells is at least as long as a window. Faults of the wire, and who watches it, see
 //! the packets here, each at the time at which it lands.
 
-use super::{Commons, Network};
+use super::{Commons, Network, UNDECIDED};
 use crate::packet::{Extension, NONE, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use shallows_units::Time;
@@ -16,6 +16,8 @@ pub struct Parcel {
     pub packet: Packet,
     /// The link that it comes along.
     pub link: u32,
+    /// The node at the link's end, as in [`super::port::Port::leads_to`].
+    pub node: u32,
 }
 
 /// The arrivals of a cell from others.
@@ -30,23 +32,20 @@ pub struct Inbox {
 /// Gives a cell's inbox to `put`.
 pub trait Post {
     /// Calls `put` with the inbox of `cell`, to which something is added.
-    fn open(&self, cell: u32, put: &mut dyn FnMut(&mut Inbox));
+    fn open(&self, cell: u32, put: impl FnOnce(&mut Inbox));
 }
 
 impl Network {
     /// Hands over what lands in other cells before `until`; the cell has worked until now. Returns when the next of
     /// what remains lands.
-    pub fn hand_over(&mut self, until: Time, post: &dyn Post, commons: &Commons) -> Time {
+    pub fn hand_over(&mut self, until: Time, post: &impl Post, commons: &Commons) -> Time {
         let mut next = Time::MAX;
         let mut i = 0;
         while let Some(number) = self.crossing.get(i).copied() {
             let port = &mut self.ports[number as usize];
             if port.soonest() < until {
                 port.leave(self.now);
-                let link = self.links[number as usize];
-                post.open(commons.wires[link as usize].cell, &mut |inbox| {
-                    self.hand_over_from(number, link, until, inbox, commons);
-                });
+                post.open(port.far_cell, |inbox| self.hand_over_from(number, until, inbox, commons));
             }
             let soonest = self.ports[number as usize].soonest();
             if soonest == Time::MAX {
@@ -60,11 +59,15 @@ impl Network {
     }
 
     #[inline(always)]
-    fn hand_over_from(&mut self, number: u32, link: u32, until: Time, inbox: &mut Inbox, commons: &Commons) {
-        while let Some(packet) = self.ports[number as usize].take_before(until) {
+    fn hand_over_from(&mut self, number: u32, until: Time, inbox: &mut Inbox, commons: &Commons) {
+        let link = self.links[number as usize];
+        loop {
+            let port = &mut self.ports[number as usize];
+            let Some(packet) = port.take_before(until) else { return };
             self.totals.hops += 1;
-            if self.ports[number as usize].clear {
-                self.put(packet, link, inbox);
+            if port.clear {
+                let node = port.leads_to;
+                self.put(Parcel { packet, link, node }, inbox);
             } else {
                 self.hand_over_watched(number, packet, inbox, commons);
             }
@@ -74,37 +77,41 @@ impl Network {
     #[cold]
     fn hand_over_watched(&mut self, number: u32, mut packet: Packet, inbox: &mut Inbox, commons: &Commons) {
         let (now, link) = (self.now, self.links[number as usize]);
+        let node = self.ports[number as usize].leads_to;
         self.now = packet.at;
         if self.pass_wire(number, &mut packet, commons) {
             let (twice, late) = self.disturb(number);
             if twice {
                 let extension = self.double(&packet);
-                self.put(Packet { extension, ..packet }, link, inbox);
+                self.put(Parcel { packet: Packet { extension, ..packet }, link, node }, inbox);
             }
             packet.at += late.unwrap_or_default();
-            self.put(packet, link, inbox);
+            self.put(Parcel { packet, link, node }, inbox);
         }
         self.now = now;
     }
 
     #[inline(always)]
-    fn put(&mut self, mut packet: Packet, link: u32, inbox: &mut Inbox) {
-        if packet.extension != NONE {
-            let extension = self.extensions.take(packet.extension).unwrap_or_default();
-            packet.extension = inbox.extensions.len() as u32;
+    fn put(&mut self, mut parcel: Parcel, inbox: &mut Inbox) {
+        if parcel.packet.extension != NONE {
+            let extension = self.extensions.take(parcel.packet.extension).unwrap_or_default();
+            parcel.packet.extension = inbox.extensions.len() as u32;
             inbox.extensions.push(extension);
         }
-        inbox.parcels.push(Parcel { packet, link });
+        inbox.parcels.push(parcel);
     }
 
-    /// A packet from another cell lands now.
+    /// A packet from another cell lands now; `way` is what [`Network::way`] has said of it.
     #[inline(always)]
-    pub fn land_from(&mut self, parcel: &Parcel, commons: &Commons) -> Option<Packet> {
-        let wire = &commons.wires[parcel.link as usize];
-        if let Some(opposite) = wire.opposite {
-            self.consult_return(opposite, &parcel.packet);
+    pub fn land_from(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
+            self.consult_return(*opposite, &parcel.packet);
         }
-        self.onward(wire.node, parcel.packet, commons)
+        if way == UNDECIDED {
+            return self.onward(parcel.node, parcel.packet, commons);
+        }
+        self.arrive(way, &parcel.packet, commons);
+        None
     }
 
     #[cold]

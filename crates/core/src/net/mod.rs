@@ -3,6 +3,7 @@
 pub mod buffer;
 mod commons;
 mod crossing;
+mod foresight;
 pub mod port;
 pub mod ring;
 mod scheduled;
@@ -17,8 +18,9 @@ use crate::queue::DropWhy;
 use crate::routing::choice::Chooser;
 use crate::routing::table::{Entry, Routing};
 use buffer::{ALONE, Buffers};
-pub use commons::{Change, Commons, Connection, Happened, Net, Wire};
+pub use commons::{Change, Commons, Connection, Happened, Net};
 pub use crossing::{Inbox, Parcel, Post};
+pub use foresight::UNDECIDED;
 use port::{Admitted, HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
 

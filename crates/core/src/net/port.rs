@@ -7,30 +7,31 @@
 
 use super::buffer::ALONE;
 use super::ring::Ring;
-use super::small_queues::Sockets;
+pub use super::scheduled::Scheduled;
 pub use super::wire::WireFaults;
 use crate::events::Source;
+use crate::events::fetch::fetch;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortView};
-use crate::probe::inner::InnerRecords;
 use crate::probe::queue::QueueRecord;
 use crate::probe::traces::Arrivals;
-use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, InnerQueues, QueueDisc, Verdict};
+use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, Verdict};
 use shallows_units::{Bytes, Rate, Span, Time};
 
 /// The traffic of a port since the warm-up; `packets_in` = out + dropped in the queue + held.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)] // what each packet changes comes first
 pub struct PortCounts {
     /// Packets that arrived, dropped ones included.
     pub packets_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
+    /// Packets that were marked CE here.
+    pub marks: u64,
     /// Packets dropped, by [`DropWhy`].
     pub drops: [u64; DropWhy::COUNT],
     /// Bytes dropped in the queue (not on the wire).
     pub dropped_bytes: u64,
-    /// Packets that were marked CE here.
-    pub marks: u64,
     /// Time for which the first of these packets had been transmitted when counting began.
     pub early: Span,
     /// Packets that left before counting began, and that the wire has lost since.
@@ -41,44 +42,6 @@ impl PortCounts {
     /// Packets dropped in the queue.
     pub fn dropped(&self) -> u64 {
         self.drops.iter().sum::<u64>() - self.drops[DropWhy::Wire as usize]
-    }
-}
-
-/// A discipline that decides at departure, at work.
-pub struct Scheduled {
-    /// Holds the packets.
-    pub disc: Box<dyn QueueDisc>,
-    /// Being transmitted.
-    pub serving: Option<Packet>,
-    /// Its events: the end of a transmission, or the time to ask the discipline again.
-    pub source: Source,
-    /// What its queues do, where it has several.
-    pub inner: Option<Box<InnerRecords>>,
-    /// What connections have here, in a host whose senders bound that.
-    pub sockets: Option<Box<Sockets>>,
-}
-
-impl Scheduled {
-    /// At work with `disc`, empty.
-    pub fn new(disc: Box<dyn QueueDisc>) -> Self {
-        Scheduled { disc, serving: None, source: Source::NONE, inner: None, sockets: None }
-    }
-
-    /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
-    #[inline]
-    pub fn note(&mut self, packet: &Packet, tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize)) {
-        if let Some(record) = &mut self.inner
-            && let Some(queues) = self.disc.inner()
-        {
-            tell(record, queues, queues.of(packet));
-        }
-    }
-
-    /// Packets and bytes held, the one being transmitted included.
-    pub fn held(&self) -> (u64, u64) {
-        let backlog = self.disc.backlog();
-        let serving = self.serving.map_or(0, |p| u64::from(p.size));
-        (backlog.packets + u64::from(serving > 0), backlog.bytes + serving)
     }
 }
 
@@ -121,7 +84,8 @@ pub enum Service {
 /// At the end of a wire: a host, which has what comes.
 pub const HOST: u32 = u32::MAX;
 
-/// One direction of a link.
+/// One direction of a link. The first three cache lines have all that a packet needs that comes and goes; one that
+/// only goes needs the first two.
 #[repr(C, align(64))]
 pub struct Port {
     /// Queue and wire (discipline at arrival), or wire alone.
@@ -130,14 +94,16 @@ pub struct Port {
     departed: u32,
     /// Time a byte takes, where it is a whole number; else 0.
     ps_per_byte: u32,
-    /// Its wire's events.
-    pub source: Source,
     /// When the transmitter will be idle.
     pub free_at: Time,
     /// Propagation delay.
     pub delay: Span,
     /// Bytes held in the queue.
     bytes: u64,
+    /// Its wire's events.
+    pub source: Source,
+    /// The node at its wire's end, which forwards; or [`HOST`].
+    pub leads_to: u32,
     /// Belongs to a switch.
     pub is_switch: bool,
     /// Takes every packet and records nothing: its backlog need not be known at each arrival.
@@ -150,16 +116,16 @@ pub struct Port {
     pub crosses: bool,
     /// Packets that leave are recorded.
     pub tapped: bool,
-    /// The node at its wire's end, which forwards; or [`HOST`].
-    pub leads_to: u32,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
-    /// How it queues.
-    pub service: Service,
-    /// What passed.
-    pub counts: PortCounts,
+    /// The cell at its wire's end, where there are several.
+    pub far_cell: u32,
     /// The queue over time.
     pub record: Option<Box<QueueRecord>>,
+    /// What passed.
+    pub counts: PortCounts,
+    /// How it queues.
+    pub service: Service,
     /// By class, when traced.
     pub arrivals: Option<Box<[Arrivals]>>,
     /// Injected faults.
@@ -189,6 +155,7 @@ impl Port {
             crosses: false,
             tapped: false,
             leads_to: HOST,
+            far_cell: 0,
             share: ALONE,
             service,
             counts: PortCounts::default(),
@@ -388,6 +355,31 @@ impl Port {
     #[inline]
     pub fn soonest(&self) -> Time {
         self.ring.front().map_or(Time::MAX, |packet| packet.at)
+    }
+
+    /// Asks for its own lines: the first of three steps, each of which needs what the one before has brought.
+    #[inline(always)]
+    pub fn foresee(&self) {
+        fetch(self, 3);
+    }
+
+    /// Asks for the packets that it looks at when the next one comes or goes, and for its record.
+    #[inline(always)]
+    pub fn foresee_queue(&self) {
+        self.ring.foresee(self.ring.head());
+        self.ring.foresee(self.departed);
+        self.ring.foresee(self.ring.tail());
+        if let Some(record) = &self.record {
+            fetch(&**record, 4);
+        }
+    }
+
+    /// Asks for what its record changes when a packet comes at `at`.
+    #[inline(always)]
+    pub fn foresee_record(&self, at: Time) {
+        if let Some(record) = &self.record {
+            record.foresee_bins(self.queued(), self.free_at.saturating_sub(at));
+        }
     }
 
     /// Brings its queue up to `now`, before packets are taken from a wire between cells.

@@ -1,11 +1,12 @@
 //! A growable ring of packets: the queue of a FIFO port and its wire in one.
 
+use crate::events::fetch::fetch;
 use crate::packet::Packet;
 
 /// First in, first out; positions are running numbers that never repeat within 2^32 packets held.
 #[derive(Debug, Default)]
 pub struct Ring {
-    slots: Vec<Packet>,
+    slots: Box<[Packet]>,
     head: u32,
     tail: u32,
 }
@@ -70,9 +71,18 @@ impl Ring {
         Some(packet)
     }
 
+    /// Asks for the place of a packet: `number` may be the next one, and nothing need stand there.
+    #[inline(always)]
+    pub fn foresee(&self, number: u32) {
+        if let Some(slot) = self.slots.get(number as usize & self.slots.len().wrapping_sub(1)) {
+            fetch(slot, 1);
+            fetch(&slot.flags, 1); // the last field: it may stand in the next line
+        }
+    }
+
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<Packet>()
+        size_of_val(&*self.slots)
     }
 
     #[cold]
@@ -84,6 +94,6 @@ impl Ring {
             wider[number as usize & mask] = *self.at(number);
             number = number.wrapping_add(1);
         }
-        self.slots = wider;
+        self.slots = wider.into_boxed_slice();
     }
 }

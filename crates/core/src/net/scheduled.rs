@@ -1,10 +1,51 @@
 //! Ports whose discipline decides at departure: two events a packet, and what they count.
 
-use super::port::{Scheduled, Service};
+use super::port::Service;
+use super::small_queues::Sockets;
 use super::{Commons, Network};
+use crate::events::Source;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
-use crate::queue::QueueCx;
+use crate::probe::inner::InnerRecords;
+use crate::queue::{InnerQueues, QueueCx, QueueDisc};
+
+/// A discipline that decides at departure, at work.
+pub struct Scheduled {
+    /// Holds the packets.
+    pub disc: Box<dyn QueueDisc>,
+    /// Being transmitted.
+    pub serving: Option<Packet>,
+    /// Its events: the end of a transmission, or the time to ask the discipline again.
+    pub source: Source,
+    /// What its queues do, where it has several.
+    pub inner: Option<Box<InnerRecords>>,
+    /// What connections have here, in a host whose senders bound that.
+    pub sockets: Option<Box<Sockets>>,
+}
+
+impl Scheduled {
+    /// At work with `disc`, empty.
+    pub fn new(disc: Box<dyn QueueDisc>) -> Self {
+        Scheduled { disc, serving: None, source: Source::NONE, inner: None, sockets: None }
+    }
+
+    /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
+    #[inline]
+    pub fn note(&mut self, packet: &Packet, tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize)) {
+        if let Some(record) = &mut self.inner
+            && let Some(queues) = self.disc.inner()
+        {
+            tell(record, queues, queues.of(packet));
+        }
+    }
+
+    /// Packets and bytes held, the one being transmitted included.
+    pub fn held(&self) -> (u64, u64) {
+        let backlog = self.disc.backlog();
+        let serving = self.serving.map_or(0, |p| u64::from(p.size));
+        (backlog.packets + u64::from(serving > 0), backlog.bytes + serving)
+    }
+}
 
 impl Network {
     #[inline(never)]

@@ -3,45 +3,66 @@
 use super::histogram::{LengthHistogram, TimeHistogram};
 use shallows_units::{Span, Time};
 
-/// How long the queue stood at each length, and how long packets waited in it.
+/// How long the queue stood at each length, and how long packets waited in it. Every packet changes it, so it takes
+/// four cache lines and no more.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct QueueRecord {
-    /// Time in ps spent at each length in packets.
-    pub time_at: LengthHistogram,
-    /// Departures that left each length behind, when asked for.
-    pub at_dequeue: Option<LengthHistogram>,
-    /// Waits in ps until transmission began.
-    pub waits: TimeHistogram,
-    /// Sum of the waits in ps.
-    pub wait_sum: u128,
-    /// Number of the waits.
-    pub wait_count: u64,
-    /// Integral of the bytes held, in byte ps.
-    pub byte_time: u128,
-    /// Most bytes held.
-    pub max_bytes: u64,
-    /// Every change of length, when traced so.
-    pub changes: Option<Vec<(Time, u64, u64)>>,
-    /// Most rows that `changes` may hold.
-    pub max_rows: usize,
-    /// `at_dequeue` or `changes` is kept, which few runs ask for.
-    in_detail: bool,
     since: Time,
     /// The end of the run.
     until: Time,
+    /// Time in ps spent at each length in packets.
+    pub time_at: LengthHistogram,
+    /// Waits in ps until transmission began.
+    pub waits: TimeHistogram,
+    /// What few runs ask for.
+    detail: Option<Box<Detail>>,
+    /// Integral of the bytes held, in byte ps.
+    pub byte_time: u128,
+    /// Sum of the waits in ps.
+    pub wait_sum: u128,
+    /// Most bytes held.
+    pub max_bytes: u64,
+}
+
+/// Each departure, or each change.
+#[derive(Debug, Default)]
+struct Detail {
+    /// Departures that left each length behind.
+    at_dequeue: Option<LengthHistogram>,
+    /// Every change of length.
+    changes: Option<Vec<(Time, u64, u64)>>,
+    /// Most rows that `changes` may hold.
+    max_rows: usize,
 }
 
 impl QueueRecord {
     /// Nothing recorded yet of a run that lasts until `until`.
     pub fn new(at_dequeue: bool, changes: bool, max_rows: usize, until: Time) -> Self {
-        QueueRecord {
+        let detail = || Detail {
             at_dequeue: at_dequeue.then(LengthHistogram::default),
             changes: changes.then(Vec::new),
             max_rows,
-            in_detail: at_dequeue || changes,
-            until,
-            ..QueueRecord::default()
-        }
+        };
+        let detail = (at_dequeue || changes).then(|| Box::new(detail()));
+        QueueRecord { detail, until, ..QueueRecord::default() }
+    }
+
+    /// Departures that left each length behind, when asked for.
+    pub fn at_dequeue(&self) -> Option<&LengthHistogram> {
+        self.detail.as_ref().and_then(|detail| detail.at_dequeue.as_ref())
+    }
+
+    /// Every change of length, when traced so.
+    pub fn changes(&self) -> &[(Time, u64, u64)] {
+        self.detail.as_ref().and_then(|detail| detail.changes.as_deref()).unwrap_or(&[])
+    }
+
+    /// Asks for the lines that the next packet changes, with `packets` in the queue and a wait of about `wait`.
+    #[inline(always)]
+    pub fn foresee_bins(&self, packets: u64, wait: Span) {
+        self.time_at.foresee(packets);
+        self.waits.foresee(wait.as_ps());
     }
 
     /// The queue stood at `packets` and `bytes` until `now`.
@@ -57,28 +78,19 @@ impl QueueRecord {
     #[inline]
     pub fn became(&mut self, packets: u64, bytes: u64, now: Time) {
         self.max_bytes = self.max_bytes.max(bytes);
-        if self.in_detail {
-            self.changed(packets, bytes, now);
+        if let Some(detail) = &mut self.detail {
+            detail.changed(packets, bytes, now);
         }
     }
 
     /// A packet departed; `packets` and `bytes` remain.
     #[inline]
     pub fn left(&mut self, packets: u64, bytes: u64, now: Time) {
-        if self.in_detail {
-            if let Some(lengths) = &mut self.at_dequeue {
+        if let Some(detail) = &mut self.detail {
+            if let Some(lengths) = &mut detail.at_dequeue {
                 lengths.add(packets, 1);
             }
-            self.changed(packets, bytes, now);
-        }
-    }
-
-    #[cold]
-    fn changed(&mut self, packets: u64, bytes: u64, now: Time) {
-        if let Some(rows) = &mut self.changes
-            && rows.len() <= self.max_rows
-        {
-            rows.push((now, packets, bytes));
+            detail.changed(packets, bytes, now);
         }
     }
 
@@ -87,7 +99,6 @@ impl QueueRecord {
     pub fn waited(&mut self, wait: Span) {
         self.waits.add(wait.as_ps());
         self.wait_sum += u128::from(wait.as_ps());
-        self.wait_count += 1;
     }
 
     /// A packet will have waited `wait` when its transmission begins: known beforehand, and counted if it does begin.
@@ -102,18 +113,34 @@ impl QueueRecord {
     pub fn restart(&mut self, bytes: u64, now: Time) {
         self.time_at.clear();
         self.waits.clear();
-        if let Some(lengths) = &mut self.at_dequeue {
+        if let Some(lengths) = self.detail.as_mut().and_then(|detail| detail.at_dequeue.as_mut()) {
             lengths.clear();
         }
-        (self.wait_sum, self.wait_count, self.byte_time) = (0, 0, 0);
+        (self.wait_sum, self.byte_time) = (0, 0);
         self.max_bytes = bytes;
         self.since = now;
     }
 
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
-        let lengths = self.time_at.memory() + self.at_dequeue.as_ref().map_or(0, LengthHistogram::memory);
+        let detail = self.detail.as_ref().map_or(0, |detail| detail.memory());
+        size_of::<Self>() + self.time_at.memory() + self.waits.memory() + detail
+    }
+}
+
+impl Detail {
+    #[cold]
+    fn changed(&mut self, packets: u64, bytes: u64, now: Time) {
+        if let Some(rows) = &mut self.changes
+            && rows.len() <= self.max_rows
+        {
+            rows.push((now, packets, bytes));
+        }
+    }
+
+    fn memory(&self) -> usize {
+        let lengths = self.at_dequeue.as_ref().map_or(0, LengthHistogram::memory);
         let changes = self.changes.as_ref().map_or(0, |rows| rows.capacity() * size_of::<(Time, u64, u64)>());
-        size_of::<Self>() + lengths + self.waits.memory() + changes
+        size_of::<Self>() + lengths + changes
     }
 }

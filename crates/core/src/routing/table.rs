@@ -64,6 +64,8 @@ pub struct Routing {
     /// Bits of a label below the destination.
     spare: u32,
     salt: u64,
+    /// Pages of a node.
+    width: usize,
     /// By node and page: a place in `pool`.
     pages: Vec<u32>,
     /// Distinct pages. An entry below a node's number of links is the place of one of them, others count its groups.
@@ -101,6 +103,7 @@ impl Routing {
         let nodes = graph.nodes.len();
         let blank = [NOWHERE; PAGE];
         Routing {
+            width: roots.len().div_ceil(PAGE),
             pages: vec![BLANK; nodes * roots.len().div_ceil(PAGE)],
             pool: vec![blank],
             groups: vec![vec![]; nodes],
@@ -138,13 +141,7 @@ impl Routing {
     #[inline]
     fn entry(&self, node: u32, column: u32) -> u32 {
         let (page, place) = (column as usize / PAGE, column as usize % PAGE);
-        self.pool[self.pages[node as usize * self.width() + page] as usize][place]
-    }
-
-    /// Pages of a node.
-    #[inline]
-    fn width(&self) -> usize {
-        self.roots.len().div_ceil(PAGE)
+        self.pool[self.pages[node as usize * self.width + page] as usize][place]
     }
 
     // ---- flows ----
@@ -232,7 +229,7 @@ impl Routing {
                 (0..PAGE).filter(|bit| bits >> bit & 1 == 1).for_each(|bit| draft[bit] = entry);
             }
         });
-        let width = self.width();
+        let width = self.width;
         for (node, draft) in drafts {
             let place = *self.known_pages.entry(draft).or_insert_with(|| {
                 self.pool.push(draft);
@@ -245,7 +242,7 @@ impl Routing {
     /// Makes the tables anew without the links of `down`.
     pub fn rebuild(&mut self, down: &[u32]) {
         self.wiring.take_down(down);
-        let width = self.width();
+        let width = self.width;
         let known: Vec<usize> = (0..width)
             .filter(|page| self.pages.iter().skip(*page).step_by(width).any(|place| *place != BLANK))
             .collect();
@@ -323,7 +320,7 @@ impl Routing {
     /// Searches so far, and distinct pages that they gave.
     #[cfg(test)]
     fn counts(&self) -> (usize, usize) {
-        let width = self.width();
+        let width = self.width;
         let known = |page: &usize| self.pages.iter().skip(*page).step_by(width).any(|p| *p != BLANK);
         ((0..width).filter(known).count(), self.pool.len() - 1)
     }

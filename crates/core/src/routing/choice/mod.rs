@@ -61,6 +61,12 @@ macro_rules! choices_of_next_hop {
                 match ecmp { $( Ecmp::$variant => Chooser::$variant(Choice::new(place)) ),* }
             }
 
+            /// Whether what it chooses depends on what it has chosen before.
+            #[inline]
+            pub fn sprays(&self) -> bool {
+                match self { $( Chooser::$variant(_) => <$file::Rule as Choice>::SPRAYS ),* }
+            }
+
             /// The place in `group` of the next hop for a packet with this label.
             #[inline]
             pub fn choose(&mut self, label: u32, group: Group) -> u32 {

@@ -1,0 +1,60 @@
+//! The network asks ahead for the memory that packets will touch. These are hints: nothing here changes a result.
+//!
+//! A packet that comes to a port touches three cache lines of the port, three or four of its record, some four of packets in the
+//! ring, and a bin each of lengths and waits. In a large network other cells have pushed them out of the caches since
+//! the last window. Each step below needs what the one before has brought.
+
+use super::port::HOST;
+use super::{Commons, Network};
+use crate::packet::Packet;
+use shallows_units::Time;
+
+/// No port: the switch decides when a packet's turn comes.
+pub const UNDECIDED: u32 = u32::MAX;
+
+impl Network {
+    /// The port by which `packet` will go on from `node`, where that can be said before its turn; else [`UNDECIDED`].
+    #[inline(always)]
+    pub fn way(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
+        if node == HOST || self.choosers[commons.node_places[node as usize] as usize].sprays() {
+            return UNDECIDED;
+        }
+        self.choose(node, packet, commons)
+    }
+
+    /// A packet will come to port `number` or leave it: asks for the port. [`UNDECIDED`] asks for nothing.
+    #[inline(always)]
+    pub fn foresee(&self, number: u32) {
+        if let Some(port) = self.ports.get(number as usize) {
+            port.foresee();
+        }
+    }
+
+    /// Asks for what stands around the queue of port `number`.
+    #[inline(always)]
+    pub fn foresee_queue(&self, number: u32) {
+        if let Some(port) = self.ports.get(number as usize) {
+            port.foresee_queue();
+        }
+    }
+
+    /// Asks for what a packet changes in the record of port `number` when it comes at `at`.
+    #[inline(always)]
+    pub fn foresee_record(&self, number: u32, at: Time) {
+        if let Some(port) = self.ports.get(number as usize) {
+            port.foresee_record(at);
+        }
+    }
+
+    /// Ports whose wires lead to other cells and hold something.
+    pub fn crossing(&self) -> &[u32] {
+        &self.crossing
+    }
+
+    /// The packet that lands next from a port's wire, which leads to a node of this cell.
+    #[inline]
+    pub fn next_from(&self, number: u32) -> Option<(&Packet, u32)> {
+        let port = &self.ports[number as usize];
+        Some((port.ring.front()?, port.leads_to))
+    }
+}
