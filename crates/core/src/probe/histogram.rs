@@ -132,7 +132,8 @@ impl Histogram for LengthHistogram {
 #[repr(C)] // what each packet needs comes first
 pub struct TimeHistogram {
     counts: Box<[[u16; PAGE]]>,
-    spilt: Option<Box<Spilt>>,
+    /// Bins whose counts have filled their places, with what they held.
+    spilt: Box<[(usize, u64)]>,
     places: Places,
 }
 
@@ -152,10 +153,6 @@ impl Default for Places {
         Places([NOWHERE; PAGES])
     }
 }
-
-/// Bins whose counts have filled their places, with what they held.
-#[derive(Debug, Clone, Default)]
-struct Spilt(Vec<(usize, u64)>);
 
 impl TimeHistogram {
     /// Counts one more at `value`.
@@ -198,10 +195,9 @@ impl TimeHistogram {
 
     #[cold]
     fn spill(&mut self, bin: usize, amount: u64) {
-        let Spilt(spilt) = &mut **self.spilt.get_or_insert_default();
-        match spilt.iter_mut().find(|(known, _)| *known == bin) {
+        match self.spilt.iter_mut().find(|(known, _)| *known == bin) {
             Some((_, sum)) => *sum += amount,
-            None => spilt.push((bin, amount)),
+            None => self.spilt = self.spilt.iter().copied().chain([(bin, amount)]).collect(),
         }
     }
 
@@ -213,7 +209,7 @@ impl TimeHistogram {
             let counts = counts.filter(|(_, count)| **count > 0);
             held.extend(counts.map(|(i, count)| (page * PAGE + i, u64::from(*count))));
         }
-        for (bin, more) in self.spilt.iter().flat_map(|spilt| &spilt.0) {
+        for (bin, more) in &*self.spilt {
             match held.binary_search_by_key(bin, |held| held.0) {
                 Ok(place) => held[place].1 += more,
                 Err(place) => held.insert(place, (*bin, *more)),
@@ -237,13 +233,12 @@ impl TimeHistogram {
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counts.fill([0; PAGE]);
-        self.spilt = None;
+        self.spilt = Box::default();
     }
 
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
-        let spilt = self.spilt.as_ref().map_or(0, |spilt| spilt.0.capacity() * size_of::<(usize, u64)>());
-        size_of_val(&*self.counts) + spilt
+        size_of_val(&*self.counts) + size_of_val(&*self.spilt)
     }
 }
 
