@@ -65,7 +65,8 @@ def test_what_linux_cannot_do_is_refused_all_at_once():
         ),
         (
             {"kind": "fq"},
-            "fq limit 1000000 flow_limit 1000000 quantum 3028 initial_quantum 15140 refill_delay 40000us nopacing",
+            "fq limit 1000000 flow_limit 1000000 quantum 3028 initial_quantum 15140 refill_delay 40000us "
+            "nopacing",
         ),
         (
             {"kind": "tc-red", "limit": "400KB", "min": "30KB", "max": "35KB", "ecn": True, "shaped": True},

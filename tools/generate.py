@@ -14,6 +14,7 @@ from typing import Any
 import json_schema
 import reference
 import tables_page
+from shallows.document import strict
 from shallows.document.schema import schema
 
 Section = dict[str, Any]
@@ -61,8 +62,8 @@ INNER = {
         "queue": ("queue", "Discipline of switch ports."),
         "nic": (
             "queue",
-            "Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail "
-            "without limit for others and where profiles differ.",
+            "Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, "
+            "drop-tail without limit for others and where profiles differ.",
         ),
         "port_control": ("port_control", "The switches' half of a protocol with explicit feedback."),
         "port": (
@@ -96,8 +97,23 @@ def files() -> dict[Path, str]:
     found = {Path("experiments/experiment.schema.json"): _json(whole)}
     found[Path("python/shallows/experiment/_classes.py")] = classes(sections)
     found[Path("docs/reference/tables.md")] = tables_page.page(NOTE_OF_TABLES)
+    found[ERRORS] = errors_page()
     written = pages(sections) | reference.pages(f"<!-- {NOTE} -->")
     return found | {Path("docs/reference") / name: text for name, text in written.items()}
+
+
+ERRORS = Path("docs/reference/errors.md")
+_CODES_BEGIN, _CODES_END = "<!-- codes: made by tools/generate.py -->\n", "<!-- end of codes -->\n"
+
+
+def errors_page() -> str:
+    """The page of errors, its table of codes made from the core's and those of tables read in Python."""
+    text = (Path(__file__).resolve().parents[1] / ERRORS).read_text(encoding="utf-8")
+    before, rest = text.split(_CODES_BEGIN)
+    after = rest.split(_CODES_END)[1]
+    codes = {code["code"]: code["doc"] for code in schema()["codes"]} | strict.CODES
+    rows = "".join(f"| `{code}` | {doc} |\n" for code, doc in codes.items())
+    return f"{before}{_CODES_BEGIN}\n| code | meaning |\n|---|---|\n{rows}\n{_CODES_END}{after}"
 
 
 def _json(value: Any) -> str:

@@ -33,7 +33,7 @@ class ShallowsError(Exception):
 class Fault:
     """A rule that the input breaks: where, which rule, the value as written, and what might be meant.
 
-    `code` is a stable word for programs: `unknown-key`, `missing`, `out-of-range` ...
+    `code` is a stable word for programs: `unknown-key`, `missing`, `out-of-range` ...; see the reference.
     """
 
     path: str

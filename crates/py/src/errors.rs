@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 /// A `SpecError` with all faults.
 pub fn spec_error(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
-    let faults: Vec<_> = faults.into_iter().map(|f| (f.path, f.rule, f.value, f.hint)).collect();
+    let faults: Vec<_> =
+        faults.into_iter().map(|f| (f.path, f.rule, f.value, f.hint, f.code.word())).collect();
     error(py, "SpecError", faults)
 }
 

@@ -4,6 +4,7 @@
 //! an [`Experiment`] with every default in place; all faults are collected. `docs/architecture.md`
 //! specifies the format.
 
+mod numbers;
 mod plan;
 mod read;
 mod schema;
@@ -12,7 +13,7 @@ mod show;
 use serde_json::{Map, Value, json};
 use shallows_core::cc::{Algorithm, MakeControl};
 use shallows_core::params::custom::Declared;
-use shallows_core::params::{Fault, Faults};
+use shallows_core::params::{Code, Fault, Faults, Rule};
 use shallows_core::workload::{MakeWorkload, Traffic};
 use shallows_core::{Experiment, Simulation};
 use std::sync::Arc;
@@ -87,8 +88,8 @@ pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
         if let Some(backend) = cc.backend() {
             let rule = format!("is not part of the simulator, which has {}", own.join(", "));
             let path = format!("traffic.{}.transport.cc", load.name);
+            let rule = Code::Unsupported.rule(rule).hint(format!("run with --backend {backend}"));
             faults.add(&path, rule, &Value::Object(cc.show()));
-            faults.0.last_mut().expect("just added").hint = format!("run with --backend {backend}");
         }
     }
     if faults.0.is_empty() { Ok(()) } else { Err(faults.0) }
@@ -120,29 +121,28 @@ impl Makers for NoMakers {
 fn require(found: bool, declared: &Declared, faults: &mut Faults) {
     if !found {
         let rule = format!("needs {}:{}, which was not given to this run", declared.module, declared.class);
-        faults.add("python.components", rule, &declared.name.as_str().into());
+        faults.add("python.components", Code::Missing.rule(rule), &declared.name.as_str().into());
     }
 }
 
 /// The experiment of a document, or all faults that its sections show.
 pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
     let mut faults = Faults::default();
-    let fault = |rule: String| {
-        vec![Fault { path: "document".into(), rule, value: String::new(), hint: String::new() }]
-    };
+    let fault = |rule: Rule| vec![Fault::new("document", rule, &Value::Null)];
     if document.len() > MAX_DOCUMENT {
-        return Err(fault(format!("must be at most {} MiB", MAX_DOCUMENT >> 20)));
+        return Err(fault(Code::TooMany.rule(format!("must be at most {} MiB", MAX_DOCUMENT >> 20))));
     }
-    let value: Value = serde_json::from_str(document).map_err(|e| fault(format!("must be JSON: {e}")))?;
+    let value: Value = serde_json::from_str(document)
+        .map_err(|e| fault(Code::WrongForm.rule(format!("must be JSON: {e}"))))?;
     let Some(map) = value.as_object() else {
-        return Err(fault("must be a table".into()));
+        return Err(fault(Code::WrongType.rule("must be a table")));
     };
     match read::experiment(map, &mut faults) {
         Some(experiment) if faults.0.is_empty() => Ok(experiment),
         partial => {
             // What the sections allow is checked all the same, so that faults across them come too.
             if let Some(Err(Faults(mut more))) = partial.filter(|_| !faults.enough()).map(|e| e.check()) {
-                more.retain(|fault| !faults.0.iter().any(|cause| may_cause(&cause.path, &fault.path)));
+                more.retain(|fault| !faults.0.iter().any(|cause| cause.may_explain(fault)));
                 faults.0.append(&mut more);
             }
             Err(faults.told())
@@ -150,26 +150,7 @@ pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
     }
 }
 
-/// Whether a fault at `cause`, where a default now stands in, may be all that is wrong at `path`.
-fn may_cause(cause: &str, path: &str) -> bool {
-    let split = |path: &str| match path.rsplit_once('.') {
-        Some((table, key)) => (table.to_owned(), key.to_owned()),
-        None => (String::new(), path.to_owned()),
-    };
-    let ((table, key), (its_table, its_key)) = (split(cause), split(path));
-    let section = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
-    // Rates and delays name no host.
-    let names_hosts = section(cause) == "topology" && !key.ends_with("rate") && !key.ends_with("delay");
-    let by_hosts = ["traffic", "port", "switch", "probe", "topology"].contains(&section(path).as_str());
-    // Settings of one table are held against each other, but names only against the network and classes.
-    let siblings = match its_key.as_str() {
-        "from" | "to" | "classes" | "ports" | "port_trace" => key == its_key || key == "pattern",
-        _ => !table.is_empty() || its_key == "warmup",
-    };
-    let empties = path == "traffic" && section(cause) == "traffic";
-    (table == its_table && siblings) || (names_hosts && by_hosts) || empties
-}
-
 fn list(faults: &[Fault]) -> Vec<Value> {
-    faults.iter().map(|f| json!({"path": f.path, "rule": f.rule, "value": f.value, "hint": f.hint})).collect()
+    let shown = |f: &Fault| json!({"code": f.code.word(), "path": f.path, "rule": f.rule, "value": f.value, "hint": f.hint});
+    faults.iter().map(shown).collect()
 }

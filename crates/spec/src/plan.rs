@@ -14,6 +14,7 @@ use shallows_core::routing::table::Routing;
 /// `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
 /// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
 /// `"several": [node, host]` names the first node with several equal next hops towards a host, or is null.
+/// `"numbers": {path: number}` has every time in ps, rate in bit/s and amount of data in bytes of the resolved record.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     let experiment = crate::parse(document)?;
     let mut faults = Faults::default();
@@ -28,7 +29,9 @@ pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     routing.find(graph.ids(Role::Host));
     let several = several(&graph, &routing);
     let (loads, routes) = (loads(document, &graph), routes(&graph, &mut routing));
-    let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "several": several});
+    let numbers = crate::numbers::numbers(&crate::show::resolved(&experiment));
+    let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "several": several,
+        "numbers": numbers});
     Ok(plan.to_string())
 }
 

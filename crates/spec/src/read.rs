@@ -5,7 +5,7 @@ use shallows_core::experiment::{
     Experiment, LoadSpec, PortOverride, PortPatch, RunSettings, SwitchOverride, SwitchPatch,
 };
 use shallows_core::params::custom::{Plugins, PythonSettings};
-use shallows_core::params::{Fault, Faults, Names, ParamType, Params, Table};
+use shallows_core::params::{Code, Fault, Faults, Names, ParamType, Params, Rule, Table};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -95,9 +95,9 @@ fn component<T>(
         }
         other => {
             let rule = if other.is_none() {
-                "is required: a table with a kind"
+                Code::Missing.rule("is required: a table with a kind")
             } else {
-                "must be a table with a kind"
+                Code::WrongType.rule("must be a table with a kind")
             };
             faults.add(path, rule, other.unwrap_or(&Value::Null));
             return None;
@@ -107,6 +107,10 @@ fn component<T>(
     let component = read(&mut table)?; // without a kind its keys mean nothing
     table.finish();
     Some(component)
+}
+
+fn must_be(what: &str) -> Rule {
+    Code::WrongType.rule(format!("must be {what}"))
 }
 
 /// `cc = "dctcp"` as `cc = {kind = "dctcp"}`.
@@ -126,11 +130,11 @@ fn tables<'a>(written: Option<&'a Value>, path: &str, faults: &mut Faults) -> Ve
             for (name, value) in map {
                 match value.as_object() {
                     Some(table) => found.push((name, table)),
-                    None => faults.add(&format!("{path}.{name}"), "must be a table", value),
+                    None => faults.add(&format!("{path}.{name}"), must_be("a table"), value),
                 }
             }
         }
-        Some(other) => faults.add(path, "must be a table of tables", other),
+        Some(other) => faults.add(path, must_be("a table of tables"), other),
     }
     found
 }
@@ -174,7 +178,7 @@ fn loads(
         None => None,
         Some(Value::Object(map)) => Some(map),
         Some(other) => {
-            faults.add("transport", "must be a table", other);
+            faults.add("transport", must_be("a table"), other);
             return None;
         }
     };
@@ -222,7 +226,8 @@ fn load_transport(
     let path = format!("{path}.transport");
     match own {
         None if base.is_none() => {
-            faults.add("transport", "is required: a table with cc, such as { cc = \"dctcp\" }", &Value::Null);
+            let rule = Code::Missing.rule("is required: a table with cc, such as { cc = \"dctcp\" }");
+            faults.add("transport", rule, &Value::Null);
             None
         }
         None => common.cloned(),
@@ -246,7 +251,7 @@ fn load_transport(
             transport
         }
         Some(other) => {
-            faults.add(&path, "must be a table", other);
+            faults.add(&path, must_be("a table"), other);
             None
         }
     }
@@ -263,7 +268,7 @@ fn settings<P: Params>(written: Option<&Value>, path: &str, faults: &mut Faults)
             settings
         }
         Some(other) => {
-            faults.add(path, "must be a table", other);
+            faults.add(path, must_be("a table"), other);
             P::defaults()
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shallows_core::cc::Algorithm;
 use shallows_core::experiment::{PortSettings, RunSettings, SwitchSettings};
 use shallows_core::params::custom::PythonSettings;
-use shallows_core::params::{Component, Kind, Param, Params};
+use shallows_core::params::{Code, Component, Kind, Param, Params};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -31,7 +31,9 @@ pub fn schema() -> String {
         section("probe", "probe", &[single::<ProbeSettings>("probe")]),
         section("python", "Python modules", &[single::<PythonSettings>("python")]),
     ];
-    json!({"sections": sections}).to_string()
+    let code = |(code, doc): &(Code, &str)| json!({"code": code.word(), "doc": tidy(doc)});
+    let codes: Vec<Value> = Code::ALL.iter().map(code).collect();
+    json!({"sections": sections, "codes": codes}).to_string()
 }
 
 fn single<P: Params>(name: &'static str) -> Component {

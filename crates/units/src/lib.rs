@@ -23,5 +23,5 @@ mod time;
 
 pub use data::{Bytes, Size};
 pub use rate::Rate;
-pub use text::UnitError;
+pub use text::{UnitError, UnitFault};
 pub use time::{Span, Time};

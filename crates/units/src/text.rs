@@ -5,13 +5,38 @@
 
 use std::fmt;
 
-/// The rule that a text breaks, as a sentence part: `must be a time such as "25us" (units: ...)`.
+/// What is wrong with a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitFault {
+    /// It is no number with a unit.
+    Form,
+    /// It has no unit, or an unknown one.
+    Unit,
+    /// It is negative, too large, or not whole.
+    Range,
+}
+
+/// The rule that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitError(String);
+pub struct UnitError {
+    /// What is wrong.
+    pub fault: UnitFault,
+    /// The rule as a sentence part: `must be a time such as "25us" (units: ...)`.
+    pub rule: String,
+    /// What may be meant, or empty.
+    pub hint: String,
+}
+
+impl UnitError {
+    fn new(fault: UnitFault, rule: String) -> Self {
+        UnitError { fault, rule, hint: String::new() }
+    }
+}
 
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.rule)?;
+        if self.hint.is_empty() { Ok(()) } else { write!(f, "; {}", self.hint) }
     }
 }
 
@@ -39,16 +64,15 @@ impl Dimension {
         let (number, unit) = text.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
-            return Err(UnitError(format!("must be {self}")));
+            return Err(UnitError::new(UnitFault::Form, format!("must be {self}")));
         }
         if unit.is_empty() {
-            return Err(UnitError(format!("needs a unit: {self}")));
+            return Err(UnitError::new(UnitFault::Unit, format!("needs a unit: {self}")));
         }
         let Some(&(unit, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
-            return Err(UnitError(match self.meant(unit) {
-                Some(meant) => format!("must be {self}; did you mean \"{number}{meant}\"?"),
-                None => format!("must be {self}"),
-            }));
+            let meant = self.meant(unit).map(|meant| format!("did you mean \"{number}{meant}\"?"));
+            let error = UnitError::new(UnitFault::Unit, format!("must be {self}"));
+            return Err(UnitError { hint: meant.unwrap_or_default(), ..error });
         };
         let smallest = self.units[0].0;
         let part = part_of(fraction, scale);
@@ -72,7 +96,7 @@ impl Dimension {
 
     /// The error that a value of this dimension must be so.
     pub fn must(&self, be: &str) -> UnitError {
-        UnitError(format!("must be {be}: {self}"))
+        UnitError::new(UnitFault::Range, format!("must be {be}: {self}"))
     }
 
     /// The unit that a wrong spelling most likely stands for.

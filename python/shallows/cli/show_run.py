@@ -113,7 +113,9 @@ def _show_hosts(run: Any) -> None:
         longest = hosts.sort("mean_wait_ps", "port", descending=[True, False]).row(0, named=True)
         wait = terminal.readable("mean_wait_ps", longest["mean_wait_ps"])
         kind = run.experiment["nic"]["kind"]
-        terminal.say(f"\nHosts' own ports ([nic] {kind}): the longest mean wait is {wait}, at {longest['port']}.")
+        terminal.say(
+            f"\nHosts' own ports ([nic] {kind}): the longest mean wait is {wait}, at {longest['port']}."
+        )
 
 
 def _draw(outcomes: Sequence[Outcome]) -> str | None:

@@ -17,7 +17,14 @@ from pydantic_core import PydanticCustomError
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean, show
 
-__all__ = ["Strict", "faults_of", "join", "read", "refuse"]
+CODES = {
+    "empty": "A list, table or text has no entries.",
+    "unequal": "Things that must agree differ.",
+    "invalid": "Any other rule; `fault.rule` has the words.",
+}
+"""Codes that only tables read in Python have, with their meanings; `_core.schema` has the others."""
+
+__all__ = ["CODES", "Strict", "faults_of", "join", "read", "refuse"]
 
 Loc = tuple[int | str, ...]
 

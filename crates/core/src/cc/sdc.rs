@@ -11,7 +11,7 @@
 //! arrive that were sent before it; echoes of both report the same overload (`hold`).
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Kind, Outgoing};
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::port_control::Feedback;
 use crate::port_control::sdc::{CLASSES, Header, Membership, NO_CLASS};
 use shallows_units::{Bytes, Size, Span, Time};
@@ -89,7 +89,7 @@ impl CcSettings for Settings {
             for (pair, name) in values[..classes.min(CLASSES)].windows(2).zip(["b", "c", "d", "e"]) {
                 if pair[0] < pair[1] {
                     let rule = format!("must not grow from class to class: at most {}", pair[0]);
-                    faults.add(&format!("{path}.{key}_{name}"), rule, &pair[1].into());
+                    faults.add(&format!("{path}.{key}_{name}"), Code::Conflict.rule(rule), &pair[1].into());
                 }
             }
         }
@@ -104,7 +104,7 @@ impl CcSettings for Settings {
                 }
                 Some(_) => continue,
             };
-            faults.add(&format!("{path}.{key}"), rule, &most.to_string().into());
+            faults.add(&format!("{path}.{key}"), Code::Conflict.rule(rule), &most.to_string().into());
         }
     }
 }

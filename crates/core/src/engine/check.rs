@@ -5,7 +5,7 @@ use super::estimate::Estimate;
 use crate::events::MAX_SOURCES;
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
-use crate::params::{Faults, ParamType, Params};
+use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::port_control::Protocol;
 use crate::probe::settings::TraceWhen;
 use crate::queue::Queue;
@@ -50,6 +50,7 @@ impl Experiment {
         let run = &self.run;
         if run.warmup >= run.duration {
             let rule = format!("must be below the duration of {}", run.duration);
+            let rule = Code::Conflict.rule(rule).judged_by(&["warmup", "duration"]);
             faults.add("warmup", rule, &run.warmup.show());
         }
         let graph = self.topology.build(&mut faults);
@@ -57,7 +58,8 @@ impl Experiment {
             return Err(faults);
         }
         if graph.links.len() >= MAX_SOURCES / 4 {
-            faults.add("topology", format!("must have fewer than {} ports", MAX_SOURCES / 4), &Value::Null);
+            let rule = format!("must have fewer than {} ports", MAX_SOURCES / 4);
+            faults.add("topology", Code::TooMany.rule(rule), &Value::Null);
         }
         self.queue.check("queue", &mut faults);
         self.nic.check("nic", &mut faults);
@@ -67,12 +69,13 @@ impl Experiment {
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
         if self.probes.port_trace == TraceWhen::Change {
-            faults.add("probe.port_trace", "must be \"off\" or an interval", &"change".into());
+            let rule = Code::Unsupported.rule("must be \"off\" or an interval").judged_by(&["port_trace"]);
+            faults.add("probe.port_trace", rule, &"change".into());
         }
         let mut routing = Routing::new(&graph, run.seed);
         let loads = loads(self, &graph, &mut routing, &mut faults);
         if self.loads.is_empty() {
-            faults.add("traffic", "must hold at least one load", &Value::Null);
+            faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
         if !faults.0.is_empty() {
             return Err(faults);
@@ -96,13 +99,15 @@ fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<Class>, Vec<u16
     let wanted = &experiment.probes.classes;
     let all = wanted.0.iter().any(|w| w == "*");
     for name in wanted.0.iter().filter(|w| *w != "*" && !names.contains(&w.as_str())) {
-        faults.unknown("probe.classes", "class", name, &names);
+        let rule = unknown(Code::NotFound, "class", name, &names).judged_by(&["classes"]);
+        faults.add("probe.classes", rule, &name.as_str().into());
     }
     for load in &experiment.loads {
         if let Some((key, wanted)) = load.transport.cc.classes() {
             for name in wanted.0.iter().filter(|w| !known.contains_key(w.as_str())) {
                 let path = format!("traffic.{}.transport.cc.{key}", load.name);
                 let rule = format!("names a class that no traffic declares (declared: {})", names.join(", "));
+                let rule = Code::NotFound.rule(rule).judged_by(&["classes"]);
                 faults.add(&path, rule, &name.as_str().into());
             }
         }
@@ -177,7 +182,7 @@ fn protocols_are_whole(experiment: &Experiment, kinds: &[&str], faults: &mut Fau
                 load.name,
                 load.transport.cc.kind()
             );
-            faults.add("port_control", rule, &experiment.control.kind().into());
+            faults.add("port_control", Code::Conflict.rule(rule), &experiment.control.kind().into());
         }
     }
 }
@@ -189,7 +194,7 @@ fn tapped_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
         return vec![];
     }
     select_ports(graph, names).unwrap_or_else(|rule| {
-        faults.add("probe.packets", rule, &names.show());
+        faults.add("probe.packets", rule.judged_by(&["packets"]), &names.show());
         vec![]
     })
 }
@@ -232,7 +237,7 @@ fn buffers(
                 "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"
             );
             if told.insert((path.clone(), key)) {
-                faults.add(&path, rule, &limit);
+                faults.add(&path, Code::Conflict.rule(rule), &limit);
             }
         }
         buffers.push((settings, ports));
@@ -252,7 +257,7 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
             })
             .collect(),
         Err(rule) => {
-            faults.add("probe.ports", rule, &names.show());
+            faults.add("probe.ports", rule.judged_by(&["ports"]), &names.show());
             vec![]
         }
     }
@@ -266,7 +271,8 @@ fn loads(
     faults: &mut Faults,
 ) -> Vec<Box<dyn Workload>> {
     if experiment.loads.len() > usize::from(u16::MAX) {
-        faults.add("traffic", "must hold fewer than 65536 loads", &(experiment.loads.len() as u64).into());
+        let rule = Code::TooMany.rule("must hold fewer than 65536 loads");
+        faults.add("traffic", rule, &(experiment.loads.len() as u64).into());
         return vec![];
     }
     let (mut loads, mut connections) = (vec![], 0);
@@ -279,7 +285,7 @@ fn loads(
         loads.push(load);
         if connections >= MAX_FLOWS as u64 {
             let rule = format!("must open fewer than {MAX_FLOWS} connections at once, all loads together");
-            faults.add(&path, rule, &Value::Null);
+            faults.add(&path, Code::TooMany.rule(rule), &Value::Null);
         }
         if faults.enough() {
             break;

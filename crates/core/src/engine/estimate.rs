@@ -11,7 +11,7 @@ use crate::hosts::CONNECTION_BYTES;
 use crate::hosts::records::{FlowRow, MessageRow};
 use crate::net::port::{Controlled, Port};
 use crate::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
@@ -108,8 +108,8 @@ impl Estimate {
                 gb(most),
                 parts.collect::<Vec<_>>().join(", ")
             );
-            faults.add("memory", rule, &Value::Null);
-            faults.hint("run with --allow-memory (allow_memory=True) to try it all the same");
+            let hint = "run with --allow-memory (allow_memory=True) to try it all the same";
+            faults.add("memory", Code::TooMuchMemory.rule(rule).hint(hint), &Value::Null);
             return Err(faults);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Components written outside this crate: the document declares them, and their settings are read,
 //! checked and recorded as those of any other.
 
-use super::{Faults, Names, ParamType, Row, Table};
+use super::{Code, Faults, Names, ParamType, Row, Table};
 use serde_json::{Map, Value};
 use shallows_units::{Bytes, Rate, Span};
 use std::sync::Arc;
@@ -199,10 +199,10 @@ impl DeclaredParam {
             self.read(&mut Table::new("", &written, &mut found));
         } else {
             self.read(&mut Table::new("", &map, &mut found));
-            found.0.retain(|fault| !fault.rule.starts_with("is required"));
+            found.0.retain(|fault| fault.code != Code::Missing);
         }
         for fault in found.0 {
-            faults.add(&format!("{path}.default"), fault.rule, &self.default());
+            faults.add(&format!("{path}.default"), fault.into_rule(), &self.default());
         }
     }
 }
@@ -217,7 +217,11 @@ impl PythonSettings {
             if let Some(other) = plugins.iter().find(|d| taken(d)) {
                 let rule =
                     format!("must not have the name of another component: {}:{}", other.module, other.class);
-                faults.add(&format!("{path}.name"), rule, &declared.name.as_str().into());
+                faults.add(
+                    &format!("{path}.name"),
+                    Code::WrittenTwice.rule(rule),
+                    &declared.name.as_str().into(),
+                );
             }
             for (j, Row(param)) in declared.params.iter().enumerate() {
                 param.check(&format!("{path}.params.{j}"), faults);

@@ -1,10 +1,128 @@
-//! Faults of an experiment file: each with its path, rule and value, and what might have been meant.
+//! Faults of an experiment file: each with its code, path, rule and value, and what might have been meant.
 
+use super::Kind;
 use serde_json::Value;
+use shallows_units::{UnitError, UnitFault};
+
+macro_rules! codes {
+    ($( $(#[doc = $doc:literal])* $name:ident = $word:literal ),* $(,)?) => {
+        /// What is wrong, as a stable word for programs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code { $( $(#[doc = $doc])* $name ),* }
+
+        impl Code {
+            /// Every code with its meaning.
+            pub const ALL: &[(Code, &str)] = &[$( (Code::$name, concat!($($doc),*)) ),*];
+
+            /// The word.
+            pub fn word(self) -> &'static str {
+                match self { $( Code::$name => $word ),* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No chosen component has this setting.
+    UnknownKey = "unknown-key",
+    /// The value is not one of the listed words.
+    UnknownWord = "unknown-word",
+    /// A required setting is absent.
+    Missing = "missing",
+    /// The value has another type.
+    WrongType = "wrong-type",
+    /// The text has another form.
+    WrongForm = "wrong-form",
+    /// The quantity has no unit, or one that its dimension does not have.
+    WrongUnit = "wrong-unit",
+    /// The value is outside the range.
+    OutOfRange = "out-of-range",
+    /// The value contradicts another setting.
+    Conflict = "conflict",
+    /// The value names a host, port, switch, class or node that does not exist.
+    NotFound = "not-found",
+    /// No links lead from one host to the other.
+    NoPath = "no-path",
+    /// A list or table has too few entries.
+    TooFew = "too-few",
+    /// The settings together make more than the simulator can hold.
+    TooMany = "too-many",
+    /// The run needs more memory than is free.
+    TooMuchMemory = "too-much-memory",
+    /// The same thing is written in two places.
+    WrittenTwice = "written-twice",
+    /// The backend does not have it; another one may.
+    Unsupported = "unsupported",
+    /// There are more faults than are listed.
+    More = "more",
+}
+
+impl Code {
+    /// A rule of this kind, as a sentence part: `must be >= 1`.
+    pub fn rule(self, text: impl Into<String>) -> Rule {
+        Rule { code: self, text: text.into(), hint: String::new(), judged_by: &[] }
+    }
+}
+
+/// A rule that a value breaks, wherever it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// What is wrong, for programs.
+    pub code: Code,
+    /// What is wrong, as a sentence part.
+    pub text: String,
+    /// What to do or what may be meant, or empty.
+    pub hint: String,
+    /// Keys of the same table that the rule was judged from; none where any of them may have been.
+    judged_by: &'static [&'static str],
+}
+
+impl Rule {
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Rule { hint: hint.into(), ..self }
+    }
+
+    /// The same with the nearest of `known` to `name` as its hint, if there is one.
+    #[must_use]
+    pub fn near(self, name: &str, known: &[&str]) -> Self {
+        match nearest(name, known) {
+            Some(near) => self.hint(format!("did you mean \"{near}\"?")),
+            None => self,
+        }
+    }
+
+    /// The same, judged from these keys of its table alone.
+    #[must_use]
+    pub fn judged_by(self, keys: &'static [&'static str]) -> Self {
+        Rule { judged_by: keys, ..self }
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        if self.hint.is_empty() { Ok(()) } else { write!(f, "; {}", self.hint) }
+    }
+}
+
+impl From<UnitError> for Rule {
+    fn from(error: UnitError) -> Self {
+        let code = match error.fault {
+            UnitFault::Form => Code::WrongForm,
+            UnitFault::Unit => Code::WrongUnit,
+            UnitFault::Range => Code::OutOfRange,
+        };
+        code.rule(error.rule).hint(error.hint)
+    }
+}
 
 /// A rule that a value breaks, where it stands, and what might have been meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// What is wrong, for programs.
+    pub code: Code,
     /// Dotted path of the key: `traffic.long.bytes`.
     pub path: String,
     /// The rule, as a sentence part: `must be >= 1`.
@@ -13,6 +131,9 @@ pub struct Fault {
     pub value: String,
     /// `did you mean ...?`, or empty.
     pub hint: String,
+    /// What the setting holds, where a default stands in for it.
+    pub kind: Option<Kind>,
+    judged_by: &'static [&'static str],
 }
 
 impl std::fmt::Display for Fault {
@@ -28,33 +149,70 @@ impl std::fmt::Display for Fault {
     }
 }
 
+/// Sections whose settings are held against the hosts, ports and switches of the network.
+const JUDGED_BY_NETWORK: [&str; 5] = ["traffic", "port", "switch", "probe", "topology"];
+
+impl Fault {
+    /// A fault at `path`.
+    pub fn new(path: &str, rule: Rule, value: &Value) -> Self {
+        let value = if value.is_null() { String::new() } else { shorten(&value.to_string(), LONGEST_VALUE) };
+        Fault {
+            code: rule.code,
+            path: shorten(path, LONGEST_PATH),
+            rule: shorten(&rule.text, LONGEST_RULE),
+            value,
+            hint: shorten(&rule.hint, LONGEST_RULE),
+            kind: None,
+            judged_by: rule.judged_by,
+        }
+    }
+
+    /// The rule that it breaks, to be given at another place.
+    pub fn into_rule(self) -> Rule {
+        Rule { code: self.code, text: self.rule, hint: self.hint, judged_by: &[] }
+    }
+
+    /// Whether the default that stands in for what is wrong here may be all that is wrong with `other`, which was found
+    /// across settings.
+    pub fn may_explain(&self, other: &Fault) -> bool {
+        let ((table, key), (its_table, _)) = (split(&self.path), split(&other.path));
+        let judged_by_it =
+            if other.judged_by.is_empty() { !table.is_empty() } else { other.judged_by.contains(&key) };
+        // Another rate or delay leaves hosts and links as they are.
+        let network = section(&self.path) == "topology" && !self.kind.as_ref().is_some_and(is_rate_or_span);
+        let within =
+            self.path.strip_prefix(&other.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        (table == its_table && judged_by_it)
+            || (network && JUDGED_BY_NETWORK.contains(&section(&other.path)))
+            || (within && other.code == Code::TooFew)
+    }
+}
+
+fn is_rate_or_span(kind: &Kind) -> bool {
+    match kind {
+        Kind::Rate | Kind::Span => true,
+        Kind::OrNone(inner) => is_rate_or_span(inner),
+        _ => false,
+    }
+}
+
+/// Table and key of a path.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}
+
+fn section(path: &str) -> &str {
+    path.split('.').next().unwrap_or_default()
+}
+
 /// All faults found so far.
 #[derive(Debug, Default)]
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Records a fault at `path`. What follows `; ` in a rule that ends in `did you mean ...?` is
-    /// its hint.
-    pub fn add(&mut self, path: &str, rule: impl Into<String>, value: &Value) {
-        let value = if value.is_null() { String::new() } else { shorten(&value.to_string(), LONGEST_VALUE) };
-        let rule = rule.into();
-        let (rule, hint) = match rule.split_once("; did you mean ") {
-            Some((rule, meant)) => (rule.to_owned(), format!("did you mean {meant}")),
-            None => (rule, String::new()),
-        };
-        self.push(path, rule, value, hint);
-    }
-
-    fn push(&mut self, path: &str, rule: String, value: String, hint: String) {
-        let (path, hint) = (shorten(path, LONGEST_PATH), shorten(&hint, LONGEST_RULE));
-        self.0.push(Fault { path, rule: shorten(&rule, LONGEST_RULE), value, hint });
-    }
-
-    /// Sets the hint of the last fault.
-    pub fn hint(&mut self, hint: &str) {
-        if let Some(last) = self.0.last_mut() {
-            last.hint = hint.into();
-        }
+    /// Records that `value`, at `path`, breaks `rule`.
+    pub fn add(&mut self, path: &str, rule: Rule, value: &Value) {
+        self.0.push(Fault::new(path, rule, value));
     }
 
     /// There are so many that more would help nobody: who goes over a long list stops here.
@@ -69,23 +227,26 @@ impl Faults {
         if more > 0 {
             let least = if faults.len() >= ENOUGH { "at least " } else { "" };
             faults.truncate(TOLD);
-            let rule = format!("has {least}{more} more faults");
-            faults.push(Fault { path: "document".into(), rule, value: String::new(), hint: String::new() });
+            let rule = Code::More.rule(format!("has {least}{more} more faults"));
+            faults.push(Fault::new("document", rule, &Value::Null));
         }
         faults
     }
 
-    /// Records that `name` is not among the `known` names, with the nearest of them as a hint.
+    /// Records that `name` is not among the `known` words, with the nearest of them as a hint.
     pub fn unknown(&mut self, path: &str, what: &str, name: &str, known: &[&str]) {
-        let rule = if known.len() <= 24 {
-            format!("unknown {what}; known: {}", known.join(", "))
-        } else {
-            format!("unknown {what}")
-        };
-        let hint = nearest(name, known).map(|n| format!("did you mean \"{n}\"?"));
-        let value = Value::from(name).to_string();
-        self.push(path, rule, shorten(&value, LONGEST_VALUE), hint.unwrap_or_default());
+        self.add(path, unknown(Code::UnknownWord, what, name, known), &name.into());
     }
+}
+
+/// The rule that a name is not among the `known` ones, with the nearest of them as a hint.
+pub fn unknown(code: Code, what: &str, name: &str, known: &[&str]) -> Rule {
+    let rule = if known.len() <= 24 {
+        format!("unknown {what}; known: {}", known.join(", "))
+    } else {
+        format!("unknown {what}")
+    };
+    code.rule(rule).near(name, known)
 }
 
 /// Faults that are told; of more, their number is.

@@ -107,10 +107,10 @@ macro_rules! choices {
 
         impl $crate::params::ParamType for $name {
             fn kind() -> $crate::params::Kind { $crate::params::Kind::Choice(&[$($word),*]) }
-            fn parse(value: &serde_json::Value) -> Result<Self, String> {
+            fn parse(value: &serde_json::Value) -> Result<Self, $crate::params::Rule> {
                 match value.as_str() {
                     $( Some($word) => Ok($name::$variant), )*
-                    _ => Err(format!("must be {}", Self::kind())),
+                    _ => Err($crate::params::Code::WrongType.rule(format!("must be {}", Self::kind()))),
                 }
             }
             fn show(&self) -> serde_json::Value {
@@ -191,14 +191,20 @@ macro_rules! components {
                     $( Some(serde_json::Value::String(s)) if s == $word =>
                         Some($name::$variant(<$params as $crate::params::Params>::read(table))), )*
                     Some(serde_json::Value::String(s)) => {
-                        table.faults.unknown(&path, $what, s, &known);
-                        if let Some(meant) = $crate::params::by_name(&Self::list(), s) {
-                            table.faults.0.last_mut().expect("just added").hint = meant;
-                        }
+                        let rule = $crate::params::unknown($crate::params::Code::UnknownWord, $what, s, &known);
+                        let rule = match $crate::params::by_name(&Self::list(), s) {
+                            Some(meant) => rule.hint(meant),
+                            None => rule,
+                        };
+                        table.faults.add(&path, rule, &s.as_str().into());
                         None
                     }
                     other => {
-                        let rule = format!("must name a {}: {}", $what, known.join(", "));
+                        let code = match other {
+                            None => $crate::params::Code::Missing,
+                            Some(_) => $crate::params::Code::WrongType,
+                        };
+                        let rule = code.rule(format!("must name a {}: {}", $what, known.join(", ")));
                         table.faults.add(&path, rule, other.unwrap_or(&serde_json::Value::Null));
                         None
                     }
@@ -244,10 +250,11 @@ macro_rules! nested {
             fn kind() -> $crate::params::Kind {
                 $crate::params::Kind::Table
             }
-            fn parse(value: &serde_json::Value) -> Result<Self, String> {
+            fn parse(value: &serde_json::Value) -> Result<Self, $crate::params::Rule> {
                 let read = <Self as $crate::params::ParamType>::read;
-                read(value, "", &mut $crate::params::Faults::default())
-                    .ok_or_else(|| format!("must be {}", $crate::params::Kind::Table))
+                read(value, "", &mut $crate::params::Faults::default()).ok_or_else(|| {
+                    $crate::params::Code::WrongType.rule(format!("must be {}", $crate::params::Kind::Table))
+                })
             }
             fn show(&self) -> serde_json::Value {
                 serde_json::Value::Object($name::show(self))
@@ -261,7 +268,7 @@ macro_rules! nested {
                 faults: &mut $crate::params::Faults,
             ) -> Option<Self> {
                 let Some(map) = value.as_object() else {
-                    faults.add(path, $rule, value);
+                    faults.add(path, $crate::params::Code::WrongType.rule($rule), value);
                     return None;
                 };
                 let before = faults.0.len();

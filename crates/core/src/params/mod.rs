@@ -14,7 +14,7 @@ mod table;
 mod types;
 
 pub use custom::{Beyond, Custom};
-pub use fault::{Fault, Faults, nearest};
+pub use fault::{Code, Fault, Faults, Rule, nearest, unknown};
 pub use table::Table;
 pub use types::{Names, ParamType, Row};
 

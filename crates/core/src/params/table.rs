@@ -1,7 +1,7 @@
 //! A table of the file being read.
 
 use super::custom::{Declared, Plugins, Section};
-use super::{Faults, Param, ParamType};
+use super::{Code, Fault, Faults, Param, ParamType, unknown};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -54,7 +54,10 @@ impl<'a> Table<'a> {
     /// The same for a setting known by its name, default and range.
     pub fn get_at<T: ParamType>(&mut self, name: &str, default: &Value, range: &str) -> T {
         if !self.map.contains_key(name) && default.is_null() {
-            self.faults.add(&self.at(name), format!("is required: {}", T::kind()), &Value::Null);
+            let rule = Code::Missing.rule(format!("is required: {}", T::kind()));
+            let mut fault = Fault::new(&self.at(name), rule, &Value::Null);
+            fault.kind = Some(T::kind());
+            self.faults.0.push(fault);
         }
         let written = self.written_at(name, range);
         written.unwrap_or_else(|| T::parse(default).unwrap_or_else(|_| T::stand_in()))
@@ -68,14 +71,19 @@ impl<'a> Table<'a> {
     fn written_at<T: ParamType>(&mut self, name: &str, range: &str) -> Option<T> {
         let path = self.at(name);
         let written = self.raw(name)?;
-        let value = T::read(written, &path, self.faults)?;
-        match value.within(range) {
+        let before = self.faults.0.len();
+        let value = T::read(written, &path, self.faults).and_then(|value| match value.within(range) {
             Ok(()) => Some(value),
             Err(rule) => {
                 self.faults.add(&path, rule, written);
                 None
             }
+        });
+        // Those of a row inside know better what they stand for.
+        for fault in &mut self.faults.0[before..] {
+            fault.kind.get_or_insert_with(T::kind);
         }
+        value
     }
 
     /// Reports every key that nobody asked for.
@@ -84,7 +92,8 @@ impl<'a> Table<'a> {
         for key in self.map.keys() {
             if !known.contains(&key.as_str()) {
                 let path = self.at(key);
-                self.faults.unknown(&path, "key", key, &known);
+                let rule = unknown(Code::UnknownKey, "key", key, &known);
+                self.faults.add(&path, rule, &key.as_str().into());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The types that a parameter can have: how each is read, shown and held against its range.
 
-use super::{Faults, Kind, Params, Table};
+use super::{Code, Faults, Kind, Params, Rule, Table};
 use serde_json::{Map, Value};
 use shallows_units::{Bytes, Rate, Size, Span};
 
@@ -9,7 +9,7 @@ pub trait ParamType: Sized + PartialOrd {
     /// What to tell the user that a value looks like.
     fn kind() -> Kind;
     /// Reads a value as written; the error is the rule it breaks.
-    fn parse(value: &Value) -> Result<Self, String>;
+    fn parse(value: &Value) -> Result<Self, Rule>;
     /// The value in canonical form, which parses back to itself.
     fn show(&self) -> Value;
     /// Any value at all, to go on with after a fault.
@@ -27,23 +27,23 @@ pub trait ParamType: Sized + PartialOrd {
     }
 
     /// Holds the value against an interval such as `(0, 1]`; the error is the rule.
-    fn within(&self, range: &str) -> Result<(), String> {
+    fn within(&self, range: &str) -> Result<(), Rule> {
         in_range(self, range)
     }
 }
 
-fn must_be<T: ParamType>() -> String {
-    format!("must be {}", T::kind())
+fn must_be<T: ParamType>() -> Rule {
+    Code::WrongType.rule(format!("must be {}", T::kind()))
 }
 
 macro_rules! quantity {
     ($($ty:ty, $kind:ident, $zero:expr);*) => { $(
         impl ParamType for $ty {
             fn kind() -> Kind { Kind::$kind }
-            fn parse(value: &Value) -> Result<Self, String> {
+            fn parse(value: &Value) -> Result<Self, Rule> {
                 match value {
-                    Value::String(s) => <$ty>::parse(s).map_err(|e| e.to_string()),
-                    Value::Number(_) => Err(format!("needs a unit: {}", Kind::$kind)),
+                    Value::String(s) => <$ty>::parse(s).map_err(Rule::from),
+                    Value::Number(_) => Err(Code::WrongUnit.rule(format!("needs a unit: {}", Kind::$kind))),
                     _ => Err(must_be::<Self>()),
                 }
             }
@@ -58,7 +58,7 @@ impl ParamType for u64 {
     fn kind() -> Kind {
         Kind::Count
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         value.as_u64().ok_or_else(must_be::<Self>)
     }
     fn show(&self) -> Value {
@@ -73,7 +73,7 @@ impl ParamType for f64 {
     fn kind() -> Kind {
         Kind::Real
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         value.as_f64().filter(|x| x.is_finite()).ok_or_else(must_be::<Self>)
     }
     fn show(&self) -> Value {
@@ -88,7 +88,7 @@ impl ParamType for bool {
     fn kind() -> Kind {
         Kind::Flag
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         value.as_bool().ok_or_else(must_be::<Self>)
     }
     fn show(&self) -> Value {
@@ -103,7 +103,7 @@ impl ParamType for String {
     fn kind() -> Kind {
         Kind::Text
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         value.as_str().map(String::from).ok_or_else(must_be::<Self>)
     }
     fn show(&self) -> Value {
@@ -122,7 +122,7 @@ impl ParamType for Names {
     fn kind() -> Kind {
         Kind::Names
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         match value {
             Value::String(s) => Ok(Names(vec![s.clone()])),
             _ => Vec::<String>::parse(value).map(Names).map_err(|_| must_be::<Self>()),
@@ -143,7 +143,7 @@ impl<T: ParamType> ParamType for Vec<T> {
     fn kind() -> Kind {
         Kind::List(Box::new(T::kind()))
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         value.as_array().ok_or_else(must_be::<Self>)?.iter().map(T::parse).collect()
     }
     fn show(&self) -> Value {
@@ -161,7 +161,7 @@ impl<T: ParamType> ParamType for Vec<T> {
             items.iter().enumerate().map(|(i, item)| T::read(item, &format!("{path}.{i}"), faults)).collect();
         items.into_iter().collect()
     }
-    fn within(&self, range: &str) -> Result<(), String> {
+    fn within(&self, range: &str) -> Result<(), Rule> {
         self.iter().try_for_each(|item| item.within(range))
     }
 }
@@ -170,7 +170,7 @@ impl<T: ParamType> ParamType for Option<T> {
     fn kind() -> Kind {
         Kind::OrNone(Box::new(T::kind()))
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         match value.as_str() {
             Some("none") => Ok(None),
             _ => T::parse(value).map(Some),
@@ -185,7 +185,7 @@ impl<T: ParamType> ParamType for Option<T> {
     fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
         if value.as_str() == Some("none") { Some(None) } else { T::read(value, path, faults).map(Some) }
     }
-    fn within(&self, range: &str) -> Result<(), String> {
+    fn within(&self, range: &str) -> Result<(), Rule> {
         self.as_ref().map_or(Ok(()), |value| value.within(range))
     }
 }
@@ -205,11 +205,11 @@ impl<P: Params + PartialEq> ParamType for Row<P> {
     fn kind() -> Kind {
         Kind::Table
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         let mut faults = Faults::default();
         let row = Self::read(value, "", &mut faults);
         match faults.0.into_iter().next() {
-            Some(fault) => Err(fault.rule),
+            Some(fault) => Err(fault.into_rule()),
             None => row.ok_or_else(must_be::<Self>),
         }
     }
@@ -235,31 +235,30 @@ impl<P: Params + PartialEq> ParamType for Row<P> {
 }
 
 /// Holds `value` against an interval such as `(0, 1]` or `[1pkt, ]`; the error is the rule.
-fn in_range<T: ParamType>(value: &T, range: &str) -> Result<(), String> {
+fn in_range<T: ParamType>(value: &T, range: &str) -> Result<(), Rule> {
     let Some((low, high)) = range.get(1..range.len().saturating_sub(1)).and_then(|s| s.split_once(','))
     else {
         return Ok(());
     };
     let bound = |text: &str| -> Option<(T, String)> {
         let text = text.trim();
-        let as_text = T::parse(&Value::from(text));
-        let value = as_text
-            .or_else(|_| serde_json::from_str(text).map_err(|e| e.to_string()).and_then(|v| T::parse(&v)));
+        let as_text = T::parse(&Value::from(text)).ok();
+        let value = as_text.or_else(|| T::parse(&serde_json::from_str(text).ok()?).ok());
         if text.is_empty() { None } else { Some((value.expect("a declared bound parses"), text.into())) }
     };
     // Values of different units (bytes against packets) do not compare; they are checked by the component.
     use std::cmp::Ordering::{Equal, Greater, Less};
     if let Some((low, text)) = bound(low) {
         match (value.partial_cmp(&low), range.starts_with('(')) {
-            (Some(Less), false) => return Err(format!("must be >= {text}")),
-            (Some(Less | Equal), true) => return Err(format!("must be > {text}")),
+            (Some(Less), false) => return Err(Code::OutOfRange.rule(format!("must be >= {text}"))),
+            (Some(Less | Equal), true) => return Err(Code::OutOfRange.rule(format!("must be > {text}"))),
             _ => {}
         }
     }
     if let Some((high, text)) = bound(high) {
         match (value.partial_cmp(&high), range.ends_with(')')) {
-            (Some(Greater), false) => return Err(format!("must be <= {text}")),
-            (Some(Greater | Equal), true) => return Err(format!("must be < {text}")),
+            (Some(Greater), false) => return Err(Code::OutOfRange.rule(format!("must be <= {text}"))),
+            (Some(Greater | Equal), true) => return Err(Code::OutOfRange.rule(format!("must be < {text}"))),
             _ => {}
         }
     }

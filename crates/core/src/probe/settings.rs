@@ -1,6 +1,6 @@
 //! What an experiment may ask to have recorded.
 
-use crate::params::{Kind, Names, ParamType};
+use crate::params::{Code, Kind, Names, ParamType, Rule};
 use serde_json::Value;
 use shallows_units::Span;
 
@@ -19,16 +19,20 @@ impl ParamType for TraceWhen {
     fn kind() -> Kind {
         Kind::Text
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         match value.as_str() {
             Some("off") => Ok(TraceWhen::Off),
             Some("change") => Ok(TraceWhen::Change),
             Some(text) => match Span::parse(text) {
                 Ok(span) if span > Span::ZERO => Ok(TraceWhen::Every(span)),
-                Ok(_) => Err("must be \"off\", \"change\" or an interval > 0".into()),
-                Err(rule) => Err(format!("must be \"off\", \"change\" or an interval: {rule}")),
+                Ok(_) => Err(Code::OutOfRange.rule("must be \"off\", \"change\" or an interval > 0")),
+                Err(error) => {
+                    let rule = Rule::from(error);
+                    let text = format!("must be \"off\", \"change\" or an interval: {}", rule.text);
+                    Err(rule.code.rule(text).hint(rule.hint))
+                }
             },
-            None => Err("must be \"off\", \"change\" or an interval such as \"100us\"".into()),
+            None => Err(Code::WrongType.rule("must be \"off\", \"change\" or an interval such as \"100us\"")),
         }
     }
     fn show(&self) -> Value {

@@ -19,7 +19,7 @@ use super::drop_tail::{self, check_limit};
 use super::threshold::{NotEct, above};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::queue::parts::gauge::{Gauge, Measure};
 use shallows_units::{Size, Time};
 use std::cmp::Ordering;
@@ -50,14 +50,18 @@ impl Settings {
         check_limit(self.limit, path, faults);
         if self.start_above.partial_cmp(&self.stop_below).is_none() {
             let rule = format!("must be in the unit of start_above, {}", self.start_above);
-            faults.add(&format!("{path}.stop_below"), rule, &self.stop_below.to_string().into());
+            faults.add(
+                &format!("{path}.stop_below"),
+                Code::Conflict.rule(rule),
+                &self.stop_below.to_string().into(),
+            );
         }
         for (name, size) in [("start_above", self.start_above), ("stop_below", self.stop_below)] {
             if let Some(limit) = self.limit
                 && size.partial_cmp(&limit).is_some_and(|order| order.is_ge())
             {
                 let rule = format!("must be below the limit of {limit}, or the queue never exceeds it");
-                faults.add(&format!("{path}.{name}"), rule, &size.to_string().into());
+                faults.add(&format!("{path}.{name}"), Code::Conflict.rule(rule), &size.to_string().into());
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::queue::parts::gauge::{Gauge, Level, Measure};
 use shallows_units::{Size, Time};
 
@@ -32,7 +32,8 @@ pub fn check_limit(limit: Option<Size>, path: &str, faults: &mut Faults) {
     if let Some(Size::Bytes(bytes)) = limit
         && bytes.as_u64() == 0
     {
-        faults.add(&format!("{path}.limit"), "must be > 0B, or \"none\"", &"0B".into());
+        let rule = Code::OutOfRange.rule("must be > 0B, or \"none\"");
+        faults.add(&format!("{path}.limit"), rule, &"0B".into());
     }
 }
 

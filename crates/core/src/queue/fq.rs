@@ -117,8 +117,7 @@ impl Discipline {
     /// fq_fastpath_check: nothing waits, or no flow is listed and the common line is short.
     fn is_almost_idle(&self) -> bool {
         let unlisted = self.new.is_empty() && self.old.is_empty();
-        self.fast_path > 0
-            && (self.packets == 0 || (unlisted && self.internal.packets() < self.fast_path))
+        self.fast_path > 0 && (self.packets == 0 || (unlisted && self.internal.packets() < self.fast_path))
     }
 
     fn is_full(&self, size: u16, serving: u64) -> bool {
@@ -237,7 +236,8 @@ mod tests {
     /// take turns until they are detached. Then the line is open again.
     #[test]
     fn an_almost_idle_card_serves_in_order_of_arrival() {
-        let mut fq = fq(&Settings { initial_quantum: Bytes(1500), quantum: Bytes(1500), ..Settings::defaults() });
+        let mut fq =
+            fq(&Settings { initial_quantum: Bytes(1500), quantum: Bytes(1500), ..Settings::defaults() });
         put(&mut fq, 1, 10, 1500, Time::ZERO);
         put(&mut fq, 2, 2, 1500, Time::ZERO);
         assert_eq!((fq.internal.packets(), fq.new.len()), (8, 2));
@@ -250,8 +250,7 @@ mod tests {
     /// By hand: 3 new packets each (quantum 3, first 3: one packet of 1000 at a time beyond); then round by round.
     #[test]
     fn flows_take_turns_by_bytes_whatever_their_packets() {
-        let settings =
-            Settings { quantum: Bytes(3000), initial_quantum: Bytes(3000), ..in_turns() };
+        let settings = Settings { quantum: Bytes(3000), initial_quantum: Bytes(3000), ..in_turns() };
         let mut fq = fq(&settings);
         put(&mut fq, 1, 100, 1000, Time::ZERO);
         put(&mut fq, 2, 100, 500, Time::ZERO);
@@ -275,8 +274,7 @@ mod tests {
     /// What comes back within 40 ms has the credit that it left with, later a quantum at least, after 3 s all is new.
     #[test]
     fn credit_outlives_a_short_silence() {
-        let settings =
-            Settings { initial_quantum: Bytes(1000), quantum: Bytes(1000), ..in_turns() };
+        let settings = Settings { initial_quantum: Bytes(1000), quantum: Bytes(1000), ..in_turns() };
         let at = |ms| Time::ZERO + Span::ms(ms);
         let credit = |fq: &Discipline| fq.flows[&2].credit;
         let mut fq = fq(&settings);

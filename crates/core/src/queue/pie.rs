@@ -17,7 +17,7 @@ use super::drop_tail::check_limit;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
 use crate::events::random::Stream;
 use crate::packet::Packet;
-use crate::params::{Faults, ParamType};
+use crate::params::{Code, Faults, ParamType};
 use crate::queue::parts::departure_rate::DepartureRate;
 use crate::queue::parts::gauge::Level;
 use crate::queue::parts::held::Held;
@@ -71,7 +71,7 @@ impl Settings {
         check_limit(self.limit, path, faults);
         if self.active_from.is_some() && self.limit.is_none() {
             let rule = "is a share of the limit and needs a limit other than \"none\" (RFC 8033 s.5.3)";
-            faults.add(&format!("{path}.active_from"), rule, &self.active_from.show());
+            faults.add(&format!("{path}.active_from"), Code::Conflict.rule(rule), &self.active_from.show());
         }
     }
 }

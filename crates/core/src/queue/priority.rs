@@ -36,7 +36,7 @@ impl Settings {
             let mut found = Faults::default();
             check_limit(limit, path, &mut found);
             for fault in found.0 {
-                faults.add(&format!("{path}.{name}"), fault.rule, &"0B".into());
+                faults.add(&format!("{path}.{name}"), fault.into_rule(), &"0B".into());
             }
         }
     }

@@ -10,7 +10,7 @@ use super::drop_tail::{self, check_limit};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::events::random::Stream;
 use crate::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::queue::parts::gauge::{Gauge, Measure};
 use shallows_units::{Bytes, Rate, Size, Span, Time};
 
@@ -90,7 +90,7 @@ impl Settings {
         check_limit(self.limit, path, faults);
         if is_zero(self.min) && !is_zero(self.max) {
             let rule = "must be 0 if min is 0: both follow from the rate";
-            faults.add(&format!("{path}.max"), rule, &self.max.to_string().into());
+            faults.add(&format!("{path}.max"), Code::Conflict.rule(rule), &self.max.to_string().into());
         }
         use std::cmp::Ordering::{Equal, Greater};
         match self.max.partial_cmp(&self.min) {
@@ -104,7 +104,7 @@ impl Settings {
                     }
                     _ => format!("must be above min, {}", self.min),
                 };
-                faults.add(&format!("{path}.max"), rule, &self.max.to_string().into());
+                faults.add(&format!("{path}.max"), Code::Conflict.rule(rule), &self.max.to_string().into());
             }
         }
         if let Some(limit) = self.limit
@@ -112,7 +112,7 @@ impl Settings {
         {
             let rule =
                 format!("must be below the limit of {limit}, or nothing is marked before it is dropped");
-            faults.add(&format!("{path}.min"), rule, &self.min.to_string().into());
+            faults.add(&format!("{path}.min"), Code::Conflict.rule(rule), &self.min.to_string().into());
         }
     }
 }

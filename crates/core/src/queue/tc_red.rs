@@ -54,11 +54,11 @@ impl Settings {
     /// Settings that tc or the kernel would refuse.
     pub fn check(&self, path: &str, faults: &mut Faults) {
         if let Err((name, rule)) = self.message() {
-            use crate::params::{ParamType, Params};
+            use crate::params::{Code, ParamType, Params};
             let mut map = serde_json::Map::new();
             self.show(&mut map);
             let value = if map[name].is_null() { "none".to_owned().show() } else { map[name].clone() };
-            faults.add(&format!("{path}.{name}"), rule, &value);
+            faults.add(&format!("{path}.{name}"), Code::Conflict.rule(rule), &value);
         }
     }
 }

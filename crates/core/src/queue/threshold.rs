@@ -7,7 +7,7 @@
 use super::drop_tail::{self, check_limit};
 use super::{Admission, Backlog, DropWhy, Place, Verdict};
 use crate::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::queue::parts::gauge::{Level, Measure};
 use shallows_units::{Size, Time};
 
@@ -50,7 +50,11 @@ impl Settings {
         {
             let rule =
                 format!("must be below the limit of {limit}, or nothing is marked before it is dropped");
-            faults.add(&format!("{path}.mark_at"), rule, &self.mark_at.to_string().into());
+            faults.add(
+                &format!("{path}.mark_at"),
+                Code::Conflict.rule(rule),
+                &self.mark_at.to_string().into(),
+            );
         }
     }
 }

@@ -5,12 +5,12 @@
 //! is an error, never an empty choice.
 
 use super::graph::{Graph, NodeId, Role};
-use crate::params::{Names, nearest};
+use crate::params::{Code, Names, Rule};
 use std::collections::BTreeSet;
 
 /// The hosts that any of the `patterns` names, in the graph's order, each once. The error is the
 /// rule that a pattern breaks.
-pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
+pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let mut chosen = BTreeSet::new();
     for text in &patterns.0 {
         match Pattern::parse(text)? {
@@ -24,20 +24,23 @@ pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
                 let mut found =
                     graph.ids(Role::Host).filter(|id| pattern.matches(graph.name(*id))).peekable();
                 if found.peek().is_none() {
-                    return Err(format!("no host matches \"{text}\" (hosts: {})", list(graph, Role::Host)));
+                    return Err(Code::NotFound
+                        .rule(format!("no host matches \"{text}\" (hosts: {})", list(graph, Role::Host))));
                 }
                 chosen.extend(found);
             }
         }
     }
     if chosen.is_empty() {
-        return Err(format!("must name at least one host (hosts: {})", list(graph, Role::Host)));
+        return Err(
+            Code::TooFew.rule(format!("must name at least one host (hosts: {})", list(graph, Role::Host)))
+        );
     }
     Ok(chosen.into_iter().collect())
 }
 
 /// The same in the order in which `patterns` name them; those of one pattern in the graph's order.
-pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
+pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let (mut chosen, mut seen) = (vec![], BTreeSet::new());
     for text in &patterns.0 {
         chosen.extend(select(graph, &Names(vec![text.clone()]))?.into_iter().filter(|id| seen.insert(*id)));
@@ -50,10 +53,12 @@ pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, S
 
 /// The links whose port any of the `patterns` names, in the graph's order, each once. The error is
 /// the rule that a pattern breaks.
-pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, String> {
+pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
     let mut chosen = BTreeSet::new();
     for text in &patterns.0 {
-        let (from, to) = text.split_once("->").ok_or("must be a port such as \"switch->r0\" or \"*->r0\"")?;
+        let (from, to) = text
+            .split_once("->")
+            .ok_or_else(|| Code::WrongForm.rule("must be a port such as \"switch->r0\" or \"*->r0\""))?;
         let ends = (Pattern::parse(from)?, Pattern::parse(to)?);
         let from_ids = nodes(graph, &ends.0, from)?;
         let to_ids = nodes(graph, &ends.1, to)?;
@@ -63,27 +68,27 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, String>
             .map(|(_, id)| id)
             .peekable();
         if found.peek().is_none() {
-            return Err(format!("no link goes from \"{from}\" to \"{to}\""));
+            return Err(Code::NotFound.rule(format!("no link goes from \"{from}\" to \"{to}\"")));
         }
         chosen.extend(found);
     }
     if chosen.is_empty() {
-        return Err("must name at least one port such as \"switch->r0\"".into());
+        return Err(Code::TooFew.rule("must name at least one port such as \"switch->r0\""));
     }
     Ok(chosen.into_iter().collect())
 }
 
 /// The switches that any of the `patterns` names, in the graph's order, each once. The error is the rule that a
 /// pattern breaks.
-pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, String> {
+pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let mut chosen = BTreeSet::new();
     for text in &patterns.0 {
         let pattern = Pattern::parse(text)?;
         let mut found = graph.ids(Role::Switch).filter(|id| pattern.matches(graph.name(*id))).peekable();
         if found.peek().is_none() {
             let known: Vec<_> = graph.ids(Role::Switch).map(|id| graph.name(id)).collect();
-            let (switches, hint) = (list(graph, Role::Switch), did_you_mean(text, &known));
-            return Err(format!("no switch is named \"{text}\" (switches: {switches}){hint}"));
+            let rule = format!("no switch is named \"{text}\" (switches: {})", list(graph, Role::Switch));
+            return Err(Code::NotFound.rule(rule).near(text, &known));
         }
         chosen.extend(found);
     }
@@ -94,7 +99,7 @@ pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, S
 const MAX_NAMES: usize = 1_000_000;
 
 /// Names and ranges spelt out: `h0..h2` is `h0`, `h1`, `h2`. For names that are yet to be given.
-pub(crate) fn expand(names: &Names) -> Result<Vec<String>, String> {
+pub(crate) fn expand(names: &Names) -> Result<Vec<String>, Rule> {
     let mut all = vec![];
     for text in &names.0 {
         match Pattern::parse(text)? {
@@ -102,42 +107,39 @@ pub(crate) fn expand(names: &Names) -> Result<Vec<String>, String> {
             _ => all.push(text.clone()),
         }
         if all.len() > MAX_NAMES {
-            return Err(format!("\"{text}\" makes more than {MAX_NAMES} names"));
+            return Err(Code::TooMany.rule(format!("\"{text}\" makes more than {MAX_NAMES} names")));
         }
     }
     Ok(all)
 }
 
 /// The host of this name, or the rule that names have to be known.
-fn host(graph: &Graph, name: &str) -> Result<NodeId, String> {
+fn host(graph: &Graph, name: &str) -> Result<NodeId, Rule> {
     match graph.find(name) {
         Some(id) if graph.role(id) == Role::Host => Ok(id),
         Some(_) => {
-            Err(format!("\"{name}\" must be a host, is a switch (hosts: {})", list(graph, Role::Host)))
+            let rule = format!("\"{name}\" must be a host, is a switch (hosts: {})", list(graph, Role::Host));
+            Err(Code::NotFound.rule(rule))
         }
         None => {
             let known: Vec<_> = graph.ids(Role::Host).map(|id| graph.name(id)).collect();
-            let hosts = list(graph, Role::Host);
-            Err(format!("no host is named \"{name}\" (hosts: {hosts}){}", did_you_mean(name, &known)))
+            let rule = format!("no host is named \"{name}\" (hosts: {})", list(graph, Role::Host));
+            Err(Code::NotFound.rule(rule).near(name, &known))
         }
     }
 }
 
 /// All nodes that one side of a port's name matches, or the rule that it has to match some.
-fn nodes(graph: &Graph, pattern: &Pattern, text: &str) -> Result<BTreeSet<NodeId>, String> {
+fn nodes(graph: &Graph, pattern: &Pattern, text: &str) -> Result<BTreeSet<NodeId>, Rule> {
     let ids = (0..graph.nodes.len() as u32).map(NodeId);
     let found: BTreeSet<_> = ids.filter(|id| pattern.matches(graph.name(*id))).collect();
     if found.is_empty() {
         let known: Vec<_> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
         let (hosts, switches) = (list(graph, Role::Host), list(graph, Role::Switch));
-        let hint = did_you_mean(text, &known);
-        return Err(format!("no node is named \"{text}\" (hosts: {hosts}; switches: {switches}){hint}"));
+        let rule = format!("no node is named \"{text}\" (hosts: {hosts}; switches: {switches})");
+        return Err(Code::NotFound.rule(rule).near(text, &known));
     }
     Ok(found)
-}
-
-fn did_you_mean(name: &str, known: &[&str]) -> String {
-    nearest(name, known).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"))
 }
 
 /// The names of one role, neighbours joined to ranges: `s0..s7, r0`.
@@ -168,11 +170,11 @@ enum Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    fn parse(text: &'a str) -> Result<Self, String> {
+    fn parse(text: &'a str) -> Result<Self, Rule> {
         match text.split_once("..") {
-            Some((low, high)) => Range::parse(low, high)
-                .map(Pattern::Range)
-                .ok_or_else(|| format!("\"{text}\" must be a rising range such as \"s0..s7\"")),
+            Some((low, high)) => Range::parse(low, high).map(Pattern::Range).ok_or_else(|| {
+                Code::WrongForm.rule(format!("\"{text}\" must be a rising range such as \"s0..s7\""))
+            }),
             None if text.contains('*') => Ok(Pattern::Any(text)),
             None => Ok(Pattern::Name(text)),
         }
@@ -250,14 +252,14 @@ mod tests {
         graph
     }
 
-    fn pick(patterns: &[&str]) -> Result<String, String> {
+    fn pick(patterns: &[&str]) -> Result<String, Rule> {
         let graph = star();
         let names = Names(patterns.iter().map(ToString::to_string).collect());
         let ids = select(&graph, &names)?;
         Ok(ids.into_iter().map(|id| graph.name(id)).collect::<Vec<_>>().join(" "))
     }
 
-    fn pick_ports(patterns: &[&str]) -> Result<String, String> {
+    fn pick_ports(patterns: &[&str]) -> Result<String, Rule> {
         let graph = star();
         let names = Names(patterns.iter().map(ToString::to_string).collect());
         let ids = select_ports(&graph, &names)?;
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_host_says_so() {
-        let rule = |pattern| pick(&[pattern]).unwrap_err();
+        let rule = |pattern| pick(&[pattern]).unwrap_err().to_string();
         assert_eq!(rule("r1"), "no host is named \"r1\" (hosts: s0..s11, r0); did you mean \"r0\"?");
         assert_eq!(rule("s10..s99"), "no host is named \"s12\" (hosts: s0..s11, r0); did you mean \"s1\"?");
         assert_eq!(rule("x*"), "no host matches \"x*\" (hosts: s0..s11, r0)");
@@ -281,7 +283,7 @@ mod tests {
         for range in ["s0..", "s0..7", "s7..s0", "s0..r0", "s*..s7", "..s1"] {
             assert_eq!(rule(range), format!("\"{range}\" must be a rising range such as \"s0..s7\""));
         }
-        assert_eq!(pick(&[]).unwrap_err(), "must name at least one host (hosts: s0..s11, r0)");
+        assert_eq!(pick(&[]).unwrap_err().to_string(), "must name at least one host (hosts: s0..s11, r0)");
     }
 
     #[test]
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_port_says_so() {
-        let rule = |pattern| pick_ports(&[pattern]).unwrap_err();
+        let rule = |pattern| pick_ports(&[pattern]).unwrap_err().to_string();
         assert_eq!(rule("s0->r0"), "no link goes from \"s0\" to \"r0\"");
         assert_eq!(
             rule("swich->r0"),
@@ -309,10 +311,10 @@ mod tests {
         let pick = |text: &str| select_switches(&graph, &Names(vec![text.into()]));
         assert_eq!(pick("sw*").unwrap(), [NodeId(13)]);
         assert_eq!(
-            pick("swich").unwrap_err(),
+            pick("swich").unwrap_err().to_string(),
             "no switch is named \"swich\" (switches: switch); did you mean \"switch\"?"
         );
-        assert_eq!(pick("r0").unwrap_err(), "no switch is named \"r0\" (switches: switch)");
+        assert_eq!(pick("r0").unwrap_err().to_string(), "no switch is named \"r0\" (switches: switch)");
     }
 
     #[test]

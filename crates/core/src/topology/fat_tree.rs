@@ -17,7 +17,7 @@
 
 use super::MAX_NODES;
 use crate::params;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
@@ -50,13 +50,17 @@ impl Settings {
         let mut graph = Graph::default();
         let half = self.k / 2;
         if self.k % 2 == 1 {
-            faults.add("topology.k", "must be even: half of a switch's ports lead up", &self.k.into());
+            faults.add(
+                "topology.k",
+                Code::OutOfRange.rule("must be even: half of a switch's ports lead up"),
+                &self.k.into(),
+            );
             return graph;
         }
         let hosts_per_edge = self.hosts_per_edge.unwrap_or(half);
         if self.k * half * hosts_per_edge + 5 * half * half > MAX_NODES {
             let rule = format!("must make <= {MAX_NODES} nodes with `hosts_per_edge`");
-            faults.add("topology.k", rule, &self.k.into());
+            faults.add("topology.k", Code::TooMany.rule(rule), &self.k.into());
             return graph;
         }
         let hosts = graph.hosts_named("h", self.k * half * hosts_per_edge);

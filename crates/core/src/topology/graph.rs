@@ -10,7 +10,7 @@
 //! Left out: several links between the same two nodes, since a port is known by its two ends.
 
 use crate::params;
-use crate::params::{Faults, Names, Row};
+use crate::params::{Code, Faults, Names, Row, unknown};
 use crate::routing::graph::{Graph, Role};
 use crate::routing::select::expand;
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl Settings {
             graph.host(name);
         }
         if graph.nodes.is_empty() && !at_fault(faults, "topology.hosts") {
-            faults.add("topology.hosts", "must name at least one host", &Value::Null);
+            faults.add("topology.hosts", Code::TooFew.rule("must name at least one host"), &Value::Null);
         }
         for name in names(&self.switches, "topology.switches", &graph, faults) {
             graph.switch(name);
@@ -69,7 +69,11 @@ impl Settings {
         if !at_fault(faults, "topology.links") {
             let joined: BTreeSet<_> = graph.links.iter().flat_map(|link| [link.from, link.to]).collect();
             for host in graph.ids(Role::Host).filter(|id| !joined.contains(id)) {
-                faults.add("topology.hosts", "must each have a link", &graph.name(host).into());
+                faults.add(
+                    "topology.hosts",
+                    Code::NoPath.rule("must each have a link"),
+                    &graph.name(host).into(),
+                );
             }
         }
         graph
@@ -84,18 +88,19 @@ impl LinkParams {
             let id = graph.find(name);
             if id.is_none() && !at_fault(faults, &path) {
                 let known: Vec<_> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
-                faults.unknown(&path, "node", name, &known);
+                faults.add(&path, unknown(Code::NotFound, "node", name, &known), &name.into());
             }
             id
         };
         let (Some(from), Some(to)) = (end("from", &self.from), end("to", &self.to)) else { return };
         if from == to {
-            let rule = "must not be the node that the link comes from";
+            let rule = Code::Conflict.rule("must not be the node that the link comes from");
             return faults.add(&format!("{path}.to"), rule, &self.to.as_str().into());
         }
         let taken = |a, b| graph.find_link(a, b).is_some();
         if taken(from, to) || (self.duplex && taken(to, from)) {
-            let rule = format!("must be the only link between \"{}\" and \"{}\"", self.from, self.to);
+            let rule = Code::WrittenTwice
+                .rule(format!("must be the only link between \"{}\" and \"{}\"", self.from, self.to));
             return faults.add(path, rule, &Value::Null);
         }
         if self.duplex {
@@ -116,9 +121,9 @@ fn names(written: &Names, path: &str, graph: &Graph, faults: &mut Faults) -> Vec
     let mut good = |name: &String| {
         let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let rule = if name.is_empty() || !name.chars().all(legal) {
-            "must be letters, digits, \"-\", \"_\" and \".\""
+            Code::WrongForm.rule("must be letters, digits, \"-\", \"_\" and \".\"")
         } else if graph.find(name).is_some() || !seen.insert(name.clone()) {
-            "must not be the name of another node"
+            Code::WrittenTwice.rule("must not be the name of another node")
         } else {
             return true;
         };

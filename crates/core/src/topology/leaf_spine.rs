@@ -14,7 +14,7 @@
 
 use super::MAX_NODES;
 use crate::params;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
@@ -51,7 +51,7 @@ impl Settings {
             let rule = format!(
                 "must make <= {MAX_NODES} nodes, and as many uplinks, with `spines` and `hosts_per_leaf`"
             );
-            faults.add("topology.leaves", rule, &self.leaves.into());
+            faults.add("topology.leaves", Code::TooMany.rule(rule), &self.leaves.into());
             return graph;
         }
         let uplink_rate = self.uplink_rate(faults);
@@ -75,7 +75,7 @@ impl Settings {
         let Some(ratio) = self.oversubscription else { return self.uplink_rate.unwrap_or(self.rate) };
         if self.uplink_rate.is_some() {
             let rule = "must be \"none\" if `uplink_rate` is given: one follows from the other";
-            faults.add("topology.oversubscription", rule, &ratio.into());
+            faults.add("topology.oversubscription", Code::Conflict.rule(rule), &ratio.into());
         }
         let down = self.rate.as_bps() as f64 * self.hosts_per_leaf as f64;
         Rate::bps(((down / (ratio * self.spines as f64)) as u64).max(1))

@@ -4,7 +4,7 @@
 //! its rate and delay. Queues are not its concern.
 
 use crate::components;
-use crate::params::{Beyond, Faults, Params, Table};
+use crate::params::{Beyond, Code, Faults, Params, Table};
 use crate::routing::graph::Graph;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ macro_rules! topologies {
                         Some(network) => network.build(faults),
                         None => {
                             let rule = format!("is made by {}, and was not", custom.declared().class);
-                            faults.add("topology.graph", rule, &Value::Null);
+                            faults.add("topology.graph", Code::Missing.rule(rule), &Value::Null);
                             Graph::default()
                         }
                     },

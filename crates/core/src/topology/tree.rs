@@ -15,7 +15,7 @@
 
 use super::MAX_NODES;
 use crate::params;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::routing::graph::Graph;
 use shallows_units::{Rate, Span};
 
@@ -47,7 +47,7 @@ impl Settings {
         let mut graph = Graph::default();
         if self.nodes().is_none_or(|nodes| nodes > MAX_NODES) {
             let rule = format!("must make <= {MAX_NODES} nodes with this `levels` and `hosts_per_leaf`");
-            faults.add("topology.fanout", rule, &self.fanout.into());
+            faults.add("topology.fanout", Code::TooMany.rule(rule), &self.fanout.into());
             return graph;
         }
         let leaves = self.fanout.pow(self.levels as u32 - 1);

@@ -2,7 +2,7 @@
 
 use super::settings::TransportSettings;
 use crate::cc::Algorithm;
-use crate::params::{Component, Param, Params, Table};
+use crate::params::{Code, Component, Param, Params, Table};
 use serde_json::{Map, Value, json};
 
 /// A profile: its name, what it stands for, and the settings in which it differs from the defaults.
@@ -86,7 +86,8 @@ impl Transport {
             }
             Some(other) => {
                 let path = table.at("profile");
-                table.faults.add(&path, format!("must name a profile: {}", names.join(", ")), other);
+                let rule = Code::WrongType.rule(format!("must name a profile: {}", names.join(", ")));
+                table.faults.add(&path, rule, other);
                 None
             }
         };
@@ -105,7 +106,9 @@ impl Transport {
             }
             other => {
                 let path = table.at("cc");
-                table.faults.add(&path, "must name a congestion control", other.unwrap_or(&Value::Null));
+                let code = if other.is_none() { Code::Missing } else { Code::WrongType };
+                let rule = code.rule("must name a congestion control");
+                table.faults.add(&path, rule, other.unwrap_or(&Value::Null));
                 None
             }
         };

@@ -1,7 +1,7 @@
 //! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
 
 use crate::cc::parts::window::{Arithmetic, Growth};
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::port_control::MOST_BYTES;
 use shallows_units::{Bytes, Size, Span};
 
@@ -226,7 +226,7 @@ impl TransportSettings {
     /// Checks across settings.
     pub(super) fn check(&self, path: &str, explicit: bool, faults: &mut Faults) {
         let mut fault = |key: &str, rule: String, value: String| {
-            faults.add(&format!("{path}.{key}"), rule, &value.into());
+            faults.add(&format!("{path}.{key}"), Code::Conflict.rule(rule), &value.into());
         };
         if self.max_rto < self.min_rto {
             fault("max_rto", format!("must be >= min_rto ({})", self.min_rto), self.max_rto.to_string());

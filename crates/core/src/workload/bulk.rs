@@ -3,7 +3,7 @@
 use super::ends::{MAX_CONNECTIONS, Pair, Pattern, pairs};
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
-use crate::params::Names;
+use crate::params::{Code, Names};
 use shallows_units::{Bytes, Span, Time};
 
 crate::params! {
@@ -45,7 +45,11 @@ impl Load {
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
         let pairs = pairs(&settings.from, &settings.to, settings.pattern, cx)?;
         if settings.flows * pairs.len() as u64 > MAX_CONNECTIONS {
-            cx.fault("flows", format!("must make <= {MAX_CONNECTIONS} connections in all"), settings.flows);
+            cx.fault(
+                "flows",
+                Code::TooMany.rule(format!("must make <= {MAX_CONNECTIONS} connections in all")),
+                settings.flows,
+            );
             return None;
         }
         let mut random = cx.random(0);

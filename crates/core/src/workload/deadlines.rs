@@ -5,7 +5,7 @@
 //! Left out: giving up a message whose deadline has passed.
 
 use crate::events::random::Stream;
-use crate::params::{Faults, ParamType};
+use crate::params::{Code, Faults, ParamType};
 use shallows_units::Span;
 
 crate::params! {
@@ -56,7 +56,8 @@ impl Deadlines {
         if let Deadlines::Uniform(s) = self
             && s.max < s.min
         {
-            faults.add(&format!("{path}.max"), format!("must be >= min ({})", s.min), &s.max.show());
+            let rule = Code::Conflict.rule(format!("must be >= min ({})", s.min));
+            faults.add(&format!("{path}.max"), rule, &s.max.show());
         }
     }
 }

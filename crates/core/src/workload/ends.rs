@@ -3,9 +3,12 @@
 use super::BuildCx;
 use crate::events::random::Stream;
 pub use crate::hosts::Pair;
-use crate::params::{Names, ParamType};
+use crate::params::{Code, Names, ParamType};
 use crate::routing::graph::NodeId;
 use crate::routing::select::{select, select_in_order};
+
+/// Settings that say which hosts a load joins.
+const ENDS: [&str; 3] = ["from", "to", "pattern"];
 
 /// Most connections that one load may list beforehand.
 pub const MAX_CONNECTIONS: u64 = 1_000_000;
@@ -28,7 +31,7 @@ pub fn hosts(names: &Names, key: &str, cx: &mut BuildCx<'_>) -> Option<Vec<NodeI
     match select(cx.graph, names) {
         Ok(found) => Some(found),
         Err(rule) => {
-            cx.fault(key, rule, names.show());
+            cx.fault(key, rule.judged_by(&ENDS), names.show());
             None
         }
     }
@@ -40,7 +43,7 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
     let mut hosts = |names: &Names, key: &str| match choose(cx.graph, names) {
         Ok(found) => Some(found),
         Err(rule) => {
-            cx.fault(key, rule, names.show());
+            cx.fault(key, rule.judged_by(&ENDS), names.show());
             None
         }
     };
@@ -48,11 +51,13 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
     if pattern == Pattern::Permutation {
         let senders = senders?;
         if senders.len() < 2 {
-            cx.fault("from", "must name at least two hosts for a permutation", from.show());
+            let rule = Code::TooFew.rule("must name at least two hosts for a permutation");
+            cx.fault("from", rule.judged_by(&ENDS), from.show());
             return None;
         }
         if !to.0.is_empty() {
-            cx.fault("to", "must be left out: a permutation's receivers are its senders", to.show());
+            let rule = Code::Conflict.rule("must be left out: a permutation's receivers are its senders");
+            cx.fault("to", rule.judged_by(&ENDS), to.show());
         }
         let pairs = derangement(&senders, &mut cx.random(u64::MAX));
         cx.require_paths(pairs.iter().copied());
@@ -61,7 +66,8 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
     let (senders, receivers) = (senders, hosts(to, "to"));
     let (senders, receivers) = (senders?, receivers?);
     if pattern == Pattern::All && senders.len() as u64 * receivers.len() as u64 > MAX_CONNECTIONS {
-        cx.fault("to", format!("must make <= {MAX_CONNECTIONS} pairs with `from`"), to.show());
+        let rule = Code::TooMany.rule(format!("must make <= {MAX_CONNECTIONS} pairs with `from`"));
+        cx.fault("to", rule.judged_by(&ENDS), to.show());
         return None;
     }
     let pairs: Vec<Pair> = match pattern {
@@ -74,7 +80,8 @@ pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -
         }
     };
     if pairs.is_empty() || pairs.iter().any(|(s, r)| s == r) {
-        cx.fault("to", "must be a host other than the sender", to.show());
+        let rule = Code::Conflict.rule("must be a host other than the sender");
+        cx.fault("to", rule.judged_by(&ENDS), to.show());
         return None;
     }
     cx.require_paths(pairs.iter().copied());

@@ -9,7 +9,7 @@ use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::hosts::FlowId;
 use crate::hosts::TimeoutCounts;
-use crate::params::Names;
+use crate::params::{Code, Names};
 use crate::routing::graph::NodeId;
 use shallows_units::{Bytes, Span, Time};
 use std::cmp::Reverse;
@@ -77,11 +77,15 @@ impl Load {
         let (aggregator, from) = (hosts(&settings.to, "to", cx), hosts(&settings.from, "from", cx));
         let (aggregator, from) = (aggregator?, from?);
         let [aggregator] = aggregator[..] else {
-            cx.fault("to", "must name one host", aggregator.len() as u64);
+            cx.fault("to", Code::TooMany.rule("must name one host"), aggregator.len() as u64);
             return None;
         };
         if from.contains(&aggregator) {
-            cx.fault("from", "must not contain the requesting host", cx.graph.name(aggregator));
+            cx.fault(
+                "from",
+                Code::Conflict.rule("must not contain the requesting host"),
+                cx.graph.name(aggregator),
+            );
             return None;
         }
         cx.require_paths(from.iter().map(|worker| (*worker, aggregator)));
@@ -90,7 +94,11 @@ impl Load {
             (Some(each), None) => each.as_u64(),
             (None, Some(total)) => (total.as_u64() / count).max(1),
             _ => {
-                cx.fault("response", "needs exactly one of `response` and `total`", serde_json::Value::Null);
+                cx.fault(
+                    "response",
+                    Code::Conflict.rule("needs exactly one of `response` and `total`"),
+                    serde_json::Value::Null,
+                );
                 return None;
             }
         };

@@ -4,7 +4,7 @@ use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Pair, Pattern, pairs};
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
-use crate::params::Names;
+use crate::params::{Code, Names};
 use shallows_units::{Bytes, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -81,7 +81,11 @@ impl Load {
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
         let pairs = pairs(&settings.from, &settings.to, settings.pattern, cx)?;
         if settings.primer.as_u64() > 0 && settings.connection == Connection::Fresh {
-            cx.fault("primer", "needs connection = \"persistent\"", settings.primer.to_string());
+            cx.fault(
+                "primer",
+                Code::Conflict.rule("needs connection = \"persistent\""),
+                settings.primer.to_string(),
+            );
         }
         let mut due = BinaryHeap::new();
         for i in 0..pairs.len() {

@@ -8,7 +8,7 @@ use crate::events::random::Stream;
 pub use crate::hosts::MessageDone;
 use crate::hosts::connections::{Connections, Opener};
 use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
-use crate::params::{Beyond, Faults};
+use crate::params::{Beyond, Code, Faults, Rule};
 use crate::routing::graph::{Graph, NodeId};
 use crate::routing::table::Routing;
 use shallows_units::{Span, Time};
@@ -63,14 +63,14 @@ impl BuildCx<'_> {
                 let ends = if there { (to, from) } else { (from, to) };
                 let (from, to) = (self.graph.name(ends.0), self.graph.name(ends.1));
                 let rule = format!("needs a path from {from} to {to}: no links lead there");
-                self.faults.add(self.path, rule, &serde_json::Value::Null);
+                self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
                 return;
             }
         }
     }
 
     /// Records that `key` breaks `rule`.
-    pub fn fault(&mut self, key: &str, rule: impl Into<String>, value: impl Into<serde_json::Value>) {
+    pub fn fault(&mut self, key: &str, rule: Rule, value: impl Into<serde_json::Value>) {
         self.faults.add(&format!("{}.{key}", self.path), rule, &value.into());
     }
 }

@@ -5,7 +5,7 @@ use super::ends::hosts;
 use super::sizes::Sizes;
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::events::random::Stream;
-use crate::params::Names;
+use crate::params::{Code, Names};
 use crate::routing::graph::NodeId;
 use shallows_units::{Span, Time};
 
@@ -53,7 +53,7 @@ impl Load {
         let (from, to) = (hosts(&settings.from, "from", cx), hosts(&settings.to, "to", cx));
         let (from, to) = (from?, to?);
         if from.len() == 1 && from == to {
-            cx.fault("to", "must contain a host other than the sender", to.len() as u64);
+            cx.fault("to", Code::Conflict.rule("must contain a host other than the sender"), to.len() as u64);
             return None;
         }
         cx.require_paths(from.iter().flat_map(|f| to.iter().map(|t| (*f, *t))));
@@ -70,12 +70,20 @@ impl Load {
                 Span::ps((settings.sizes.mean() * 8.0 / (load * capacity) * 1e12) as u64)
             }
             _ => {
-                cx.fault("load", "needs exactly one of `load` and `every`", serde_json::Value::Null);
+                cx.fault(
+                    "load",
+                    Code::Conflict.rule("needs exactly one of `load` and `every`"),
+                    serde_json::Value::Null,
+                );
                 return None;
             }
         };
         if mean_gap == Span::ZERO {
-            cx.fault("load", "gives more than one arrival a picosecond", settings.load);
+            cx.fault(
+                "load",
+                Code::OutOfRange.rule("gives more than one arrival a picosecond"),
+                settings.load,
+            );
             return None;
         }
         let mut gaps = cx.random(0);

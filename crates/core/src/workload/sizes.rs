@@ -1,7 +1,7 @@
 //! Distributions of flow sizes.
 
 use crate::events::random::Stream;
-use crate::params::{Faults, Kind, ParamType};
+use crate::params::{Code, Faults, Kind, ParamType, Rule};
 use serde_json::Value;
 use shallows_units::Bytes;
 
@@ -43,13 +43,13 @@ impl ParamType for CdfPoint {
     fn kind() -> Kind {
         Kind::List(Box::new(Kind::Real))
     }
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, Rule> {
         match value.as_array().map(Vec::as_slice) {
             Some([bytes, percent]) => match (bytes.as_f64(), percent.as_f64()) {
                 (Some(b), Some(p)) if b >= 0.0 && (0.0..=100.0).contains(&p) => Ok(CdfPoint(b, p)),
-                _ => Err("must be [bytes >= 0, percent from 0 to 100]".into()),
+                _ => Err(Code::OutOfRange.rule("must be [bytes >= 0, percent from 0 to 100]")),
             },
-            _ => Err("must be a pair [bytes, percent]".into()),
+            _ => Err(Code::WrongType.rule("must be a pair [bytes, percent]")),
         }
     }
     fn show(&self) -> Value {
@@ -90,7 +90,8 @@ impl Sizes {
     fn check(&self, path: &str, faults: &mut Faults) {
         let ordered = |min: Bytes, max: Bytes, faults: &mut Faults| {
             if max < min {
-                faults.add(&format!("{path}.max"), format!("must be >= min ({min})"), &max.show());
+                let rule = Code::Conflict.rule(format!("must be >= min ({min})"));
+                faults.add(&format!("{path}.max"), rule, &max.show());
             }
         };
         match self {
@@ -103,7 +104,7 @@ impl Sizes {
                     && s.points.last().is_some_and(|p| p.1 == 100.0);
                 if !rising || !whole || s.points.len() < 2 {
                     let rule = "must rise in both numbers and end at 100 percent";
-                    faults.add(&format!("{path}.points"), rule, &s.points.show());
+                    faults.add(&format!("{path}.points"), Code::WrongForm.rule(rule), &s.points.show());
                 }
             }
         }

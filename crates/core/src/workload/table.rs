@@ -2,7 +2,7 @@
 
 use super::ends::{Pair, hosts};
 use super::{BuildCx, Expected, WorkCx, Workload};
-use crate::params::{Names, Row};
+use crate::params::{Code, Names, Row};
 use shallows_units::{Bytes, Span, Time};
 
 crate::params! {
@@ -53,7 +53,7 @@ impl Load {
         let mut waiting = vec![];
         let before = cx.faults.0.len();
         if settings.flows.is_empty() {
-            cx.fault("flows", "must list at least one flow", serde_json::Value::Null);
+            cx.fault("flows", Code::TooFew.rule("must list at least one flow"), serde_json::Value::Null);
         }
         for (i, Row(row)) in settings.flows.iter().enumerate() {
             if cx.faults.enough() {
@@ -62,14 +62,15 @@ impl Load {
             let mut host = |key: &str, name: &str| {
                 let found = hosts(&Names(vec![name.into()]), &format!("flows.{i}.{key}"), cx)?;
                 if found.len() > 1 {
-                    cx.fault(&format!("flows.{i}.{key}"), "must name one host", name);
+                    cx.fault(&format!("flows.{i}.{key}"), Code::TooMany.rule("must name one host"), name);
                 }
                 found.first().copied()
             };
             let (from, to) = (host("from", &row.from), host("to", &row.to));
             let (Some(from), Some(to)) = (from, to) else { continue };
             if from == to {
-                cx.fault(&format!("flows.{i}.to"), "must be a host other than the sender", row.to.as_str());
+                let rule = Code::Conflict.rule("must be a host other than the sender");
+                cx.fault(&format!("flows.{i}.to"), rule, row.to.as_str());
             }
             waiting.push(Waiting {
                 start: Time::ZERO + row.start,

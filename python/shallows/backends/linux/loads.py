@@ -19,8 +19,11 @@ def lines(
     ends: Mapping[str, Mapping[str, list[int]]],
     flows: pl.DataFrame,
     messages: pl.DataFrame,
+    numbers: Mapping[str, int],
 ) -> Iterator[str]:
     """Lines for all loads; `hosts` are the hosts' numbers by name, `ends` those that each load names.
+
+    `numbers` are the quantities of the experiment (`_core.plan`).
 
     `flows` and `messages` are the simulator's tables of the experiment: what open loops send when.
     """
@@ -44,24 +47,27 @@ def lines(
             yield f"send {place[message['flow']]} {message['start_ps'] // 1000} {message['bytes']}"
     for name, load in loads.items():
         if load["kind"] == "incast":
-            yield from _rounds(number[name], load, control[name], ends[name])
+            yield from _rounds(f"traffic.{name}", number[name], load, control[name], ends[name], numbers)
 
 
 def _rounds(
-    number: int, load: Mapping[str, Any], control: int, ends: Mapping[str, list[int]]
+    path: str,
+    number: int,
+    load: Mapping[str, Any],
+    control: int,
+    ends: Mapping[str, list[int]],
+    numbers: Mapping[str, int],
 ) -> Iterator[str]:
-    from shallows._core import parse_quantity
-
     workers = ends["from"]
     count = len(workers) if load["workers"] == "none" else load["workers"]
     each = (
-        parse_quantity("bytes", load["response"])
+        numbers[f"{path}.response"]
         if load["response"] != "none"
-        else max(parse_quantity("bytes", load["total"]) // count, 1)
+        else max(numbers[f"{path}.total"] // count, 1)
     )
-    request = parse_quantity("bytes", load["request"])
+    request = numbers[f"{path}.request"]
     rounds = 0 if load["rounds"] == "none" else load["rounds"]
-    spans = " ".join(str(parse_quantity("span", load[key]) // 1000) for key in ("start", "gap", "jitter"))
+    spans = " ".join(str(numbers[f"{path}.{key}"] // 1000) for key in ("start", "gap", "jitter"))
     fresh = int(load["connection"] == "fresh")
     to = ends["to"][0]
     yield f"rounds {number} {to} {control} {each} {request} {rounds} {spans} {fresh}"

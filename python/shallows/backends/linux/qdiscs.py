@@ -153,7 +153,10 @@ def _fq_codel(settings: dict[str, Any], _frame: int) -> Qdisc:
 def _fq(settings: dict[str, Any], _frame: int) -> Qdisc:
     _require(settings, {"fast_path": 8}, "Linux's fq_fastpath_check does this")
     limit = _limit_packets(settings)
-    words = [f"limit {limit}", f"flow_limit {limit if settings['flow_limit'] == 'none' else settings['flow_limit']}"]
+    words = [
+        f"limit {limit}",
+        f"flow_limit {limit if settings['flow_limit'] == 'none' else settings['flow_limit']}",
+    ]
     words += [f"{key} {_amount(settings[key])[1]}" for key in ("quantum", "initial_quantum")]
     words.append(f"refill_delay {_span_us(settings['refill_delay'], 'refill_delay')}")
     return Qdisc(" ".join(["fq", *words, "nopacing"]))  # a sender paces itself, where its control does

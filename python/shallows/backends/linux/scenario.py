@@ -164,26 +164,25 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
 
 class _Writer:
     def __init__(self, experiment: Mapping[str, Any], network: Mapping[str, Any]):
-        from shallows import _core
-
-        self.quantity = _core.parse_quantity
         self.experiment, self.network = experiment, network
+        self.numbers: Mapping[str, int] = network["numbers"]
         self.nodes, self.ports = network["nodes"], network["ports"]
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
         if len(self.hosts) > MOST_HOSTS:
             rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
             raise SpecError([Fault("topology", rule, str(len(self.hosts)))])
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
-        self.transport = next(iter(experiment["traffic"].values()))["transport"]
-        self.frame = self._bytes("mss") + self._bytes("header") + 12 * self.transport["timestamps"]
+        self.first = next(iter(experiment["traffic"]))  # all loads agree on what is read here
+        self.transport = experiment["traffic"][self.first]["transport"]
+        self.frame = self._number("mss") + self._number("header") + 12 * self.transport["timestamps"]
         self.reverse = self._cables()
         self._check_paths()
         self.files: dict[str, list[str]] = {}
         self.asked: list[tuple[str, str]] = []
         self.lines: list[str] = []
 
-    def _bytes(self, key: str) -> int:
-        return self.quantity("bytes", self.transport[key])
+    def _number(self, key: str) -> int:
+        return self.numbers[f"traffic.{self.first}.transport.{key}"]
 
     def _check_paths(self) -> None:
         """Raises SpecError where hosts have several shortest paths, of which each flow would take one."""
@@ -217,7 +216,7 @@ class _Writer:
         self._times(made)
         self.lines += [f"host {node} {_address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
-        self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages)
+        self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
         self.lines.append("go")
         for node in range(len(self.nodes)):
             self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
@@ -286,7 +285,7 @@ class _Writer:
         or a burst, which the sender's own token bucket takes apart (tbf_segment): switches see packets.
         """
         segments = self.transport["burst"]
-        size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._bytes("mss") + GSO_HEADERS
+        size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._number("mss") + GSO_HEADERS
         return f"gso_max_segs {segments} gso_max_size {size}"
 
     def lines_after(self, line: str) -> None:
@@ -298,11 +297,11 @@ class _Writer:
         return (
             int(text.removesuffix("pkt"))
             if text.endswith("pkt")
-            else max(self.quantity("bytes", text) // self._bytes("mss"), 1)
+            else max(self._number(key) // self._number("mss"), 1)
         )
 
     def _ms(self, key: str) -> str:
-        span = self.quantity("span", self.transport[key])
+        span = self._number(key)
         if span % 1_000_000_000:
             raise SpecError(
                 [
@@ -341,26 +340,27 @@ class _Writer:
         yield f"wire {far} i{number} {speed}"
 
     def _times(self, made: Scenario) -> None:
-        quantity, probe = self.quantity, self.experiment["probe"]
-        duration = quantity("span", self.experiment["duration"])
+        numbers, probe = self.numbers, self.experiment["probe"]
+        duration = numbers["duration"]
         wanted = probe["queue_trace"]
         if wanted == "change":
             raise SpecError(
                 [Fault("probe.queue_trace", "must be an interval on Linux, whose queues are sampled", wanted)]
             )
         # Enough samples for percentiles where none are asked for.
-        made.sample_ps = quantity("span", wanted) if wanted != "off" else max(duration // 20_000, 10_000_000)
+        asked = numbers.get("probe.queue_trace")
+        made.sample_ps = max(duration // 20_000, 10_000_000) if asked is None else asked
         trace = probe["flow_trace"]
         if trace == "change":
             raise SpecError(
                 [Fault("probe.flow_trace", "must be an interval on Linux, whose flows are sampled", trace)]
             )
         # Means of flows are means of samples too.
-        traced = max(duration // 1000, 100_000_000) if trace == "off" else quantity("span", trace)
+        traced = numbers.get("probe.flow_trace", max(duration // 1000, 100_000_000))
         self.lines += [
             f"seed {self.experiment['seed']}",
             f"duration {duration // 1000}",
-            f"warmup {quantity('span', self.experiment['warmup']) // 1000}",
+            f"warmup {numbers['warmup'] // 1000}",
             f"sample {made.sample_ps // 1000}",
             f"trace {traced // 1000}",
             f"traced {int(trace != 'off')}",

@@ -21,6 +21,8 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
     if transport["cc"]["kind"] not in ("newreno", "cubic", "dctcp"):
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")
+    if experiment["nic"]["kind"] != "drop-tail":
+        raise Refusal('the program for ns-3 has a FIFO in each host: write nic = "drop-tail"')
     rate, delay_ns = _rate(star["rate"]), _ns(star["delay"])
     queue, held = _queue(experiment["queue"])
     bdp = rate * 4 * delay_ns / 8e9

@@ -205,6 +205,7 @@ def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, An
             "delay": f"{rtt // 4}ps",
         },
         "queue": queue,
+        "nic": "drop-tail",  # as ns-3 has; one flow leaves each host
         "transport": transport,
         "traffic": {"load": load},
     }  # fmt: skip
