@@ -70,3 +70,15 @@ def test_titles_are_text_and_a_drawing_without_axes_stays_an_image():
     assert panel["series"][0]["rows"] == [[0, None], [1, 2]]
     drawn = network.Network([["a"], ["b"]], [("a", "b", 1.0)], {"b"})
     assert numbers(interactive.picture(network.draw(drawn))) is None
+
+
+@style.styled
+def bars():
+    figure, (ax,) = style.canvas()
+    ax.bar([0, 1], [1, 2], 0.2, color=style.colour(0, "SDC"), label="SDC")
+    ax.plot([0, 1], [1, 2], "x", color=style.PUBLISHED, label="published")
+    return figure
+
+
+def test_bars_with_a_name_are_drawn_too():
+    assert interactive.picture(bars())

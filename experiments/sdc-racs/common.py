@@ -28,6 +28,25 @@ NAMES = {
 }
 
 
+CHAPTER_3 = ("sack", "red", "sdc")
+CHAPTER_4 = ("rcp", "sdc", "racs")
+"""The transports that the thesis draws in each chapter; the others stand in figures that are folded."""
+
+
+HEADS = {
+    "afct": "mean time (ms)",
+    "p99": "99th percentile (ms)",
+    "round_ms": "round (ms)",
+    "within": "within 10 ms (%)",
+    "met": "deadlines met (%)",
+    "utilisation": "link used (%)",
+    "loss": "lost (%)",
+    "queue": "mean queue (packets)",
+    "queue_p99": "queue, 99th percentile (packets)",
+}
+"""Heads of tables by column."""
+
+
 def bottleneck(tables):
     """The receiver's port: link use and packets lost in per cent, mean and 99th percentile of the queue."""
     port = tables["queues"].filter(pl.col("port") == PORT)

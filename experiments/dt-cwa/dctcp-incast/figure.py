@@ -7,33 +7,10 @@ from shallows.studies.paper.kit import curve, of, samples, table_of
 from shallows.tables import metrics
 
 BUFFER = 100
-PERSISTENT = [5, 10, 15, 20, 25, 28, 30, 32, 34, 36, 38, 41, 44, 47, 50, 60]
 RATIOS = [0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0]  # of the first windows together to the buffer
 WINDOWS = [2, 4, 10]
-SENDERS = {
-    "DCTCP": {"transport.cc": "dctcp"},
-    "DCTCP, least window 2": {"transport.cc": "dctcp", "transport.cwnd_floor": "2pkt"},
-    "NewReno": {"transport.cc": "newreno", "transport.cwnd_floor": "1pkt"},
-}
 WORKERS = "traffic.query.workers"
-SHARED = {"buffer": "4MB", "alpha": 0.21}  # one port alone gets alpha / (1 + alpha) of it: 700 KB
 SPECS = {
-    "persistent": (
-        "spec.toml",
-        {
-            "sweep.grid": {WORKERS: PERSISTENT},
-            "sweep.points": [{"title": name} | changes for name, changes in SENDERS.items()],
-        },
-    ),
-    "shared": (
-        "spec.toml",
-        {
-            "queue.limit": "none",
-            "switch": {"switch": SHARED},
-            "sweep.grid": {WORKERS: [10, 20, 30, 40, 50, 60]},
-            "sweep.points": [{"title": name} | changes for name, changes in SENDERS.items()],
-        },
-    ),
     "windows": (
         "spec.toml",
         {
@@ -47,6 +24,7 @@ SPECS = {
         },
     ),
 }
+"""Beside variants.toml: numbers of workers that follow from the window and the buffer."""
 OFTEN = 0.02  # of the queries; fewer are taken for none, as a figure's eye would
 
 
@@ -123,6 +101,14 @@ def _law(windows, window):
     """Onset times initial window, over the buffer."""
     first = onset(of(windows, initial_window=window))
     return _estimate(None if first is None else first * _packets(window) / BUFFER)
+
+
+CAPTIONS = {
+    "timeouts and completion by number of workers": "The DCTCP paper's figure 18: share of the queries "
+    "that suffer a timeout, and their completion time, by the number of workers.",
+    "timeouts by initial window x workers / buffer": "The law behind it: first windows of all workers "
+    "over the buffer, for new connections.",
+}
 
 
 def draw(runs, reference):

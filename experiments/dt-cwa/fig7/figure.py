@@ -1,4 +1,5 @@
-"""Figure 7: mean query completion time."""
+"""Figure 7: mean query completion time against the number of flows, "
+"by load, in the base reading."""
 
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import is_below

@@ -39,6 +39,13 @@ def swing(tables):
     }
 
 
+CAPTIONS = {
+    "timeouts by number of flows": "Timeouts that a flow suffers during ten queries, by load. "
+    "The document names them as the reason of its gain and draws none.",
+    "queue oscillation by number of flows": "The queue at switch 1 towards the aggregator under FTP flows: "
+    "standard deviation, and amplitude, period and mean of its limit cycle.",
+}
+
 SHOWS = {
     "timeouts by number of flows": ("timeouts-*",),
     "queue oscillation by number of flows": ("sd", "sd-*"),

@@ -183,6 +183,13 @@ def _points(frame, column):
     return {x: Estimate(y, None, None, 1) for x, y in rows}
 
 
+CAPTIONS = {
+    "amplitude, measured and by theory": "Amplitude of the queue's limit cycle by the number of "
+    "flows: measured, and by two theories.",
+    "period, measured and by theory": "Its period.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import curves
 

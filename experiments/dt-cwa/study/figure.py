@@ -213,6 +213,12 @@ def sentences(frame):
     ]
 
 
+CAPTIONS = {
+    "completion by fan-in": "Completion time of a query by the number of workers, one factor at a time.",
+    "goodput by fan-in": "The same as a share of the line rate.",
+}
+
+
 def draw(runs, reference):
     from shallows.figures import curves
 

@@ -8,16 +8,36 @@ from shallows.figures import curves, style
 from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
 
-from ..common import NAMES, at_link, bottleneck, difference, estimates, mg1_ms, one
+from ..common import (
+    CHAPTER_3,
+    CHAPTER_4,
+    HEADS,
+    NAMES,
+    at_link,
+    bottleneck,
+    difference,
+    estimates,
+    mg1_ms,
+    one,
+)
 
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
 BUSIEST = "500us"
 CAPTIONS = {
-    "arrival-rate": "Figures 3.13, 4.10: mean completion time by arrival rate; the share that ends in time.",
-    "sizes": "Figure 4.11: mean completion time by size, at the highest rate.",
-    "cdf": "Figures 4.12 and 4.13: share of the responses that ended before a time; crosses are published.",
+    "figure 3.13": "Mean completion time of benchmark traffic by arrival rate, the transports of chapter 3. "
+    "The text prints no value of this figure.",
+    "figure 4.10": "The same for the transports of chapter 4, and the share of responses that end in time.",
+    "figure 4.11": "Mean completion time by size at the highest rate, RACS against RCP.",
+    "figures 4.12 and 4.13": "Share of the responses that ended before a time, at the highest rate. "
+    "Grey crosses: the printed shares.",
+    "arrival rate, all transports": "Every transport, beside SRPT, PS and FB at the link and M/G/1.",
+    "sizes, all transports": "The same by size, at the highest rate.",
 }
-CHAPTER_3 = ("sack", "red", "sdc")
+FOLDED = (
+    "arrival rate, all transports",
+    "sizes, all transports",
+    "Mean completion times at the link alone, in ms",
+)
 SIZES = (0, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_001)
 WITHIN_MS = 10
 SETTINGS = {"mean": "25KB", "large": "1MB"}
@@ -69,9 +89,10 @@ def _ratio(frame, name, column="afct"):
 
 
 SHOWS = {
-    "arrival-rate": ("alike-at-low-load", "*-flat", "*-grows", "*-before-*"),
-    "sizes": ("racs-*-1mb",),
-    "cdf": ("within-*", "throughput-gain"),
+    "figure 3.13": ("alike-at-low-load", "sdc-flat", "sack-grows", "sdc-before-sack"),
+    "figure 4.10": ("racs-flat", "rcp-grows", "racs-before-rcp"),
+    "figure 4.11": ("racs-*-1mb",),
+    "figures 4.12 and 4.13": ("within-*", "throughput-gain"),
 }
 
 
@@ -118,42 +139,52 @@ def _paired(frame, low):
 
 def draw(runs, reference):
     frame = runs.frame(benchmark)
-    return {"arrival-rate": _by_rate(runs, frame), "sizes": _by_size(runs, frame), "cdf": _cdf(runs)}
+    return {
+        "figure 3.13": _by_rate(runs, frame, CHAPTER_3),
+        "figure 4.10": _by_rate(runs, frame, CHAPTER_4),
+        "figure 4.11": _by_size(runs, frame, ("rcp", "racs")),
+        "figures 4.12 and 4.13": _cdf(runs, ("rcp", "sdc", "racs")),
+        "arrival rate, all transports": _by_rate(runs, frame, _ids(frame), references=True),
+        "sizes, all transports": _by_size(runs, frame, _ids(frame), references=True),
+    }
 
 
-def _by_rate(runs, frame):
+def _by_rate(runs, frame, ids, references=False):
     rates = sorted(set(frame["every"]), key=lambda each: PER_SECOND[each])
 
     def series(column):
         found = {}
-        for name in _ids(frame):
+        for name in ids:
             by = estimates(frame, column, "every", spec=name)
             found[NAMES[name]] = {PER_SECOND[each]: by[each] for each in rates}
         return found
 
     times = series("afct")
     bounds = {}
-    for each in rates:
+    for each in rates if references else ():
         for name, seeds in _references(runs, each).items():
             mean = mean_ci([float(t.mean()) for _, t in seeds]).value
             bounds.setdefault(f"{name} at the link", {})[PER_SECOND[each]] = mean
         for name, ms in mg1_ms("benchmark", PER_SECOND[each]).items():
             bounds.setdefault(f"M/G/1 {name}", {})[PER_SECOND[each]] = ms
     panels = {
-        "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
+        "completion": curves.Panel(times, "mean completion time (ms)", log=references, references=bounds),
         "application throughput": curves.Panel(series("within"), f"ended within {WITHIN_MS} ms (%)"),
     }
+    if ids is CHAPTER_3:
+        del panels["application throughput"]
+        return curves.draw(curves.info(panels, "responses a second"))
     drawn = curves.draw(curves.info(panels, "responses a second"))
     drawn.axes[1].set_ylim(80, 100.5)
     return drawn
 
 
-def _by_size(runs, frame):
+def _by_size(runs, frame, ids, references=False):
     busy = frame.filter(pl.col("every") == BUSIEST)
-    link = _references(runs, BUSIEST)
+    link = _references(runs, BUSIEST) if references else {}
     middle = {low: (max(low, LEAST_BYTES) * min(high, MOST_BYTES)) ** 0.5 / 1000 for low, high in _bins()}
     times, bounds = {}, {}
-    for name in _ids(frame):
+    for name in ids:
         mine = {low: busy.filter(pl.col("spec") == name)[f"afct_{low}"].drop_nulls() for low, _ in _bins()}
         times[NAMES[name]] = {middle[low]: mean_ci(v.to_list()) for low, v in mine.items() if len(v) > 1}
     for name, seeds in link.items():
@@ -164,7 +195,7 @@ def _by_size(runs, frame):
             if len(means) > 1:
                 points[middle[low]] = mean_ci(means).value
         bounds[f"{name} at the link"] = points
-    for low, high in _bins():
+    for low, high in _bins() if references else ():
         for name, ms in mg1_ms("benchmark", PER_SECOND[BUSIEST], low, high).items():
             bounds.setdefault(f"M/G/1 {name}", {})[middle[low]] = ms
     panel = curves.Panel(times, "mean completion time (ms)", log=True, references=bounds)
@@ -173,14 +204,14 @@ def _by_size(runs, frame):
     ticks = [middle[low] for low, _ in _bins()]
     words = ["to 10", "10 to 30", "30 to 100", "100 to 300", "300 to\n1000", "above\n1000"]
     ax.set_xticks(ticks, words)
-    drawn.set_size_inches(style.PAGE_INCH * 0.75, 3.4)
+    drawn.set_size_inches(style.PAGE_INCH, 3.2)
     return drawn
 
 
 @style.styled
-def _cdf(runs):
+def _cdf(runs, ids):
     drawn, axes = style.canvas(columns=2, width_inch=style.PAGE_INCH, height_inch=2.8)
-    for k, name in enumerate(_ids(runs.frame(benchmark))):
+    for k, name in enumerate(ids):
         times = [_responses(run.tables)["fct_ms"] for run in runs.where(name, every=BUSIEST)]
         everyone = sum(map(len, times))
         ended = np.sort(np.concatenate([each.drop_nulls().to_numpy() for each in times]))
@@ -195,7 +226,7 @@ def _cdf(runs):
         ax.plot(ended, 100 * np.arange(1, len(ended) + 1) / len(ended), color=style.INK, linestyle=":",
                 label="SRPT at the link")  # fmt: skip
         ax.axvline(WITHIN_MS, color=style.QUIET, linewidth=0.6, linestyle="--")
-        ax.plot([WITHIN_MS] * 2, [98, 84], "x", color=style.PUBLISHED, label="published: RACS, RCP")
+        ax.plot([WITHIN_MS] * 2, [98, 84], "x", color=style.PUBLISHED, label="printed: RACS 98 %, RCP 84 %")
         style.logarithmic(ax, "x")
         ax.set(xlabel="completion time (ms)")
     axes[0].set(ylabel="responses ended (%)", ylim=(0, 102), title="all")
@@ -216,7 +247,7 @@ def tables(runs):
         for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):
             row = {"transport": NAMES[name], "responses a second": PER_SECOND[each]}
             for column in ("afct", "p99", "within", "utilisation", "loss", "queue"):
-                row[column] = str(one(frame, column, spec=name, every=each))
+                row[HEADS[column]] = str(one(frame, column, spec=name, every=each))
             rows.append(row)
     formula = []
     for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):

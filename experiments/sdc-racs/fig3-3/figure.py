@@ -40,7 +40,7 @@ def measure(runs):
 
 @style.styled
 def draw(runs, reference):
-    drawn, (above, below) = style.canvas(rows=2, height_inch=3.6, sharex=True)
+    drawn, (above, below) = style.canvas(columns=2, width_inch=style.PAGE_INCH, height_inch=2.4)
     by_gain = networks()
     at = list(by_gain)
     for k, name in enumerate("AB"):
@@ -49,9 +49,10 @@ def draw(runs, reference):
     for k, name in enumerate("ABC"):
         rates = [found.mbps[name] for found in by_gain.values()]
         below.plot(at, rates, "o-", color=style.colour(k), label=f"class {name}")
-    above.set(ylabel="completion time (ms)", ylim=(0, None))
-    below.set(xlabel="gain of class B over class C", ylabel="throughput of a\nflow (Mb/s)", ylim=(0, None))
-    below.set_xticks(at)
+    above.set(ylabel="completion time (ms)")
+    below.set(ylabel="throughput of a flow (Mb/s)")
+    for ax in (above, below):
+        ax.set(xlabel="gain of class B over class C", ylim=(0, None), xticks=at)
     style.legend(above)
     style.legend(below, loc="center right")
     return {"class-b-gain": drawn}

@@ -35,7 +35,7 @@ def measure(runs):
 
 @style.styled
 def draw(runs, reference):
-    drawn, (ax,) = style.canvas()
+    drawn, (ax,) = style.canvas(width_inch=style.PAGE_INCH)
     for k, name in enumerate("ABC"):
         ax.plot(list(THRESHOLDS), _course(name)[0], "o-", color=style.colour(k), label=f"class {name}")
     ax.set(xlabel="threshold of class A (packets)", ylabel="throughput of a flow (Mb/s)", ylim=(0, None))

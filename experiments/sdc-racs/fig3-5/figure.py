@@ -34,7 +34,7 @@ def measure(runs):
 
 @style.styled
 def draw(runs, reference):
-    drawn, (ax,) = style.canvas()
+    drawn, (ax,) = style.canvas(width_inch=style.PAGE_INCH)
     for k, name in ((1, "B"), (2, "C")):
         ax.plot(list(THRESHOLDS), _betas(name), "o-", color=style.colour(k), label=f"class {name}")
     ax.set(xlabel="threshold of class A (packets)", ylabel="effective beta", ylim=(0, 1))

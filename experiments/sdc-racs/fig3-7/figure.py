@@ -4,18 +4,28 @@ import polars as pl
 from shallows.figures import curves
 from shallows.studies.paper.claims import Measured, is_above, is_below
 
-from ..common import NAMES, bottleneck, difference, estimates, one
+from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one
 
-COUNTS = (1, 2, 5, 10, 20, 40)
-RATE_MBPS = 1000
+IDS = ("sack", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 CAPTIONS = {
-    "long-flows": "Figures 3.7, 3.8, 4.4 and 4.5: share of the link and mean queue of n long flows. "
-    "The thesis' 95 % is SDC's; SACK has about 3 points more, RACS 100 %.",
+    "figures 3.7 and 3.8": "Share of the link that n long flows use, and their mean queue: the transports of "
+    "chapter 3. Crosses: what the text prints "
+    "of SDC and SACK; the plots' own values are not in it.",
+    "figures 4.4 and 4.5": "The same for the transports of chapter 4. Crosses: what the text prints of RACS.",
+    "all transports": "The same for every transport that was run.",
 }
+FOLDED = ("all transports",)
+PRINTED = {
+    CHAPTER_3: {"printed: SDC at least 95 %": 95, "printed: SACK about 3 points more": 98},
+    (*CHAPTER_4, "sack"): {"printed: RACS 100 %": 100},
+    IDS: {},
+}
+"""By figure's transports, the levels that the text prints, in per cent of the link."""
 
 
 SHOWS = {
-    "long-flows": ("*",),
+    "figures 3.7 and 3.8": ("sack-*", "red-*", "sdc-*"),
+    "figures 4.4 and 4.5": ("rcp-*", "racs-*"),
 }
 
 
@@ -46,9 +56,11 @@ def least(frame, name):
 
 
 def sack_more(frame, over, many):
-    """By how much more SACK uses the link than SDC: the mean over all numbers of senders, or at the most."""
+    """By how much more SACK uses the link than SDC: the mean over these numbers of senders, or at most."""
     if over == "most":
         return difference(frame, "utilisation", "sack", "sdc", senders=many)
+    if over == "up-to-20":
+        frame = frame.filter(pl.col("senders") <= 20)
     means = frame.group_by("spec", "seed").agg(pl.col("utilisation").mean())
     return difference(means, "utilisation", "sack", "sdc")
 
@@ -59,20 +71,24 @@ def difference_of(a, b):
     return a._replace(value=a.value - b.value, low=a.value - b.value - half, high=a.value - b.value + half)
 
 
-def draw(runs, reference):
-    frame = runs.frame(bottleneck)
-    ids = [name for name in NAMES if name in frame["spec"].unique()]
-
+def _drawn(frame, ids):
     def series(column):
-        return {NAMES[name]: estimates(frame, column, "senders", spec=name) for name in ids}
+        return {NAMES[name]: estimates(frame, column, "senders", spec=name) for name in NAMES if name in ids}
 
+    counts = sorted(set(frame["senders"]))
+    printed = {name: [(n, level) for n in counts] for name, level in PRINTED[ids].items()}
     panels = {
-        "throughput": curves.Panel(series("utilisation"), "share of the link (%)", lines={"95 %": 95}),
+        "throughput": curves.Panel(series("utilisation"), "share of the link (%)", published=printed),
         "queue": curves.Panel(series("queue"), "mean queue (packets)"),
     }
     drawn = curves.draw(curves.info(panels, "senders", log_x=True))
-    drawn.axes[0].set_ylim(45, 102)
-    return {"long-flows": drawn}
+    drawn.axes[0].set_ylim(0, 105)
+    return drawn
+
+
+def draw(runs, reference):
+    frame = runs.frame(bottleneck)
+    return {name: _drawn(frame, ids) for name, ids in zip(CAPTIONS, PRINTED, strict=True)}
 
 
 def tables(runs):
@@ -81,6 +97,6 @@ def tables(runs):
     for (name, n), part in frame.sort("spec", "senders").group_by("spec", "senders", maintain_order=True):
         row = {"transport": NAMES[name], "senders": n}
         for column in ("utilisation", "queue", "queue_p99", "loss"):
-            row[column] = str(one(part, column))
+            row[HEADS[column]] = str(one(part, column))
         rows.append(row)
     return {"Long flows: share of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}

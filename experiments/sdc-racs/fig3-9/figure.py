@@ -9,13 +9,16 @@ from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within
 from shallows.theory import disciplines
 
-from ..common import NAMES, bottleneck, difference, estimates, one, responses
+from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one, responses
 
 CAPTIONS = {
-    "incast": "Figures 3.9, 3.10, 4.6 and 4.7: mean completion time of a response and loss, "
-    "by the number of servers.",
+    "figures 3.9 and 3.10": "Incast by the number of servers: mean completion time of a response, and "
+    "packets lost; the transports of chapter 3. Crosses: the text's sentence on SDC. No other is printed.",
+    "figures 4.6 and 4.7": "The same for the transports of chapter 4, and loss where buffers count bytes. "
+    "Crosses: the text's sentence on RACS.",
+    "all transports": "The same for every transport, with SRPT and PS at the link for the same responses.",
 }
-CHAPTER_3 = ("sack", "red", "sdc")
+FOLDED = ("all transports", "Incast: times in ms, loss in per cent, queue in packets")
 ALIKE = 0.1
 RESPONSE_BYTES = 25_000
 RESPONSE_RATE_MBPS = 1500 * 8 / 300
@@ -37,8 +40,9 @@ def at_link_ms(servers, name):
 
 
 SHOWS = {
+    "figures 3.9 and 3.10": ("sack-*", "sdc-*", "alike-for-few"),
+    "figures 4.6 and 4.7": ("rcp-*", "racs-*"),
     "Section 4.2's arithmetic": ("packet-*", "flows-*"),
-    "incast": ("*loss*", "alike-for-few", "sdc-before-sack", "racs-like-sdc"),
 }
 
 
@@ -93,23 +97,42 @@ def relative(frame, name, base, senders):
     return mean_ci((by[name] / by[base]).to_list())
 
 
-def draw(runs, reference):
-    frame = runs.frame(incast)
-    ids = [name for name in NAMES if name in frame["spec"].unique()]
+def _drawn(frame, ids, nothing=None, in_bytes=(), bounds=None):
+    """Completion and loss of these transports; `nothing`: what the text says to lose nothing."""
 
     def series(column, names=ids, how=""):
-        return {NAMES[name]: estimates(frame, column, "senders", spec=name + how) for name in names}
+        return {
+            NAMES[name]: estimates(frame, column, "senders", spec=name + how)
+            for name in NAMES
+            if name in names
+        }
 
-    times = series("afct")
     servers = sorted(set(frame["senders"]))
-    bounds = {f"{d} at the link": {n: at_link_ms(n, d) for n in servers} for d in disciplines.DISCIPLINES}
-    in_bytes = [name for name in ids if f"{name}-bytes" in frame["spec"].unique()]
+    printed = {f"printed: {nothing} loses nothing": [(n, 0) for n in servers]} if nothing else {}
     panels = {
-        "completion": curves.Panel(times, "mean completion time (ms)", log=True, references=bounds),
-        "loss, buffer of 100 packets": curves.Panel(series("loss"), "packets lost (%)"),
-        "loss, buffer of 150 KB": curves.Panel(series("loss", in_bytes, "-bytes"), "packets lost (%)"),
+        "completion": curves.Panel(
+            series("afct"), "mean completion time (ms)", log=bounds is not None, references=bounds or {}
+        ),
+        "loss, buffer of 100 packets": curves.Panel(series("loss"), "packets lost (%)", published=printed),
     }
-    return {"incast": curves.draw(curves.info(panels, "servers"))}
+    if in_bytes:
+        told = series("loss", in_bytes, "-bytes")
+        panels["loss, buffer of 150 KB"] = curves.Panel(told, "packets lost (%)", published=printed)
+    return curves.draw(curves.info(panels, "servers"), columns=len(panels))
+
+
+def draw(runs, reference):
+    frame = runs.frame(incast)
+    found = set(frame["spec"])
+    in_bytes = [name for name in CHAPTER_4 if f"{name}-bytes" in found]
+    servers = sorted(set(frame["senders"]))
+    bounds = {f"{d} at the link": {n: at_link_ms(n, d) for n in servers} for d in ("SRPT", "PS")}
+    everyone = [name for name in NAMES if name in found]
+    return {
+        "figures 3.9 and 3.10": _drawn(frame, CHAPTER_3, "SDC"),
+        "figures 4.6 and 4.7": _drawn(frame, CHAPTER_4, "RACS", in_bytes),
+        "all transports": _drawn(frame, everyone, bounds=bounds),
+    }
 
 
 def tables(runs):
@@ -120,7 +143,7 @@ def tables(runs):
         words = {"bytes": " (buffer in bytes)", "": ""}
         row = {"transport": NAMES[base] + words[how], "servers": n}
         for column in ("afct", "p99", "round_ms", "loss", "queue"):
-            row[column] = str(one(part, column))
+            row[HEADS[column]] = str(one(part, column))
         rows.append(
             row | {"SRPT (ms)": round(at_link_ms(n, "SRPT"), 3), "PS (ms)": round(at_link_ms(n, "PS"), 3)}
         )

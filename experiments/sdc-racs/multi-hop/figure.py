@@ -204,18 +204,23 @@ def draw(runs, reference):
     return {"multi-hop": drawn}
 
 
+def _ends(flow):
+    return f"{flow[0]}→{flow[1]}"
+
+
 def tables(runs):
     rows = []
     for k, (placement, racks) in enumerate(PLACEMENTS.items()):
         fair = max_min({flow: path(flow, racks) for flow in FLOWS})
         rows.append(
-            {"racks A | B": placement, "transport": "max-min"} | {flow: f"{fair[flow]:.0f}" for flow in FLOWS}
+            {"racks A | B": placement, "transport": "max-min"}
+            | {_ends(flow): f"{fair[flow]:.0f}" for flow in FLOWS}
         )
         for name in IDS:
             got, want = simulated(runs, f"{name}-{k}"), expected(name, placement)
-            cells = {flow: f"{got[flow]} (rule {want[flow].value:.0f})" for flow in FLOWS}
+            cells = {_ends(flow): f"{got[flow]} (rule {want[flow].value:.0f})" for flow in FLOWS}
             rows.append({"racks A | B": placement, "transport": NAMES[name]} | cells)
     for name, rates in PUBLISHED.items():
-        cells = {flow: str(rate) for flow, rate in zip(FLOWS, rates, strict=True)}
+        cells = {_ends(flow): str(rate) for flow, rate in zip(FLOWS, rates, strict=True)}
         rows.append({"racks A | B": "not said", "transport": f"{NAMES[name]}, published"} | cells)
     return {"Throughput of each flow (Mb/s on the wire)": pl.DataFrame(rows)}

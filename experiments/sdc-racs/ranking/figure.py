@@ -7,7 +7,7 @@ from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_below
 from shallows.tables import metrics
 
-from ..common import NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
+from ..common import HEADS, NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
 
 IDS = tuple(NAMES)
 
@@ -140,7 +140,7 @@ def draw(runs, reference):
 @style.styled
 def _ranks(runs, order):
     """A square for each transport and scenario, dark for the first."""
-    drawn, (ax,) = style.canvas(width_inch=style.PAGE_INCH * 0.75, height_inch=0.6 + 0.24 * len(order))
+    drawn, (ax,) = style.canvas(width_inch=style.PAGE_INCH, height_inch=0.6 + 0.24 * len(order))
     columns = list(SCORES)
     table = np.array([[_order(runs, column)[name] for column in columns] for name in order])
     ax.imshow(table, cmap=style.SURFACE, aspect="auto", vmin=1, vmax=len(order))
@@ -178,7 +178,7 @@ def tables(runs):
                 known = (
                     column in frame.columns and frame.filter(pl.col("spec") == name)[column].null_count() == 0
                 )
-                row[column] = str(one(frame, column, spec=name)) if known else "-"
+                row[HEADS[column]] = str(one(frame, column, spec=name)) if known else "-"
             detail.append(row)
     return {
         "Ranking: each scenario's number, and the rank in it": pl.DataFrame(rows),

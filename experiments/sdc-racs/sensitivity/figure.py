@@ -65,10 +65,12 @@ def _key(name, parameter, value):
 
 
 MIX, BENCHMARK = "../scenarios/mix.toml", "../scenarios/benchmark.toml"
+SEEDS = {"seeds": 10}
+"""Half of the other figures': there are many variants, each paired with the default by seed."""
 BUSY = {"sweep.grid": {"traffic.short.every": ["500us"]}}
-SPECS = {_key(name, p, v): (MIX, TRANSPORTS[name] | changes) for name, p, v, changes in _variants()}
+SPECS = {_key(name, p, v): (MIX, TRANSPORTS[name] | SEEDS | changes) for name, p, v, changes in _variants()}
 SPECS |= {
-    f"{_key(name, p, v)} benchmark": (BENCHMARK, TRANSPORTS[name] | BUSY | changes)
+    f"{_key(name, p, v)} benchmark": (BENCHMARK, TRANSPORTS[name] | BUSY | SEEDS | changes)
     for name, p, v, changes in _variants()
     if name in ("sdc", "racs") and p != "every"
 }

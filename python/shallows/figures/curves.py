@@ -47,8 +47,7 @@ def draw(info: Curves, columns: int = 2) -> "Figure":
     count = len(info.panels)
     across = min(columns, count)
     rows = -(-count // across)
-    width = style.COLUMN_INCH if count == 1 else style.PAGE_INCH
-    figure, axes = style.canvas(across, rows, width_inch=width, height_inch=0.4 + 2.1 * rows)
+    figure, axes = style.canvas(across, rows, width_inch=style.PAGE_INCH, height_inch=0.4 + 2.1 * rows)
     names = list(dict.fromkeys(name for panel in info.panels.values() for name in panel.series))
     for ax, (title, panel) in zip(axes, info.panels.items(), strict=False):
         for name, points in panel.series.items():

@@ -37,7 +37,7 @@ def draw(info: Forest, published: Sequence[float | None] | None = None, log: boo
     """Points with whiskers; published values, one a row, as grey crosses; `log` for a logarithmic axis."""
     count = max(len(info.series), 1)
     height = 0.7 + 0.16 * len(info.rows) * max(count, 1.3)
-    figure, (ax,) = style.canvas(height_inch=height, width_inch=style.PAGE_INCH * 0.7)
+    figure, (ax,) = style.canvas(height_inch=height, width_inch=style.PAGE_INCH)
     if info.reference is not None:
         ax.axvline(info.reference, color=style.INK, linewidth=0.6)
     for k, (name, estimates) in enumerate(info.series.items()):

@@ -112,7 +112,8 @@ def _named(ax: Axes) -> dict[str, str]:
 def _colour_of(artist: Any) -> str:
     from matplotlib.colors import to_hex
 
-    given = artist.get_color() if hasattr(artist, "get_color") else artist.get_children()[0].get_color()
+    one = artist if hasattr(artist, "get_color") else artist.get_children()[0]
+    given = one.get_color() if hasattr(one, "get_color") else one.get_facecolor()[:3]  # a bar's
     if isinstance(given, np.ndarray):
         given = given[0] if given.ndim > 1 else given
     return str(to_hex(given))

@@ -46,7 +46,7 @@ def draw(info: Network, words: Mapping[str, str] | None = None) -> "Figure":
     `words` are written beside nodes.
     """
     tallest = max(map(len, info.layers))
-    figure, (ax,) = style.canvas(width_inch=style.PAGE_INCH * 0.8, height_inch=max(1.6, 0.32 * tallest + 0.5))
+    figure, (ax,) = style.canvas(width_inch=style.PAGE_INCH, height_inch=max(1.6, 0.32 * tallest + 0.5))
     at = {}
     for x, layer in enumerate(info.layers):
         for k, node in enumerate(layer):

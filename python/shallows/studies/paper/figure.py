@@ -209,9 +209,10 @@ class Figure:
         """The readings beside the base, the most plausible first.
 
         In quick those that decide a `holds-if`, and all of a figure whose readings set nothing: they judge
-        the same runs otherwise, or a closed form.
+        the same runs otherwise, or a closed form. Those with long runs are left out.
         """
         every = self.readings.of(self.name)
+        every = [each for each in every if not (quick and any(value.long for _, value in each.departures))]
         free = not callable(getattr(self.module, "SPECS", None))
         free = free and all(not value.set for reading in every for _, value in reading.departures)
         decisive = {claim.holds_if for claim in self.claims}

@@ -51,7 +51,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a dimension. `set`: dotted paths over each experiment; `given`: for figure.py."""
+    """One value of a dimension. `set`: dotted paths over each experiment; `given`: for figure.py.
+
+    `long`: its runs are too long for `--quick`.
+    """
 
     id: str
     words: str
@@ -60,6 +63,7 @@ class Value:
     cause: str
     set: Mapping[str, Any]
     given: Any
+    long: bool = False
 
 
 @dataclass(frozen=True)

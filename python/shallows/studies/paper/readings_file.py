@@ -29,6 +29,7 @@ class ValueTable(Strict):
     source: str = Field(description="the origin of the value")
     cause: Shown | None = None
     set: dict[str, Any] = Field({}, description="settings by path over each experiment")
+    long: bool = Field(False, description="its runs are too long for --quick")
     given: Any = Field(None, description="the value as figure.py gets it; default: its name")
 
     @field_validator("source")
@@ -88,7 +89,7 @@ def _dimension(name: str, table: Any, faults: list[Fault]) -> Dimension | None:
 def _value(name: str, table: ValueTable) -> Value:
     cause = table.cause or _CAUSE_OF_RANK[table.rank]
     given = table.given if "given" in table.model_fields_set else name
-    return Value(name, table.words, table.rank, table.source, cause, table.set, given)
+    return Value(name, table.words, table.rank, table.source, cause, table.set, given, table.long)
 
 
 def _plan(
