@@ -245,11 +245,13 @@ impl Port {
         (u64::from(self.ring.tail().wrapping_sub(number)), bytes)
     }
 
-    /// The packets of the ring whose transmission has not ended by `now`, oldest first.
-    pub fn waiting(&self, now: Time) -> impl Iterator<Item = &Packet> {
-        let count = self.ring.tail().wrapping_sub(self.departed);
-        let packets = (0..count).map(|i| self.ring.at(self.departed.wrapping_add(i)));
-        packets.skip_while(move |packet| packet.at - self.delay <= now)
+    /// The packets of the ring whose transmission has not ended by `now`, newest first; none if they have no more than
+    /// `most` bytes, which is often known without a look at the ring.
+    pub fn waiting_beyond(&self, most: u64, now: Time) -> impl Iterator<Item = &Packet> {
+        let few = self.free_at <= now || self.bytes <= most;
+        let count = if few { 0 } else { self.ring.tail().wrapping_sub(self.departed) };
+        let packets = (0..count).rev().map(|i| self.ring.at(self.departed.wrapping_add(i)));
+        packets.take_while(move |packet| packet.at - self.delay > now)
     }
 
     /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].

@@ -51,18 +51,15 @@ impl Sockets {
 
 impl Port {
     /// When `flow` has at most `most` bytes in this port, whose discipline decides at arrival; nothing if it has so few.
+    /// The newest packets come first: they are in the cache, and the walk ends with the one that is too many.
     fn frees_at(&self, flow: u32, most: u64, now: Time) -> Option<Time> {
+        let mut bytes = 0;
         let mine = |packet: &&Packet| packet.flow == flow && !packet.flags.any(Flags::REVERSE);
-        let held = || self.waiting(now).filter(mine);
-        let mut bytes: u64 = held().map(|packet| u64::from(packet.size)).sum();
-        if bytes <= most {
-            return None;
-        }
-        let last = held().find(|packet| {
-            bytes -= u64::from(packet.size);
-            bytes <= most
+        let too_many = self.waiting_beyond(most, now).filter(mine).find(|packet| {
+            bytes += u64::from(packet.size);
+            bytes > most
         });
-        last.map(|packet| packet.at - self.delay)
+        too_many.map(|packet| packet.at - self.delay)
     }
 }
 
