@@ -168,7 +168,7 @@ impl Sender {
         }
     }
 
-    /// The proportional reduction under way, if there is one, hears of an acknowledgement.
+    /// The proportional reduction under way, if there is one, takes an acknowledgement into account.
     pub(super) fn reduce_in_proportion(&mut self, heard: Heard, config: &Config) {
         let (pipe, target) = (self.repair_flight(config), self.window.bytes());
         if let Some(prr) = self.recovery.prr() {

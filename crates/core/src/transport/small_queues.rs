@@ -66,8 +66,8 @@ impl Sender {
         let slow_start = self.window.cc().ssthresh().is_none_or(|ssthresh| (cwnd as f64) < ssthresh / 2.0);
         let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = u128::from(cwnd.max(outstanding));
-        let bytes = window * percent * u128::from(Span::s(1).as_ps()) / (100 * srtt) >> PACING_SHIFT;
-        u64::try_from(bytes).unwrap_or(u64::MAX)
+        let bytes = window * percent * u128::from(Span::s(1).as_ps()) / (100 * srtt);
+        u64::try_from(bytes >> PACING_SHIFT).unwrap_or(u64::MAX)
     }
 
     /// Packets have left the port: the sender looks again at `at`.
@@ -77,5 +77,5 @@ impl Sender {
 }
 
 fn of_rate(rate: Rate) -> u64 {
-    rate.as_bps() / 8 >> PACING_SHIFT
+    (rate.as_bps() / 8) >> PACING_SHIFT
 }

@@ -162,10 +162,10 @@ impl Sections {
 
 fn settings(chance: &mut Stream, params: &[Param], few: bool, share: f64, chosen: &mut Map<String, Value>) {
     for param in params {
-        if param.required || chance.chance(share) {
-            if let Some(value) = value(chance, param, few) {
-                chosen.insert(param.name.clone(), value);
-            }
+        if (param.required || chance.chance(share))
+            && let Some(value) = value(chance, param, few)
+        {
+            chosen.insert(param.name.clone(), value);
         }
     }
 }
