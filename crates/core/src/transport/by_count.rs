@@ -170,10 +170,10 @@ impl Sender {
             }
             let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
             let next = self.board.next(self.una, point, &sack.resent, threshold, mss, may_send_new);
+            let Some(next) = next else { break };
             let (seq, gap_end) = match next {
-                None => break,
-                Some(Next::New) => (self.high, u64::MAX),
-                Some(Next::Again(first, beyond)) => (first, beyond),
+                Next::New => (self.high, u64::MAX),
+                Next::Again(first, beyond) | Next::Rescue(first, beyond) => (first, beyond),
             };
             let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
             let fin = self.closing && seq + payload == self.written;
@@ -185,9 +185,7 @@ impl Sender {
             self.next = self.next.max(beyond);
             self.high = self.high.max(self.next);
             let Some(sack) = self.recovery.sack() else { break };
-            if next != Some(Next::New) {
-                sack.resent.again(seq, beyond, point, mss);
-            }
+            sack.resent.on_send(next, beyond, point);
             sack.pipe += payload;
             sack.prr.on_send(payload);
         }

@@ -25,12 +25,13 @@ impl Resent {
         self.high_rxt = self.high_rxt.max(beyond);
     }
 
-    /// `[seq, beyond)` is sent again, in a recovery up to `recovery_point`.
-    pub fn again(&mut self, seq: u64, beyond: u64, recovery_point: u64, mss: u64) {
-        if seq >= recovery_point.saturating_sub(mss) && self.high_rxt <= seq {
-            self.rescue = recovery_point;
+    /// The bytes below `beyond` that [`Scoreboard::next`] found are sent, in a recovery up to `recovery_point`.
+    pub fn on_send(&mut self, found: Next, beyond: u64, recovery_point: u64) {
+        match found {
+            Next::Again(..) => self.reach(beyond),
+            Next::Rescue(..) => self.rescue = recovery_point,
+            Next::New => {}
         }
-        self.reach(beyond);
     }
 }
 
@@ -39,6 +40,8 @@ impl Resent {
 pub enum Next {
     /// Send again from the first number up to the second.
     Again(u64, u64),
+    /// The same for the last segment, in case the tail was lost. SACK may still report holes before it.
+    Rescue(u64, u64),
     /// Send what was never sent.
     New,
 }
@@ -145,10 +148,10 @@ impl Scoreboard {
         if unsure.is_some() {
             return unsure; // rule 3
         }
-        // Rule 4: once a recovery, the last segment, in case the tail was lost.
+        // Rule 4: once a recovery, the last segment. "HighRxt MUST NOT be updated."
         if una >= resent.rescue && end < recovery_point {
             let from = end.max(recovery_point.saturating_sub(mss)).max(resent.high_rxt);
-            return (from < recovery_point).then_some(Next::Again(from, recovery_point));
+            return (from < recovery_point).then_some(Next::Rescue(from, recovery_point));
         }
         None
     }
@@ -207,9 +210,10 @@ mod tests {
         assert_eq!(next(&resent, true), Some(Next::New));
         assert_eq!(next(&resent, false), Some(Next::Again(2 * MSS, 8 * MSS)));
         resent.reach(8 * MSS);
-        assert_eq!(next(&resent, false), Some(Next::Again(9 * MSS, 10 * MSS)));
-        resent.again(9 * MSS, 10 * MSS, 10 * MSS, MSS);
-        assert_eq!((resent.rescue, next(&resent, false)), (10 * MSS, None));
+        let rescue = Next::Rescue(9 * MSS, 10 * MSS);
+        assert_eq!(next(&resent, false), Some(rescue));
+        resent.on_send(rescue, 10 * MSS, 10 * MSS);
+        assert_eq!((resent.high_rxt, resent.rescue, next(&resent, false)), (8 * MSS, 10 * MSS, None));
     }
 
     #[test]

@@ -44,6 +44,18 @@ fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
     }
 }
 
+/// RFC 6675 s.4 NextSeg rule 4: "HighRxt MUST NOT be updated" by a rescue. Of 100 segments the first 20 are lost, and
+/// some of the last 20. The first are sent again before SACK reports the others, and nothing new is there to follow,
+/// so the rescue goes early. The holes that SACK reports after it are repaired all the same.
+#[test]
+fn an_early_rescue_does_not_hide_the_holes_before_it() {
+    let lost: Vec<u64> = (1..=20).chain((0..8).map(|n| 81 + 2 * n)).collect();
+    let document = pair(json!({"initial_window": "100pkt"}), json!({"bytes": format!("{}B", 100 * MSS)}));
+    let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
+    assert_eq!(done.flow("timeouts"), 0.0);
+    assert!((28.0..=29.0).contains(&done.flow("retransmissions")), "{}", done.flow("retransmissions"));
+}
+
 /// The same with holes scattered over the window: every second of the first 2k segments.
 #[test]
 fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
