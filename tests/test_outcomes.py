@@ -63,7 +63,7 @@ def test_failures_are_on_the_page(tmp_path, monkeypatch):
     )
     failed = shallows.sweep(SWEPT, store=tmp_path / "runs", progress=False)
     _, html = written(tmp_path, failed)
-    assert "Failed: it broke" in html and "Figures" not in html
+    assert "Failed: it broke" in html and "<h2>Figures" not in html
 
 
 def test_a_directory_of_somebody_else_is_not_replaced(tmp_path):

@@ -55,7 +55,7 @@ class Job:
     share: float = 0.0
     left: str = ""
     stage: str = ""
-    """Which of its parts the share is of: a reproduction has one for each round of runs."""
+    """The part that the share describes: a reproduction has one for each round of runs."""
     lines: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.time)
     ended: float | None = None

@@ -72,7 +72,7 @@ def all_reports() -> list[tuple[str, str, str]]:
 
 
 def document_of(folder: Path) -> tuple[str, dict[str, Any] | None]:
-    """What a report is of (`compare`, `tune`, `reproduce` or `report`), and its JSON if it has one."""
+    """The kind of a report (`compare`, `tune`, `reproduce` or `report`), and its JSON if it has one."""
     for kind, file in (("compare", "compare.json"), ("tune", "tune.json"), ("reproduce", "claims.json")):
         path = folder / file
         try:
