@@ -12,7 +12,16 @@ PORT = "switch->r0"
 UNTIL_PS = 990_000_000_000  # the document's throughput counts arrivals in (0, 0.99] s
 NAMES = {"g": "transport.cc.g", "ns": "transport.cc.ns", "nl": "transport.cc.nl"}
 
-RANDOM_PHASES = {
+BY_THE_RFCS = {
+    "transport.opening": "established",
+    "transport.handshake_marks": False,
+    "transport.ack_counts": "segments",
+    "transport.window_counts": "bytes",
+    "transport.ece_growth": "first",
+    "transport.loss_halves": "flight",
+}
+"""None of the habits of ns-2's two-way TCP that the schedule's runs have: see `habits`."""
+RANDOM_PHASES = BY_THE_RFCS | {
     "duration": "1150ms",
     "warmup": "150ms",
     "seeds": 20,
@@ -25,6 +34,8 @@ RANDOM_PHASES = {
     "traffic.long.jitter": "10ms",
 }
 """Settings over the published schedule: nothing is synchronised, and statistics start in the steady state.
+
+The habits of ns-2 are off: what is asked here is the document's idea, not its simulator.
 
 Without a first ssthresh the three long flows, which now start together, lose hundreds of packets in their
 first slow start, and in one run of three one of them waits 200 ms for a timeout: chance, whatever g, ns, nl.

@@ -1275,6 +1275,9 @@ class Transport(Part):
     cwnd_max: str = 'none'
     """Most congestion window, or "none". Range [1pkt, ]. Default: none but TCP's own, 1 GiB (RFC 7323 s.2.3)."""
 
+    window_counts: Literal["bytes", "segments"] = 'bytes'
+    """Whether all bytes of a window let segments out, or its whole segments only. Default: RFC 5681 counts bytes; ns-2 cuts its window to a whole number."""
+
     cwnd_floor: str = '1pkt'
     """Least congestion window after an ECN reduction. Range [1pkt, ]. Default: RFC 8257 s.3.3; Linux and RFC 3168 keep 2."""
 
@@ -1286,6 +1289,9 @@ class Transport(Part):
 
     arithmetic: Literal["exact", "linux"] = 'exact'
     """How windows are counted and rounded. Default: RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments."""
+
+    loss_halves: Literal["flight", "window"] = 'flight'
+    """The amount that a loss halves. Default: RFC 5681 eq. (4); ns-2: the window."""
 
     slow_start_limit: float = 2.0
     """Most segments that one acknowledgement adds in slow start. Range [1, ]. Default: RFC 3465 s.2.3: L = 2."""
@@ -1350,6 +1356,9 @@ class Transport(Part):
     ack_every: int = 1
     """Segments that one acknowledgement covers at most. Range [1, 255]. Default: each segment; RFC 5681 s.4.2: two."""
 
+    ack_counts: Literal["bytes", "segments"] = 'segments'
+    """Whether a short segment counts towards `ack_every` as a whole one, or by its bytes: then it waits for more. Default: RFC 9293 s.3.8.6.3 allows both; ns-2's two-way TCP: bytes."""
+
     ack_delay: str = '1ms'
     """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
 
@@ -1383,8 +1392,11 @@ class Transport(Part):
     ect_on_control: Literal["never", "needed", "always"] = 'never'
     """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague."""
 
-    ece_growth: Literal["each", "first", "round"] = 'each'
+    ece_growth: Literal["each", "first", "cut-first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""
+
+    handshake_marks: bool = False
+    """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
     cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "kernel"] | None = None
     """Congestion control."""

@@ -112,6 +112,9 @@ pub trait CongestionControl: Send {
     /// Required. Every acknowledgement of new data, before any [`CongestionControl::on_congestion`]
     /// that it causes.
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>);
+    /// The growth of an acknowledgement that reduces first, where the transport's `ece_growth` says so. Its
+    /// [`CongestionControl::on_ack`] did not let the window grow.
+    fn grow(&mut self, _ack: &Ack, _cx: &Cx<'_>) {}
     /// Required. Loss and ECN at most once a window of data each, and no ECN after a loss's.
     /// `flight` is what was outstanding in bytes.
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>);
@@ -301,6 +304,9 @@ impl CongestionControl for AnyCc {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
         each!(self, cc => cc.on_ack(ack, cx));
+    }
+    fn grow(&mut self, ack: &Ack, cx: &Cx<'_>) {
+        each!(self, cc => cc.grow(ack, cx));
     }
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>) {
         each!(self, cc => cc.on_congestion(why, flight, cx));

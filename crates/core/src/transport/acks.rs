@@ -56,8 +56,9 @@ impl Sender {
                 _ => packet.flags.any(Flags::ECE),
             };
         let mut heard = Heard { acked: 0, delivered, ece, clean: false, flight, stamp: packet.stamp };
+        let mut late = None;
         if packet.seq > self.una {
-            heard = self.on_new_ack(packet.seq, heard, config, net);
+            (heard, late) = self.on_new_ack(packet.seq, heard, config, net);
         } else if packet.seq == self.una && !packet.flags.any(Flags::PROBE) {
             if self.losses.is_by_time() {
                 self.duplicate_by_time(heard, config, net.now);
@@ -67,6 +68,11 @@ impl Sender {
         }
         if ece {
             self.on_ece(heard, config, net.now);
+        }
+        if let Some(ack) = late
+            && !self.recovery.is_fast()
+        {
+            self.steer(config, net.now, |cc, cx| cc.grow(&ack, cx));
         }
         self.ecn.echoed = ece;
         self.pump(config, net);
@@ -115,9 +121,16 @@ impl Sender {
         marks > 0
     }
 
-    /// Everything below `una` is acknowledged for the first time; returns all that was heard.
+    /// Everything below `una` is acknowledged for the first time. Returns all that was heard, and the acknowledgement
+    /// where the window may grow by it after a reduction (`ece_growth = "cut-first"`).
     #[inline]
-    fn on_new_ack(&mut self, una: u64, mut heard: Heard, config: &Config, net: &mut Net) -> Heard {
+    fn on_new_ack(
+        &mut self,
+        una: u64,
+        mut heard: Heard,
+        config: &Config,
+        net: &mut Net,
+    ) -> (Heard, Option<Ack>) {
         let now = net.now;
         let known = if self.board.is_empty() { 0 } else { self.board.advance(una) };
         heard.acked = una - self.una;
@@ -139,14 +152,15 @@ impl Sender {
         heard.clean = found.is_none_or(|found| found.bytes == 0);
         let must_recover = found.is_some_and(|found| self.must_recover(found));
         let may_grow = self.may_grow(heard, config) && !must_recover;
-        let ack = self.report(heard, rtt, round_ended, may_grow, config);
+        let cut_first = config.settings.ece_growth == EceGrowth::CutFirst && heard.ece && self.may_reduce();
+        let ack = self.report(heard, rtt, round_ended, may_grow && !cut_first, config);
         self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if let Some(found) = found {
             self.act_by_time(true, heard, found, config, now);
         } else if !self.recovery.is_open() || !self.board.is_empty() || self.losses.dup_acks() > 0 {
             self.on_ack_in_repair(heard, config, net);
         }
-        heard
+        (heard, (cut_first && may_grow).then_some(Ack { may_grow, ..ack }))
     }
 
     /// The round trip that an acknowledgement of new data measures.
@@ -222,7 +236,7 @@ impl Sender {
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
-                EceGrowth::First => !ece || self.ecn.echoed,
+                EceGrowth::First | EceGrowth::CutFirst => !ece || self.ecn.echoed,
                 // State CWR alone: in state Loss a window grows whatever is told (tcp_cong_control).
                 EceGrowth::Round if self.recovery.is_after_timeout() => true,
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
@@ -248,9 +262,14 @@ impl Sender {
         self.window.cc().ssthresh().is_some_and(|ssthresh| (self.window.bytes() as f64) < ssthresh)
     }
 
+    /// Whether the window before the last reduction has been acknowledged, and no loss is being repaired.
+    fn may_reduce(&self) -> bool {
+        self.una > self.reduced_until && self.recovery.is_open()
+    }
+
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
     fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
-        if self.una <= self.reduced_until || !self.recovery.is_open() {
+        if !self.may_reduce() {
             return;
         }
         self.counts.ecn_reductions += 1;
@@ -269,6 +288,9 @@ impl Sender {
             if self.state == State::SynSent {
                 self.state = State::Established;
                 self.ecn.agreed = config.ecn && packet.flags.any(Flags::ECE);
+                if self.ecn.agreed && config.settings.handshake_marks {
+                    self.hear_handshake_mark(config, net.now);
+                }
                 self.rtt.sample(net.now - packet.stamp, &config.settings);
                 self.losses.on_round_trip(net.now - packet.stamp);
                 self.rtt.progress();
@@ -283,6 +305,24 @@ impl Sender {
         // The receiver's FIN: acknowledged at once, as often as it comes.
         self.emit_raw(packet.seq + 1, 0, self.pure_ack(config), config, net);
         true
+    }
+
+    /// A round of one byte, the SYN's number, and that one marked.
+    fn hear_handshake_mark(&mut self, config: &Config, now: Time) {
+        let ack = Ack {
+            acked: 1,
+            delivered: 1,
+            ece: true,
+            marked: 1,
+            round_ended: true,
+            may_grow: false,
+            after_timeout: false,
+            rtt: None,
+            srtt: self.rtt.srtt(),
+            flight: 0,
+            sent: 0,
+        };
+        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
     }
 
     /// Flags of an acknowledgement without data.

@@ -2,7 +2,7 @@
 
 use super::profiles::Transport;
 use super::settings::{
-    Codepoint, ControlEct, EchoMode, EcnMode, LossDetection, MAX_WINDOW, Opening, TransportSettings,
+    Codepoint, ControlEct, Counted, EchoMode, EcnMode, LossDetection, MAX_WINDOW, Opening, TransportSettings,
 };
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
@@ -43,6 +43,12 @@ pub struct Config {
     pub probes: bool,
     /// What a probe allows for a single segment's acknowledgement (RFC 8985 `TLP.max_ack_delay`).
     pub single_ack_delay: Span,
+    /// Waiting data is counted in bytes at a receiver.
+    pub ack_counts_bytes: bool,
+    /// The receiver acknowledges at once from so much waiting data on, in segments or in bytes.
+    pub ack_from: u64,
+    /// Only whole segments of a window let segments out.
+    pub whole_windows: bool,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
     pub counts_marks: bool,
 }
@@ -67,6 +73,7 @@ impl Config {
                 initial_ssthresh: bytes(s.initial_ssthresh),
                 growth: s.growth,
                 arithmetic: s.arithmetic,
+                loss_halves: s.loss_halves,
                 slow_start_limit: s.slow_start_limit,
                 burst: s.burst,
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
@@ -100,7 +107,10 @@ impl Config {
             probes: s.sack && s.loss_detection == LossDetection::Rack && s.tail_loss_probe,
             single_ack_delay: s
                 .arithmetic
-                .single_ack_delay((s.ack_every > 1).then_some(s.ack_delay), s.min_rto),
+                .single_ack_delay(s.delays_acks().then_some(s.ack_delay), s.min_rto),
+            ack_counts_bytes: s.ack_counts == Counted::Bytes,
+            ack_from: s.ack_every * if s.ack_counts == Counted::Bytes { s.mss.as_u64() } else { 1 },
+            whole_windows: s.window_counts == Counted::Segments,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             cc: transport.cc.clone(),
             settings: s.clone(),

@@ -48,7 +48,7 @@ pub struct Receiver {
     fin_at: Option<u64>,
     /// Everything and the FIN have been delivered; the own FIN is acknowledged.
     pub closed: bool,
-    /// Segments not yet acknowledged.
+    /// Segments not yet acknowledged, or their bytes (`ack_counts`).
     pending: u64,
     /// When to acknowledge at the latest.
     pub ack_at: Time,
@@ -125,11 +125,11 @@ impl Receiver {
                 self.echo_stamp = packet.stamp; // RFC 7323 s.4.3: of the oldest segment not acknowledged
             }
             self.next += payload;
-            self.pending += 1;
+            self.pending += if config.ack_counts_bytes { payload } else { 1 };
             if self.quick > 0 {
                 self.quick -= 1;
                 self.acknowledge(config, net);
-            } else if self.pending >= config.settings.ack_every {
+            } else if self.pending >= config.ack_from {
                 self.acknowledge(config, net);
             } else if self.ack_at == Time::MAX {
                 self.ack_at = expiry(net.now, config.settings.ack_delay, config.settings.timer_grain);

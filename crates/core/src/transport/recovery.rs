@@ -113,14 +113,21 @@ impl Sender {
     #[inline]
     pub(super) fn send_window(&self, config: &Config) -> u64 {
         if self.recovery.is_open() && self.losses.dup_acks() == 0 {
-            return self.window.bytes();
+            return self.usable_window(config);
         }
         self.repair_window(config)
     }
 
+    /// The part of a window that lets segments out (`window_counts`).
+    #[inline]
+    fn usable_window(&self, config: &Config) -> u64 {
+        let cwnd = self.window.bytes();
+        if config.whole_windows && cwnd > config.rules.mss { cwnd - cwnd % config.rules.mss } else { cwnd }
+    }
+
     /// The same outside of the plain case.
     fn repair_window(&self, config: &Config) -> u64 {
-        let cwnd = self.window.bytes();
+        let cwnd = self.usable_window(config);
         match &self.recovery {
             // RFC 3042: two segments beyond the window; with SACK the pipe has shrunk instead.
             Recovery::Open if config.settings.limited_transmit && !config.settings.sack => {

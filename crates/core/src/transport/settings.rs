@@ -1,6 +1,6 @@
 //! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
 
-use crate::cc::parts::window::{Arithmetic, Growth};
+use crate::cc::parts::window::{Arithmetic, Growth, Halves};
 use crate::params::{Code, Faults};
 use crate::port_control::MOST_BYTES;
 use shallows_units::{Bytes, Size, Span};
@@ -62,6 +62,9 @@ crate::choices! {
         Each = "each",
         /// The first of a run (ns-2).
         First = "first",
+        /// The first of a run; and where one reduces the window, that comes before its growth (ns-2's two-way TCP).
+        /// Algorithms with a window of their own do not grow on such a one.
+        CutFirst = "cut-first",
         /// Every one until the reduced window is acknowledged (Linux, state CWR).
         Round = "round",
     }
@@ -75,6 +78,16 @@ crate::choices! {
         /// That, the segment that brings the change, one with CWR, and two from the first mark of RFC 3168's on
         /// (Linux).
         Linux = "linux",
+    }
+}
+
+crate::choices! {
+    /// The unit in which a part of a stream is counted.
+    pub enum Counted {
+        /// In bytes.
+        Bytes = "bytes",
+        /// In segments.
+        Segments = "segments",
     }
 }
 
@@ -141,6 +154,8 @@ crate::params! {
         receive_window: Option<Size> = "none", "[1pkt, ]", "data centres tune it out of the way";
         /// Most congestion window, or "none".
         cwnd_max: Option<Size> = "none", "[1pkt, ]", "none but TCP's own, 1 GiB (RFC 7323 s.2.3)";
+        /// Whether all bytes of a window let segments out, or its whole segments only.
+        window_counts: Counted = "bytes", "", "RFC 5681 counts bytes; ns-2 cuts its window to a whole number";
         /// Least congestion window after an ECN reduction.
         cwnd_floor: Size = "1pkt", "[1pkt, ]", "RFC 8257 s.3.3; Linux and RFC 3168 keep 2";
         /// Least slow-start threshold.
@@ -149,6 +164,8 @@ crate::params! {
         growth: Growth = "bytes", "", "RFC 3465";
         /// How windows are counted and rounded.
         arithmetic: Arithmetic = "exact", "", "RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments";
+        /// The amount that a loss halves.
+        loss_halves: Halves = "flight", "", "RFC 5681 eq. (4); ns-2: the window";
         /// Most segments that one acknowledgement adds in slow start.
         slow_start_limit: f64 = 2.0, "[1, ]", "RFC 3465 s.2.3: L = 2";
         /// Whether only a window that limits the sender may grow.
@@ -191,6 +208,8 @@ crate::params! {
         rtt_by: RttBy = "timestamps", "", "RFC 7323 s.4";
         /// Segments that one acknowledgement covers at most.
         ack_every: u64 = 1, "[1, 255]", "each segment; RFC 5681 s.4.2: two";
+        /// Whether a short segment counts towards `ack_every` as a whole one, or by its bytes: then it waits for more.
+        ack_counts: Counted = "segments", "", "RFC 9293 s.3.8.6.3 allows both; ns-2's two-way TCP: bytes";
         /// How long an acknowledgement may wait for the next segment.
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
         /// Segments at the start, and after a gap of the minimum RTO, that are acknowledged one by one.
@@ -216,6 +235,8 @@ crate::params! {
         ect_on_control: ControlEct = "never", "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague";
         /// Which acknowledgements with ECN-Echo stop growth.
         ece_growth: EceGrowth = "each", "", "RFC 3168 s.6.1.2";
+        /// Whether the SYN+ACK's ECN-Echo counts as a mark.
+        handshake_marks: bool = false, "", "RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it";
     }
 }
 
@@ -223,6 +244,11 @@ crate::params! {
 pub(super) const MAX_WINDOW: u64 = 1 << 30;
 
 impl TransportSettings {
+    /// Whether an acknowledgement may wait for the next segment.
+    pub(super) fn delays_acks(&self) -> bool {
+        self.ack_every > 1 || self.ack_counts == Counted::Bytes
+    }
+
     /// Checks across settings.
     pub(super) fn check(&self, path: &str, explicit: bool, faults: &mut Faults) {
         let mut fault = |key: &str, rule: String, value: String| {
@@ -235,7 +261,7 @@ impl TransportSettings {
         if self.packet_bytes() + feedback > 65_535 {
             fault("mss", "must leave room for the headers in 65535 bytes".into(), self.mss.to_string());
         }
-        if self.ack_every > 1 && self.ack_delay >= self.min_rto {
+        if self.delays_acks() && self.ack_delay >= self.min_rto {
             fault(
                 "ack_delay",
                 format!("must be below min_rto ({}), or each lone segment times out", self.min_rto),

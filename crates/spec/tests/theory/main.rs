@@ -15,6 +15,7 @@ mod fabric;
 mod fast_retransmit;
 mod hosts;
 mod linux;
+mod ns2;
 mod pacing;
 mod queueing;
 mod rack;

@@ -64,9 +64,9 @@ impl Arithmetic {
     }
 
     /// Half of what is in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
-    pub fn half(self, cwnd: f64, flight: u64, mss: u64) -> f64 {
+    pub fn half(self, cwnd: f64, in_use: f64, mss: u64) -> f64 {
         match self {
-            Arithmetic::Exact => flight as f64 / 2.0,
+            Arithmetic::Exact => in_use / 2.0,
             Arithmetic::Linux => self.round(self.round(cwnd, mss) / 2.0, mss),
         }
     }

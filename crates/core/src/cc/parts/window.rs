@@ -16,6 +16,16 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The amount that a loss halves.
+    pub enum Halves {
+        /// The bytes in flight (RFC 5681 eq. (4)).
+        Flight = "flight",
+        /// The window, used or not (ns-2 `slowdown`; Linux's arithmetic in any case).
+        Window = "window",
+    }
+}
+
 /// Segment size, growth rule and bounds: the same for all flows of a transport.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowRules {
@@ -29,6 +39,8 @@ pub struct WindowRules {
     pub growth: Growth,
     /// How windows are counted and rounded.
     pub arithmetic: Arithmetic,
+    /// The amount that a loss halves.
+    pub loss_halves: Halves,
     /// Most that one acknowledgement may add in slow start, in segments (RFC 3465 s.2.3 `L`).
     pub slow_start_limit: f64,
     /// Segments that leave together.
@@ -115,9 +127,13 @@ impl Window {
         self.credit = 0.0;
     }
 
-    /// RFC 5681 eq. (4): half of what was in flight.
+    /// RFC 5681 eq. (4): half of what was in flight, or as the rules say.
     pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
-        let half = cx.rules.arithmetic.half(self.cwnd, flight, cx.rules.mss);
+        let in_use = match cx.rules.loss_halves {
+            Halves::Flight => flight as f64,
+            Halves::Window => self.cwnd,
+        };
+        let half = cx.rules.arithmetic.half(self.cwnd, in_use, cx.rules.mss);
         self.ssthresh = half.max(cx.rules.ssthresh_floor);
         self.cwnd = self.ssthresh;
         self.credit = 0.0;
@@ -154,6 +170,10 @@ macro_rules! by_window {
             Some(self.window.ssthresh)
         }
 
+        fn grow(&mut self, ack: &crate::cc::Ack, cx: &crate::cc::Cx<'_>) {
+            self.window.grow(ack, cx);
+        }
+
         fn on_idle(&mut self, cx: &Cx<'_>) {
             self.window.on_idle(cx);
         }
@@ -174,6 +194,7 @@ pub(crate) mod tests {
             initial_ssthresh: f64::INFINITY,
             growth: Growth::Bytes,
             arithmetic: Arithmetic::Exact,
+            loss_halves: Halves::Flight,
             slow_start_limit: 2.0,
             burst: 1,
             cwnd_floor: 1000.0,
@@ -261,6 +282,11 @@ pub(crate) mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (4000.0, 4000.0));
         window.on_timeout(3000, &cx(&rules));
         assert_eq!((window.cwnd, window.ssthresh), (1000.0, 2000.0));
+        // ns-2 `slowdown`: of the window, of which less was in use.
+        let rules = WindowRules { loss_halves: Halves::Window, ..rules };
+        let mut window = Window::new(&rules);
+        window.on_loss(8000, &cx(&rules));
+        assert_eq!((window.cwnd, window.ssthresh), (5000.0, 5000.0));
     }
 
     /// RFC 3465 s.2.3: the acknowledgement of the segment sent again covers what the receiver held already. It adds
