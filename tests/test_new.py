@@ -49,7 +49,7 @@ def test_a_study_is_reproduced_from_its_directory(tmp_path):
 
 
 def test_a_queue_is_a_file_and_a_line_of_the_checkout(tmp_path, monkeypatch):
-    """The file, its line and its format. Compiling it takes minutes and is no part of the suite."""
+    """The file, its line and its format. Compiling it takes minutes, so the suite leaves it out."""
     queues = tmp_path / "crates/core/src/queue"
     queues.mkdir(parents=True)
     before = (ROOT / "crates/core/src/queue/mod.rs").read_text()

@@ -8,7 +8,7 @@ use std::fmt;
 /// What is wrong with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitFault {
-    /// It is no number with a unit.
+    /// It is not a number with a unit.
     Form,
     /// It has no unit, or an unknown one.
     Unit,

@@ -30,7 +30,7 @@ Loc = tuple[int | str, ...]
 
 
 class Strict(BaseModel):
-    """A table in which every key is known; a number is no text, and a text is no number."""
+    """A table in which every key is known; a number does not pass as a text, nor a text as a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

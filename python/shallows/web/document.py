@@ -64,7 +64,7 @@ def forbidden(document: Any, allow_python: bool) -> list[Fault]:
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:
-    """Every value that is no table, with the keys that lead to it; an empty table counts."""
+    """Every value that is not a table, with the keys that lead to it; an empty table counts."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _leaves(inner, (*path, str(key)))

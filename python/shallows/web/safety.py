@@ -44,7 +44,7 @@ REPORT_POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""A report is one file with its own script. It is no part of the page, and cannot reach the server."""
+"""A report is one file with its own script. It is not part of the page and cannot reach the server."""
 
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),

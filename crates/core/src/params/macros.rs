@@ -235,7 +235,7 @@ macro_rules! components {
 }
 
 /// Makes a list of components, each with settings, the value of a single setting: a table in the file. What stands in
-/// for one where a list of settings wants an example, and the rule for what is no table. The type has a method
+/// for one where a list of settings wants an example, and the rule for a value that is not a table. The type has a method
 /// `check(&self, path, faults)` for what a range of one setting cannot say.
 #[macro_export]
 macro_rules! nested {

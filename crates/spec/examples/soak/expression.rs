@@ -20,7 +20,7 @@ impl Value {
         match self {
             Value::Int(number) => number as f64,
             Value::Real(number) => number,
-            other => panic!("{other:?} is no number"),
+            other => panic!("{other:?} is not a number"),
         }
     }
 
@@ -28,7 +28,7 @@ impl Value {
         match self {
             Value::Truth(truth) => Some(truth),
             Value::Null => None,
-            other => panic!("{other:?} is no truth"),
+            other => panic!("{other:?} is not a truth value"),
         }
     }
 }

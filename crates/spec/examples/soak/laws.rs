@@ -193,7 +193,7 @@ fn numbers<'a>(tables: &Tables<'a>, table: &str, name: &str) -> impl Iterator<It
     let column = column(tables, table, name);
     (0..column.data.len()).map(move |row| match cell(column, row) {
         Value::Int(number) => number as u64,
-        other => panic!("{other:?} is no whole number"),
+        other => panic!("{other:?} is not a whole number"),
     })
 }
 
@@ -206,7 +206,7 @@ fn sorted(tables: &Tables<'_>, table: &str, name: &str) -> Vec<u64> {
 fn ports<'a>(tables: &Tables<'a>, table: &str) -> impl Iterator<Item = &'a str> {
     match &column(tables, table, "port").data {
         ColumnData::Str { dictionary, codes } => codes.iter().map(|code| dictionary[*code as usize].as_str()),
-        other => panic!("{other:?} are no words"),
+        other => panic!("{other:?} is not a list of words"),
     }
 }
 

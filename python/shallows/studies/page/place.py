@@ -22,7 +22,7 @@ MARKER = ".shallows-report"
 def check(out: Path, name: str) -> Path:
     """The directory `out/name`, in which a report may be written. To be asked before anything runs.
 
-    Raises StoreError if something is there that is no report of Shallows.
+    Raises StoreError if a file or directory is there that is not a report of Shallows.
     """
     if name in ("", ".", "..") or "/" in name:
         raise ValueError(f"the name of a report is that of a directory, got {name!r}")

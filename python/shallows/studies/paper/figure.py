@@ -34,7 +34,7 @@ from shallows.studies.paper.variants import FILE, read_variants
 from shallows.words import did_you_mean
 
 NO_EXPERIMENTS = ("claims.toml", "quick.toml", FILE)
-"""Files of a figure that are no experiments."""
+"""Files of a figure that are not experiments."""
 
 if TYPE_CHECKING:
     import polars as pl

@@ -96,7 +96,7 @@ def typed_numbers(text: str, settings: Iterable[str]) -> list[str]:
 
     A source has a number in quotation marks, if its paragraph, the title or the first paragraph names the
     document or a place in it; one in backquotes, if it is one of `settings`; and one that is generated.
-    Places, years and headings are no numbers.
+    Places, years and headings do not count as numbers.
     """
     known = set(settings)
     paragraphs = re.split(r"\n\s*\n|\n(?=- )", text)
