@@ -95,7 +95,7 @@ impl Sender {
         let repair = if by_sack {
             // The acknowledgement that begins it pays for the segment that goes at once, and for nothing else.
             let prr = Prr::new(&config.rules, before, outstanding, 0);
-            let resent = Resent { high_rxt: self.una, rescue: 0 };
+            let resent = Resent::first(self.una);
             Repair::Sack(SackRepair { prr, pipe: outstanding - self.board.bytes(), resent })
         } else {
             // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
@@ -106,6 +106,9 @@ impl Sender {
         // Step 4.3: the first segment goes at once, whatever the window.
         self.retransmit_first(config, net);
         if by_sack {
+            if let Some(sack) = self.recovery.sack() {
+                sack.resent = Resent::first(sack.resent.high_rxt);
+            }
             self.update_pipe(Heard::default(), config);
         }
     }

@@ -15,11 +15,17 @@ pub struct Scoreboard {
 pub struct Resent {
     /// One beyond the highest byte retransmitted (RFC 6675 `HighRxt`).
     pub high_rxt: u64,
-    /// One beyond the byte of the rescue retransmission (RFC 6675 `RescueRxt`), 0 when unused.
+    /// One beyond RFC 6675 `RescueRxt`: a rescue waits until more than this is acknowledged.
     pub rescue: u64,
 }
 
 impl Resent {
+    /// A recovery sent its first segment again, up to `beyond`. RFC 6675 s.5 step 4.3 sets both marks there, "to
+    /// prevent repeated retransmission of the same data or a premature rescue retransmission".
+    pub fn first(beyond: u64) -> Resent {
+        Resent { high_rxt: beyond, rescue: beyond }
+    }
+
     /// Everything below `beyond` is acknowledged or sent again.
     pub fn reach(&mut self, beyond: u64) {
         self.high_rxt = self.high_rxt.max(beyond);
@@ -131,7 +137,7 @@ impl Scoreboard {
         mss: u64,
         new_data: bool,
     ) -> Option<Next> {
-        let end = self.sacked.end()?;
+        let end = self.sacked.end().unwrap_or(una);
         let mut unsure = None;
         for (first, beyond, lost) in self.holes(una, dup_thresh, mss) {
             let from = first.max(resent.high_rxt);
@@ -149,7 +155,7 @@ impl Scoreboard {
             return unsure; // rule 3
         }
         // Rule 4: once a recovery, the last segment. "HighRxt MUST NOT be updated."
-        if una >= resent.rescue && end < recovery_point {
+        if una > resent.rescue && end < recovery_point {
             let from = end.max(recovery_point.saturating_sub(mss)).max(resent.high_rxt);
             return (from < recovery_point).then_some(Next::Rescue(from, recovery_point));
         }
@@ -196,7 +202,7 @@ mod tests {
         // Segments 6, 7, 8 sacked: 1 to 5 lost, 9 and 10 under way.
         let board = board(&[6, 7, 8]);
         for (high_rxt, pipe) in [(0, 2 * MSS), (2 * MSS, 4 * MSS)] {
-            let resent = Resent { high_rxt, rescue: 0 };
+            let resent = Resent::first(high_rxt);
             assert_eq!(board.pipe(0, 10 * MSS, high_rxt, 3, MSS), pipe);
             assert_eq!(board.next(0, 10 * MSS, &resent, 3, MSS, false), Some(Next::Again(high_rxt, 5 * MSS)));
         }
@@ -205,15 +211,29 @@ mod tests {
     #[test]
     fn after_the_lost_ones_comes_new_data_then_the_unsure_then_the_rescue() {
         let board = board(&[2, 9]); // one sacked range above 3..8: not lost
-        let next = |resent: &Resent, new_data| board.next(0, 10 * MSS, resent, 3, MSS, new_data);
-        let mut resent = Resent { high_rxt: MSS, rescue: 0 };
-        assert_eq!(next(&resent, true), Some(Next::New));
-        assert_eq!(next(&resent, false), Some(Next::Again(2 * MSS, 8 * MSS)));
+        let next = |resent: &Resent, una, new_data| board.next(una, 10 * MSS, resent, 3, MSS, new_data);
+        let mut resent = Resent::first(MSS);
+        assert_eq!(next(&resent, 0, true), Some(Next::New));
+        assert_eq!(next(&resent, 0, false), Some(Next::Again(2 * MSS, 8 * MSS)));
         resent.reach(8 * MSS);
+        assert_eq!(next(&resent, 0, false), None); // premature: nothing is acknowledged since the recovery began
+        assert_eq!(next(&resent, MSS, false), None); // RescueRxt is its last byte, and HighACK is not above it
         let rescue = Next::Rescue(9 * MSS, 10 * MSS);
-        assert_eq!(next(&resent, false), Some(rescue));
+        assert_eq!(next(&resent, 2 * MSS, false), Some(rescue));
         resent.on_send(rescue, 10 * MSS, 10 * MSS);
-        assert_eq!((resent.high_rxt, resent.rescue, next(&resent, false)), (8 * MSS, 10 * MSS, None));
+        assert_eq!(
+            (resent.high_rxt, resent.rescue, next(&resent, 2 * MSS, false)),
+            (8 * MSS, 10 * MSS, None)
+        );
+    }
+
+    /// A partial acknowledgement can leave nothing sacked: rules 2 and 4 ask for no SACK.
+    #[test]
+    fn new_data_and_the_rescue_go_with_nothing_sacked() {
+        let (board, resent) = (Scoreboard::default(), Resent::first(MSS));
+        let next = |new_data| board.next(9 * MSS, 10 * MSS, &resent, 3, MSS, new_data);
+        assert_eq!(next(true), Some(Next::New));
+        assert_eq!(next(false), Some(Next::Rescue(9 * MSS, 10 * MSS)));
     }
 
     #[test]
