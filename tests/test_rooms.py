@@ -145,3 +145,21 @@ def test_every_package_says_what_it_is_for():
     assert {path.parent for path in MODULES} == {
         path.parent for path in MODULES if path.name == "__init__.py"
     }
+
+
+WRITTEN_BY_USERS = {
+    "cli.options": "--timeout of the command line",
+    "theory.registry": "the inputs of `theory` on the command line",
+    "studies.validation.matrix": "rate and round trip of a cell of matrix.toml; its document is made from them",
+}
+"""Modules that read a quantity as a user wrote it, and its place. `_core.numbers` has those of a record."""
+
+
+def test_quantities_of_a_record_are_read_by_the_core_alone():
+    readers = {
+        dotted(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if "parse_quantity" in (getattr(node, key, "") for key in ("attr", "id", "name"))
+    }
+    assert readers == set(WRITTEN_BY_USERS)

@@ -36,9 +36,9 @@ crate::params! {
 }
 
 crate::params! {
-    /// What one run does.
+    /// The settings of one run.
     pub struct RunSettings {
-        /// What it shows, in a line.
+        /// A title of one line.
         title: String = "", "", "none";
         /// Simulated time.
         duration: Span = required, "(0s, 100000s]", "the user's experiment";
@@ -46,14 +46,15 @@ crate::params! {
         warmup: Span = "0s", "", "from the start";
         /// Seed of all random numbers.
         seed: u64 = 1, "", "any";
-        /// What shares several equally short paths: flows, each by a hash, or their packets.
+        /// How several equally short paths are shared: by flows, each by a hash, or by their packets.
         ecmp: Ecmp = "flow", "", "RFC 2992; packets overtake each other where they share paths";
     }
 }
 
 crate::params! {
-    /// What the ports of the switches that a name or pattern selects have in common. A pattern changes only the settings
-    /// that it names. Where several patterns select a switch and name the same setting, the last one written decides.
+    /// Settings that the ports of a switch share, for the switches that a name or pattern selects. A pattern changes
+    /// only the settings that it names. Where several patterns select a switch and name the same setting, the last one
+    /// written decides.
     pub struct SwitchSettings, patch SwitchPatch {
         /// Memory that all ports of one switch share, or "none": every port has its own, its discipline's
         /// limit.
@@ -68,7 +69,7 @@ crate::params! {
 pub struct SwitchOverride {
     /// Name or pattern of switches.
     pub switches: Names,
-    /// What changes.
+    /// The changed settings.
     pub settings: SwitchPatch,
 }
 
@@ -77,7 +78,7 @@ pub struct SwitchOverride {
 pub struct PortOverride {
     /// Name or pattern of ports.
     pub ports: Names,
-    /// What changes.
+    /// The changed settings.
     pub settings: PortPatch,
     /// Another discipline, if any.
     pub queue: Option<Queue>,
@@ -97,20 +98,20 @@ pub enum Cut {
     Always,
 }
 
-/// A load: what is sent, by which transport, in which class.
+/// A load: its traffic, transport and class.
 #[derive(Debug, Clone)]
 pub struct LoadSpec {
     /// Name in the file.
     pub name: String,
     /// Class.
     pub class: String,
-    /// What is sent.
+    /// The source of its data.
     pub traffic: Traffic,
     /// How.
     pub transport: Transport,
 }
 
-/// What one run does, every setting in place.
+/// One run, every setting in place.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// Length, warm-up, seed.
@@ -129,7 +130,7 @@ pub struct Experiment {
     pub switches: Vec<SwitchOverride>,
     /// Loads, in order.
     pub loads: Vec<LoadSpec>,
-    /// What is recorded.
+    /// The choice of recordings.
     pub probes: ProbeSettings,
     /// Whether the network is cut into cells where it is large enough; tests force it.
     pub cut: Cut,

@@ -9,15 +9,15 @@
 //! | [`packet`] | packets, their header bits and extensions, and their fate at a port |
 //! | [`port_control`] | switches' halves of protocols with explicit feedback, one file each |
 //! | [`queue`] | queue disciplines, one file each |
-//! | [`probe`] | what is recorded, and the form in which it leaves |
+//! | [`probe`] | the recorders, and the form in which their records leave |
 //! | [`routing`] | the network as data: graph, forwarding tables, names |
 //! | [`topology`] | networks, one file a shape |
 //! | [`net`] | the network at work: ports and wires |
 //! | [`cc`] | congestion controls, one file each |
 //! | [`transport`] | TCP: sender, receiver, recovery, timers |
 //! | [`hosts`] | connections, their messages, and the records of them |
-//! | [`workload`] | what applications send, one file each |
-//! | [`experiment`] | what one run does |
+//! | [`workload`] | the data that applications send, one file each |
+//! | [`experiment`] | the settings of one run |
 //! | [`engine`] | from an experiment through the loop to the tables |
 //!
 //! A room uses only those above it in this list, which `tests/rooms.rs` holds. One exception: [`packet`] and

@@ -1,5 +1,5 @@
-//! The rooms of the core stand in an order, and each uses only those before it: what a newcomer reads first needs
-//! nothing of what comes later.
+//! The rooms of the core stand in an order, and each uses only those before it: the rooms that a newcomer reads first need
+//! none that come later.
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,7 @@ fn each_room_uses_only_those_before_it() {
     assert!(wrong.is_empty(), "used from below: {wrong:#?}");
 }
 
-/// What a file ships: all but its tests.
+/// The shipped part of a file: all but its tests.
 fn shipped(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("a text");
     text.split("#[cfg(test)]").next().unwrap_or_default().to_string()
@@ -93,7 +93,7 @@ fn the_transports_choices_are_made_in_one_place() {
     }
 }
 
-/// A sender of more fields holds what belongs to a type of its own.
+/// Further fields of a sender belong to a type of their own.
 #[test]
 fn a_sender_has_25_fields_at_most() {
     let text = include_str!("../src/transport/sender.rs");

@@ -199,7 +199,7 @@ impl Control {
                 return Err(self.bad(&written, "cwnd", "must be at most 2**50 bytes", method, cx));
             }
             // The transport sends no part of a segment ahead, and holds the window that the file allows:
-            // the algorithm goes on from what is in force.
+            // the algorithm continues from the window in force.
             let held = cwnd.max(cx.rules.mss as f64).min(cx.rules.cwnd_max);
             if held != cwnd {
                 object.setattr(intern!(py, "cwnd"), held)?;

@@ -33,7 +33,7 @@ where
 }
 
 thread_local! {
-    /// While a guarded call runs: what a panic said.
+    /// The message of a panic during a guarded call.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

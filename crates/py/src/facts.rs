@@ -3,7 +3,7 @@
 use crate::values::random;
 use pyo3::prelude::*;
 
-/// What an algorithm learns of its connection when it starts.
+/// The facts of its connection that an algorithm gets at the start.
 ///
 /// Data are in bytes, times in seconds.
 #[pyclass(frozen, module = "shallows._core")]
@@ -38,7 +38,7 @@ pub struct FlowStart {
     /// Most segments that an acknowledgement adds in slow start.
     #[pyo3(get)]
     pub slow_start_limit: f64,
-    /// What lets the window grow: `bytes` or `acks`.
+    /// The unit in which acknowledgements let the window grow: `bytes` or `acks`.
     #[pyo3(get)]
     pub growth: String,
     /// Bytes that the application has announced, if it has.

@@ -17,6 +17,7 @@ mod _core {
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use shallows_units::{Bytes, Rate, Span};
+    use std::collections::BTreeMap;
 
     #[pymodule_export]
     use crate::facts::{Ack, FlowStart};
@@ -40,7 +41,13 @@ mod _core {
             .map_err(|faults| crate::errors::spec_error(py, faults))
     }
 
-    /// Raises `SpecError` with what of a document another backend alone runs.
+    /// Every time, rate and amount of data of a resolved record by its path: ps, bit/s, bytes.
+    #[pyfunction]
+    fn numbers(py: Python<'_>, record: &str) -> PyResult<BTreeMap<String, u64>> {
+        shallows_spec::numbers(record).map_err(|faults| crate::errors::spec_error(py, faults))
+    }
+
+    /// Raises `SpecError` for each part of a document that only another backend runs.
     #[pyfunction]
     fn simulable(py: Python<'_>, document: &str) -> PyResult<()> {
         let held = || shallows_spec::simulable(&shallows_spec::parse(document)?);
@@ -66,7 +73,7 @@ mod _core {
         crate::plugin::read_settings(py, declared, path, table)
     }
 
-    /// A unit string as an exact integer: ps, bit/s or bytes.
+    /// A unit string that a user wrote as an exact integer: ps, bit/s or bytes. A record's are in `numbers`.
     #[pyfunction]
     fn parse_quantity(kind: &str, text: &str) -> PyResult<u64> {
         let parsed = match kind {

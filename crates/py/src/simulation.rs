@@ -16,11 +16,11 @@ use shallows_units::{Span, Time};
 pub struct Simulation {
     control: Arc<Control>,
     state: Mutex<State>,
-    /// What its Python components share; nothing where it has none.
+    /// State that its Python components share; none where it has no such component.
     shared: Option<Arc<Shared>>,
 }
 
-/// What a part of a run comes to: whether the run has ended.
+/// The outcome of a part of a run: whether the run has ended.
 type Part = Result<bool, RunError>;
 
 enum State {

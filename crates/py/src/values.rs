@@ -48,7 +48,7 @@ pub fn moment(at: Time) -> String {
     (at - Time::ZERO).to_string()
 }
 
-/// `random.Random`, seeded by what names the stream.
+/// `random.Random` with a seed from the run's seed, the component's name and the stream's index.
 pub fn random<'py>(py: Python<'py>, seed: u64, component: &str, index: u64) -> PyResult<Bound<'py, PyAny>> {
     py.import("random")?.getattr("Random")?.call1((format!("{seed}/{component}/{index}"),))
 }

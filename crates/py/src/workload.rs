@@ -103,7 +103,7 @@ struct Load {
     path: String,
     names: Vec<String>,
     by_name: HashMap<String, NodeId>,
-    /// What is still to come in order of start.
+    /// Flows still to come, in order of start.
     flows: Option<Py<PyIterator>>,
     on_done: Option<Py<PyAny>>,
     /// Flows that wait for their start, in order of start, then of asking.
@@ -116,7 +116,7 @@ struct Load {
 }
 
 impl Load {
-    /// Takes what the user's code gives; `None` for the start means at once.
+    /// Accepts an item that the user's code yields; `None` for the start means at once.
     fn accept(&mut self, item: &Bound<'_, PyAny>, now: Time, net: &mut WorkCx<'_>) -> PyResult<()> {
         let py = item.py();
         let wrong = |rule: String| {
@@ -161,7 +161,7 @@ impl Load {
         Ok(())
     }
 
-    /// Sends what is due, and asks for more until the next one is not.
+    /// Sends all that is due, and asks for more until an item lies in the future.
     fn go_on(&mut self, cx: &mut WorkCx<'_>) -> PyResult<()> {
         let now = cx.now();
         loop {

@@ -18,6 +18,7 @@ use shallows_core::workload::{MakeWorkload, Traffic};
 use shallows_core::{Experiment, Simulation};
 use std::sync::Arc;
 
+pub use numbers::numbers;
 pub use plan::plan;
 pub use schema::schema;
 
@@ -28,7 +29,7 @@ pub const SOURCE_HASH: &str = env!("SHALLOWS_SOURCE_HASH");
 const MAX_DOCUMENT: usize = 64 << 20;
 
 /// Checks a document: `{"faults": [...], "experiment": resolved or null, "memory": {"bytes", "parts"} or null}`,
-/// without building what grows with it.
+/// without building parts that grow with it.
 pub fn check(document: &str) -> String {
     let checked = parse(document).and_then(|experiment| {
         let estimate = experiment.check().map_err(Faults::told)?;
@@ -78,7 +79,7 @@ pub fn load_with(
 /// For documents that declare nothing.
 pub struct NoMakers;
 
-/// Whether the simulator has all that an experiment names, or what of it another backend alone runs.
+/// An error for each part of an experiment that only another backend runs.
 pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
     let mut faults = Faults::default();
     let own = Algorithm::list().into_iter().filter(|one| one.backend.is_none()).map(|one| one.name);
@@ -95,7 +96,7 @@ pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
     if faults.0.is_empty() { Ok(()) } else { Err(faults.0) }
 }
 
-/// Brings what stands behind declared components: nothing where it has none of that name.
+/// Gives the code behind declared components; `None` for a name that it does not know.
 pub trait Makers {
     /// Of a congestion control with these settings.
     fn control(
@@ -125,22 +126,27 @@ fn require(found: bool, declared: &Declared, faults: &mut Faults) {
     }
 }
 
-/// The experiment of a document, or all faults that its sections show.
-pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
-    let mut faults = Faults::default();
+/// The table that a document is.
+fn table(document: &str) -> Result<Map<String, Value>, Vec<Fault>> {
     let fault = |rule: Rule| vec![Fault::new("document", rule, &Value::Null)];
     if document.len() > MAX_DOCUMENT {
         return Err(fault(Code::TooMany.rule(format!("must be at most {} MiB", MAX_DOCUMENT >> 20))));
     }
-    let value: Value = serde_json::from_str(document)
-        .map_err(|e| fault(Code::WrongForm.rule(format!("must be JSON: {e}"))))?;
-    let Some(map) = value.as_object() else {
-        return Err(fault(Code::WrongType.rule("must be a table")));
-    };
-    match read::experiment(map, &mut faults) {
+    match serde_json::from_str(document) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(fault(Code::WrongType.rule("must be a table"))),
+        Err(e) => Err(fault(Code::WrongForm.rule(format!("must be JSON: {e}")))),
+    }
+}
+
+/// The experiment of a document, or all faults that its sections show.
+pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
+    let mut faults = Faults::default();
+    let map = table(document)?;
+    match read::experiment(&map, &mut faults) {
         Some(experiment) if faults.0.is_empty() => Ok(experiment),
         partial => {
-            // What the sections allow is checked all the same, so that faults across them come too.
+            // The valid sections are checked all the same, so that faults across sections are reported too.
             if let Some(Err(Faults(mut more))) = partial.filter(|_| !faults.enough()).map(|e| e.check()) {
                 more.retain(|fault| !faults.0.iter().any(|cause| cause.may_explain(fault)));
                 faults.0.append(&mut more);

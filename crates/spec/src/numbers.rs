@@ -1,9 +1,11 @@
 //! The quantities of a resolved record as plain numbers, so that nobody reads its texts a second time.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 use shallows_core::cc::Algorithm;
 use shallows_core::experiment::{PortSettings, RunSettings, SwitchSettings};
-use shallows_core::params::{Component, Kind, Param, Params};
+use shallows_core::params::{Component, Fault, Kind, Param, Params};
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
 use shallows_core::topology::Topology;
@@ -16,8 +18,16 @@ use shallows_units::{Bytes, Rate, Size, Span};
 
 /// By path in the record: times in ps, rates in bit/s, amounts of data in bytes. Amounts in packets, `"none"` and words such
 /// as `"off"` have no number.
-pub fn numbers(record: &Value) -> Map<String, Value> {
-    let mut found = Found(Map::new());
+pub type Numbers = BTreeMap<String, u64>;
+
+/// The numbers of a record, or of some of its sections, as JSON. Nothing is checked, so a record of another version is
+/// read as well.
+pub fn numbers(record: &str) -> Result<Numbers, Vec<Fault>> {
+    crate::table(record).map(|record| of_record(&Value::Object(record)))
+}
+
+pub(crate) fn of_record(record: &Value) -> Numbers {
+    let mut found = Found(Numbers::new());
     found.table(record, "", &RunSettings::list());
     found.component(&record["topology"], "topology", &Topology::list());
     found.component(&record["queue"], "queue", &Queue::list());
@@ -41,7 +51,7 @@ fn tables(section: &Value) -> impl Iterator<Item = (&String, &Value)> {
     section.as_object().into_iter().flatten()
 }
 
-struct Found(Map<String, Value>);
+struct Found(Numbers);
 
 impl Found {
     fn load(&mut self, load: &Value, path: &str) {
@@ -93,7 +103,7 @@ impl Found {
             _ => None,
         };
         if let Some(number) = number {
-            self.0.insert(path, number.into());
+            self.0.insert(path, number);
         }
     }
 }

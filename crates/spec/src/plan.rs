@@ -29,7 +29,7 @@ pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     routing.find(graph.ids(Role::Host));
     let several = several(&graph, &routing);
     let (loads, routes) = (loads(document, &graph), routes(&graph, &mut routing));
-    let numbers = crate::numbers::numbers(&crate::show::resolved(&experiment));
+    let numbers = crate::numbers::of_record(&crate::show::resolved(&experiment));
     let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "several": several,
         "numbers": numbers});
     Ok(plan.to_string())

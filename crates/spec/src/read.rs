@@ -237,7 +237,7 @@ fn load_transport(
             let mut found = Faults::default();
             let transport =
                 Transport::read(&mut Table::new(&path, &merged, &mut found).with(plugins), &merged);
-            // What the common transport brings with it has been told there.
+            // Faults of the common transport are reported there, once for all loads.
             let own_part = |fault: &Fault| fault.path.strip_prefix(&path).map(str::to_owned);
             let before = faults.0.len();
             for fault in found.0 {

@@ -61,7 +61,7 @@ fn row(changes: &[(&str, Value)]) -> String {
     )
 }
 
-/// What another backend alone runs is a good document that the simulator refuses, each load by its path.
+/// Parts for another backend make a good document that the simulator refuses, each load by its path.
 #[test]
 fn what_another_backend_runs_is_no_fault_of_the_document() {
     let own = json!({"kind": "bulk", "from": "s0", "to": "r0", "transport": {"cc": "dctcp"}});
@@ -76,7 +76,7 @@ fn what_another_backend_runs_is_no_fault_of_the_document() {
     assert_eq!(fault.hint, "run with --backend linux");
 }
 
-/// The table of wrong documents is the snapshot: what was changed in a good one, and what is said.
+/// The table of wrong documents is the snapshot: each change to a good document, and the message it gets.
 #[test]
 fn wrong_documents_are_told_what_is_wrong() {
     let rows: &[&[(&str, Value)]] = &[
@@ -389,7 +389,7 @@ fn places(value: &Value, here: &str, found: &mut Vec<String>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A damaged document is refused or built, soon and without a panic; what was built runs, and can
+    /// A damaged document is refused or built, soon and without a panic; a built one runs, and can
     /// be stopped.
     #[test]
     fn damaged_documents_do_no_harm(

@@ -45,7 +45,7 @@ fn needed(section: &str, name: &str) -> Value {
     }
 }
 
-/// The table of a component with what it needs, and of `wanted` what it declares.
+/// The table of a component with its required settings, and those of `wanted` that it declares.
 fn minimal(section: &str, component: &Component, wanted: &[(&str, &str)]) -> Map<String, Value> {
     let mut map = Map::new();
     map.insert("kind".into(), component.name.into());
@@ -81,7 +81,7 @@ fn read<T>(section: &str, map: &Map<String, Value>, read: impl Fn(&mut Table<'_>
 
 // ---- congestion controls ----
 
-/// What a transport may tell an algorithm.
+/// The facts that a transport may tell an algorithm.
 #[derive(Debug, Clone, Copy)]
 enum Told {
     Ack { acked: u64, ece: bool, round_ended: bool, may_grow: bool, rtt_us: u64 },
@@ -90,7 +90,7 @@ enum Told {
     Idle,
 }
 
-/// What the simulator runs: all but what another backend alone does, as the list says.
+/// The components that the simulator runs: all but those that the list gives to another backend.
 fn simulated() -> impl Iterator<Item = Component> {
     Algorithm::list().into_iter().filter(|component| component.backend.is_none())
 }

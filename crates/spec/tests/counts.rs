@@ -66,7 +66,7 @@ fn allocations(document: &Value) -> u64 {
     ALLOCATIONS.get() - before
 }
 
-/// The first half of a run is the shorter run, so what the longer one allocates more, it allocates in
+/// The first half of a run is the shorter run, so the additional allocations of the longer one fall in
 /// its second half. Rings have reached their sizes after some 80 ms.
 #[test]
 fn nothing_is_allocated_after_the_warm_up() {
@@ -78,7 +78,7 @@ fn nothing_is_allocated_after_the_warm_up() {
     }
 }
 
-/// A FIFO port takes one event a packet; what is beyond are timers: here each of 8 senders looks at its
+/// A FIFO port takes one event a packet; all further events are timers: here each of 8 senders looks at its
 /// retransmission timer at most once in its minimum of 10 ms, and the load starts once.
 #[test]
 fn a_packet_hop_is_one_event() {
@@ -98,7 +98,7 @@ fn sizes_are_as_promised() {
     assert!(size_of::<QueueRecord>() <= 256, "{}", size_of::<QueueRecord>());
 }
 
-/// Rings, records and connections grow to what is in use at once, not with the time simulated. A histogram takes
+/// Rings, records and connections grow to the most in use at once, not with the time simulated. A histogram takes
 /// memory for a bin when it is first met: a rare wait may still come late.
 #[test]
 fn memory_does_not_grow_with_the_duration() {

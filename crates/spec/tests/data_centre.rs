@@ -29,7 +29,7 @@ fn books_balance_over_8192_hosts() {
     let sum = |table, column| tables.u64(table, column).iter().sum::<u64>();
     assert_eq!([tables.rows("flows"), tables.rows("queues")], [8192, 49_152]);
 
-    // What came to a port left it, was dropped or is held.
+    // Arrivals at a port equal departures, drops and the packets held.
     let column = |name| tables.u64("queues", name);
     let [came, left, full, held] = ["packets_in", "packets_out", "drops_full", "packets_held"].map(column);
     for port in 0..came.len() {

@@ -1,5 +1,5 @@
 //! Protocols in which switches take part, as a whole: their state does not drift, whatever is lost; their
-//! headers cost what they cost, and nothing of them stays behind; their clocks cost nothing elsewhere.
+//! headers cost exactly their bytes and leave nothing behind; their clocks cost nothing elsewhere.
 
 mod common;
 
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 
 const PROTOCOLS: [&str; 4] = ["rcp", "sdc", "racs", "d3"];
 
-/// What switches sum over flows.
+/// The sums over flows that switches keep.
 const SUMS: [&str; 9] = [
     "weights",
     "class_a",
@@ -34,7 +34,7 @@ const SUMS: [&str; 9] = [
     "allocated_bps",
 ];
 
-/// What the controller of each port tells under `name`.
+/// The value that each port's controller reports under `name`.
 fn told(simulation: &Simulation, name: &str) -> Vec<f64> {
     let (now, mut found) = (simulation.net().now, vec![]);
     for port in &simulation.net().ports {
@@ -74,7 +74,7 @@ proptest! {
 
     /// Flows come and go, packets of every kind are lost, doubled and reordered, and some senders give up
     /// in the midst of it, which to a switch is a crash. When all is over the sums are zero: not nearly, but
-    /// exactly, since what stands in them was never claimed by anyone still there.
+    /// exactly, since every remaining claim would belong to a flow that is gone.
     #[test]
     fn sums_return_to_zero_whatever_is_lost(
         protocol in prop::sample::select(vec!["sdc", "racs", "d3"]), loss in 0.0..0.1f64, handshake in any::<bool>(),
@@ -119,8 +119,8 @@ fn without_loss_sums_need_no_expiry() {
     }
 }
 
-/// A flow of ten full segments alone: what the port to the receiver was handed is payload, TCP's headers and
-/// the protocol's, to the byte.
+/// A flow of ten full segments alone: the port to the receiver takes payload, TCP's headers and the protocol's,
+/// to the byte.
 #[test]
 fn headers_cost_bytes_on_the_wire() {
     let bytes = |cc: &str| {
@@ -182,7 +182,7 @@ fn clocks_strike_only_where_there_is_something_to_do() {
     }
 }
 
-/// Notes what it is shown: how, and whether with a header.
+/// Notes how a control is called, and whether with a header.
 struct Watch(Arc<Mutex<Vec<(&'static str, bool)>>>);
 
 impl Watch {
@@ -253,7 +253,7 @@ fn arrivals_departures_and_returns_are_shown() {
     assert_eq!((net.in_flight(), net.extensions.in_use()), (0, 0));
 }
 
-/// Two bits of load cost nothing, there and back: what leaves is what arrives, to the byte, and the switch tells a load
+/// Two bits of load cost nothing, there and back: the bytes that arrive are those that left, and the switch tells a load
 /// in three steps.
 #[test]
 fn a_load_in_two_bits_changes_no_byte_on_its_way() {

@@ -75,7 +75,7 @@ fn a_hint_is_a_field_of_its_own() {
     assert!(found.iter().all(|fault| !fault.rule.contains("did you mean")), "{found:?}");
 }
 
-/// What a default that stands in for a faulty setting may explain is left out; all else is listed.
+/// A fault that a default in place of a faulty setting may explain is left out; all others are listed.
 #[test]
 fn faults_across_settings_are_told_unless_a_default_stood_in() {
     let paths = |changes: Value| faults(changes).into_iter().map(|fault| fault.path).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
 //! Goldens: a printed table of some twenty rounded lines a scenario, to be read in review. They say
-//! that nothing has changed; the theory tests say what is right.
+//! that nothing has changed; the theory tests say which values are right.
 
 mod common;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A run with its queue and windows over time, in twenty lines, and what became of the flows: of a few
+/// A run with its queue and windows over time, in twenty lines, and the outcome of its flows: of a few
 /// from number `first` on.
 fn story(mut document: Value, port: &str, first: u32) -> String {
     let rows = 20;

@@ -1,4 +1,4 @@
-//! A run that is advanced in steps and watched: the same bytes as a run at once, and what is seen agrees
+//! A run that is advanced in steps and watched: the same bytes as a run at once, and each look agrees
 //! with the traces.
 
 mod common;
@@ -14,7 +14,7 @@ use shallows_units::{Span, Time};
 const ANY: &[Load] =
     &[Load::Bulk, Load::Forever, Load::Kept, Load::Fresh, Load::Poisson, Load::Incast, Load::Table];
 
-/// Advances to each multiple of `step`, looks, and returns what `see` made of each look.
+/// Advances to each multiple of `step`, looks, and returns the answers of `see`.
 fn watched<T>(simulation: &mut Simulation, step: Span, mut see: impl FnMut(&Simulation) -> T) -> Vec<T> {
     let (control, mut seen, mut at) = (Control::new(), vec![], Time::ZERO);
     loop {

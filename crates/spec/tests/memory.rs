@@ -1,4 +1,4 @@
-//! Memory: what is estimated before a run, what the checker itself takes, and what a run may come to hold.
+//! Memory: the estimate before a run, the checker's own use, and the growth of a run.
 #![allow(unsafe_code)] // a counting allocator is unsafe by its trait
 
 mod common;
@@ -166,7 +166,7 @@ fn what_grows_without_end_ends_the_run() {
 
     let message = json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "1B", "interval": "1ps"});
     let messages = document(star("1Gbps"), "drop-tail", message, "1s");
-    // Its estimate is refused at once; what it would come to hold is what this test is about.
+    // Its estimate is refused at once; this test is about the memory that the run would take.
     let fault =
         refused(shallows_spec::load_with(&messages.to_string(), &mut shallows_spec::NoMakers, Some(1 << 40)));
     assert!(fault.rule.contains("rows of results"), "{}", fault.rule);

@@ -1,4 +1,4 @@
-//! Lines of the manifest that tell what no number shows; and the messages of an incast, which are its responses.
+//! Lines of the manifest for effects that no number shows; and the messages of an incast, which are its responses.
 
 mod common;
 

@@ -59,7 +59,7 @@ fn receivers_are_asked_for_where_there_is_no_permutation() {
     assert_eq!(found[0]["path"], "traffic.t.to");
 }
 
-/// A hundred thousand faults are told as fifty and a number, each cut to what a person reads.
+/// A hundred thousand faults are reported as fifty and a number, each cut to a readable length.
 #[test]
 fn lists_of_faults_end() {
     let mut many = document(json!({}));

@@ -1,4 +1,4 @@
-//! What a plan says beside the network: every quantity as a plain number.
+//! The numbers of a plan: every quantity of the record.
 
 use serde_json::{Value, json};
 use shallows_units::{Bytes, Rate, Span};

@@ -1,5 +1,5 @@
-//! Laws of the numbers that a port tells, under every discipline: what is counted as a departure, what lies
-//! between what, and what no queue can exceed.
+//! Laws of a port's numbers, under every discipline: the definition of a departure, the order of
+//! percentiles and extremes, and bounds that no queue can exceed.
 
 mod common;
 

@@ -41,7 +41,7 @@ fn random_experiments_keep_their_books_laws_and_bytes() {
     assert!(legal >= 25 && runs >= 60 && cut >= 10, "{legal} {runs} {cut}");
 }
 
-/// What the soak has found stays mended, also in steps and cut into cells, which `regressions.rs` does not do.
+/// The faults that the soak found stay mended, also in steps and cut into cells, which `regressions.rs` does not do.
 #[test]
 fn findings_stay_mended_in_steps_and_cells() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/regressions");

@@ -94,7 +94,7 @@ fn come_down_to(count: usize) -> bool {
     })
 }
 
-/// What `act` returns; it must within a minute. A run that hangs ends the test.
+/// The answer of `act`, which must come within a minute. A run that hangs ends the test.
 fn soon<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, hear) = channel();
     let thread = std::thread::spawn(move || tell.send(act()));

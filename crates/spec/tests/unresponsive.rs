@@ -1,4 +1,4 @@
-//! What DualPI2 does with traffic that does not respond: RFC 9332 s.4.2.
+//! DualPI2 under traffic that does not respond: RFC 9332 s.4.2.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn the_load_is_constant() {
     assert!(out <= sent * 1.001 && out > sent * 0.9, "{out} of {sent} a second");
 }
 
-/// S.4.2.1: below the port's rate it takes what it sends, and the rest shares what is left.
+/// S.4.2.1: below the port's rate such traffic keeps its rate, and the others share the rest.
 #[test]
 fn without_overload_it_keeps_its_rate_and_its_latency() {
     let tables = Tables::of(&run(&document("20Mbps", "on", "wrr")));
@@ -78,7 +78,7 @@ fn in_overload_ecn_does_not_save_it() {
     assert!(out > 0.85 * FULL && classic > 0.0, "{out} {classic}");
 }
 
-/// The scheduler decides who starves: strict priority leaves the classic queue nothing.
+/// The scheduler decides which queue starves: strict priority leaves the classic queue nothing.
 #[test]
 fn strict_priority_starves_the_classic_queue() {
     let share = |scheduler: &str| {

@@ -1,4 +1,4 @@
-//! The instant at which statistics begin, packet by packet: what belongs to them, and what came before.
+//! The instant at which statistics begin, packet by packet: what they include, and what they leave out.
 
 mod common;
 

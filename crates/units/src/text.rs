@@ -1,11 +1,11 @@
 //! Unit strings: `"25us"`, `"1.5Gbps"`, `"150KB"`, `"65pkt"`.
 //!
-//! One reader and one writer over a table of units. Nothing is rounded: what is not a whole number
+//! One reader and one writer over a table of units. Nothing is rounded: a number that is not a whole multiple
 //! of the smallest unit is refused. Case counts, since `ms` and `Mbps` differ from `Ms` and `mbps`.
 
 use std::fmt;
 
-/// What is wrong with a text.
+/// The fault of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitFault {
     /// It is not a number with a unit.
@@ -19,11 +19,11 @@ pub enum UnitFault {
 /// The rule that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
-    /// What is wrong.
+    /// The fault.
     pub fault: UnitFault,
     /// The rule as a sentence part: `must be a time such as "25us" (units: ...)`.
     pub rule: String,
-    /// What may be meant, or empty.
+    /// A text that may have been meant, or empty.
     pub hint: String,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// What a text can measure.
+/// A dimension that a text can measure.
 pub(crate) struct Dimension {
     /// With an article: `a time`.
     pub what: &'static str,

@@ -124,7 +124,7 @@ class CubicCc(Part):
     """Whether a window reduced before it is as large as the last time makes room for others. Default: RFC 9438 s.4.7."""
 
     friendly: bool = True
-    """Whether the window is at least what Reno would have (Reno-friendly region). Default: RFC 9438 s.4.3."""
+    """Whether the window is at least Reno's (Reno-friendly region). Default: RFC 9438 s.4.3."""
 
     slow_start: Literal["auto", "standard", "hystart", "hystart++"] = 'auto'
     """How the first slow start ends. Default: RFC 5681 s.3.1, and as Linux where counted so; RFC 9438 s.4.10 suggests hystart++."""
@@ -154,7 +154,7 @@ class DctcpCc(Part):
     """Whether a marked window shrinks by whole segments only, and by less than one not at all; so always where `arithmetic` is Linux's. Default: the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments."""
 
     on_loss: Literal["halve", "alpha"] = 'halve'
-    """What a loss does to the window. Default: RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha."""
+    """The effect of a loss on the window. Default: RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha."""
 
 
 class XdctcpCc(Part):
@@ -175,7 +175,7 @@ class XdctcpCc(Part):
     """First alpha. Range [0, 1]. Default: RFC 8257 s.4.2; ns-2 inputs use 0."""
 
     on_loss: Literal["halve", "alpha"] = 'halve'
-    """What a loss does to the window. Default: RFC 8257 s.3.5, as DCTCP."""
+    """The effect of a loss on the window. Default: RFC 8257 s.3.5, as DCTCP."""
 
     class_by: Literal["declared", "size", "sent"] = 'declared'
     """How a flow's class is known. Default: xDCTCP report: senders are labelled."""
@@ -226,16 +226,16 @@ class DtCwaCc(Part):
     """Share of the range that eq. (2) gives back. Range [0, 1]. Default: Sreekumari 2018 s.2.2, figure 4."""
 
     operator: Literal["difference", "product", "sum", "quotient"] = 'difference'
-    """What stands between CWmax and CWmin in both equations. Default: the sign is lost in print; a gap is what beta can be a share of."""
+    """The sign between CWmax and CWmin in both equations. Default: the sign is lost in print; beta can be a share of a gap."""
 
     order: Literal["as-printed", "from-current"] = 'as-printed'
     """Which side of eq. (1) is subtracted. Default: Sreekumari 2018 eq. (1)."""
 
     react: Literal["window", "ack"] = 'window'
-    """What eq. (1) answers. Default: as DCTCP, which it modifies; the text says the ACK with a notification."""
+    """The event that eq. (1) answers. Default: as DCTCP, which it modifies; the text says the ACK with a notification."""
 
     extremes: Literal["epoch", "life"] = 'epoch'
-    """Over what CWmax and CWmin are taken. Default: the window adjusted before the notification."""
+    """The span over which CWmax and CWmin are taken. Default: the window adjusted before the notification."""
 
 
 class RcpCc(Part):
@@ -325,14 +325,14 @@ class RacsCc(Part):
     """Least weight. Range (0, 1e6]. Default: not in the thesis: the unit of weight."""
 
     w_max: float = 9.0
-    """What a flow about to end has beyond it. Range [0, 1e6]. Default: not in the thesis: a gain of 10, beyond which ch. 3 finds diminishing returns."""
+    """The weight that a flow about to end has beyond it. Range [0, 1e6]. Default: not in the thesis: a gain of 10, beyond which ch. 3 finds diminishing returns."""
 
     size_scale: str = '100KB'
     """1 / a: the remaining size at which that has fallen to a share of 1 / e. Range [1B, ]. Default: not in the thesis, which calls flows below 100 KB short (s.1.1)."""
 
 
 class D3Cc(Part):
-    """D3. Asks for the rate that its deadline needs, and sends at what the switches grant."""
+    """D3. Asks for the rate that its deadline needs, and sends at the rate that the switches grant."""
 
     kind: Literal["d3"] = "d3"
 
@@ -370,7 +370,7 @@ class KernelCc(Part):
     kind: Literal["kernel"] = "kernel"
 
     name: Literal["bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"] = Field(...)
-    """Its name in the kernel. Default: what the Linux backend's kernel has built in."""
+    """Its name in the kernel. Default: the controls built into the Linux backend's kernel."""
 
 
 class FixedSizes(Part):
@@ -592,7 +592,7 @@ class LeafSpineTopology(Part):
     """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
 
     uplink_rate: str = 'none'
-    """Rate of each link between a leaf and a spine; `"none"` is `rate`, or what `oversubscription` gives. Default: ports of one kind."""
+    """Rate of each link between a leaf and a spine; `"none"` is `rate`, or the rate that `oversubscription` gives. Default: ports of one kind."""
 
     oversubscription: float | Literal["none"] = 'none'
     """Rate of a leaf's hosts over the rate of its uplinks, which sets `uplink_rate`; `"none"` leaves it. Range (0, 1000]. Default: either this or `uplink_rate`."""
@@ -682,7 +682,7 @@ class ThresholdQueue(Part):
     """Whether the first packet that finds the queue above the threshold, after it was below, goes unmarked. Default: the ns-2 RED queue of the xDCTCP and DCTCP inputs: true."""
 
     not_ect: Literal["pass", "drop"] = 'pass'
-    """What happens above the threshold to packets that are not ECN-capable. Default: Alizadeh 2010 marks only; Linux RED drops."""
+    """The fate of packets above the threshold that are not ECN-capable. Default: Alizadeh 2010 marks only; Linux RED drops."""
 
 
 class RedQueue(Part):
@@ -694,7 +694,7 @@ class RedQueue(Part):
     """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as the threshold queue."""
 
     min: str = '5pkt'
-    """Average queue min_th below which nothing is marked, in bytes or packets. 0: half of what the rate sends in target_delay, at least 5 mean packets. Default: Floyd 1997, Discussions of setting parameters, not verified; ns-2 since 2001: thresh_ 0, red.cc initialize_params."""
+    """Average queue min_th below which nothing is marked, in bytes or packets. 0: half the rate's bytes in target_delay, at least 5 mean packets. Default: Floyd 1997, Discussions of setting parameters, not verified; ns-2 since 2001: thresh_ 0, red.cc initialize_params."""
 
     max: str = '15pkt'
     """Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th. Default: Floyd 1997: three times min_th, as tc-red has it too; ns-2 since 2001: maxthresh_ 0."""
@@ -796,7 +796,7 @@ class DoubleThresholdQueue(Part):
     """Whether the arriving packet counts against the thresholds; against the limit it does. Default: as the threshold queue: the occupancy found upon arrival."""
 
     not_ect: Literal["pass", "drop"] = 'pass'
-    """What happens to packets that are not ECN-capable while others are marked. Default: Alizadeh 2010 marks only; Linux RED drops."""
+    """The fate of packets that are not ECN-capable while others are marked. Default: Alizadeh 2010 marks only; Linux RED drops."""
 
 
 class CoupledQueue(Part):
@@ -1066,7 +1066,7 @@ class Dualpi2Queue(Part):
     """How a likelihood becomes marks and drops. Default: RFC 9332 fig. 4, preferred there to random marking; Linux: random."""
 
     overload: Literal["drop", "overflow"] = 'drop'
-    """What happens when the coupled probability is certainty. Default: RFC 9332 fig. 7."""
+    """The reaction to a coupled probability of one. Default: RFC 9332 fig. 7."""
 
 
 class DualqCurvyRedQueue(Part):
@@ -1147,7 +1147,7 @@ class RcpPortControl(Part):
     """Round trip taken for the average before any has been told. Range (0s, 100s]. Default: of a data centre; the authors' ns-2 code: 200 ms."""
 
     first_rtt: Literal["replaces", "averages"] = 'replaces'
-    """What becomes of it when the first round trip is told. Default: of a data centre: 200 ms by the authors' average would last for minutes."""
+    """The effect of the first reported round trip on the initial one. Default: of a data centre: 200 ms by the authors' average would last for minutes."""
 
 
 class SdcPortControl(Part):
@@ -1159,7 +1159,7 @@ class SdcPortControl(Part):
     """Interval t_p over which the load is measured. Range (0s, 1s]. Default: thesis s.3.4.1: t_p is the round trip, 300 us there."""
 
     expiry: str = '10ms'
-    """For how long a claim to a class stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+    """For how long a claim to a class stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: a sender silent so long has stopped."""
 
 
 class RacsPortControl(Part):
@@ -1168,7 +1168,7 @@ class RacsPortControl(Part):
     kind: Literal["racs"] = "racs"
 
     expiry: str = '10ms'
-    """For how long a weight stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+    """For how long a weight stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: a sender silent so long has stopped."""
 
     share: float = 1.0
     """Share of the capacity that is assigned. Range (0, 1]. Default: eq. (4.2): all of it."""
@@ -1186,7 +1186,7 @@ class D3PortControl(Part):
     kind: Literal["d3"] = "d3"
 
     expiry: str = '10ms'
-    """For how long a claim stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: who is silent that long sends nothing."""
+    """For how long a claim stands that is not renewed, or "none" for ever. Range (0s, 100s]. Default: the least retransmission timeout: a sender silent so long has stopped."""
 
     alpha: float = 0.1
     """Gain of spare capacity. Range [0, 10]. Default: Hong 2012 s.5.2.1: the suggested 0.1."""
@@ -1236,7 +1236,7 @@ class Port(Part):
 
 
 class Switch(Part):
-    """What the ports of the switches that a name or pattern selects have in common. A pattern changes only the settings that it names. Where several patterns select a switch and name the same setting, the last one written decides."""
+    """Settings that the ports of a switch share, for the switches that a name or pattern selects. A pattern changes only the settings that it names. Where several patterns select a switch and name the same setting, the last one written decides."""
 
     buffer: str = 'none'
     """Memory that all ports of one switch share, or "none": every port has its own, its discipline's limit. Range [1B, ]. Default: a partition by port."""
@@ -1285,7 +1285,7 @@ class Transport(Part):
     """Least slow-start threshold. Range [1pkt, ]. Default: RFC 5681 eq. (4)."""
 
     growth: Literal["bytes", "acks"] = 'bytes'
-    """What lets the window grow. Default: RFC 3465."""
+    """The unit in which acknowledgements let the window grow. Default: RFC 3465."""
 
     arithmetic: Literal["exact", "linux"] = 'exact'
     """How windows are counted and rounded. Default: RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments."""
@@ -1303,7 +1303,7 @@ class Transport(Part):
     """Whether an idle sender starts again from the restart window. Default: RFC 5681 s.4.1."""
 
     sack: bool = True
-    """Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675). Default: RFC 2018."""
+    """Whether the receiver reports the data it holds (RFC 2018), and loss is found by it (RFC 6675). Default: RFC 2018."""
 
     loss_detection: Literal["rfc6675", "rack"] = 'rfc6675'
     """How losses are found with SACK. Without it by duplicate acknowledgements alone (RFC 6582). Default: RFC 6675; Linux's is RFC 8985."""
@@ -1312,7 +1312,7 @@ class Transport(Part):
     """Whether a lost tail is probed for after two round trips; with SACK. Default: RFC 8985 s.7; Linux's default."""
 
     pipe: Literal["rfc6675", "sack1"] = 'rfc6675'
-    """How recovery by RFC 6675 counts what is in flight. Default: RFC 6675 s.4."""
+    """How recovery by RFC 6675 counts the data in flight. Default: RFC 6675 s.4."""
 
     dup_acks: int = 3
     """Duplicate acknowledgements that signal a loss. Range [1, 10000]. Default: RFC 5681 s.3.2."""
@@ -1348,7 +1348,7 @@ class Transport(Part):
     """Ticks with which timers expire, the longer ones in coarser steps; 0 for exact ones. Default: exact; Linux: kernel/time/timer.c at HZ = 1000."""
 
     timer_slack: str = '0s'
-    """What loss probes and the reordering timer wait beyond their time. Default: RFC 8985 s.6.2, 7.2: none; Linux TCP_TIMEOUT_MIN_US: 2 ms."""
+    """The extra wait of loss probes and the reordering timer beyond their time. Default: RFC 8985 s.6.2, 7.2: none; Linux TCP_TIMEOUT_MIN_US: 2 ms."""
 
     rtt_by: Literal["timestamps", "karn"] = 'timestamps'
     """How the round-trip time is measured. Default: RFC 7323 s.4."""
@@ -1384,7 +1384,7 @@ class Transport(Part):
     """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
 
     ecn_acks: Literal["change", "linux"] = 'change'
-    """What ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""
+    """The segments that ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""
 
     ecn_fallback: bool = False
     """Whether a SYN that is sent again no longer asks for ECN. Default: RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback."""
@@ -1474,7 +1474,7 @@ class MessagesLoad(Part):
     """Messages of each sender, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
 
     connection: Literal["persistent", "fresh"] = 'persistent'
-    """What carries the messages. Default: RPC libraries keep connections."""
+    """The connections that carry the messages. Default: RPC libraries keep connections."""
 
     primer: str = '0B'
     """Bytes sent at time 0, before the first message, on a persistent connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
@@ -1561,7 +1561,7 @@ class IncastLoad(Part):
     """Each request is sent at a random time below this after the round's start. Default: none; Alizadeh 2010 s.2.3.2 reports 10 ms in practice."""
 
     connection: Literal["persistent", "fresh"] = 'persistent'
-    """What carries requests and responses. Default: as in Alizadeh 2010."""
+    """The connections that carry requests and responses. Default: as in Alizadeh 2010."""
 
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
@@ -1592,7 +1592,7 @@ class TableLoad(Part):
 
 
 class Probe(Part):
-    """What is recorded. No choice here changes what happens in the network."""
+    """The choice of recordings. No choice here changes the behaviour of the network."""
 
     queues: bool = True
     """Time-weighted queue lengths and waiting times of every switch port. Default: the queue is what this laboratory is about."""
@@ -1632,17 +1632,17 @@ class Python(Part):
     """Algorithms, workloads and topologies written in Python."""
 
     modules: str | list[str] = []
-    """Python files, relative to the experiment file; what they declare can be named as any built-in. Default: none."""
+    """Python files, relative to the experiment file; the components that they declare can be named as any built-in. Default: none."""
 
     components: list[dict[str, Any]] = []
-    """What the modules declare; filled in from them. Default: the modules."""
+    """The components that the modules declare; filled in from them. Default: the modules."""
 
 
 class Experiment(WholeExperiment):
-    """What one run does."""
+    """The settings of one run."""
 
     title: str = ''
-    """What it shows, in a line. Default: none."""
+    """A title of one line. Default: none."""
 
     duration: str = Field(...)
     """Simulated time. Range (0s, 100000s]. Default: the user's experiment."""
@@ -1654,7 +1654,7 @@ class Experiment(WholeExperiment):
     """Seed of all random numbers. Default: any."""
 
     ecmp: Literal["flow", "round-robin", "random"] = 'flow'
-    """What shares several equally short paths: flows, each by a hash, or their packets. Default: RFC 2992; packets overtake each other where they share paths."""
+    """How several equally short paths are shared: by flows, each by a hash, or by their packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""

@@ -15,6 +15,7 @@ transport's `header`.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,6 +96,8 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
     """
     import polars as pl
 
+    from shallows import _core
+
     packets = run.tables["packets"]
     recorded = set(packets["port"].unique())
     if "->" in link_or_host:
@@ -106,7 +109,11 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
         packets = packets.with_columns(at_ps=pl.when(leaves).then("time_ps").otherwise("landed_ps"))
     if not len(packets) and not recorded:
         raise RunError(f'no packet was recorded; run with --pcap, or set probe.packets = "{link_or_host}"')
-    transports = {name: load["transport"] for name, load in run.experiment["traffic"].items()}
+    numbers = _core.numbers(json.dumps(run.experiment))
+    transports = {
+        name: load["transport"] | {"mss_bytes": numbers[f"traffic.{name}.transport.mss"]}
+        for name, load in run.experiment["traffic"].items()
+    }
     hosts = sorted({*packets["src"].unique(), *packets["dst"].unique()})
     addresses = {name: (10 << 24) + number for number, name in enumerate(hosts, 1)}
     try:
@@ -162,11 +169,9 @@ def _numbers(row: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _options(row: Mapping[str, Any], transport: Mapping[str, Any]) -> bytes:
-    from shallows import _core
-
     options = b""
     if row["tcp_flags"] & SYN:
-        options += struct.pack(">BBH", 2, 4, min(_core.parse_quantity("bytes", transport["mss"]), 0xFFFF))
+        options += struct.pack(">BBH", 2, 4, min(transport["mss_bytes"], 0xFFFF))
         options += b"\x01\x03\x03\x0e"  # window scale 14, RFC 7323 s.2.3
         if transport["sack"]:
             options += b"\x01\x01\x04\x02"

@@ -6,6 +6,7 @@ request, and `docs/reference/tables.md` is made from the same file.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,8 @@ def broken(
     known = tables()
     found = [Broken(name, "the table is missing", 0, {}) for name in known if name not in frames]
     found += [Broken(name, "the table is not declared", 0, {}) for name in frames if name not in known]
-    given = {key: _core.parse_quantity("span", experiment[key]) for key in ("duration", "warmup")}
+    numbers = _core.numbers(json.dumps(experiment))
+    given = {key: numbers[key] for key in ("duration", "warmup")}
     whole = {}
     for name, frame in frames.items():
         if name in known:

@@ -40,7 +40,7 @@ def page_of(experiment: dict[str, Any]) -> str:
     text = json.dumps(experiment)
     plan = json.loads(_core.plan(text))
     drawn = layout(plan, experiment)
-    duration = _core.parse_quantity("span", experiment["duration"])
+    duration = plan["numbers"]["duration"]
     filming = Filming(_core.Simulation(text), duration, [port["rate_bps"] for port in drawn["ports"]])
     header = {"layout": drawn, "duration_ps": duration, "every_ps": filming.every_ps, "looks": filming.looks,
               "loads": list(experiment["traffic"]), "title": str(experiment.get("title") or "")}  # fmt: skip

@@ -124,7 +124,7 @@ class _Side:
             rule = f"has {len(plan['ports'])} ports, and this page runs networks of at most {limits.ports}"
             raise SpecError([Fault("topology", rule, hint="use the command line, or --max-ports")])
         self._experiment, self._layout = experiment, layout(plan, experiment)
-        self._duration = _core.parse_quantity("span", experiment["duration"])
+        self._duration = plan["numbers"]["duration"]
         self._ready, self._over, self._spent = threading.Event(), False, 0.0
         self._ready.set()
         self._simulation = self._new()

@@ -1,11 +1,11 @@
 //! A constant bit rate without reaction: unresponsive traffic, to overload a queue.
 //!
-//! Source: RFC 9332 s.4.2, which asks what a queue does with traffic that does not respond. Paced at
+//! Source: RFC 9332 s.4.2, which asks how a queue treats traffic that does not respond. Paced at
 //! the rate from the first packet on; marks and losses change nothing, and neither does a timeout.
 //!
-//! Left out: UDP. The transport still repairs what is lost, so that losses are sent again within
+//! Left out: UDP. The transport still repairs losses, so that lost data is sent again within
 //! the same rate and unique bytes arrive later (ECN-capable only with `ect_on_control`, RFC 3168 s.6.1.5);
-//! and its receive window, if it has one, still bounds what is in flight.
+//! and its receive window, if it has one, still bounds the flight.
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo};
 use shallows_units::{Bytes, Rate};

@@ -1,6 +1,6 @@
 //! CUBIC: the window grows as a cubic of the time since the last congestion.
 //!
-//! Source: RFC 9438, and RFC 8312, which it replaces, on request. What RFC 9438 changed: K from the window
+//! Source: RFC 9438, and RFC 8312, which it replaces, on request. RFC 9438 changed these: K from the window
 //! after the reduction, the bounds of the target, the Reno-friendly window counted in acknowledged bytes
 //! and not in time, its growth of one segment from the old window on, fast convergence against the plateau.
 //! The window is in bytes, C in segments a second cubed. ECN is the transport's (`ecn = "on"`: ECT(0),
@@ -38,7 +38,7 @@ crate::params! {
         c: f64 = 0.4, "(0, ]", "RFC 9438 s.5.1";
         /// Whether a window reduced before it is as large as the last time makes room for others.
         fast_convergence: bool = true, "", "RFC 9438 s.4.7";
-        /// Whether the window is at least what Reno would have (Reno-friendly region).
+        /// Whether the window is at least Reno's (Reno-friendly region).
         friendly: bool = true, "", "RFC 9438 s.4.3";
         /// How the first slow start ends.
         slow_start: SlowStart = "auto", "", "RFC 5681 s.3.1, and as Linux where counted so; RFC 9438 s.4.10 suggests hystart++";
@@ -137,7 +137,7 @@ impl Control {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
 
-    /// What Reno would have, `t` seconds after the epoch's start, `counted` more bytes acknowledged.
+    /// Reno's window, `t` seconds after the epoch's start, `counted` more bytes acknowledged.
     fn estimate(&mut self, counted: f64, t: f64, srtt: f64, mss: f64) -> f64 {
         self.w_est = match self.standard {
             // RFC 9438 s.4.3 fig. 4: W_est += alpha_cubic x segments_acked / cwnd; 1 from the old window on.
@@ -172,7 +172,7 @@ impl Control {
     }
 
     /// RFC 9438 s.4.6, 4.7, to a share of `beta`. A window without room for another segment is in use
-    /// whole; else what was in flight counts.
+    /// whole; else the flight counts.
     fn reduce(&mut self, beta: f64, flight: u64, cx: &Cx<'_>) {
         self.first.stop();
         let cwnd = self.window.cwnd;

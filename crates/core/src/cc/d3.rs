@@ -3,12 +3,12 @@
 //! Source: Wilson, Ballani, Karagiannis, Rowstron 2011, "Better Never than Late: Meeting Deadlines in Datacenter
 //! Networks" (SIGCOMM), s.4.1 and s.5.1. The switch's half is `port_control/d3.rs`.
 //! The SYN asks; data follows at the least rate that any port of the path gave, and once a round trip a packet takes the next
-//! request along, with what each port gave before. Who is given the base rate sends headers alone.
+//! request along, with each port's previous grant. A flow that is given the base rate sends headers alone.
 //! The paper was not at hand. All of that agrees with the implementation in the Aequitas simulator (SymbioticLab/Aequitas,
-//! `ext/d3_flow.cpp`), and so does that no deadline, or one that has passed, asks for nothing. Not confirmed: what s.5.1 takes off
-//! the remaining size and time (that one takes off nothing).
+//! `ext/d3_flow.cpp`), and so does that no deadline, or one that has passed, asks for nothing. Not confirmed: s.5.1's
+//! deductions from the remaining size and time (that one deducts nothing).
 //!
-//! Left open by the paper: what is lost, crashes or falls idle; see [`super::requests`]. A request that is still
+//! The paper leaves losses, crashes and idle times open; see [`super::requests`]. A request that is still
 //! unanswered when the flow ends would leave its ports with an allocation that the FIN cannot take back, so none
 //! is made for the last rounds, and the last data waits for an answer. A lost one leaves it, until its claim fades. Once a deadline has
 //! passed, a flow asks as one without. Of several messages under way on a connection all must arrive by the
@@ -27,7 +27,7 @@ use crate::port_control::soft::Claim;
 use shallows_units::{Span, Time};
 
 crate::params! {
-    /// D3. Asks for the rate that its deadline needs, and sends at what the switches grant.
+    /// D3. Asks for the rate that its deadline needs, and sends at the rate that the switches grant.
     pub struct Settings {
     }
 }
@@ -174,7 +174,7 @@ mod tests {
         control
     }
 
-    /// What leaves at `us`.
+    /// The header of a packet that leaves at `us`, if it carries one.
     fn send(control: &mut Control, us: u64, kind: Kind, remaining: u64) -> Option<Header> {
         let rules = rules();
         let cx = Cx { now: Time::ZERO + Span::us(us), rules: &rules };
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(send(&mut control, 1000, Kind::Probe, 96_000).expect("a request").demand.now, 0.0);
     }
 
-    /// One question at a time, once a round trip; and none in the last, so that the FIN knows what to take back.
+    /// One question at a time, once a round trip; and none in the last, so that the FIN knows the grants to take back.
     #[test]
     fn the_next_request_waits_for_the_answer() {
         let mut control = start(None);

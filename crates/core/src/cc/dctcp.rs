@@ -9,7 +9,7 @@ use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo
 use crate::cc::parts::window::Arithmetic;
 
 crate::choices! {
-    /// What a loss does to the window.
+    /// The effect of a loss on the window.
     pub enum OnLoss {
         /// It halves, as conventional TCP's.
         Halve = "halve",
@@ -30,7 +30,7 @@ crate::params! {
         /// Whether a marked window shrinks by whole segments only, and by less than one not at all; so
         /// always where `arithmetic` is Linux's.
         whole_segments: bool = false, "", "the RFC's window is in bytes; Linux `dctcp_ssthresh`: cwnd - (cwnd x alpha >> 11) segments";
-        /// What a loss does to the window.
+        /// The effect of a loss on the window.
         on_loss: OnLoss = "halve", "", "RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha";
     }
 }

@@ -12,8 +12,8 @@
 //! with a the packets outstanding, b = 0.2. The sign between CWmax and CWmin is lost, and four questions are
 //! open; each is a setting, with the reading taken here first:
 //!
-//! - `operator`: what stood between them. A difference, as the gap between the two is what a share may be
-//!   taken of; the others are what print could have lost too.
+//! - `operator`: the sign between them. A difference, as a share may be taken of the gap between the two;
+//!   the others are signs that print could have lost too.
 //! - `order`: as printed, eq. (1) is negative unless the gap exceeds a x CWcurrent, which a window that is
 //!   in use never does, so that the lower clamp decides: every mark leaves the least window. Taken from the
 //!   current window, the same terms are a gentle reduction.
@@ -28,7 +28,7 @@ use super::dctcp;
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Window};
 
 crate::choices! {
-    /// What stands between CWmax and CWmin, in packets.
+    /// The sign between CWmax and CWmin, in packets.
     pub enum Operator {
         /// CWmax - CWmin.
         Difference = "difference",
@@ -52,7 +52,7 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What eq. (1) answers.
+    /// The event that eq. (1) answers.
     pub enum React {
         /// The first mark of a window of data.
         Window = "window",
@@ -62,7 +62,7 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// Over what CWmax and CWmin are taken.
+    /// The span over which CWmax and CWmin are taken.
     pub enum Extremes {
         /// The time since eq. (1) was last used, or a loss.
         Epoch = "epoch",
@@ -77,13 +77,13 @@ crate::params! {
     pub struct Settings {
         /// Share of the range that eq. (2) gives back.
         beta: f64 = 0.2, "[0, 1]", "Sreekumari 2018 s.2.2, figure 4";
-        /// What stands between CWmax and CWmin in both equations.
-        operator: Operator = "difference", "", "the sign is lost in print; a gap is what beta can be a share of";
+        /// The sign between CWmax and CWmin in both equations.
+        operator: Operator = "difference", "", "the sign is lost in print; beta can be a share of a gap";
         /// Which side of eq. (1) is subtracted.
         order: Order = "as-printed", "", "Sreekumari 2018 eq. (1)";
-        /// What eq. (1) answers.
+        /// The event that eq. (1) answers.
         react: React = "window", "", "as DCTCP, which it modifies; the text says the ACK with a notification";
-        /// Over what CWmax and CWmin are taken.
+        /// The span over which CWmax and CWmin are taken.
         extremes: Extremes = "epoch", "", "the window adjusted before the notification";
     }
 }

@@ -51,7 +51,7 @@ crate::params! {
     /// none of them and refuses this before anything runs.
     pub struct Settings {
         /// Its name in the kernel.
-        name: Name = required, "", "what the Linux backend's kernel has built in";
+        name: Name = required, "", "the controls built into the Linux backend's kernel";
     }
 }
 
@@ -67,7 +67,7 @@ impl Control {
 
     /// Never called.
     pub fn start(_settings: &Settings, _flow: &FlowInfo<'_>, _cx: &Cx<'_>) -> Self {
-        unreachable!("a run is built of what the simulator has")
+        unreachable!("a run is built of components that the simulator has")
     }
 }
 

@@ -24,11 +24,11 @@ pub struct Ack {
     pub marked: u64,
     /// A window of data has been acknowledged since the last such moment (RFC 8257 s.3.3 step 3).
     pub round_ended: bool,
-    /// The window may grow: no recovery under way, and the window is what limits the sender; of marks,
+    /// The window may grow: no recovery under way, and the window limits the sender; of marks,
     /// with ECN-Echo only (AccECN leaves them to the algorithm).
     pub may_grow: bool,
-    /// Data that was sent before a timeout was still outstanding. Then `acked` says little of what left the network:
-    /// the receiver may have held much of it for long.
+    /// Data that was sent before a timeout was still outstanding. Then `acked` says little of the data that left the
+    /// network: the receiver may have held much of it for long.
     pub after_timeout: bool,
     /// This acknowledgement's round-trip time, where it gives one.
     pub rtt: Option<Span>,
@@ -70,7 +70,7 @@ pub enum Kind {
 /// A packet about to leave, as an algorithm with a header of its own sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing {
-    /// What it is.
+    /// The kind of packet.
     pub kind: Kind,
     /// It, or part of it, was sent before.
     pub again: bool,
@@ -116,7 +116,7 @@ pub trait CongestionControl: Send {
     /// [`CongestionControl::on_ack`] did not let the window grow.
     fn grow(&mut self, _ack: &Ack, _cx: &Cx<'_>) {}
     /// Required. Loss and ECN at most once a window of data each, and no ECN after a loss's.
-    /// `flight` is what was outstanding in bytes.
+    /// `flight` is the outstanding data in bytes.
     fn on_congestion(&mut self, why: Congestion, flight: u64, cx: &Cx<'_>);
     /// Required. Bytes that may be in flight; at least one segment.
     fn cwnd(&self) -> Bytes;
@@ -131,7 +131,7 @@ pub trait CongestionControl: Send {
     /// The sender was idle for longer than a retransmission timeout and is about to send
     /// (RFC 5681 s.4.1).
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
-    /// A packet leaves; what its header is to carry to the switches. Only for algorithms whose settings
+    /// A packet leaves; returns its header for the switches. Only for algorithms whose settings
     /// name a protocol ([`CcSettings::protocol`]); the next three too.
     fn on_send(&mut self, _packet: &Outgoing, _cx: &Cx<'_>) -> Feedback {
         Feedback::None
@@ -219,12 +219,12 @@ macro_rules! algorithms {
 
         impl Algorithm {
             /// The control of one flow.
-            #[allow(unreachable_code)] // what another backend alone runs has none
+            #[allow(unreachable_code)] // a component of another backend has no instance
             pub fn start(&self, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> AnyCc {
                 match self {
                     $( Algorithm::$variant(s) => AnyCc::$variant($file::Control::start(s, flow, cx)), )*
                     Algorithm::Custom(custom) => {
-                        let made = custom.made.as_ref().expect("a run is built with what makes its controls");
+                        let made = custom.made.as_ref().expect("a run is built with the makers of its controls");
                         AnyCc::Custom(made.start(flow, cx))
                     }
                 }

@@ -110,7 +110,7 @@ impl Control {
         virtual_rtt <= self.srtt || now >= since + virtual_rtt
     }
 
-    /// Loss: draft s.2.4.3. What marks took in the same round trip is a part of what the loss takes.
+    /// Loss: draft s.2.4.3. The reduction for marks in the same round trip is a part of the loss's reduction.
     fn lose(&mut self, flight: u64, after_marks: bool, cx: &Cx<'_>) {
         let in_use = flight as f64 + if after_marks { self.reduced.1 } else { 0.0 };
         self.window.shrink(f64::from(self.loss_beta) * in_use, cx);
@@ -136,7 +136,7 @@ impl CongestionControl for Control {
         if !ack.may_grow {
             return;
         }
-        // Draft s.2.4.4: what was not marked makes the window grow, marks elsewhere or not.
+        // Draft s.2.4.4: unmarked data makes the window grow, marks elsewhere or not.
         let unmarked = ack.acked - ack.marked;
         if slow_start {
             self.window.slow_start(&Ack { acked: unmarked, ..*ack }, cx.rules.slow_start_limit, 1.0, cx);

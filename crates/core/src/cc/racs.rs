@@ -6,7 +6,7 @@
 //! that rate, and one packet each t_trans carries a request. Where the rate leaves a round without a
 //! packet, the request travels alone: the base rate of s.4.2.
 //!
-//! Left open by the thesis: what is lost, crashes or falls idle; see [`super::requests`]. Lost data is repaired
+//! The thesis leaves losses, crashes and idle times open; see [`super::requests`]. Lost data is repaired
 //! and changes no rate.
 
 use super::{
@@ -23,7 +23,7 @@ crate::params! {
     pub struct Settings {
         /// Least weight.
         w_min: f64 = 1.0, "(0, 1e6]", "not in the thesis: the unit of weight";
-        /// What a flow about to end has beyond it.
+        /// The weight that a flow about to end has beyond it.
         w_max: f64 = 9.0, "[0, 1e6]", "not in the thesis: a gain of 10, beyond which ch. 3 finds diminishing returns";
         /// 1 / a: the remaining size at which that has fallen to a share of 1 / e.
         size_scale: Bytes = "100KB", "[1B, ]", "not in the thesis, which calls flows below 100 KB short (s.1.1)";
@@ -85,7 +85,7 @@ impl CongestionControl for Control {
 
     fn on_send(&mut self, packet: &Outgoing, cx: &Cx<'_>) -> Feedback {
         let Some((turn, then)) = self.requests.turn(packet, cx.now) else { return Feedback::None };
-        // s.4.1.1: w_p = 0 at first, w_c = 0 with the FIN, in between what was claimed before.
+        // s.4.1.1: w_p = 0 at first, w_c = 0 with the FIN, in between the earlier claim.
         let before = if turn == Turn::Join { 0.0 } else { self.claimed };
         self.claimed = if turn == Turn::Leave { 0.0 } else { self.weight() };
         let claim = Claim { before, then, now: self.claimed, at: cx.now };
@@ -132,7 +132,7 @@ mod tests {
 
     const RTT: Span = Span::us(100);
 
-    /// What leaves at `us`: (w_p, w_c, age in us) of a request, if it is one.
+    /// The request in a packet that leaves at `us`, if it carries one: (w_p, w_c, age in us).
     fn send(control: &mut Control, us: u64, kind: Kind, remaining: u64) -> Option<(f64, f64, u64)> {
         let rules = rules();
         let cx = Cx { now: Time::ZERO + Span::us(us), rules: &rules };

@@ -2,8 +2,8 @@
 //!
 //! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, "Processor Sharing Flows in the Internet"
 //! (IWQoS), s.3. The switch's half is `port_control/rcp.rs`.
-//! The window is twice what the rate puts on the path, so that it never limits a sender that hears
-//! from the switches, and bounds what one loses that does not.
+//! The window is twice the rate's data on the path, so that it never limits a sender that hears
+//! from the switches, and bounds a sender that does not.
 //! A sender whose rate leaves a round trip without a packet asks with a header alone, as the authors'
 //! ns-2 code does with its reference packets; else a low rate, once heard, would stand for long.
 //! Loss is repaired by the transport and changes no rate: the queue that caused it has. A timeout or an

@@ -110,7 +110,7 @@ impl CcSettings for Settings {
 }
 
 impl Settings {
-    /// Increase until the first overload, increase, and what an overload leaves, from class to class.
+    /// Increase until the first overload, increase, and the share that an overload leaves, from class to class.
     fn tables(&self) -> [(&'static str, [f64; CLASSES]); 3] {
         [
             ("gamma", [self.gamma_a, self.gamma_b, self.gamma_c, self.gamma_d, self.gamma_e]),
@@ -128,7 +128,7 @@ struct Behaviour {
     beta: f32,
 }
 
-/// The classes as set, apart from what changes.
+/// The classes as set, apart from the changing state.
 #[derive(Debug)]
 struct Classes {
     behaviours: [Behaviour; CLASSES],
@@ -225,7 +225,7 @@ impl Control {
         self.held_until = cx.now + self.srtt + Span::ps(measured as u64);
     }
 
-    /// What this packet claims, if it is time to.
+    /// The claim of this packet, if one is due.
     fn claim(&mut self, packet: &Outgoing, now: Time) -> Option<Membership> {
         let (before, then) = self.claimed;
         let class = match packet.kind {

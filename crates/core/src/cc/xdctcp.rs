@@ -32,7 +32,7 @@ crate::params! {
         nl: f64 = 1.0, "[0, 1]", "xDCTCP report, optimum";
         /// First alpha.
         initial_alpha: f64 = 1.0, "[0, 1]", "RFC 8257 s.4.2; ns-2 inputs use 0";
-        /// What a loss does to the window.
+        /// The effect of a loss on the window.
         on_loss: OnLoss = "halve", "", "RFC 8257 s.3.5, as DCTCP";
         /// How a flow's class is known.
         class_by: ClassBy = "declared", "", "xDCTCP report: senders are labelled";

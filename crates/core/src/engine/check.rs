@@ -16,7 +16,7 @@ use crate::workload::{BuildCx, Workload};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An experiment without faults, and what was found out about it on the way.
+/// An experiment without faults, and the facts found on the way.
 pub struct Checked<'a> {
     /// Its network.
     pub graph: Graph,
@@ -34,7 +34,7 @@ pub struct Checked<'a> {
     pub traced: Vec<u32>,
     /// Ports whose packets are recorded.
     pub tapped: Vec<u32>,
-    /// What is sent.
+    /// The sources of data.
     pub loads: Vec<Box<dyn Workload>>,
 }
 
@@ -44,7 +44,7 @@ impl Experiment {
         self.checked().map(|checked| Estimate::new(self, &checked))
     }
 
-    /// The same, with what was found out.
+    /// The same, with the facts found.
     pub fn checked(&self) -> Result<Checked<'_>, Faults> {
         let mut faults = Faults::default();
         let run = &self.run;
@@ -120,7 +120,7 @@ fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<Class>, Vec<u16
     (names.iter().map(record).collect(), numbers)
 }
 
-/// What a port is: its own settings, its discipline's, and its controller's, which hosts have none of.
+/// A port's parts: its own settings, its discipline's, and its controller's, which hosts have none of.
 pub struct Chosen<'a> {
     /// The port's own.
     pub settings: PortSettings,

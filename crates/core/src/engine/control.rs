@@ -4,7 +4,7 @@ use super::estimate::gb;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Shared between a run and those who watch it.
+/// Shared between a run and its observers.
 #[derive(Default)]
 pub struct Control {
     cancelled: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// What [`Control::cancel`] sets.
+    /// The flag that [`Control::cancel`] sets.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         self.cancelled.clone()
     }
@@ -57,13 +57,13 @@ impl Control {
 /// The items of one kind that a run holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// What it is.
+    /// The kind of item.
     pub what: &'static str,
     /// How many there are.
     pub count: u64,
     /// Bytes of all.
     pub bytes: u64,
-    /// What makes them fewer.
+    /// A way to have fewer.
     pub cure: &'static str,
 }
 

@@ -1,8 +1,8 @@
 //! An estimate of a run's memory, before it is built.
 //!
-//! The sum over ports, connections, packets under way, results and traces, from the experiment alone. What
-//! depends on how the run goes (how many packets wait, how many connections stand at once) is taken at what is
-//! usual for such loads. Tests hold the estimate against the measured peak of runs of several sizes.
+//! The sum over ports, connections, packets under way, results and traces, from the experiment alone. Parts that
+//! depend on the course of the run (packets that wait, connections open at once) are taken at their usual size
+//! for such loads. Tests hold the estimate against the measured peak of runs of several sizes.
 
 use super::check::Checked;
 use crate::events::EVENT_BYTES;
@@ -23,13 +23,13 @@ use shallows_units::{Bytes, Rate, Span};
 /// A part of a run's memory.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// What it is.
+    /// The kind of item.
     pub what: &'static str,
     /// How many there are.
     pub count: u64,
     /// Bytes of all.
     pub bytes: u64,
-    /// What makes it smaller.
+    /// A way to make it smaller.
     pub cure: &'static str,
 }
 
@@ -50,11 +50,11 @@ const LEAST_RING: u64 = 4;
 const USUAL_WINDOW: u64 = 1024;
 /// So often a window doubles at most: 10 packets are then more than [`USUAL_WINDOW`].
 const MOST_DOUBLINGS: u64 = 10;
-/// A ring is up to twice as long as what it holds, and packets stand in several along their way.
+/// A ring is up to twice as long as its contents, and packets stand in several along their way.
 const RINGS: u64 = 2;
 /// A name on the heap with its share of a map.
 const NAME: u64 = 64;
-/// A result stands as a row, as columns, and as what is handed out.
+/// A result stands as a row, as columns, and as the copy handed out.
 const COPIES: u64 = 3;
 
 impl Estimate {

@@ -8,7 +8,7 @@ use crate::net::{Commons, Network};
 use crate::routing::graph::Graph;
 use crate::routing::table::Routing;
 
-/// The cells' parts of the network, each port's cell and place there, and what all cells read.
+/// The cells' parts of the network, each port's cell and place there, and the data that all cells read.
 pub(super) fn lay_out(
     ports: Vec<Port>,
     buffers: Vec<(SwitchSettings, Vec<u32>)>,

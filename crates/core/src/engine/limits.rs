@@ -1,4 +1,4 @@
-//! Limits that hold while a run goes on: memory for what it holds, and somebody who stops it.
+//! Limits that hold while a run goes on: its memory, and a request to stop.
 
 use super::control::{Control, Held, RunError};
 use super::{Floor, Simulation};
@@ -7,7 +7,7 @@ use crate::hosts::records::{FlowRow, MessageRow};
 use crate::packet::Packet;
 use shallows_units::Time;
 
-/// A ring is up to twice as long as what it holds.
+/// A ring is up to twice as long as its contents.
 const PACKET_BYTES: u64 = 2 * size_of::<Packet>() as u64;
 
 impl Simulation {
@@ -35,7 +35,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What the run holds that grows as it goes.
+    /// The items of the run whose number grows with time.
     fn held(&self, floor: &Floor) -> [Held; 4] {
         let (mut packets, mut rows) = (0i64, self.roster.message_rows.len());
         for cell in &floor.cells {
@@ -60,13 +60,13 @@ impl Simulation {
                 "messages that are not delivered",
                 self.roster.announced - done,
                 self.roster.message_bytes(done),
-                "write fewer messages: the load exceeds what the network carries",
+                "write fewer messages: the load exceeds the network's capacity",
             ),
             held(
                 "connections at once",
                 self.roster.places() as u64,
                 self.roster.bytes(),
-                "open fewer connections: the load exceeds what the network carries",
+                "open fewer connections: the load exceeds the network's capacity",
             ),
             held(
                 "rows of results",

@@ -34,7 +34,7 @@ use windows::Effort;
 
 /// A load, and when it is to wake.
 pub struct Load {
-    /// What it sends.
+    /// The source of its data.
     pub work: Box<dyn Workload>,
     /// When it will be woken.
     wake_at: Time,
@@ -78,12 +78,12 @@ pub struct Simulation {
     before_warmup: Vec<live::Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
-    /// Most bytes of memory that what it holds may take.
+    /// The most bytes of memory that the run may hold.
     memory: Option<u64>,
     finished: bool,
 }
 
-/// The cells at work, and what they read.
+/// The cells at work, and the data that they read.
 struct Floor {
     cells: Vec<Mutex<Cell>>,
     commons: RwLock<Commons>,
@@ -131,7 +131,7 @@ impl Simulation {
         Connections { cells: &floor.cells, commons: &floor.commons, roster, now }
     }
 
-    /// Wakes a load; returns when it is to wake next, if that is sooner than what it waits for.
+    /// Wakes a load; returns the time of its next wake, if that is sooner than its pending one.
     fn wake(&mut self, number: u32, floor: &Floor, now: Time) -> Option<Time> {
         let connections = Self::connections(&mut self.roster, floor, now);
         let load = &mut self.loads[number as usize];
@@ -205,7 +205,7 @@ impl Simulation {
 }
 
 impl Load {
-    /// When to wake, if that is sooner than what it waits for.
+    /// The time to wake, if it is sooner than the pending one.
     fn sooner(&mut self, wanted: Option<Time>) -> Option<Time> {
         let at = wanted.filter(|at| *at < self.wake_at)?;
         self.wake_at = at;

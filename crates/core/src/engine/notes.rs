@@ -1,5 +1,5 @@
-//! Lines for a reader of the results: what is legal, changes nothing or something else than one may think, and shows in no
-//! number.
+//! Lines for a reader of the results: settings that are legal, change nothing or something other than expected, and show
+//! in no number.
 
 use super::Simulation;
 use super::check::Chosen;

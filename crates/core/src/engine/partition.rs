@@ -2,12 +2,12 @@
 //!
 //! A switch with its hosts is a cell. A wire between two switches that is shorter than [`SHORTEST`] joins their
 //! cells, and so does a host on several links. Cells advance together in windows as long as the shortest wire
-//! between two of them, the lookahead: what leaves one cell in a window reaches no other before the next.
+//! between two of them, the lookahead: a packet that leaves one cell in a window reaches no other before the next.
 //!
-//! All of this depends on the experiment alone, never on the number of threads. What a run computes is defined by
+//! All of this depends on the experiment alone, never on the number of threads. The results of a run are defined by
 //! its cells and its seed; between two cells events of one time are ordered by link and number.
 //!
-//! What acts at a distance keeps a run in one cell: a load that answers a delivery at one host by sending at
+//! Four parts act at a distance and keep a run in one cell: a load that answers a delivery at one host by sending at
 //! another in the same instant; components in Python, which hold the interpreter's lock; a discipline that reads
 //! how much a flow has left to send; a trace of flows on change, which reads both ends at once. A small network is
 //! one cell too: it fits a processor's cache, where cells gain nothing.

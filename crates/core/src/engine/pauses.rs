@@ -10,7 +10,7 @@ use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
 
 impl Simulation {
-    /// Does what is due now and sets the next pause.
+    /// Does all that is due now and sets the next pause.
     pub(super) fn pause(&mut self, floor: &Floor, control: &Control) -> Result<(), RunError> {
         let now = self.now;
         if !self.warm && now >= self.warmup {
@@ -45,7 +45,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Brings together what cells recorded each for itself, in an order that does not depend on the cells.
+    /// Brings together the records that cells kept apart, in an order that does not depend on the cells.
     fn gather(&mut self, floor: &Floor) {
         let roster = &mut self.roster;
         for cell in &floor.cells {

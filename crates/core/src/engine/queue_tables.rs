@@ -96,7 +96,7 @@ impl Simulation {
         let (counts, held) = (port.counts, port.held());
         let bytes_out = counts.bytes_in - counts.dropped_bytes - held.1;
         let span = (self.now - self.roster.measured_from).as_secs_f64();
-        // Whole packets, less what of the first was sent before, and what of the next has been sent.
+        // Whole packets, less the part of the first that was sent before, and the sent part of the next.
         let whole = bytes_out as f64 * 8.0 / port.rate.as_bps() as f64;
         let busy = whole - counts.early.as_secs_f64() + port.in_service(self.now).as_secs_f64();
         let record = port.record.as_deref();

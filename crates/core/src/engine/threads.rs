@@ -73,7 +73,7 @@ impl<'a> Crew<'a> {
         self.hands.iter().for_each(|hand| act(&mut locked(hand)));
     }
 
-    /// All cells do what `shift` says.
+    /// All cells do the work of `shift`.
     pub fn work(&self, shift: Shift) {
         self.share_out();
         if self.hands.len() == 1 {
@@ -91,7 +91,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Every thread gets neighbouring cells with equal parts of what was measured before.
+    /// Every thread gets neighbouring cells with equal parts of the work measured before.
     fn share_out(&self) {
         let mut begin = 0;
         for ((next, end), until) in self.shares.iter().zip(self.yard.shares(self.shares.len())) {

@@ -14,7 +14,7 @@ use shallows_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Simulated work, for what the manifest says of it.
+/// Simulated work, for the manifest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Effort {
     /// Windows in which something was done.
@@ -23,7 +23,7 @@ pub struct Effort {
     pub events: u64,
     /// Sum over windows of the most events of one cell.
     pub longest: u64,
-    /// Sum over windows of what so many cores need at least, by [`CORES`].
+    /// Sum over windows of the least work of so many cores, by [`CORES`].
     pub bounds: [u64; CORES.len()],
 }
 
@@ -37,7 +37,7 @@ pub const CORES: [u64; 4] = [2, 4, 16, 64];
 pub(super) struct Yard<'a> {
     pub floor: &'a Floor,
     lookahead: Span,
-    /// By parity of the window, then by cell: what lands in it.
+    /// By parity of the window, then by cell: the packets that land in it.
     inboxes: [Vec<Mutex<Inbox>>; 2],
     mail: [Vec<AtomicBool>; 2],
     /// By cell: when it must work, in ps.
@@ -123,7 +123,7 @@ impl<'a> Yard<'a> {
         }
     }
 
-    /// Where the share of each of `threads` ends, by what was measured.
+    /// The end of the share of each of `threads`, by the measured work.
     pub fn shares(&self, threads: usize) -> Vec<usize> {
         let cells = self.due.len();
         let mut measured = locked(&self.measured);
@@ -133,7 +133,7 @@ impl<'a> Yard<'a> {
         measured.1.clone()
     }
 
-    /// Adds the last window's work to what was measured; shares the cells out anew where `again`.
+    /// Adds the last window's work to the measurement; shares the cells out anew where `again`.
     fn measure(&self, again: bool) {
         let mut measured = locked(&self.measured);
         let (so_far, ends) = &mut *measured;
@@ -165,7 +165,7 @@ impl<'a> Yard<'a> {
 }
 
 impl Simulation {
-    /// What the manifest says of cells: how many, the lookahead, and what the measured work allows; or why there is
+    /// The manifest's entry on cells: how many, the lookahead, and the measured bounds on speed; or the reason why there is
     /// one. `speedup_bound` is by cores: no schedule of whole cells gains more.
     pub(super) fn cells_told(&self) -> Value {
         let effort = self.effort;
@@ -266,7 +266,7 @@ impl Simulation {
         self.pause(yard.floor, control)
     }
 
-    /// Wakes all loads; what they want at once is done before statistics begin, as in one cell.
+    /// Wakes all loads; their work at once is done before statistics begin, as in one cell.
     fn begin(&mut self, yard: &Yard<'_>, control: &Control) -> Result<(), RunError> {
         for load in 0..self.loads.len() as u32 {
             self.wake(load, yard.floor, Time::ZERO);
@@ -309,7 +309,7 @@ impl Simulation {
         }
     }
 
-    /// Does what concerns several cells: losses and deliveries are told to senders, connections end.
+    /// Does the work across cells: losses and deliveries are told to senders, connections end.
     fn settle(&mut self, yard: &Yard<'_>) {
         let mut noted = std::mem::take(&mut *locked(&yard.noted));
         noted.sort_unstable();

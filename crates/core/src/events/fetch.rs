@@ -1,4 +1,4 @@
-//! A hint to the processor: what is needed soon comes into its first cache meanwhile.
+//! A hint to the processor: lines that are needed soon come into its first cache meanwhile.
 //!
 //! In a large network the other cells' work pushes a cell's lines out of the caches between two windows. A line takes
 //! as long to come back as a hundred instructions do, unless it was asked for before.

@@ -176,7 +176,7 @@ impl EventQueue {
         Time::ps(self.tree[ROOT])
     }
 
-    /// Adds what comes before `until` to `due`, in no order. Call between a [`EventQueue::next_at`] and a pop.
+    /// Adds the events before `until` to `due`, in no order. Call between a [`EventQueue::next_at`] and a pop.
     pub fn before(&self, until: Time, due: &mut Vec<Event>) {
         debug_assert!(self.fired == Source::NONE, "a stale leaf would come once more");
         self.before_below(ROOT, until.as_ps(), due);
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// What comes before a time is found without a pop, each event once.
+    /// The events before a time are found without a pop, each once.
     #[test]
     fn events_before_a_time_are_known() {
         for sources in [1, 2, 7, 20] {

@@ -6,7 +6,7 @@ use crate::net::{Commons, Happened, Net, Network, Parcel};
 use shallows_units::Time;
 use std::collections::VecDeque;
 
-/// Events between two looks at what is held and at whoever watches the run: a few milliseconds.
+/// Events between two looks at the items held and at requests to stop: a few milliseconds.
 const LOOK_EVERY: u64 = 1 << 14;
 
 /// Why a cell stopped.
@@ -16,7 +16,7 @@ pub enum Stop {
     Reached,
     /// A load wants to be woken.
     Load(u32),
-    /// So many events have passed, or so many packets entered, that somebody is to look at what is held.
+    /// So many events have passed, or so many packets entered, that the items held are to be counted.
     Look,
     /// Deliveries of which a load wants to know, or connections that may be over.
     News,
@@ -68,7 +68,7 @@ impl Cell {
         }
     }
 
-    /// Does what an application wants of the sending end at `place`.
+    /// Carries out an application's order to the sending end at `place`.
     pub fn perform(&mut self, place: u32, order: Order, commons: &Commons) {
         let mut net = Net { network: &mut self.network, commons };
         self.hosts.perform(place, order, &mut net);

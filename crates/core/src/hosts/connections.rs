@@ -1,7 +1,7 @@
 //! All connections: loads open, feed and close them here, whatever cells their ends are in.
 //!
 //! In a single cell all happens at once, at the present. Among several, loads run before the cells do: an end is
-//! made at once, since it does nothing by itself, and what its application wants reaches it as an order for a time.
+//! made at once, since it does nothing by itself, and its application's wishes reach it as an order for a time.
 
 use super::cell::Cell;
 use super::ends::{About, Block, Message, ReceivingEnd, SendingEnd};
@@ -56,14 +56,14 @@ impl Connections<'_> {
         change(&mut self.commons.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    // ---- what workloads do ----
+    // ---- calls of workloads ----
 
     /// Packets of `from` come to `to`.
     pub fn leads(&self, from: NodeId, to: NodeId) -> bool {
         self.change(|commons| commons.routing.leads(from, to))
     }
 
-    /// Opens a connection; `bytes` is what the application announces, if it does.
+    /// Opens a connection; `bytes` is the size that the application announces, if it does.
     pub fn open(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>) -> FlowId {
         let id = self.place(opener, ends, bytes);
         self.order(id, Order::Open);
@@ -322,7 +322,7 @@ impl Connections<'_> {
         }
     }
 
-    /// The run ends: rows of what still stands.
+    /// The run ends: rows of the connections still open.
     pub fn finish(&mut self) {
         for id in 0..self.roster.lives.len() as u32 {
             if self.roster.lives[id as usize].stands {

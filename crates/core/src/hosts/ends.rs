@@ -1,4 +1,4 @@
-//! The two ends of a connection, each in its host's cell, with what is recorded of them there.
+//! The two ends of a connection, each in its host's cell, with their records there.
 
 use super::facts::{FlowId, Pair};
 use super::timeouts::TimeoutCounts;
@@ -16,7 +16,7 @@ pub struct Message {
     pub bytes: u64,
     /// When the application wrote it.
     pub started: Time,
-    /// What the load calls it.
+    /// The load's name for it.
     pub tag: u64,
     /// It waited for the handshake of a fresh connection.
     pub first_of_fresh: bool,

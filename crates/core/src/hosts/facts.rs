@@ -1,4 +1,4 @@
-//! The facts that hosts share with the workloads: who sends to whom, which connection, what is written and what came.
+//! The facts that hosts share with the workloads: ends and numbers of connections, data written and delivered.
 
 use crate::routing::graph::NodeId;
 use shallows_units::{Span, Time};
@@ -14,7 +14,7 @@ pub type FlowId = u32;
 pub struct Write {
     /// Bytes.
     pub bytes: u64,
-    /// What the load calls it.
+    /// The load's name for it.
     pub tag: u64,
     /// Time that it has from now on.
     pub deadline: Option<Span>,
@@ -27,7 +27,7 @@ pub struct Write {
 pub struct MessageDone {
     /// The connection that carried it.
     pub flow: FlowId,
-    /// What the workload called it.
+    /// The workload's name for it.
     pub tag: u64,
     /// When the application wrote it.
     pub started: Time,

@@ -1,7 +1,7 @@
 //! A cell asks ahead for the memory that a window will touch. These are hints: nothing here changes a result.
 //!
-//! All that lands in a window from other cells is known when it begins, and so is the first packet of each wire
-//! within. Steps that need what the one before has brought run some packets apart.
+//! All packets that land in a window from other cells are known when it begins, and so is the first packet of each wire
+//! within. Steps that need the data of the step before run some packets apart.
 
 use super::cell::Cell;
 use super::work::Hosts;
@@ -11,12 +11,12 @@ use crate::net::{Commons, Network, UNDECIDED};
 use crate::packet::{Flags, Packet};
 use shallows_units::{Span, Time};
 
-/// What lands in a window, in order.
+/// The packets that land in a window, in order.
 #[derive(Default)]
 pub(super) struct Landings {
     /// When the window begins.
     pub begin: Time,
-    /// Time since then and place in the inbox of what comes from other cells, 32 bits each.
+    /// Time since then and place in the inbox of packets from other cells, 32 bits each.
     pub keys: Vec<u64>,
     /// Where each of them will go on, as far as it is known by now.
     pub ways: Vec<u32>,
@@ -34,7 +34,7 @@ const APART: usize = 4;
 pub(super) const AHEAD: usize = 3 * APART;
 
 impl Landings {
-    /// What lands so long after the beginning, from place `place` of the inbox.
+    /// A packet that lands so long after the beginning, from place `place` of the inbox.
     #[inline(always)]
     pub fn key(after: Span, place: usize) -> u64 {
         debug_assert!(after <= LONGEST && u32::try_from(place).is_ok());
@@ -98,7 +98,7 @@ impl Cell {
         wires.chain(self.network.crossing()).for_each(|port| self.network.foresee_queue(*port));
     }
 
-    /// The third step: what the first packet of each wire will touch where it lands.
+    /// The third step: the memory that the first packet of each wire will touch where it lands.
     pub(super) fn foresee_ends(&mut self, landings: &Landings, commons: &Commons) {
         for event in &landings.due {
             let Event::Wire(port) = event else { continue };

@@ -27,7 +27,7 @@ pub const CONNECTION_BYTES: usize = size_of::<SendingEnd>()
 /// Bytes of memory that a message takes until it is delivered.
 const MESSAGE_BYTES: usize = size_of::<Message>() + size_of::<Block>();
 
-/// Calls of loads between two looks at what they made.
+/// Calls of loads between two looks at the number of their items.
 const LOOK_EVERY: u64 = 1024;
 
 /// Which load opens a connection.
@@ -134,7 +134,7 @@ impl Roster {
         (self.announced - done) * MESSAGE_BYTES as u64
     }
 
-    /// A load has called; looks now and then at what it made, since it may call for ever.
+    /// A load has called; looks now and then at its number of items, since it may call for ever.
     pub(super) fn called(&mut self, done: impl FnOnce() -> u64) {
         self.calls += 1;
         if self.calls.is_multiple_of(LOOK_EVERY) && self.most_bytes > 0 {

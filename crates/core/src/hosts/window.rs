@@ -1,6 +1,6 @@
-//! A cell at work in a window: what comes from other cells is known when it begins.
+//! A cell at work in a window: all packets from other cells are known when it begins.
 //!
-//! Order in a cell is by time. At one time come first what applications want, then packets from other cells by link
+//! Order in a cell is by time. At one time the orders of applications come first, then packets from other cells by link
 //! and number, then the cell's own events as in a run of one cell. None of this depends on where windows begin and
 //! end, nor on which thread works a cell.
 
@@ -19,13 +19,13 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// What lands as number `number`.
+    /// The packet that lands as number `number`.
     #[inline(always)]
     fn parcel(&self, number: usize) -> &Parcel {
         &self.inbox.parcels[Landings::place(self.landings.keys[number])]
     }
 
-    /// Asks for what number `number` will need, and more for those before it.
+    /// Asks for the memory that number `number` will need, and more for those before it.
     #[inline(always)]
     fn foresee(&mut self, number: usize, network: &mut Network, commons: &Commons) {
         if number < self.landings.keys.len() {
@@ -45,14 +45,14 @@ pub struct Window {
     pub begin: Time,
     /// It ends before this.
     pub until: Time,
-    /// What lands before this is handed over at its end.
+    /// Packets that land before this are handed over at its end.
     pub next_until: Time,
     /// A wire between cells takes at least this.
     pub lookahead: Span,
 }
 
 impl Cell {
-    /// Works the window. `bench` holds nothing; `inbox` is exchanged for what it held before. Returns when the cell must
+    /// Works the window. `bench` is empty; `inbox` is exchanged for its earlier contents. Returns when the cell must
     /// work again, if nothing comes from others.
     pub fn work(
         &mut self,
@@ -82,7 +82,7 @@ impl Cell {
         self.wanted_at(lands, window.lookahead)
     }
 
-    /// Does what applications want by `until`.
+    /// Carries out the orders of applications due by `until`.
     pub fn perform_until(&mut self, until: Time, commons: &Commons) {
         while let Some((at, place, order)) = self.orders.front().copied().filter(|order| order.0 <= until) {
             self.orders.pop_front();
@@ -91,7 +91,7 @@ impl Cell {
         }
     }
 
-    /// Hands over what lands before `until` in other cells; nothing else is done.
+    /// Hands over the packets that land before `until` in other cells; nothing else is done.
     pub fn hand_over(&mut self, until: Time, lookahead: Span, post: &impl Post, commons: &Commons) -> Time {
         let lands = self.network.hand_over(until, post, commons);
         self.wanted_at(lands, lookahead)
@@ -104,7 +104,7 @@ impl Cell {
         self.network.events.next_at().min(later).min(hand_over)
     }
 
-    /// Takes what has come from other cells, and sorts what lands in the window.
+    /// Takes the packets from other cells, and sorts those that land in the window.
     fn collect(&mut self, window: Window, inbox: &mut Inbox, bench: &mut Bench) {
         let Landings { keys, ways, begin, .. } = &mut bench.landings;
         *begin = window.begin;
@@ -133,7 +133,7 @@ impl Cell {
         put_in_order(keys, &bench.inbox.parcels);
     }
 
-    /// Handles what comes before `until`, parcels from number `next` on; returns the number of the next one.
+    /// Handles the events before `until`, parcels from number `next` on; returns the number of the next one.
     fn work_until(&mut self, until: Time, mut next: usize, bench: &mut Bench, commons: &Commons) -> usize {
         let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
@@ -162,7 +162,7 @@ impl Cell {
     }
 }
 
-/// Sorts by time; what lands at one time by link, and on one link in the order in which it left.
+/// Sorts by time; packets of one time by link, and on one link in the order in which they left.
 fn put_in_order(keys: &mut [u64], parcels: &[Parcel]) {
     keys.sort_unstable();
     for tied in keys.chunk_by_mut(|one, other| Landings::same_time(*one, *other)).filter(|run| run.len() > 1)

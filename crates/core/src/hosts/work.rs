@@ -45,7 +45,7 @@ impl ClassRecord {
         self.delays.clear();
     }
 
-    /// Adds what another cell recorded.
+    /// Adds the record of another cell.
     pub fn add(&mut self, other: &ClassRecord) {
         self.waits.add_all(&other.waits);
         self.delays.add_all(&other.delays);
@@ -128,9 +128,9 @@ impl Hosts {
         }
     }
 
-    // ---- what applications want ----
+    // ---- orders of applications ----
 
-    /// Does what the application wants of the sending end at `place`.
+    /// Carries out the application's order to the sending end at `place`.
     pub fn perform(&mut self, place: u32, order: Order, net: &mut Net) {
         let sent = net.totals.sent;
         let now = net.now;
@@ -158,7 +158,7 @@ impl Hosts {
         }
     }
 
-    // ---- what the network brings ----
+    // ---- arrivals from the network ----
 
     /// A packet has arrived at its destination.
     #[inline]

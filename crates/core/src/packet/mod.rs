@@ -118,7 +118,7 @@ impl Packet {
     }
 }
 
-/// What few packets carry: SACK blocks (RFC 2018), newest first, and the header of a protocol in which
+/// Parts that few packets carry: SACK blocks (RFC 2018), newest first, and the header of a protocol in which
 /// switches take part.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extension {
@@ -159,7 +159,7 @@ impl Extensions {
         }
     }
 
-    /// Gives back what stands at `place` and frees it.
+    /// Gives back the extension at `place` and frees it.
     pub fn take(&mut self, place: u32) -> Option<Extension> {
         if place == NONE {
             return None;
@@ -178,7 +178,7 @@ impl Extensions {
         if place == NONE { NONE } else { self.put(self.held[place as usize]) }
     }
 
-    /// What stands at `place`.
+    /// The extension at `place`.
     pub fn look(&self, place: u32) -> Option<Extension> {
         self.held.get(place as usize).copied()
     }

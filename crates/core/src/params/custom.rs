@@ -47,7 +47,7 @@ crate::params! {
     pub struct DeclaredParam {
         /// Key in the experiment file.
         name: String = required, "", "the class";
-        /// What a value looks like.
+        /// The form of a value.
         kind: DeclaredKind = required, "", "the class";
         /// Default as JSON text; empty where the user must write a value.
         default: String = "", "", "the class";
@@ -81,9 +81,9 @@ crate::params! {
 crate::params! {
     /// Algorithms, workloads and topologies written in Python.
     pub struct PythonSettings {
-        /// Python files, relative to the experiment file; what they declare can be named as any built-in.
+        /// Python files, relative to the experiment file; the components that they declare can be named as any built-in.
         modules: Names = [], "", "none";
-        /// What the modules declare; filled in from them.
+        /// The components that the modules declare; filled in from them.
         components: Vec<Row<Declared>> = [], "", "the modules";
     }
 }
@@ -106,7 +106,7 @@ pub struct Custom<M: ?Sized> {
     declared: Arc<Declared>,
     /// Every setting, in canonical form.
     pub values: Map<String, Value>,
-    /// What makes it work.
+    /// The factory of its instances.
     pub made: Option<Arc<M>>,
 }
 

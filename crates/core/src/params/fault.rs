@@ -1,4 +1,4 @@
-//! Faults of an experiment file: each with its code, path, rule and value, and what might have been meant.
+//! Faults of an experiment file: each with its code, path, rule and value, and a hint at a likely meaning.
 
 use super::Kind;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use shallows_units::{UnitError, UnitFault};
 
 macro_rules! codes {
     ($( $(#[doc = $doc:literal])* $name:ident = $word:literal ),* $(,)?) => {
-        /// What is wrong, as a stable word for programs.
+        /// The rule that is broken, as a stable word for programs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Code { $( $(#[doc = $doc])* $name ),* }
 
@@ -67,11 +67,11 @@ impl Code {
 /// A rule that a value breaks, wherever it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What is wrong, for programs.
+    /// The rule's code, for programs.
     pub code: Code,
-    /// What is wrong, as a sentence part.
+    /// The rule, as a part of a sentence.
     pub text: String,
-    /// What to do or what may be meant, or empty.
+    /// The remedy or a likely meaning, or empty.
     pub hint: String,
     /// Keys of the same table that the rule was judged from; none where any of them may have been.
     judged_by: &'static [&'static str],
@@ -118,10 +118,10 @@ impl From<UnitError> for Rule {
     }
 }
 
-/// A rule that a value breaks, where it stands, and what might have been meant.
+/// A rule that a value breaks, its place, and a hint at a likely meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong, for programs.
+    /// The rule's code, for programs.
     pub code: Code,
     /// Dotted path of the key: `traffic.long.bytes`.
     pub path: String,
@@ -131,7 +131,7 @@ pub struct Fault {
     pub value: String,
     /// `did you mean ...?`, or empty.
     pub hint: String,
-    /// What the setting holds, where a default stands in for it.
+    /// The form of the setting, where a default stands in for it.
     pub kind: Option<Kind>,
     judged_by: &'static [&'static str],
 }
@@ -172,7 +172,7 @@ impl Fault {
         Rule { code: self.code, text: self.rule, hint: self.hint, judged_by: &[] }
     }
 
-    /// Whether the default that stands in for what is wrong here may be all that is wrong with `other`, which was found
+    /// Whether the default in place of this faulty value may be the only cause of `other`, which was found
     /// across settings.
     pub fn may_explain(&self, other: &Fault) -> bool {
         let ((table, key), (its_table, _)) = (split(&self.path), split(&other.path));
@@ -215,7 +215,7 @@ impl Faults {
         self.0.push(Fault::new(path, rule, value));
     }
 
-    /// There are so many that more would help nobody: who goes over a long list stops here.
+    /// There are so many that more would not help: nobody reads on.
     pub fn enough(&self) -> bool {
         self.0.len() >= ENOUGH
     }

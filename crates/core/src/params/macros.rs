@@ -27,7 +27,7 @@ macro_rules! params {
         pub struct $patch { $( $(#[doc = $fdoc])* pub $field: Option<$ty>, )* }
 
         impl $patch {
-            /// Sets what was written; everything else stays.
+            /// Applies the written settings; all others stay.
             pub fn apply(&self, settings: &mut $name) {
                 $( if let Some(value) = &self.$field { settings.$field = value.clone(); } )*
             }
@@ -143,7 +143,7 @@ macro_rules! components {
         }
 
         impl $name {
-            /// What there is, with every setting.
+            /// All components, with every setting.
             pub fn list() -> Vec<$crate::params::Component> {
                 vec![ $( $crate::params::Component {
                     name: $word,
@@ -234,9 +234,9 @@ macro_rules! components {
     };
 }
 
-/// Makes a list of components, each with settings, the value of a single setting: a table in the file. What stands in
-/// for one where a list of settings wants an example, and the rule for a value that is not a table. The type has a method
-/// `check(&self, path, faults)` for what a range of one setting cannot say.
+/// Makes a list of components, each with settings, the value of a single setting: a table in the file. Besides, it takes an
+/// example component, for where a list of settings wants one, and the rule for a value that is not a table. The type has a
+/// method `check(&self, path, faults)` for rules beyond the range of one setting.
 #[macro_export]
 macro_rules! nested {
     ($name:ident, $stand_in:expr, $rule:literal) => {

@@ -101,7 +101,7 @@ pub struct Component {
     pub backend: Option<&'static str>,
 }
 
-/// A hint where `word` is no component but what the setting `name` of one may be.
+/// A hint where `word` is no component but a value that the setting `name` of one may have.
 pub fn by_name(components: &[Component], word: &str) -> Option<String> {
     let has = |param: &Param| matches!(&param.kind, Kind::Choice(words) if param.name == "name" && words.contains(&word));
     let found = components.iter().find(|component| component.params.iter().any(has))?;

@@ -29,7 +29,7 @@ impl<'a> Table<'a> {
         Table { plugins, ..self }
     }
 
-    /// What the document declares by this name.
+    /// The component that the document declares by this name.
     pub fn declared(&self, section: Section, name: &str) -> Option<&'a Arc<Declared>> {
         self.plugins.iter().find(|declared| declared.section == section && declared.name == name)
     }
@@ -79,7 +79,7 @@ impl<'a> Table<'a> {
                 None
             }
         });
-        // Those of a row inside know better what they stand for.
+        // Faults of a row inside already know the default behind them.
         for fault in &mut self.faults.0[before..] {
             fault.kind.get_or_insert_with(T::kind);
         }

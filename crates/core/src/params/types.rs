@@ -6,7 +6,7 @@ use shallows_units::{Bytes, Rate, Size, Span};
 
 /// A Rust type that a parameter can have.
 pub trait ParamType: Sized + PartialOrd {
-    /// What to tell the user that a value looks like.
+    /// The form of a value, as the user is told it.
     fn kind() -> Kind;
     /// Reads a value as written; the error is the rule it breaks.
     fn parse(value: &Value) -> Result<Self, Rule>;

@@ -1,19 +1,19 @@
-//! D3 at a switch: rates for deadlines first, first come first served, and what is left in equal shares.
+//! D3 at a switch: rates for deadlines first, first come first served, and the rest in equal shares.
 //!
 //! Source: Wilson, Ballani, Karagiannis, Rowstron 2011, "Better Never than Late: Meeting Deadlines in Datacenter
 //! Networks" (SIGCOMM), s.4.3 and its Snippet 1, a router's work on a request; Hong, Caesar, Godfrey 2012
-//! (PDQ, SIGCOMM) s.5.2.1 for gains and for what the fair share must not be.
+//! (PDQ, SIGCOMM) s.5.2.1 for gains and for bounds on the fair share.
 //! The papers were not at hand. Snippet 1, its order, "greater than" in it, the fair share cut at zero and the base rate
 //! as its floor agree with the implementation in the Aequitas simulator (SymbioticLab/Aequitas, `ext/d3_queue.cpp`), which follows it
 //! line by line. Not confirmed: s.4.3's rule for the capacity, which that one leaves out, its gains, and the size of the header.
-//! Three sums over flows: N, the demand D, the allocation A. Each request brings what its flow asked for and what
-//! this switch gave it before, so that no state per flow is needed.
+//! Three sums over flows: N, the demand D, the allocation A. Each request brings the demand of its flow and this
+//! switch's previous grant, so that no state per flow is needed.
 //!
 //! Left open by the paper, and chosen here. Sums drift when requests, SYN or FIN are lost or a sender
 //! crashes: claims that are not renewed fade ([`super::soft`]). The fair share is never negative (PDQ's authors: a
 //! flow would return what it holds). A demand beyond the link, which the paper has its sender give up
-//! (s.6.1.3, "quenching"), counts as none. The capacity assigned never exceeds the link: the paper lets it, to fill
-//! what flows held back elsewhere leave.
+//! (s.6.1.3, "quenching"), counts as none. The capacity assigned never exceeds the link: the paper lets it, to fill the
+//! room of flows that are held back elsewhere.
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
@@ -24,7 +24,7 @@ crate::params! {
     /// D3. Each port grants the rates that deadlines need, in order of requests, and shares out the rest.
     pub struct Settings {
         /// For how long a claim stands that is not renewed, or "none" for ever.
-        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: who is silent that long sends nothing";
+        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: a sender silent so long has stopped";
         /// Gain of spare capacity.
         alpha: f64 = 0.1, "[0, 10]", "Hong 2012 s.5.2.1: the suggested 0.1";
         /// Gain of the queue.
@@ -48,7 +48,7 @@ pub struct Header {
     pub leaves: bool,
     /// Some port gave no more than the base rate: one header a round trip.
     pub base: bool,
-    /// By port on the path: what each gave before, then what it gives now.
+    /// By port on the path: its previous grant, then its present one.
     pub rates: [u32; HOPS],
     /// Ports passed.
     pub hops: u8,
@@ -116,7 +116,7 @@ impl Control {
         }
     }
 
-    /// What a demand counts for: nothing where the link could never carry it.
+    /// The part of a demand that counts: none where the link could never carry it.
     fn counted(&self, demand: f64) -> f64 {
         if demand > self.full { 0.0 } else { demand }
     }
@@ -143,7 +143,7 @@ impl Control {
         given
     }
 
-    /// s.4.3: what lets a flow send one header a round trip.
+    /// s.4.3: the rate at which a flow sends one header a round trip.
     fn base_rate(&self) -> f64 {
         f64::floor(HEADER_BITS / self.interval.as_secs_f64() / 1e3).max(1.0)
     }
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(sums(&control, 310), [2.0, 0.0, 1e6]);
     }
 
-    /// Snippet 1's arithmetic with demands of 600 and 300 Mb/s beside a flow without: what is not demanded is
+    /// Snippet 1's arithmetic with demands of 600 and 300 Mb/s beside a flow without: the rest of the link is
     /// divided by three.
     #[test]
     fn demands_are_met_and_the_rest_is_shared() {
@@ -286,8 +286,8 @@ mod tests {
         assert_eq!(sums(&control, 610), [3.0, 900_000.0, 999_999.0]);
     }
 
-    /// s.4.3: first come, first served. Two demands of 600 Mb/s do not both fit; who asked first keeps its own
-    /// whole, the other has what is left, in either order.
+    /// s.4.3: first come, first served. Two demands of 600 Mb/s do not both fit; the first to ask keeps its own
+    /// whole, the other has the rest, in either order.
     #[test]
     fn the_first_to_ask_is_served_first() {
         for first in [0, 1] {
@@ -334,7 +334,7 @@ mod tests {
         for _ in 0..25 {
             control.on_arrive(&packet(1500), &mut Feedback::None, &view(1, 0));
         }
-        // beta q / T with q a tenth of what the link carries in T.
+        // beta q / T with q a tenth of the link's bytes in T.
         control.on_tick(&view(300, 3750));
         assert!((control.capacity - 900_000.0).abs() < 1e-6, "{}", control.capacity);
         // Half used: alpha C / 2.

@@ -6,8 +6,8 @@
 //! header in as a packet leaves and hears the echo. A header costs bytes on the wire and is lost with
 //! its packet.
 //!
-//! A controller never counts or logs, and keeps no state per flow: what it sums up over flows is a
-//! [`soft::SoftSum`], from which whatever is not refreshed fades.
+//! A controller never counts or logs, and keeps no state per flow: its sums over flows are a
+//! [`soft::SoftSum`], from which every claim that is not renewed fades.
 
 pub mod soft;
 
@@ -42,11 +42,11 @@ pub trait PortControl: Send {
         None
     }
     /// A packet has come while the clock slept, the first of all too, and is about to be shown. Says when
-    /// the clock strikes: what is measured until then is measured over a whole interval. None: it sleeps on.
+    /// the clock strikes: measurements until then cover a whole interval. None: it sleeps on.
     fn on_wake(&mut self, _port: &PortView) -> Option<Span> {
         None
     }
-    /// What a test or a sampler may read at `now`, such as the rate on offer.
+    /// Values for a test or a sampler at `now`, such as the rate on offer.
     fn observe(&self, _now: Time, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
 

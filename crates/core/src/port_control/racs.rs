@@ -8,8 +8,8 @@
 //! loses a queue that once stood: what a slot cannot carry beside the queue found, times `drain`, is not
 //! assigned (`drain = 0` is eq. (4.2) alone). "A flow is first admitted in the network and then assigned": the
 //! sum of the last slot alone does not hold it yet where a slot, the average round trip, is longer than the
-//! round trip of who comes, and a burst of n flows would be assigned the link n times. So rates follow from
-//! the larger of that sum and the one that stands: weight that comes counts at once, weight that goes with the slot.
+//! round trip of a new flow, and a burst of n flows would be assigned the link n times. So rates follow from
+//! the larger of that sum and the present one: weight that comes counts at once, weight that goes with the slot.
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
@@ -20,7 +20,7 @@ crate::params! {
     /// RACS. Each port shares its capacity among the flows by their weights.
     pub struct Settings {
         /// For how long a weight stands that is not renewed, or "none" for ever.
-        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: who is silent that long sends nothing";
+        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: a sender silent so long has stopped";
         /// Share of the capacity that is assigned.
         share: f64 = 1.0, "(0, 1]", "eq. (4.2): all of it";
         /// Share of a standing queue that a slot is to drain.

@@ -1,7 +1,7 @@
 //! RCP at a switch: one rate for all flows, from which spare capacity adds and a queue takes away.
 //!
 //! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, "Processor Sharing Flows in the Internet"
-//! (IWQoS), s.3; the authors' ns-2 code (rcp.cc) for what the paper leaves open: the average of round
+//! (IWQoS), s.3; the authors' ns-2 code (rcp.cc) for three points that the paper leaves open: the average of round
 //! trips, the first rate, the least rate.
 //! Left out: the rate of the return path, since data flows one way.
 
@@ -10,7 +10,7 @@ use crate::packet::Packet;
 use shallows_units::{Rate, Span, Time};
 
 crate::choices! {
-    /// What the first round trip that is told does to the initial one.
+    /// The effect of the first round trip that a sender reports on the initial one.
     pub enum FirstRtt {
         /// Takes its place.
         Replaces = "replaces",
@@ -34,7 +34,7 @@ crate::params! {
         initial_share: f64 = 0.05, "(0, 1]", "the authors' ns-2 code: 0.05";
         /// Round trip taken for the average before any has been told.
         initial_rtt: Span = "300us", "(0s, 100s]", "of a data centre; the authors' ns-2 code: 200 ms";
-        /// What becomes of it when the first round trip is told.
+        /// The effect of the first reported round trip on the initial one.
         first_rtt: FirstRtt = "replaces", "", "of a data centre: 200 ms by the authors' average would last for minutes";
     }
 }

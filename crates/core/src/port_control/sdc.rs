@@ -2,12 +2,12 @@
 //!
 //! Source: Munir 2012, "Improving Flow Completion Times in Data Center Networks" (MS thesis, NUST), ch. 3:
 //! s.3.2.2 and eq. (3.4).
-//! The thesis counts classes by SYN and FIN and leaves open what becomes of the counters when those are
+//! The thesis counts classes by SYN and FIN and leaves open how the counters recover when those are
 //! lost or a sender falls silent: they drift. Here each flow renews its claim to a class once a round
-//! trip, and what is not renewed fades ([`super::soft`]); a change of class is told by the next packet.
+//! trip, and a claim that is not renewed fades ([`super::soft`]); a change of class is told by the next packet.
 //! `expiry = "none"` is the thesis' counter, drift and all.
-//! Nor does it say how q_av is taken: here of what each packet finds waiting, until the next comes, which a switch can know whatever
-//! its discipline. Where packets of two flows come in pairs it is less than the mean over time.
+//! Nor does it say how q_av is taken: here of the queue that each packet finds, until the next comes, which a
+//! switch can know whatever its discipline. Where packets of two flows come in pairs it is less than the mean over time.
 
 use super::soft::{Claim, SoftSum};
 use super::{Feedback, PortControl, PortView};
@@ -20,7 +20,7 @@ crate::params! {
         /// Interval t_p over which the load is measured.
         interval: Span = "300us", "(0s, 1s]", "thesis s.3.4.1: t_p is the round trip, 300 us there";
         /// For how long a claim to a class stands that is not renewed, or "none" for ever.
-        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: who is silent that long sends nothing";
+        expiry: Option<Span> = "10ms", "(0s, 100s]", "the least retransmission timeout: a sender silent so long has stopped";
     }
 }
 
@@ -71,7 +71,7 @@ impl super::Header for Header {
 /// Thresholds of the two-bit load: Xia et al. 2005 (VCP) s.3.2, which eq. (3.4) comes from.
 const HIGH_LOAD: f64 = 0.8;
 
-/// What two bits leave of a load factor.
+/// A load factor in the steps that two bits allow.
 fn quantise(load: f64) -> f64 {
     if load >= 1.0 {
         1.0
@@ -92,7 +92,7 @@ pub struct Control {
     arrived: u64,
     /// Integral over this one of the bytes that waited when last looked at, in byte s.
     queued: f64,
-    /// What waited when last looked at, and when that was.
+    /// The queue at the last look, and the time of that look.
     waiting: (u64, Time),
 }
 
@@ -256,7 +256,7 @@ mod tests {
             control.on_arrive(&packet(1500), &mut asked, &view(301, 0));
             let Feedback::Sdc(answer) = asked else { unreachable!() };
             assert_eq!(answer.load, told);
-            // What a packet of this size carries does not change on its way.
+            // The header of a packet of this size costs no bytes.
             assert_eq!(crate::port_control::Header::bytes(&answer, false), 0);
         }
     }

@@ -1,10 +1,10 @@
 //! A sum over flows that forgets silent flows, in constant space.
 //!
-//! A switch that adds what flows claim, and subtracts what they claimed before (RACS: W + w_c - w_p;
+//! A switch that adds the claims of flows, and subtracts their earlier claims (RACS: W + w_c - w_p;
 //! SDC: SYN and FIN), drifts: a lost FIN leaves a claim for ever, a repeated SYN makes two. Here the sum
 //! is kept in two parts, by whether a claim was renewed in this window or in the one before. Each claim
-//! says when it was made and when the last one was, so that this is taken out of the part where it stands. What
-//! has not been renewed for a whole window goes with its part. So any error, whatever the cause, is gone
+//! says when it was made and when the last one was, so that this is taken out of the part that holds it. A claim
+//! that is not renewed for a whole window goes with its part. So any error, whatever the cause, is gone
 //! after two windows, and without loss the sum is exact.
 //!
 //! Both times are the sender's. If the switch dated claims by their arrival, a change of delay near a window's
@@ -13,7 +13,7 @@
 
 use shallows_units::{Span, Time};
 
-/// What a flow claims of a sum, against what it claimed before.
+/// A flow's claim of a sum, and its earlier claim.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Claim {
     /// Claimed before; 0 in the first claim.
@@ -131,14 +131,14 @@ mod tests {
     }
 
     proptest! {
-        /// Without loss the sum is what the flows claim; with any loss of claims it is so again two
+        /// Without loss the sum is that of the flows' claims; with any loss of claims it is so again two
         /// windows after the last loss.
         #[test]
         fn the_sum_is_exact_again_two_windows_after_the_last_loss(
             flows in prop::collection::vec((1u64..100, 50u64..900), 1..8), lost in prop::collection::vec(any::<bool>(), 0..300),
         ) {
             let mut sum = SoftSum::new(SOME);
-            // (next claim, what was claimed last and when, weight, period)
+            // (next claim, last claim and its time, weight, period)
             let mut state: Vec<_> = flows.iter().map(|(w, period)| (at(*period), 0.0, at(0), *w as f64, *period)).collect();
             let (mut lost, mut last_loss) = (lost.into_iter(), at(0));
             for _ in 0..4000 {
@@ -158,7 +158,7 @@ mod tests {
             }
         }
 
-        /// Without loss the sum is at every arrival what has arrived, however long each claim was under way.
+        /// Without loss the sum is at every arrival that of the claims arrived, however long each was under way.
         #[test]
         fn delays_that_change_do_not_move_the_sum(
             flows in prop::collection::vec((1u64..100, 2050u64..4000), 1..8), delays in prop::collection::vec(0u64..2000, 500),

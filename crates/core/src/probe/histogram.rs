@@ -1,4 +1,4 @@
-//! Histograms of bounded size: exact at small values, logarithmic beyond. They take memory for what they have seen.
+//! Histograms of bounded size: exact at small values, logarithmic beyond. Their memory follows the values seen.
 
 use crate::events::fetch::fetch;
 
@@ -129,10 +129,10 @@ impl Histogram for LengthHistogram {
 /// A port meets some ten of the 116 pages. Where they stand is known without looking elsewhere, so an observation
 /// touches one cache line beside. A count takes two bytes; one that has filled them moves to `spilt` and begins again.
 #[derive(Debug, Clone, Default)]
-#[repr(C)] // what each packet needs comes first
+#[repr(C)] // the fields that each packet needs come first
 pub struct TimeHistogram {
     counts: Box<[[u16; PAGE]]>,
-    /// Bins whose counts have filled their places, with what they held.
+    /// Bins whose counts have filled their places, with the counts from before.
     spilt: Box<[(usize, u64)]>,
     places: Places,
 }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!((times.rows(), times.quantile(0.5)), (vec![], None));
     }
 
-    /// Memory follows what was met: a port that saw 100 lengths and 150 different waits, as neighbours as a queue of
+    /// Memory follows the values seen: a port that saw 100 lengths and 150 different waits, as neighbours as a queue of
     /// 30 to 100 packets makes them, takes little.
     #[test]
     fn memory_is_what_was_met() {

@@ -1,5 +1,5 @@
-//! Record of the queues inside a discipline that has several: what each took of each class, how long
-//! it waited there, and how long the queue was when a packet left it.
+//! Record of the queues inside a discipline that has several: the packets each took of each class, their
+//! waits there, and the length of the queue when a packet left it.
 
 use super::histogram::{LengthHistogram, TimeHistogram};
 use crate::packet::{Flags, Packet};
@@ -98,7 +98,7 @@ impl InnerRecords {
         self.queues.at(queue).at_dequeue.add(length, 1);
     }
 
-    /// The warm-up ends: statistics begin with what is held now.
+    /// The warm-up ends: statistics begin with the packets held now.
     pub fn restart(&mut self) {
         for queue in self.queues.iter_mut() {
             queue.at_dequeue.clear();

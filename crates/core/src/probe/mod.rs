@@ -1,4 +1,4 @@
-//! Measurement: what is recorded, and the tables it becomes. Knows no algorithm.
+//! Measurement: the recorders, and the tables made from them. Knows no algorithm.
 
 pub mod columns;
 pub mod histogram;

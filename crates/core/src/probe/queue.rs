@@ -15,7 +15,7 @@ pub struct QueueRecord {
     pub time_at: LengthHistogram,
     /// Waits in ps until transmission began.
     pub waits: TimeHistogram,
-    /// What few runs ask for.
+    /// Statistics that few runs ask for.
     detail: Option<Box<Detail>>,
     /// Integral of the bytes held, in byte ps.
     pub byte_time: u128,

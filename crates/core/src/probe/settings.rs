@@ -1,4 +1,4 @@
-//! What an experiment may ask to have recorded.
+//! The recordings that an experiment may ask for.
 
 use crate::params::{Code, Kind, Names, ParamType, Rule};
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl ParamType for TraceWhen {
 }
 
 crate::params! {
-    /// What is recorded. No choice here changes what happens in the network.
+    /// The choice of recordings. No choice here changes the behaviour of the network.
     pub struct ProbeSettings {
         /// Time-weighted queue lengths and waiting times of every switch port.
         queues: bool = true, "", "the queue is what this laboratory is about";

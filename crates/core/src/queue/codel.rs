@@ -1,8 +1,8 @@
 //! CoDel: packets are dropped or marked at departure when all have waited longer than a target for an
 //! interval, ever faster until one has not.
 //!
-//! Source: RFC 8289 s.5, whose pseudocode this follows line by line. What the RFC leaves open, marking
-//! instead of dropping and the marking threshold, is as in Linux 6.1 (`codel_dequeue` of codel_impl.h).
+//! Source: RFC 8289 s.5, whose pseudocode this follows line by line. Two points that the RFC leaves open, marking
+//! instead of dropping and the marking threshold, are as in Linux 6.1 (`codel_dequeue` of codel_impl.h).
 //! Target and interval are the RFC's for the Internet; RFC 8289 appendix A says how to choose them for a
 //! data centre.
 //!
@@ -62,7 +62,7 @@ macro_rules! under_codel {
         }
 
         impl $name {
-            /// What the law goes by.
+            /// The settings of the control law.
             fn rules(&self) -> $crate::queue::codel::Rules {
                 let Self { target, interval, ecn, ce_threshold, max_packet, root, .. } = *self;
                 let max_packet = max_packet.as_u64();
@@ -104,7 +104,7 @@ impl Settings {
     }
 }
 
-/// What the law goes by; the same for all queues of a discipline.
+/// The settings of the control law; the same for all queues of a discipline.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// Wait that may last.
@@ -152,7 +152,7 @@ impl Law {
         self.dropping
     }
 
-    /// Drops since drop state began, or what it began with.
+    /// Drops since drop state began, or its initial count.
     pub fn count(&self) -> u32 {
         self.count
     }

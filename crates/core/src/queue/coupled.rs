@@ -4,8 +4,8 @@
 //! Source: De Schepper, Bondarenko, Tsang and Briscoe 2015, "Data Center to the Home" (slides):
 //! p_reno = (p_dc / 1.63)^2 from equal rates, the square as the larger of two random numbers; the
 //! slope starts at the origin, "to avoid on/off behaviour in steady state".
-//! The queue is measured at the instant that a packet arrives: in time, what it will wait; in bytes,
-//! what stands, the packet being transmitted included whole, over the port's rate.
+//! The queue is measured at the instant that a packet arrives: in time, its own wait to come; in bytes,
+//! all that stand, the packet being transmitted included whole, over the port's rate.
 //! Left out: smoothing (the slides have none here).
 
 use super::drop_tail::check_limit;

@@ -39,7 +39,7 @@ crate::params! {
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
         /// Whether the arriving packet counts against the thresholds; against the limit it does.
         measure: Measure = "before", "", "as the threshold queue: the occupancy found upon arrival";
-        /// What happens to packets that are not ECN-capable while others are marked.
+        /// The fate of packets that are not ECN-capable while others are marked.
         not_ect: NotEct = "pass", "", "Alizadeh 2010 marks only; Linux RED drops";
     }
 }

@@ -23,7 +23,7 @@ use crate::queue::parts::pi::Pi;
 use shallows_units::{Bytes, Size, Span, Time};
 
 crate::choices! {
-    /// What happens when the coupled probability is certainty.
+    /// The reaction to a coupled probability of one.
     pub enum Overload {
         /// The classic probability drops packets of both queues, ECN-capable or not.
         Drop = "drop",
@@ -78,7 +78,7 @@ crate::params! {
         time_shift: Span = "50ms", "", "RFC 9332 s.A.2; 4 targets in a private network";
         /// How a likelihood becomes marks and drops.
         draw: Draw = "even", "", "RFC 9332 fig. 4, preferred there to random marking; Linux: random";
-        /// What happens when the coupled probability is certainty.
+        /// The reaction to a coupled probability of one.
         overload: Overload = "drop", "", "RFC 9332 fig. 7";
     }
 }

@@ -6,7 +6,7 @@
 //! A slope of n bits makes a probability of 2^n a second of classic queue; the RFC's S_C and S_L are
 //! the same with the sign changed (range_C = 2^S_C seconds). Measured in bytes, the queue counts as the
 //! time that its bytes take at the port's rate, so that the same three parameters serve both ways; a
-//! slope in bits a byte is log2(rate / 8) less. Either way a queue is what the departing packet leaves
+//! slope in bits a byte is log2(rate / 8) less. Either way a queue is the one that the departing packet leaves
 //! behind, as fig. 10 measures after its dequeue: how long the packet now at the head has waited
 //! ("zero if empty"), or the bytes held. So a packet that is alone is never marked for its own wait.
 //!
@@ -39,7 +39,7 @@ crate::choices! {
         Decay = "decay",
         /// Not at all: RFC 9332 fig. 10.
         Keep = "keep",
-        /// At once: what counts is the smaller of average and present queue (RFC 9332 s.B.1 note 4).
+        /// At once: the smaller of average and present queue counts (RFC 9332 s.B.1 note 4).
         Min = "min",
     }
 }
@@ -140,7 +140,7 @@ impl Discipline {
         self.average += self.smoothing * (queue - self.average);
     }
 
-    /// What of the classic queue counts, when it stands at `present`.
+    /// The part of the classic queue that counts, when it stands at `present`.
     fn excess(&self, present: f64) -> f64 {
         let average = if self.fall == Fall::Min { self.average.min(present) } else { self.average };
         (average - self.min_delay).max(0.0)

@@ -98,7 +98,7 @@ impl Discipline {
         }
     }
 
-    /// RFC 8290 s.4.1: a salted hash of what identifies the flow, modulo the number of queues.
+    /// RFC 8290 s.4.1: a salted hash of the flow's identity, modulo the number of queues.
     fn queue_of(&self, packet: &Packet) -> u32 {
         let key = u64::from(packet.flow) << 1 | u64::from(packet.flags.any(Flags::REVERSE));
         // The finaliser of SplitMix64.

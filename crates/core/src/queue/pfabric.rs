@@ -1,7 +1,7 @@
 //! pFabric: the packet of the flow with least left goes first, that of the flow with most left is dropped.
 //!
 //! Source: Alizadeh et al., "pFabric: Minimal near-optimal datacenter transport", SIGCOMM 2013, s.4.1-4.2. A
-//! packet's priority is what remained of its flow: here the bytes from its first one to the end of what its
+//! packet's priority is the rest of its flow: here the bytes from its first one to the end of the data that its
 //! flow has to send, which is the paper's unacknowledged rest less the packet's place in the window. A
 //! connection of several messages counts to the end of the one written last. Acknowledgements go first.
 //! Of the flow that is served, the earliest packet leaves (s.4.1): later packets of a flow have less left, and
@@ -35,7 +35,7 @@ impl Settings {
     }
 }
 
-/// A packet, and what its flow had left.
+/// A packet, and the rest of its flow.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     packet: Packet,

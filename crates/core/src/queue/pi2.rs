@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn classic_packets_meet_the_square_and_scalable_ones_k_p() {
-        // A controller that adds what it sees: one update at 32 ms sets p' to 0.2.
+        // A controller that adds the errors that it sees: one update at 32 ms sets p' to 0.2.
         let settings = Settings { alpha: 6.25, beta: 0.0, target: Span::ZERO, ..Settings::defaults() };
         let now = Time::ZERO + Span::ms(32);
         let n = 20_000;

@@ -1,8 +1,8 @@
 //! PIE: a controller holds the queueing delay at a target by dropping arrivals at random.
 //!
 //! Source: RFC 8033 s.4, s.5, appendices A and B. By timestamps (appendix A; Linux's default) the delay is
-//! what the last departing packet waited, and zero once the queue is empty (Linux; the appendix leaves
-//! open what an idle queue's delay is). By the departure rate (s.5.2, appendix B) it is what the bytes
+//! the wait of the last departing packet, and zero once the queue is empty (Linux; the appendix leaves
+//! open what an idle queue's delay is). By the departure rate (s.5.2, appendix B) it is the time that the bytes
 //! held take.
 //! A discipline has no periodic events: before a packet arrives or departs it makes up for every update
 //! instant that has passed. Nothing that an update reads changes in between, so each is exact.
@@ -26,9 +26,9 @@ use shallows_units::{Bytes, Size, Span, Time};
 crate::choices! {
     /// How the queueing delay is measured.
     pub enum Latency {
-        /// What the last departing packet waited.
+        /// The wait of the last departing packet.
         Timestamps = "timestamps",
-        /// What the bytes held take at the rate at which packets depart.
+        /// The time that the bytes held take at the rate at which packets depart.
         DepartureRate = "departure_rate",
     }
 }

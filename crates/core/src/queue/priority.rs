@@ -121,7 +121,7 @@ mod tests {
     use crate::queue::tests::place;
     use shallows_units::{Bytes, Time};
 
-    /// Arrivals (`e` ECT(0), `1` ECT(1), `n` not ECT, numbered) and departures (`-`); what left, and the drops.
+    /// Arrivals (`e` ECT(0), `1` ECT(1), `n` not ECT, numbered) and departures (`-`); the packets that left, and the drops.
     fn run(settings: &Settings, script: &str) -> (String, usize) {
         let mut discipline = Discipline::new(settings, place());
         let (mut dropped, mut out) = (vec![], String::new());

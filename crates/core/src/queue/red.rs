@@ -32,7 +32,7 @@ crate::params! {
     pub struct Settings {
         /// Most that the queue may hold, in bytes or packets, or "none".
         limit: Option<Size> = "250pkt", "[1pkt, ]", "as the threshold queue";
-        /// Average queue min_th below which nothing is marked, in bytes or packets. 0: half of what the rate sends in
+        /// Average queue min_th below which nothing is marked, in bytes or packets. 0: half the rate's bytes in
         /// target_delay, at least 5 mean packets.
         min: Size = "5pkt", "", "Floyd 1997, Discussions of setting parameters, not verified; ns-2 since 2001: thresh_ 0, red.cc initialize_params";
         /// Average queue max_th at which the probability is max_p, in the unit of min. 0: three times min_th.

@@ -12,7 +12,7 @@ use crate::queue::parts::gauge::{Level, Measure};
 use shallows_units::{Size, Time};
 
 crate::choices! {
-    /// What happens above the threshold to packets that cannot be marked.
+    /// The fate of packets above the threshold that cannot be marked.
     pub enum NotEct {
         /// They are queued.
         Pass = "pass",
@@ -36,7 +36,7 @@ crate::params! {
         /// Whether the first packet that finds the queue above the threshold, after it was below,
         /// goes unmarked.
         first_exempt: bool = false, "", "the ns-2 RED queue of the xDCTCP and DCTCP inputs: true";
-        /// What happens above the threshold to packets that are not ECN-capable.
+        /// The fate of packets above the threshold that are not ECN-capable.
         not_ect: NotEct = "pass", "", "Alizadeh 2010 marks only; Linux RED drops";
     }
 }
@@ -87,7 +87,7 @@ impl Discipline {
     }
 }
 
-/// What a packet above the threshold meets; `drop_not_ect` says whether one that is not ECN-capable is dropped.
+/// The fate of a packet above the threshold; `drop_not_ect`: one that is not ECN-capable is dropped.
 #[inline]
 pub fn above(packet: &Packet, drop_not_ect: bool) -> Verdict {
     if drop_not_ect && !packet.ecn_capable() { Verdict::Drop(DropWhy::Aqm) } else { Verdict::Mark }

@@ -31,7 +31,7 @@ pub enum Role {
 pub struct Node {
     /// Unique in its graph.
     pub name: String,
-    /// What it does with packets.
+    /// How it treats packets.
     pub role: Role,
 }
 

@@ -105,7 +105,7 @@ pub struct Part {
 }
 
 /// Searches backwards from each of `roots`, at most 64, and hands to `found` each node that has to choose, with
-/// what it chooses from. A node may come several times, each time with other destinations.
+/// its choices. A node may come several times, each time with other destinations.
 pub fn search(wiring: &Wiring, roots: &[NodeId], mut found: impl FnMut(u32, &[Part])) {
     let nodes = wiring.forwards.len();
     // By node, a bit each: destinations whose search has come by; those whose search came with the last step.

@@ -1,7 +1,7 @@
 //! Selection of hosts and ports by name: `r0`, `s*`, `s0..s7`, `switch->r0`, `*->r0`.
 //!
 //! `*` matches any text, also none. A range counts from its first number to its last; where both have
-//! the same number of digits, so have all between: `s08..s12`. What a name or pattern does not find
+//! the same number of digits, so have all between: `s08..s12`. A name or pattern that finds nothing
 //! is an error, never an empty choice.
 
 use super::graph::{Graph, NodeId, Role};

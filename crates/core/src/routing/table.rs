@@ -149,7 +149,7 @@ impl Routing {
     /// The labels of packets there and back of connection number `serial` between two hosts.
     pub fn labels(&self, (from, to): (NodeId, NodeId), serial: u32) -> [u32; 2] {
         let flow = |from: NodeId, to: NodeId| {
-            // The finaliser of SplitMix64 (Steele et al. 2014) over what stands for the five-tuple.
+            // The finaliser of SplitMix64 (Steele et al. 2014) over the values that stand for the five-tuple.
             [from.0, to.0, serial].iter().fold(self.salt, |key, part| {
                 let mut z = (key ^ u64::from(*part)).wrapping_add(0x9e37_79b9_7f4a_7c15);
                 z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -274,7 +274,7 @@ impl Routing {
             + self.wiring.memory()
     }
 
-    // ---- for those who look at paths ----
+    // ---- to look at paths ----
 
     /// The links by which `node` may send towards host `to`, whose column is known: those of its group, or its only
     /// one, or none.

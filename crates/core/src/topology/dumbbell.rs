@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The link between the switches is the bottleneck of everything that crosses it: `left->right` for
-//! traffic from left to right, and `right->left` for what comes back.
+//! traffic from left to right, and `right->left` for the way back.
 
 use crate::params;
 use crate::params::Faults;

@@ -31,7 +31,7 @@ params! {
         hosts_per_leaf: u64 = 4, "[1, 100000]", "sixteen hosts";
         /// Rate of the hosts' links.
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";
-        /// Rate of each link between a leaf and a spine; `"none"` is `rate`, or what `oversubscription` gives.
+        /// Rate of each link between a leaf and a spine; `"none"` is `rate`, or the rate that `oversubscription` gives.
         uplink_rate: Option<Rate> = "none", "", "ports of one kind";
         /// Rate of a leaf's hosts over the rate of its uplinks, which sets `uplink_rate`; `"none"` leaves it.
         oversubscription: Option<f64> = "none", "(0, 1000]", "either this or `uplink_rate`";

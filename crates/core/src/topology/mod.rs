@@ -23,7 +23,7 @@ macro_rules! topologies {
         }
 
         impl Topology {
-            /// Builds the network. What its settings can't make together is recorded, and the graph
+            /// Builds the network. Settings that contradict each other are recorded, and the graph
             /// then stands in without the faulty parts.
             pub fn build(&self, faults: &mut Faults) -> Graph {
                 match self {

@@ -1,6 +1,6 @@
 //! The sending end hears from its receiver: acknowledgements, ECN-Echo, SYN+ACK and FIN.
 //!
-//! Sources: RFC 5681 s.3.2 and RFC 6298 s.5 (what an acknowledgement does), RFC 3168 s.6.1.2 (one
+//! Sources: RFC 5681 s.3.2 and RFC 6298 s.5 (the effects of an acknowledgement), RFC 3168 s.6.1.2 (one
 //! reduction a window), RFC 7661 s.4.3 (a window grows only while it is in use).
 
 use super::config::Config;
@@ -108,8 +108,8 @@ impl Sender {
         let mss = config.rules.mss;
         let modulo = u64::from((packet.flags.ace() + 8 - self.ecn.ace.0) % 8);
         // A.2.1: where acknowledgements were lost the counter may have gone round; then the greatest number
-        // of marks that fits, since too much congestion is safer than too little. What one acknowledgement
-        // covers at most tells that some were lost (without loss every second mark is acknowledged). In
+        // of marks that fits, since too much congestion is safer than too little. The most that one acknowledgement
+        // covers shows that some were lost (without loss every second mark is acknowledged). In
         // recovery the segments were acknowledged, and counted, before.
         let segments = (packet.seq - self.una).div_ceil(mss);
         let marks = if segments >= 8 && segments > config.settings.ack_every && self.recovery.is_open() {

@@ -1,8 +1,8 @@
 //! The sending end where losses are found by time: recovery by RACK, and probes for a lost tail (RFC 8985).
 //!
 //! In the order in which Linux does it (7.2: `tcp_ack`, `tcp_fastretrans_alert`, `tcp_cong_control`,
-//! `tcp_xmit_recovery`): numbers, the end of a recovery, losses, the congestion control, a new recovery, what may be sent.
-//! Left out: undoing what was spurious, and so F-RTO (RFC 5682).
+//! `tcp_xmit_recovery`): numbers, the end of a recovery, losses, the congestion control, a new recovery, the next packets.
+//! Left out: undoing spurious reductions, and so F-RTO (RFC 5682).
 
 use super::acks::Heard;
 use super::config::Config;
@@ -30,13 +30,13 @@ impl Sender {
             rack.on_ack(self.una, now, stamp);
         }
         if self.recovery.is_open() && rack.sacked() == 0 && !rack.has_lost() {
-            return Found::default(); // all that was sent before what was delivered is delivered
+            return Found::default(); // all data sent before the delivered ones is delivered
         }
         self.end_by_number();
         self.find_losses(false, config, now)
     }
 
-    /// tcp_fastretrans_alert, D: what ends when all that was sent before it is acknowledged.
+    /// tcp_fastretrans_alert, D: states that end when all data sent before them is acknowledged.
     fn end_by_number(&mut self) {
         let over = match &self.recovery {
             Recovery::Open => false,
@@ -58,7 +58,7 @@ impl Sender {
         rack.look_for_losses(rack.window(at_once, srtt), expired, now)
     }
 
-    /// Whether what was found calls for a recovery.
+    /// Whether the losses found call for a recovery.
     pub(super) fn must_recover(&mut self, found: Found) -> bool {
         match self.recovery {
             Recovery::Fast(_) => false,
@@ -132,7 +132,7 @@ impl Sender {
         }
     }
 
-    /// Sends again what is lost, as the window allows; returns whether there is room for new data too.
+    /// Sends lost segments again, as the window allows; returns whether there is room for new data too.
     pub(super) fn resend_lost(&mut self, config: &Config, net: &mut Net) -> bool {
         let window = self.send_window(config);
         while let Some((seq, end)) = self.losses.rack().and_then(|rack| rack.next_lost()) {

@@ -41,7 +41,7 @@ pub struct Config {
     pub rack: bool,
     /// And a lost tail is probed for.
     pub probes: bool,
-    /// What a probe allows for a single segment's acknowledgement (RFC 8985 `TLP.max_ack_delay`).
+    /// A probe's allowance for a single segment's acknowledgement (RFC 8985 `TLP.max_ack_delay`).
     pub single_ack_delay: Span,
     /// Waiting data is counted in bytes at a receiver.
     pub ack_counts_bytes: bool,
@@ -54,7 +54,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Works out what follows from the settings.
+    /// Works out the values that follow from the settings.
     pub fn new(transport: &Transport) -> Self {
         let s = &transport.settings;
         let bytes = |size: Option<Size>| size.map_or(f64::INFINITY, |size| s.bytes(size) as f64);

@@ -1,4 +1,4 @@
-//! How a sender finds losses, and what it keeps for that beside SACK's scoreboard.
+//! How a sender finds losses, and its state for that beside SACK's scoreboard.
 
 use super::config::Config;
 use super::rack::Rack;
@@ -7,7 +7,7 @@ use shallows_units::{Span, Time};
 /// How losses are found; chosen once, when a connection starts.
 #[derive(Debug)]
 pub enum LossDetection {
-    /// By what arrived beyond a segment: duplicate acknowledgements (RFC 5681 s.3.2) or SACK (RFC 6675).
+    /// By arrivals beyond a segment: duplicate acknowledgements (RFC 5681 s.3.2) or SACK (RFC 6675).
     Count(Counting),
     /// By the times of sending (RFC 8985).
     Time(Box<Rack>),

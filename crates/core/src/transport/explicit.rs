@@ -25,7 +25,7 @@ impl Default for Explicit {
 }
 
 impl Sender {
-    /// What the algorithm has to say in a packet with `flags` and so much payload: the place of its
+    /// The algorithm's header for a packet with `flags` and so much payload: the place of its
     /// extension and the bytes it adds.
     pub(super) fn header(
         &mut self,
@@ -56,7 +56,7 @@ impl Sender {
             return (NONE, 0);
         }
         let bytes = feedback.bytes(false);
-        // A header beside data takes its share of the rate; a header alone is what a sender may always send.
+        // A header beside data takes its share of the rate; a header alone may always be sent.
         if payload > 0
             && let Some(rate) = self.window.cc().pacing_rate()
         {
@@ -98,7 +98,7 @@ impl Sender {
         }
         let before = self.window.cc().pacing_rate();
         self.steer(config, now, |cc, cx| cc.on_feedback(feedback, srtt, cx));
-        // What is left of the wait for the next packet goes at the new rate.
+        // The rest of the wait for the next packet passes at the new rate.
         if let (Some(before), Some(after)) = (before, self.window.cc().pacing_rate())
             && self.pacing.at > now
         {
@@ -108,7 +108,7 @@ impl Sender {
         }
     }
 
-    /// Sends what is allowed, and a header alone where the algorithm wants one.
+    /// Sends all that is allowed, and a header alone where the algorithm wants one.
     pub(super) fn pump_explicit(&mut self, config: &Config, net: &mut Net) {
         let waiting = self.written > self.una;
         // A FIN alone is no data.

@@ -5,7 +5,7 @@ use crate::cc::Algorithm;
 use crate::params::{Code, Component, Param, Params, Table};
 use serde_json::{Map, Value, json};
 
-/// A profile: its name, what it stands for, and the settings in which it differs from the defaults.
+/// A profile: its name, its meaning, and the settings in which it differs from the defaults.
 pub struct Profile {
     /// Name in the file.
     pub name: &'static str,

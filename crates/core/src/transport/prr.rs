@@ -1,7 +1,7 @@
-//! Proportional rate reduction: a window shrinks over a round trip, in proportion to what arrives.
+//! Proportional rate reduction: a window shrinks over a round trip, in proportion to the arriving acknowledgements.
 //!
 //! Source: RFC 6937 s.3, with the slow-start reduction bound; counted in segments as Linux `tcp_cwnd_reduction`.
-//! Left out: what RFC 9937 s.4 changed, which obsoletes it. Linux's arithmetic has of it that the bound grows only after
+//! Left out: the changes of RFC 9937 s.4, which obsoletes it. Linux's arithmetic has one of them: the bound grows only after
 //! an acknowledgement that moves on and shows no loss.
 
 use super::acks::Heard;
@@ -16,7 +16,7 @@ pub struct Prr {
     out: u64,
     /// RFC 6937 `RecoverFS`.
     from: u64,
-    /// Bytes in flight plus what may be sent now.
+    /// Bytes in flight plus those that may be sent now.
     window: u64,
 }
 
@@ -42,7 +42,7 @@ impl Prr {
         self.out += bytes;
     }
 
-    /// RFC 6937 s.3: what may be sent on an acknowledgement, with `pipe` bytes in flight and the window to end at
+    /// RFC 6937 s.3: the bytes to send on an acknowledgement, with `pipe` bytes in flight and the window to end at
     /// `target`.
     pub(super) fn on_ack(&mut self, heard: Heard, pipe: u64, target: u64, rules: &WindowRules) {
         self.delivered += heard.delivered;

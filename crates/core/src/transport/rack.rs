@@ -69,7 +69,7 @@ pub struct Rack {
     lost: u64,
     /// Of them, bytes that wait to be sent again.
     waiting: u64,
-    /// Bytes in flight twice: a probe of what is not lost.
+    /// Bytes in flight twice: a probe sent again although the original was not lost.
     twice: u64,
     /// No segment below this number waits to be sent again.
     unsent: u64,
@@ -119,9 +119,9 @@ impl Rack {
         let covered = |s: &Segment| s.seq < beyond && s.end - u64::from(s.fin) <= beyond;
         while let Some(segment) = self.segments.get(place).copied().filter(covered) {
             debug_assert!(!segment.sacked);
-            // What is echoed is the stamp of what came in order (RFC 7323 s.4.3) and tells nothing of this one.
+            // The echo is the stamp of data that came in order (RFC 7323 s.4.3) and tells nothing of this one.
             self.deliver(&segment, now, Time::MAX);
-            // tcp_sacktag_one: where a probe of what was not lost is in flight, one of the two still is.
+            // tcp_sacktag_one: where a probe of a segment that was not lost is in flight, one of the two still is.
             let again = segment.again && !segment.lost;
             self.put(place, Segment { sacked: true, lost: false, again, ..segment });
             place += 1;
@@ -138,7 +138,7 @@ impl Rack {
             self.uncount(&segment);
             self.segments.pop_front();
         }
-        // Acknowledgements end where segments end. `flight` rests on that: what is sacked or waits is outstanding.
+        // Acknowledgements end where segments end. `flight` rests on that: sacked or waiting segments are outstanding.
         debug_assert!(self.segments.front().is_none_or(|s| s.seq >= una), "{una} is within a segment");
         if self.segments.is_empty() {
             self.resent.clear();
@@ -289,7 +289,7 @@ impl Rack {
         self.unsent = self.unsent.min(segment.seq);
     }
 
-    /// The retransmission timer expired (RFC 8985 s.6.3): the oldest is lost, and what was sent a round trip ago.
+    /// The retransmission timer expired (RFC 8985 s.6.3): the oldest is lost, and all sent a round trip ago or earlier.
     pub fn on_timeout(&mut self, now: Time) {
         let mut found = Found::default();
         for place in 0..self.segments.len() {
@@ -336,7 +336,7 @@ impl Rack {
     ///
     /// It is never negative. Segments cover `outstanding` without holes, since packets are sent, sent again and received
     /// whole, and so an acknowledgement ends where a segment ends (asserted in [`Rack::on_ack`]). No segment is both
-    /// sacked and waiting: only what is not sacked is marked lost, and what is sacked is no longer lost.
+    /// sacked and waiting: only segments that are not sacked are marked lost, and a sacked one is no longer lost.
     pub fn flight(&self, outstanding: u64) -> u64 {
         outstanding + self.twice - self.sacked.0 - self.waiting
     }

@@ -1,5 +1,5 @@
-//! Ranges of bytes, disjoint and in order: what a receiver holds beyond its acknowledgement, and
-//! what a sender knows of it.
+//! Ranges of bytes, disjoint and in order: the data that a receiver holds beyond its acknowledgement, and
+//! the sender's knowledge of it.
 
 /// Disjoint, ordered, non-adjacent `[first, beyond)` ranges.
 #[derive(Debug, Clone, Default, PartialEq)]

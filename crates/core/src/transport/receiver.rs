@@ -144,7 +144,7 @@ impl Receiver {
     fn hear_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
         match config.echo {
             EchoMode::PerPacket => {
-                // RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once what came before it.
+                // RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once the segments before it.
                 if marked != self.ce {
                     if self.pending > 0 {
                         self.acknowledge(config, net);

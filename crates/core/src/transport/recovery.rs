@@ -24,7 +24,7 @@ pub enum Recovery {
     Fast(FastRecovery),
     /// Slow start after a timeout, until everything below `point` is acknowledged.
     AfterTimeout {
-        /// One beyond what had been sent when the timer expired.
+        /// One beyond the last byte sent when the timer expired.
         point: u64,
     },
 }
@@ -153,7 +153,7 @@ impl Sender {
         }
         match &self.recovery {
             Recovery::Fast(FastRecovery { repair: Repair::Sack(sack), .. }) => sack.pipe,
-            // RFC 3042 s.2 with SACK: what has left the network makes room for new segments.
+            // RFC 3042 s.2 with SACK: segments that have left the network make room for new ones.
             Recovery::Open | Recovery::Reducing(_) if config.settings.limited_transmit => {
                 outstanding - self.board.bytes()
             }
@@ -185,7 +185,7 @@ impl Sender {
 
     // ---- repairs ----
 
-    /// Sends again what recovery wants to; returns whether new data may follow.
+    /// Sends the segments again that recovery wants; returns whether new data may follow.
     #[cold]
     pub(super) fn pump_repair(&mut self, config: &Config, net: &mut Net) -> bool {
         if matches!(self.recovery, Recovery::Open | Recovery::Reducing(_)) {

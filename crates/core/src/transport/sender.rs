@@ -183,7 +183,7 @@ impl Sender {
         self.pump(config, net);
     }
 
-    /// The application closes: after what is written comes a FIN.
+    /// The application closes: a FIN follows the written data.
     pub fn close(&mut self, config: &Config, net: &mut Net) {
         self.closing = config.settings.opening == Opening::Handshake;
         self.pump(config, net);

@@ -1,4 +1,4 @@
-//! The sending end sends: what the window, the application and pacing allow.
+//! The sending end sends as the window, the application and pacing allow.
 //!
 //! Sources: RFC 9293 s.3.7.4 (Nagle), RFC 5681 s.4.1 (idle restart), RFC 3168 s.6.1 (codepoints and
 //! CWR).
@@ -24,7 +24,7 @@ impl Sender {
         self.repair_flight(config)
     }
 
-    /// Sends what may be sent now.
+    /// Sends all that may be sent now.
     #[inline]
     pub fn pump(&mut self, config: &Config, net: &mut Net) {
         if self.state != State::Established {
@@ -45,7 +45,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the window, the application and pacing allow.
+    /// Sends as the window, the application and pacing allow.
     #[inline]
     pub(super) fn pump_data(&mut self, config: &Config, net: &mut Net) {
         let limit = self.limit();
@@ -101,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// Sends what comes next of the stream, `payload` bytes from `seq` on.
+    /// Sends the next part of the stream, `payload` bytes from `seq` on.
     #[inline]
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
         let fin = self.closing && seq + payload == self.written;
@@ -120,7 +120,7 @@ impl Sender {
     }
 
     /// Segments to send together now, 0 to wait for more room: Linux `tcp_tso_should_defer`. A whole burst
-    /// goes, or a third of the window, or what is left; an idle sender waits for nothing.
+    /// goes, or a third of the window, or the rest of the data; an idle sender waits for nothing.
     fn gather(&self, flight: u64, window: u64, limit: u64, config: &Config) -> u64 {
         let (mss, most) = (config.rules.mss, config.settings.burst);
         let room = window.saturating_sub(flight) / mss;
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// What of the stream comes next: after a timeout, what was sacked is passed over.
+    /// The next part of the stream: after a timeout, sacked data is passed over.
     #[inline]
     fn next_gap(&self) -> (u64, u64) {
         if self.next >= self.high || self.board.is_empty() {

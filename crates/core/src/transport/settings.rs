@@ -1,4 +1,4 @@
-//! The settings of TCP: what can be chosen, its defaults and their sources, and what must not be combined.
+//! The settings of TCP: the choices, their defaults and sources, and the combinations that are refused.
 
 use crate::cc::parts::window::{Arithmetic, Growth, Halves};
 use crate::params::{Code, Faults};
@@ -71,9 +71,9 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What ECN makes a receiver acknowledge at once.
+    /// The segments that ECN makes a receiver acknowledge at once.
     pub enum EcnAcks {
-        /// What came before a change of CE (RFC 8257 s.3.2 figure 1).
+        /// Those before a change of CE (RFC 8257 s.3.2 figure 1).
         Change = "change",
         /// That, the segment that brings the change, one with CWR, and two from the first mark of RFC 3168's on
         /// (Linux).
@@ -106,7 +106,7 @@ crate::choices! {
 crate::choices! {
     /// How losses are found with SACK.
     pub enum LossDetection {
-        /// By what is sacked above (RFC 6675).
+        /// By the data sacked above (RFC 6675).
         Rfc6675 = "rfc6675",
         /// By the times of sending (RFC 8985).
         Rack = "rack",
@@ -114,7 +114,7 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// How recovery by SACK counts what is in flight.
+    /// How recovery by SACK counts the data in flight.
     pub enum Pipe {
         /// Lost segments are not in flight (RFC 6675 `SetPipe`).
         Rfc6675 = "rfc6675",
@@ -160,7 +160,7 @@ crate::params! {
         cwnd_floor: Size = "1pkt", "[1pkt, ]", "RFC 8257 s.3.3; Linux and RFC 3168 keep 2";
         /// Least slow-start threshold.
         ssthresh_floor: Size = "2pkt", "[1pkt, ]", "RFC 5681 eq. (4)";
-        /// What lets the window grow.
+        /// The unit in which acknowledgements let the window grow.
         growth: Growth = "bytes", "", "RFC 3465";
         /// How windows are counted and rounded.
         arithmetic: Arithmetic = "exact", "", "RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments";
@@ -172,13 +172,13 @@ crate::params! {
         validate_cwnd: bool = true, "", "RFC 7661 s.4.3; RFC 5681 is silent";
         /// Whether an idle sender starts again from the restart window.
         idle_restart: bool = true, "", "RFC 5681 s.4.1";
-        /// Whether the receiver reports what it holds (RFC 2018), and loss is found by it (RFC 6675).
+        /// Whether the receiver reports the data it holds (RFC 2018), and loss is found by it (RFC 6675).
         sack: bool = true, "", "RFC 2018";
         /// How losses are found with SACK. Without it by duplicate acknowledgements alone (RFC 6582).
         loss_detection: LossDetection = "rfc6675", "", "RFC 6675; Linux's is RFC 8985";
         /// Whether a lost tail is probed for after two round trips; with SACK.
         tail_loss_probe: bool = false, "", "RFC 8985 s.7; Linux's default";
-        /// How recovery by RFC 6675 counts what is in flight.
+        /// How recovery by RFC 6675 counts the data in flight.
         pipe: Pipe = "rfc6675", "", "RFC 6675 s.4";
         /// Duplicate acknowledgements that signal a loss.
         dup_acks: u64 = 3, "[1, 10000]", "RFC 5681 s.3.2";
@@ -202,7 +202,7 @@ crate::params! {
         clock_grain: Span = "0s", "", "exact; RFC 6298 s.4 wants 100 ms or less";
         /// Ticks with which timers expire, the longer ones in coarser steps; 0 for exact ones.
         timer_grain: Span = "0s", "", "exact; Linux: kernel/time/timer.c at HZ = 1000";
-        /// What loss probes and the reordering timer wait beyond their time.
+        /// The extra wait of loss probes and the reordering timer beyond their time.
         timer_slack: Span = "0s", "", "RFC 8985 s.6.2, 7.2: none; Linux TCP_TIMEOUT_MIN_US: 2 ms";
         /// How the round-trip time is measured.
         rtt_by: RttBy = "timestamps", "", "RFC 7323 s.4";
@@ -227,7 +227,7 @@ crate::params! {
         ect: Codepoint = "auto", "", "ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)";
         /// How the receiver reports marks.
         echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else";
-        /// What ECN makes the receiver acknowledge at once.
+        /// The segments that ECN makes the receiver acknowledge at once.
         ecn_acks: EcnAcks = "change", "", "RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check";
         /// Whether a SYN that is sent again no longer asks for ECN.
         ecn_fallback: bool = false, "", "RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback";

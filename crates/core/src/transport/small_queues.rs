@@ -18,7 +18,7 @@ const PACING_SHIFT: u32 = 10;
 /// Linux `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in per cent.
 const SLOW_START_PERCENT: u128 = 200;
 const AVOIDANCE_PERCENT: u128 = 120;
-/// With a shorter round trip the limit is above three times what is outstanding: 1.2 / 3 of a 1024th of a second.
+/// With a shorter round trip the limit is above three times the outstanding data: 1.2 / 3 of a 1024th of a second.
 const NEVER_HELD_BELOW: Span = Span::us(390);
 
 impl Sender {
@@ -26,7 +26,7 @@ impl Sender {
     #[inline]
     pub(super) fn held_by_port(&mut self, config: &Config, net: &mut Net) -> bool {
         let Some(most) = config.small_queues else { return false };
-        // Nothing of it stands there but what is outstanding, and copies of that.
+        // The port holds only outstanding data of it, and copies of that.
         let outstanding = self.high - self.una;
         let srtt = self.rtt.srtt();
         let at_ease = srtt > Span::ZERO && srtt < NEVER_HELD_BELOW && outstanding.saturating_mul(3) < most;

@@ -1,4 +1,4 @@
-//! The sending end's timer: one event that serves the retransmission timeout (RFC 6298 s.5), what comes before it
+//! The sending end's timer: one event that serves the retransmission timeout (RFC 6298 s.5), the probes before it
 //! (RFC 8985 s.8) and pacing.
 
 use super::config::Config;
@@ -73,7 +73,7 @@ impl Default for Pacing {
 }
 
 impl Pacing {
-    /// So long after `now`, or after what is waited for already, the next packet may leave.
+    /// So long after `now`, or after a pending wait, the next packet may leave.
     pub fn postpone(&mut self, wait: Span, now: Time) {
         self.at = self.at.max(now) + wait;
     }

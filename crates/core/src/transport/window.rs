@@ -67,7 +67,7 @@ impl Window {
 }
 
 impl Sender {
-    /// Lets the congestion control act. No other way leads to what may move the window.
+    /// Lets the congestion control act. No other way leads to the calls that may move the window.
     #[inline]
     pub(super) fn steer<R>(
         &mut self,

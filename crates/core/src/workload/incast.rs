@@ -39,7 +39,7 @@ crate::params! {
         gap: Span = "0s", "", "at once";
         /// Each request is sent at a random time below this after the round's start.
         jitter: Span = "0s", "", "none; Alizadeh 2010 s.2.3.2 reports 10 ms in practice";
-        /// What carries requests and responses.
+        /// The connections that carry requests and responses.
         connection: Connection = "persistent", "", "as in Alizadeh 2010";
         /// Time that each response has from when it is written, or "none".
         deadline: Option<Deadlines> = "none", "", "none";

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 crate::choices! {
-    /// What carries the messages.
+    /// The connections that carry the messages.
     pub enum Connection {
         /// One connection for each pair, kept open: window and alpha carry over.
         Persistent = "persistent",
@@ -52,7 +52,7 @@ crate::params! {
         phase: Phase = "aligned", "", "random phases for statistics over seeds";
         /// Messages of each sender, or "none" for no end.
         count: Option<u64> = "none", "[1, ]", "as long as the run lasts";
-        /// What carries the messages.
+        /// The connections that carry the messages.
         connection: Connection = "persistent", "", "RPC libraries keep connections";
         /// Bytes sent at time 0, before the first message, on a persistent connection.
         primer: Bytes = "0B", "", "none; the ns-2 inputs of xDCTCP send 10 000";

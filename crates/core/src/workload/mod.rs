@@ -40,7 +40,7 @@ pub struct BuildCx<'a> {
     pub seed: u64,
     /// Length of the run.
     pub duration: Span,
-    /// Tables of the switches, to see who reaches whom.
+    /// Tables of the switches, to check which hosts reach each other.
     pub routing: &'a mut Routing,
     /// Where faults go.
     pub faults: &'a mut Faults,
@@ -94,7 +94,7 @@ impl WorkCx<'_> {
         self.connections.leads(from, to)
     }
 
-    /// Opens a connection from `ends.0` to `ends.1` (hosts by node number); `bytes` is what the
+    /// Opens a connection from `ends.0` to `ends.1` (hosts by node number); `bytes` is the size that the
     /// application announces, if it does.
     pub fn open(&mut self, ends: Pair, bytes: Option<u64>) -> FlowId {
         self.connections.open(self.opener, ends, bytes)
@@ -157,13 +157,13 @@ pub struct Expected {
 
 /// Sends by a law of its own.
 pub trait Workload: Send {
-    /// Called at the start and at each time it asked for: send what is due, return when to wake next.
+    /// Called at the start and at each time it asked for: sends all that is due, returns when to wake next.
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time>;
     /// A message of this workload was delivered (closed loops); returns when to wake, if sooner.
     fn on_message(&mut self, _done: &MessageDone, _cx: &mut WorkCx<'_>) -> Option<Time> {
         None
     }
-    /// It wants to know of deliveries: what it sends answers what arrives. Such a load keeps a run in one cell.
+    /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell.
     fn listens(&self) -> bool {
         false
     }

@@ -119,7 +119,7 @@ impl Workload for Load {
         let until = self.stop.min(Time::ZERO + duration);
         let in_all =
             self.next.map_or(0, |next| until.saturating_sub(next).as_ps() / self.mean_gap.as_ps() + 1);
-        // Some ten flows at each host, unless the load exceeds what the network carries.
+        // Some ten flows at each host, unless the load exceeds the network's capacity.
         let at_once = in_all.min(10 * (self.from.len() + self.to.len()) as u64);
         Expected { at_once, in_all, messages: in_all, bytes: Some(self.sizes.mean() as u64) }
     }

@@ -1,7 +1,7 @@
 //! Random legal experiments: every topology, discipline, control, transport, probe and fault of a wire.
 //!
 //! Settings are drawn from the declared parameters, as `soak/experiments.py` draws them: an addition to the
-//! simulator is soaked without a line here. [`mend`] changes at each fault what the checker refuses.
+//! simulator is soaked without a line here. [`mend`] changes each value that the checker refuses.
 
 use serde_json::{Map, Value, json};
 use shallows_core::events::random::Stream;
@@ -31,7 +31,7 @@ struct Param {
     required: bool,
 }
 
-/// Declared parameters by section and component, without what another backend alone runs.
+/// Declared parameters by section and component, without those that only another backend runs.
 pub struct Sections(BTreeMap<String, BTreeMap<String, Vec<Param>>>);
 
 impl Sections {
@@ -215,7 +215,7 @@ fn hosts(topology: &mut Value) -> Vec<String> {
     vec!["h0".into(), "h1".into()]
 }
 
-/// Changes the document at a fault: to what the rule asks for, or without it. Whether it did.
+/// Changes the document at a fault: to a value that the rule allows, or without the key. Returns whether it did.
 pub fn mend(document: &mut Value, fault: &Fault) -> bool {
     let first_load = document["traffic"].as_object().and_then(|loads| loads.keys().next().cloned());
     let path: Vec<&str> = fault.path.split('.').map(|key| key.split('[').next().unwrap_or(key)).collect();
@@ -258,7 +258,7 @@ pub fn mend(document: &mut Value, fault: &Fault) -> bool {
     } else if table.contains_key(last) && !(is_kept(last) && parents.is_empty()) {
         table.remove(last);
     } else if !named.is_empty() {
-        // A default is at fault, and the rule names what does not go with it.
+        // A default is at fault, and the rule names the settings that exclude it.
         named.iter().for_each(|word| _ = table.remove(*word));
     } else if !parents.is_empty() {
         table.retain(|key, _| is_kept(key));

@@ -139,7 +139,7 @@ impl Expression {
     }
 }
 
-/// What a column has in a row; words are known by their number.
+/// A column's value in a row; words are known by their number.
 pub fn cell(column: &Column, row: usize) -> Value {
     match &column.data {
         ColumnData::U64(values) if column.nullable && values[row] == u64::MAX => Value::Null,

@@ -22,7 +22,7 @@ const MOST_ROWS: u64 = 5_000;
 /// A run that takes longer is stopped.
 const MOST_S: f64 = 60.0;
 
-/// What a random experiment came to.
+/// The outcome of a random experiment.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Runs made.
@@ -33,7 +33,7 @@ pub struct Outcome {
     pub ended: u64,
     /// Events of all.
     pub events: u64,
-    /// What is wrong.
+    /// The faults found.
     pub found: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ fn run(experiment: &mut Experiment, way: &Way, laws: &Laws, outcome: &mut Outcom
     }
 }
 
-/// What the last panic said, and where.
+/// Message and place of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// A panic is an answer now.
@@ -176,7 +176,7 @@ pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     answer.map_err(|_| format!("a panic: {}", PANIC.lock().map(|said| said.clone()).unwrap_or_default()))
 }
 
-/// Keeps what panics say instead of printing it, where a panic is an answer.
+/// Keeps the messages of panics instead of printing them, where a panic is an answer.
 pub fn hear_panics() {
     std::panic::set_hook(Box::new(|info| {
         if !JUDGING.load(Ordering::Relaxed) {

@@ -21,7 +21,7 @@ use std::path::Path;
 
 /// A report is printed after so much CPU time.
 const REPORT_S: f64 = 60.0;
-/// A single run of more CPU time is named, with what it cost an event.
+/// A single run of more CPU time is named, with its cost per event.
 const SLOW_S: f64 = 1.0;
 
 fn main() {

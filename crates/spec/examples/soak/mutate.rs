@@ -80,7 +80,7 @@ const MANY_PORTS: usize = 300;
 pub struct Seeds([Vec<Value>; 2]);
 
 impl Seeds {
-    /// All experiments below a directory, without what makes several runs of one.
+    /// All experiments below a directory, without the tables that make several runs of one.
     pub fn read(place: &Path) -> Self {
         let mut found = [vec![], vec![]];
         let mut places = vec![place.to_owned()];
@@ -112,7 +112,7 @@ impl Seeds {
         self.0.iter().map(Vec::len).sum()
     }
 
-    /// A mutated document as JSON, or as what once was JSON.
+    /// A mutated document as JSON, or as text that was JSON before its mutation.
     pub fn draw(&self, chance: &mut Stream) -> String {
         let mut document = self.pick(chance).clone();
         for _ in 0..one(chance, &[1, 1, 2, 3, 6]) {
@@ -193,7 +193,7 @@ fn descend<'a>(chance: &mut Stream, document: &'a mut Value) -> &'a mut Map<Stri
     }
 }
 
-/// What is wrong with the checker's answer; nothing for a good one. `legal` counts documents without a fault.
+/// The faults of the checker's answer; none for a good one. `legal` counts documents without a fault.
 pub fn faults(text: &str, legal: &mut u64) -> Vec<String> {
     let answer = match caught(|| shallows_spec::check(text)) {
         Ok(answer) => answer,

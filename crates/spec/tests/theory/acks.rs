@@ -10,7 +10,7 @@ fn send(bytes: u64, transport: Value, lost: &[u64]) -> Run {
     watch(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})), &[DELAYED])
 }
 
-/// An acknowledgement every second segment, and one for what is left: exact counts.
+/// An acknowledgement every second segment, and one for the rest: exact counts.
 #[test]
 fn every_second_segment_is_acknowledged() {
     for (every, segments, expected) in [(1, 100, 100), (2, 100, 50), (2, 101, 51), (4, 100, 25), (4, 103, 26)]
@@ -69,8 +69,8 @@ fn nagle_holds_the_short_tail_back() {
     assert_eq!(send(500, json!({"nagle": true}), &[]).fct()[0], LINE.one_way(540));
 }
 
-/// DCTCP's receiver with every second segment acknowledged, each third marked. What came before a change of
-/// CE is acknowledged at once; by RFC 8257 s.3.2 (last paragraph) and Linux, so is the packet that changed
+/// DCTCP's receiver with every second segment acknowledged, each third marked. Segments before a change of
+/// CE are acknowledged at once; by RFC 8257 s.3.2 (last paragraph) and Linux, so is the packet that changed
 /// it, apart: 1 2 | 3 | 4 | 5, 6 | 7 | 8, 9 | ... Exact.
 #[test]
 fn a_change_of_ce_is_acknowledged_at_once() {

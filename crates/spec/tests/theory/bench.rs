@@ -87,7 +87,7 @@ impl Line {
 
 /// A finished run.
 pub struct Run {
-    /// For what tables do not tell.
+    /// For facts that no table has.
     pub simulation: Simulation,
     tables: Vec<TableData>,
 }

@@ -1,10 +1,10 @@
-//! Opening, closing, and what a window or an empty network allows: RFC 9293 s.3.5, 3.6.
+//! Opening and closing, and the limits of a window and of an empty network: RFC 9293 s.3.5, 3.6.
 
 use crate::bench::{HEADER, LINE, MS, MSS, close, pair, run, watch, with};
 use serde_json::json;
 
 /// On an empty network a message that the initial window holds takes its ideal time, to the picosecond:
-/// that is what the ideal is, and slowdown is exactly 1.
+/// the ideal is defined so, and slowdown is exactly 1.
 #[test]
 fn a_message_within_the_initial_window_has_slowdown_one() {
     for opening in ["established", "handshake"] {

@@ -32,7 +32,7 @@ fn met(done: &Run) -> Vec<(String, bool)> {
 }
 
 /// N flows without deadlines: D = 0, and all have the same, whoever came first. At rest s.4.3 has
-/// alpha (C - u / T) = beta q / T: the load falls short of C by ten times what the mean queue would take of it. With
+/// alpha (C - u / T) = beta q / T: the load falls short of C by ten times the term of the mean queue. With
 /// a smaller beta, the same as alpha, and no more than 20 flows, that is next to nothing, and a share is C / N.
 #[test]
 fn flows_without_deadlines_have_c_over_n() {
@@ -77,8 +77,8 @@ fn a_deadline_that_a_fair_share_would_miss_is_met() {
     assert!(met(&run(rcp)).contains(&("due".into(), false)));
 }
 
-/// Two flows need six tenths of the link each. Who asks first is served, whichever that is; who asks second has what
-/// is left and is late, though an order by deadline would have met both: the first needs its rate only later.
+/// Two flows need six tenths of the link each. The first to ask is served, whichever that is; the second has the
+/// rest and is late, though an order by deadline would have met both: the first needs its rate only later.
 #[test]
 fn first_come_is_first_served_whatever_the_deadline() {
     for (first, second) in [("a", "b"), ("b", "a")] {

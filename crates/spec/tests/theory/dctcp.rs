@@ -3,7 +3,7 @@
 //! The paper's fluid model: N flows with equal windows that move together. They grow by one packet a
 //! round trip each until the queue passes K, are marked for one round trip, and shrink by alpha / 2 of
 //! W* + 1, where W* = (C RTT + K) / N. It holds where windows are large (a packet is little) and the flows
-//! do stay together. Both are so for N up to ten and W* above 30, which is what these tests use; with W*
+//! do stay together. Both are so for N up to ten and W* above 30, the range of these tests; with W*
 //! near 10 (N = 40 and more on these paths) queues swing wider here, as they do in the paper's figure 12.
 //! g is a quarter of the bound of eq. (15), so that alpha hardly moves within a period.
 

@@ -135,8 +135,8 @@ fn delayed_acknowledgements_lose_no_mark() {
     assert!((1.0 / 11.0 - 1e-12..=1.0 / 9.0 + 1e-12).contains(&alpha), "{alpha}");
 }
 
-/// RFC 9331 s.4.1: Prague sends ECT(1); RFC 3168 s.5: others ECT(0), and what is not ECN-capable neither. A
-/// queue sorts by that (RFC 9332 s.2.3): with the classifier `ect1` only Prague and whoever is set to it, with
+/// RFC 9331 s.4.1: Prague sends ECT(1); RFC 3168 s.5: others send ECT(0), or neither if they are not ECN-capable. A
+/// queue sorts by that (RFC 9332 s.2.3): the classifier `ect1` takes Prague and flows that are set to ECT(1) only,
 /// `any_ect` every ECN-capable flow. Acknowledgements go back by another port and are not ECN-capable, unless
 /// `ect_on_control` says so.
 #[test]

@@ -1,6 +1,6 @@
 //! SDC and RACS: Munir 2012, "Improving Flow Completion Times in Data Center Networks" (MS thesis, NUST).
 //!
-//! Each protocol's own rule says what flows get that share links; simulation agrees within 3 %.
+//! Each protocol's own rule gives the shares of flows on one link; simulation agrees within 3 %.
 
 use crate::bench::{FULL, MSS, Run, close, run, with};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ fn racs_gives_four_times_the_weight_four_times_the_rate() {
     close("w = 4", goodput(&done, "heavy"), RACS_PAYLOAD * 1e9 * 4.0 / 5.0, 0.03);
 }
 
-/// Over several hops a flow gets the least of its shares, min over hops of w C / W, and what it leaves at the
+/// Over several hops a flow gets the least of its shares, min over hops of w C / W, and the rest of its share at the
 /// others stays unused: this is the protocol's rule, and not max-min fairness.
 #[test]
 fn racs_over_several_hops_gives_the_least_share() {
@@ -101,9 +101,9 @@ fn racs_starves_no_flow() {
     assert!(least > 0.9 * most, "from {least} to {most}");
 }
 
-/// s.4.2, incast: who is admitted is in the sum before anyone is assigned a rate, so that 40 servers that answer
+/// s.4.2, incast: admitted flows are in the sum before any of them is assigned a rate, so that 40 servers that answer
 /// together, round after round, lose nothing with 100 packets of buffer, though slots are then longer than
-/// the round trips of those who come.
+/// the round trips of those that come.
 #[test]
 fn racs_loses_nothing_under_incast() {
     for limit in ["100pkt", "150KB"] {

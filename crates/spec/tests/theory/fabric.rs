@@ -1,4 +1,4 @@
-//! Several equal paths: what ECMP keeps and what spraying gives up. Al-Fares et al., SIGCOMM 2008; RFC 2992.
+//! Several equal paths: ECMP keeps the order of a flow, spraying gives it up. Al-Fares et al., SIGCOMM 2008; RFC 2992.
 
 use crate::bench::{run, with};
 use serde_json::{Value, json};

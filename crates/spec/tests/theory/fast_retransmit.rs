@@ -89,7 +89,7 @@ fn limited_transmit_sends_a_segment_for_each_of_two_duplicates() {
         let before: Vec<u64> = times[10..].iter().copied().filter(|at| *at < fast_retransmit).collect();
         assert_eq!(before, (1..=more).map(duplicate).collect::<Vec<_>>());
         assert!(times.contains(&fast_retransmit));
-        // RFC 5681 s.3.2 step 2: what limited transmit sent does not count: half of ten.
+        // RFC 5681 s.3.2 step 2: segments of limited transmit do not count: half of ten.
         let ssthresh = done.column("flow_trace", "ssthresh_bytes");
         assert!(ssthresh.contains(&(5.0 * MSS as f64)), "{ssthresh:?}");
     }

@@ -1,4 +1,4 @@
-//! Hosts' ports: flows in turn, TCP small queues, and what both mean for a short message.
+//! Hosts' ports: flows in turn, TCP small queues, and the effect of both on a short message.
 
 use crate::bench::{close, run, with};
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn a_sender_puts_a_millisecond_of_its_rate_into_its_port() {
     for nic in ["fq", "drop-tail"] {
         close(nic, held(nic, paced.clone()), above(2e9 / 8.0 / 1024.0), 1e-6);
         close(nic, held(nic, json!({"small_queues": "150KB"})), above(150e3), 1e-6);
-        // Without them the port holds the window, but for what is under way: 22.6 us of ways and transmissions.
+        // Without them the port holds the window, but for the packets under way: 22.6 us of ways and transmissions.
         close(nic, held(nic, json!({"small_queues": "none"})), 1000.0 * 1500.0 - 33e-6 * 125e6, 0.002);
     }
 }
@@ -92,7 +92,7 @@ fn an_unpaced_senders_share_of_its_port_follows_from_its_window() {
     }
 }
 
-/// Short and long messages from one host, Poisson, load 1/2. Behind one FIFO a message waits for what is there before it
+/// Short and long messages from one host, Poisson, load 1/2. Behind one FIFO a message waits for all that is there before it
 /// (Pollaczek and Khinchine): lambda E[x^2] / 2 (1 - rho). In turns a host is a processor shared by all (Kleinrock 1976,
 /// s.4.4): each takes 1 / (1 - rho) times as long as alone, whatever its size.
 #[test]

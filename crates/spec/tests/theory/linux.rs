@@ -2,7 +2,7 @@
 //! (`--backend linux`, Linux 7.2.12), and here.
 //!
 //! A star of 100 Mb/s with hosts ten times as fast, 4 ms of base round trip, 5 s of which the first 0.2 s do
-//! not count, K = 20, DCTCP's own ACKs every second segment. What makes them agree: windows in whole
+//! not count, K = 20, DCTCP's own ACKs every second segment. Both agree for these reasons: windows in whole
 //! segments, alpha in 1/1024; the packet that changes CE and one with CWR acknowledged at once; reductions
 //! spread over a round trip in segments; rounds that end when all of a window is acknowledged.
 

@@ -1,7 +1,7 @@
-//! Theory against simulation: what textbooks, papers and RFCs say must come out, comes out.
+//! Theory against simulation: the laws of textbooks, papers and RFCs must come out, and do.
 //!
 //! A golden file says *unchanged*; only these tests say *right*. Each states its law, where the law
-//! stands, and why its tolerance is what it is. Laws that hold exactly are held to the picosecond.
+//! stands, and the reason of its tolerance. Laws that hold exactly are held to the picosecond.
 
 mod acks;
 mod bench;

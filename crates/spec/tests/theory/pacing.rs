@@ -47,7 +47,7 @@ fn a_paced_packet_is_one_event_more() {
     assert!(unpaced <= 102, "{unpaced}"); // the retransmission timer, once in its 10 ms, and the load
 }
 
-/// A retransmission goes at once (RFC 6675 s.5 step 4.3), and what follows makes up for it: of any k packets
+/// A retransmission goes at once (RFC 6675 s.5 step 4.3), and the packets after it make up for that: of any k packets
 /// in a row the last is at least k - 2 spaces after the first, one less for the retransmission, and one for
 /// the k - 1 spaces between k. The window, and so the rate, is halved by the loss: spaces only widen.
 #[test]
@@ -63,13 +63,13 @@ fn a_burst_is_one_packet_and_a_retransmission() {
                 assert!(spaces > (k - 2) as f64 * 0.999, "{sack}: {k} packets in {spaces} spaces");
             }
         }
-        // Sent, and all of it delivered but for what is under way and the one that was lost.
+        // Sent, and all of it delivered but for the packets under way and the one that was lost.
         let delivered = done.flow("delivered_bytes") / MSS as f64;
         assert!((times.len() as f64 - delivered - 2.0).abs() <= 11.0, "{} of {delivered}", times.len());
     }
 }
 
-/// Linux `tcp_tso_should_defer`: what goes together is a whole burst, or a third of the window if that is less. A
+/// Linux `tcp_tso_should_defer`: a whole burst goes together, or a third of the window if that is less. A
 /// window of 30 segments over 10 ms: after the first round trip every acknowledged segment lets one go, and
 /// packets wait until there is room for as many as the burst.
 #[test]

@@ -92,7 +92,7 @@ fn the_first_and_third_of_three_are_recovered_in_two_round_trips() {
     assert_eq!(repairs(&done), [2.0, 0.0, 1.0]);
 }
 
-/// s.9.1, example 2: a retransmission is lost. What was sent after it comes, and it is sent a third time; RFC 6675 has to
+/// s.9.1, example 2: a retransmission is lost. Data sent after it arrives, and it is sent a third time; RFC 6675 has to
 /// wait for the timer.
 #[test]
 fn a_lost_retransmission_is_sent_again() {
@@ -103,7 +103,7 @@ fn a_lost_retransmission_is_sent_again() {
     assert_eq!(by_sack.flow("timeouts"), 1.0);
 }
 
-/// Wherever losses strike a long flow, what was lost is sent again once and nothing else is: nothing overtakes here. No
+/// Wherever losses strike a long flow, each lost segment is sent again once and no other is: nothing overtakes here. No
 /// timer expires.
 #[test]
 fn each_loss_is_repaired_by_one_retransmission() {
@@ -117,8 +117,8 @@ fn each_loss_is_repaired_by_one_retransmission() {
     }
 }
 
-/// s.6.2 step 4: once packets have overtaken each other, a quarter of the least round trip passes before what is missing
-/// counts as lost.
+/// s.6.2 step 4: once packets have overtaken each other, a missing segment counts as lost only after a quarter of the least
+/// round trip.
 #[test]
 fn reordering_that_was_seen_is_waited_for() {
     let reordered = |extra: &str| {
@@ -168,7 +168,7 @@ fn linux_probes_with_a_tick() {
 }
 
 /// Linux's proportional rate reduction, RFC 6937 s.3 in segments (`tcp_cwnd_reduction`): while D segments are reported, one
-/// by one, ceil(ssthresh D / cwnd) leave. One of a window is lost; what has left of it by its end is half a window.
+/// by one, ceil(ssthresh D / cwnd) leave. One of a window is lost; by its end half a window has left.
 #[test]
 fn linux_spreads_a_reduction_over_the_window_by_segments() {
     let load = json!({"bytes": format!("{}B", 3000 * 1448)});

@@ -56,9 +56,9 @@ fn aimd_periodic(n: f64, a: f64, b: f64, less: f64) -> f64 {
     n / (growing(w) + 2.0 - b)
 }
 
-/// Independent marks. Between reductions come 1/p packets until a mark and w while it is heard; (1 - b) w
+/// Independent marks. Between reductions come 1/p packets until a mark and w more until the sender hears it; (1 - b) w
 /// less of them, those at b w, make nothing grow. With v = w^2 growing by 2 a a packet, w^2 after a reduction
-/// is b^2 times what it was, and E w = sqrt(2 a m) c for exponential m (Ott, Kemperman and Mathis 1996), where
+/// is b^2 times its value before, and E w = sqrt(2 a m) c for exponential m (Ott, Kemperman and Mathis 1996), where
 /// c = Gamma(3/2) prod (1 - b^(2 k + 1)) / (1 - b^(2 k)): 1.31 / sqrt(p) for Reno in the limit. Steps of half
 /// a segment count as (1 - b) w / (2 a) packets more.
 fn aimd_random(p: f64, a: f64, b: f64) -> f64 {
@@ -119,7 +119,7 @@ fn reno_with_independent_marks() {
 }
 
 /// CUBIC on a short path is AIMD with a = 3 (1 - b) / (1 + b): its window never comes back above the last
-/// one, so growth never becomes Reno's. It grows at each acknowledgement, so only what is not a whole segment
+/// one, so growth never becomes Reno's. It grows at each acknowledgement, so only the part of a segment
 /// goes unsent. RFC 8312's window grows with time, also while it is reduced.
 #[test]
 fn cubic_with_every_nth_packet_marked() {

@@ -1,7 +1,7 @@
 //! RCP: Dukkipati et al. 2005, "Processor Sharing Flows in the Internet" (IWQoS), s.3.
 //!
-//! At rest eq. (2) has alpha (C - y) = beta q / d0: y, the load, falls short of C by what the standing
-//! queue asks, and every flow is offered y / N. With large windows the queue is short and R = C / N.
+//! At rest eq. (2) has alpha (C - y) = beta q / d0: y, the load, falls short of C by the term of the standing
+//! queue, and every flow is offered y / N. With large windows the queue is short and R = C / N.
 
 use crate::bench::{FULL, MSS, Run, close, run, with};
 use serde_json::{Value, json};
@@ -28,8 +28,8 @@ fn flows(n: u64, changes: Value) -> Run {
     run(with(document, changes))
 }
 
-/// For N = 1 to 100: each flow has the same, the load y lies between C and what the longest queue would ask
-/// for, C - (beta / alpha) q / d0, and as the queue is short beside 250 packets, within 3 % of C.
+/// For N = 1 to 100: each flow has the same, the load y lies between C and C less the longest queue's term,
+/// C - (beta / alpha) q / d0, and as the queue is short beside 250 packets, within 3 % of C.
 #[test]
 fn the_rate_is_c_over_n_less_what_the_queue_asks() {
     for n in [1u64, 2, 3, 5, 10, 20, 50, 100] {
@@ -70,7 +70,7 @@ fn a_late_flow_shares_alike() {
     }
 }
 
-/// Losses change no rate, but repair: with one data packet in a hundred lost, the load stays what it was.
+/// Losses change no rate, and repair does: with one data packet in a hundred lost, the load stays the same.
 #[test]
 fn losses_do_not_lower_the_rate() {
     let done = flows(4, json!({"port": {"s*->switch": {"loss": 0.01}}}));

@@ -105,7 +105,7 @@ fn a_window_with_losses_is_halved_once() {
     }
 }
 
-/// What was first sent during a recovery lies beyond its end point, and its loss is another congestion
+/// Data first sent during a recovery lies beyond its end point, and its loss is another congestion
 /// event, which halves the window again (RFC 6675 s.5, RFC 6582 s.3.2). Window 20, segment 1 lost. Two new
 /// segments go out by limited transmit, 21 and 22, and belong to the first event; the retransmission is the
 /// 23rd packet, and packet n from then on is segment n - 1.
@@ -126,7 +126,7 @@ fn a_loss_beyond_the_recovery_point_halves_the_window_again() {
         assert_eq!(lose(sack, 26), (0.0, vec![10.0, 5.0]), "{sack}");
     }
     // The very first one beyond it: SACK tells whose duplicates they are. Without it they might stem from
-    // what was sent again, and RFC 6582 s.3.2 step 2 leaves the loss to the timer.
+    // the retransmission, and RFC 6582 s.3.2 step 2 leaves the loss to the timer.
     assert_eq!(lose(true, 24), (0.0, vec![10.0, 5.0]));
     assert_eq!(lose(false, 24).0, 1.0);
 }
@@ -176,7 +176,7 @@ fn prr_bounds_the_burst_after_heavy_loss() {
     assert_eq!(longest(&sendings_in_recovery(0..60, true)), Some(2));
 }
 
-/// Linux `tcp_cwnd_reduction`: what entered the network before a recovery pays for nothing in it. A first message of
+/// Linux `tcp_cwnd_reduction`: packets that left before a recovery pay for nothing in it. A first message of
 /// 300 segments loses one at a large window; the second, 10 segments at a time after an idle second, loses its first.
 /// At its third duplicate the lost segment goes again and nothing else, however large the window of the last recovery
 /// was.

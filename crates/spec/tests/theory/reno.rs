@@ -64,7 +64,7 @@ fn mean_window(fault: Value, transport: Value) -> f64 {
 /// Mathis, Semke, Mahdavi and Ott 1997, eq. (3): with every 1/p-th packet lost the mean window is
 /// sqrt(3/2) / sqrt(p) with an acknowledgement for each segment, and sqrt(3/4) / sqrt(p) with one for every
 /// second where growth counts acknowledgements (their C, table 1).
-/// What the law leaves out takes up to three packets from the window, whatever its size: the part of a
+/// Effects outside the law take up to three packets from the window, whatever its size: the part of a
 /// segment that cannot be sent (1), growth in steps at the end of a round trip (1/2), the round trip of
 /// recovery at the lower window (1/2) and the one after it, whose count starts from nothing (1/2), and parts
 /// of cycles at the two ends of the run (1/2). So the law must come out the better the larger the window.

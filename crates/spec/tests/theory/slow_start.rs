@@ -54,7 +54,7 @@ fn delayed_acknowledgements_slow_the_start_unless_bytes_are_counted() {
 
 /// Completion of n segments in slow start, from an initial window of w: round k (counted from 0) begins
 /// with the first acknowledgement of the round before, at k R, and sends w 2^k segments back to back,
-/// until the last round, which sends what remains (Kurose and Ross, Computer Networking, s.3.7, "TCP
+/// until the last round, which sends the rest (Kurose and Ross, Computer Networking, s.3.7, "TCP
 /// latency": K = log2(n / w + 1) rounds, rounded up). Exact while a round's transmission is shorter than R.
 #[test]
 fn a_flow_in_slow_start_completes_as_the_closed_form_says() {

@@ -87,7 +87,7 @@ fn a_lost_tail_is_sent_again_one_timeout_after_the_last_acknowledgement() {
     }
 }
 
-/// RFC 5681 s.3.1 after a timeout: cwnd is one segment, ssthresh half of what was in flight, and slow start
+/// RFC 5681 s.3.1 after a timeout: cwnd is one segment, ssthresh half of the flight, and slow start
 /// sends all again that was not acknowledged: 1, 2, 4, 8 segments in a round trip each.
 #[test]
 fn after_a_timeout_slow_start_begins_with_one_segment() {
@@ -146,7 +146,7 @@ fn timeouts_are_told_apart_by_where_in_the_block_they_strike() {
 }
 
 /// A timeout ends the count of duplicates. The first segment is lost, and all that fast recovery sends for
-/// it: the timer begins anew. Were the duplicates remembered, the acknowledgement of what was sent before the
+/// it: the timer begins anew. Were the duplicates remembered, the acknowledgement of data sent before the
 /// timeout would begin a second recovery, though nothing is lost any more: one of nothing stalls a sender.
 #[test]
 fn a_timeout_forgets_the_duplicates_before_it() {
@@ -179,7 +179,7 @@ fn late_duplicates_after_a_timeout_stall_nothing() {
 
 /// RFC 6298 s.5.6 restarts the timer when the oldest segment is sent again. Where pacing lets a packet out every
 /// 10 ms and the timeout is 1 ms and doubles, the segment leaves at 0, 10, 20, 30, 40, 56, 88 ms, and each expiry, at
-/// 1, 12, 24, 38, 56, 88 ms, is one of what has left.
+/// 1, 12, 24, 38, 56, 88 ms, concerns data that has left.
 #[test]
 fn a_paced_retransmission_is_timed_from_when_it_leaves() {
     let done = run(json!({

@@ -6,6 +6,7 @@ simulator's includes it unless told otherwise. Limits and thresholds are moved b
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,46 +40,53 @@ def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:
     kind = settings["kind"]
     if kind not in KINDS:
         raise Refusal(("kind", f"is not a discipline of the Linux backend, which has {', '.join(KINDS)}"))
-    return KINDS[kind](settings, frame_bytes)
+    return KINDS[kind](_Settings(settings), frame_bytes)
 
 
-def _amount(text: str) -> tuple[str, int]:
+class _Settings(dict[str, Any]):
+    """A discipline's resolved settings. `numbers` has their times in ps, rates in bit/s, sizes in bytes."""
+
+    def __init__(self, settings: dict[str, Any]):
+        from shallows import _core
+
+        super().__init__(settings)
+        found = _core.numbers(json.dumps({"queue": settings}))
+        self.numbers = {path.removeprefix("queue."): number for path, number in found.items()}
+
+
+def _amount(settings: _Settings, key: str) -> tuple[str, int]:
     """`65pkt` as ("packets", 65), an amount of data as ("bytes", n)."""
-    from shallows import _core
-
-    if text.endswith("pkt"):
-        return "packets", int(text.removesuffix("pkt"))
-    return "bytes", _core.parse_quantity("bytes", text)
+    if key in settings.numbers:
+        return "bytes", settings.numbers[key]
+    return "packets", int(settings[key].removesuffix("pkt"))
 
 
-def _span_us(text: str, key: str) -> str:
-    from shallows import _core
-
-    span = _core.parse_quantity("span", text)
+def _span_us(settings: _Settings, key: str) -> str:
+    span = settings.numbers[key]
     if span % 1_000_000:
         raise Refusal((key, "must be a whole number of microseconds, as tc takes it"))
     return f"{span // 1_000_000}us"
 
 
-def _limit_packets(settings: dict[str, Any]) -> int:
+def _limit_packets(settings: _Settings) -> int:
     if settings["limit"] == "none":
         return UNLIMITED_BYTES // 2000
-    unit, limit = _amount(settings["limit"])
+    unit, limit = _amount(settings, "limit")
     if unit != "packets":
         raise Refusal(("limit", f"must be in packets, as Linux's {settings['kind']} counts them"))
     return max(limit - int(settings.get("count_in_service", False)), 1)
 
 
-def _limit_bytes(settings: dict[str, Any], frame: int) -> int:
+def _limit_bytes(settings: _Settings, frame: int) -> int:
     if settings["limit"] == "none":
         return UNLIMITED_BYTES
-    unit, limit = _amount(settings["limit"])
+    unit, limit = _amount(settings, "limit")
     limit = limit * frame if unit == "packets" else limit
     return limit - frame * int(settings["count_in_service"])
 
 
-def _drop_tail(settings: dict[str, Any], frame: int) -> Qdisc:
-    if settings["limit"] != "none" and _amount(settings["limit"])[0] == "packets":
+def _drop_tail(settings: _Settings, frame: int) -> Qdisc:
+    if settings["limit"] != "none" and _amount(settings, "limit")[0] == "packets":
         return Qdisc(f"pfifo limit {_limit_packets(settings)}")
     if settings["measure"] == "before" and settings["limit"] != "none":
         raise Refusal(("measure", 'must be "after": Linux\'s bfifo counts the arriving packet'))
@@ -89,12 +97,12 @@ def _drop_tail(settings: dict[str, Any], frame: int) -> Qdisc:
 _RED_ECN, _RED_NODROP = 1, 8
 
 
-def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
+def _threshold(settings: _Settings, frame: int) -> Qdisc:
     if settings["first_exempt"]:
         raise Refusal(("first_exempt", "must be false: Linux's RED marks the first packet too"))
     if settings["measure"] != "before":
         raise Refusal(("measure", 'must be "before": Linux\'s RED looks at the queue that the packet finds'))
-    unit, mark_at = _amount(settings["mark_at"])
+    unit, mark_at = _amount(settings, "mark_at")
     in_service = int(settings["count_in_service"])
     # Marked is what finds more than K; RED marks at its threshold and above.
     least = (mark_at + 1 - in_service) * frame if unit == "packets" else mark_at + 1 - in_service * frame
@@ -104,61 +112,59 @@ def _threshold(settings: dict[str, Any], frame: int) -> Qdisc:
     return Qdisc(step=(_limit_bytes(settings, frame), least, flags))
 
 
-def _tc_red(settings: dict[str, Any], _frame: int) -> Qdisc:
+def _tc_red(settings: _Settings, _frame: int) -> Qdisc:
     if not settings["shaped"]:
         rule = "must be true: the token bucket of each port never asks an empty RED for a packet"
         raise Refusal(("shaped", rule))
-    words = ["red", "limit", str(_amount(settings["limit"])[1])]
+    words = ["red", "limit", str(_amount(settings, "limit")[1])]
     for key in ("min", "max"):
         if settings[key] != "none":
-            words += [key, str(_amount(settings[key])[1])]
-    words += ["avpkt", str(_amount(settings["avpkt"])[1])]
+            words += [key, str(_amount(settings, key)[1])]
+    words += ["avpkt", str(_amount(settings, "avpkt")[1])]
     if settings["burst"] != "none":
         words += ["burst", str(settings["burst"])]
-    from shallows import _core
-
     words += ["probability", repr(settings["probability"])]
-    words += ["bandwidth", f"{_core.parse_quantity('rate', settings['bandwidth'])}bit"]
+    words += ["bandwidth", f"{settings.numbers['bandwidth']}bit"]
     words += [key for key in ("ecn", "harddrop", "nodrop", "adaptative") if settings[key]]
     return Qdisc(" ".join(words))
 
 
-def _require(settings: dict[str, Any], own: dict[str, Any], whose: str) -> None:
+def _require(settings: _Settings, own: dict[str, Any], whose: str) -> None:
     """Raises Refusal for all of `settings` that the kernel decides itself and decides otherwise."""
     faults = [(key, f"must be {value!r}: {whose}") for key, value in own.items() if settings[key] != value]
     if faults:
         raise Refusal(*faults)
 
 
-def _codel_words(settings: dict[str, Any]) -> list[str]:
+def _codel_words(settings: _Settings) -> list[str]:
     _require(settings, {"root": "newton"}, "Linux takes one Newton step on 16 bits")
     _require(settings, {"max_packet": "1500B"}, "Linux takes the largest packet of the device")
     words = [f"limit {_limit_packets(settings)}"]
-    words += [f"{key} {_span_us(settings[key], key)}" for key in ("target", "interval")]
+    words += [f"{key} {_span_us(settings, key)}" for key in ("target", "interval")]
     if settings["ce_threshold"] != "none":
-        words.append(f"ce_threshold {_span_us(settings['ce_threshold'], 'ce_threshold')}")
+        words.append(f"ce_threshold {_span_us(settings, 'ce_threshold')}")
     return [*words, "ecn" if settings["ecn"] else "noecn"]
 
 
-def _codel(settings: dict[str, Any], _frame: int) -> Qdisc:
+def _codel(settings: _Settings, _frame: int) -> Qdisc:
     return Qdisc(" ".join(["codel", *_codel_words(settings)]))
 
 
-def _fq_codel(settings: dict[str, Any], _frame: int) -> Qdisc:
-    own = [f"flows {settings['flows']}", f"quantum {_amount(settings['quantum'])[1]}"]
+def _fq_codel(settings: _Settings, _frame: int) -> Qdisc:
+    own = [f"flows {settings['flows']}", f"quantum {_amount(settings, 'quantum')[1]}"]
     own.append(f"drop_batch {settings['drop_batch']}")
     return Qdisc(" ".join(["fq_codel", *_codel_words(settings), *own]))
 
 
-def _fq(settings: dict[str, Any], _frame: int) -> Qdisc:
+def _fq(settings: _Settings, _frame: int) -> Qdisc:
     _require(settings, {"fast_path": 8}, "Linux's fq_fastpath_check does this")
     limit = _limit_packets(settings)
     words = [
         f"limit {limit}",
         f"flow_limit {limit if settings['flow_limit'] == 'none' else settings['flow_limit']}",
     ]
-    words += [f"{key} {_amount(settings[key])[1]}" for key in ("quantum", "initial_quantum")]
-    words.append(f"refill_delay {_span_us(settings['refill_delay'], 'refill_delay')}")
+    words += [f"{key} {_amount(settings, key)[1]}" for key in ("quantum", "initial_quantum")]
+    words.append(f"refill_delay {_span_us(settings, 'refill_delay')}")
     return Qdisc(" ".join(["fq", *words, "nopacing"]))  # a sender paces itself, where its control does
 
 
@@ -174,7 +180,7 @@ PIE = {
 """What Linux 5.0 and later do, tc having no say in it (sch_pie.c)."""
 
 
-def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
+def _pie(settings: _Settings, _frame: int) -> Qdisc:
     _require(settings, PIE, "Linux's PIE does this")
     # tc takes alpha and beta as sixteenths (RFC 8033 in Hz times 16), whole.
     gains = []
@@ -184,8 +190,8 @@ def _pie(settings: dict[str, Any], _frame: int) -> Qdisc:
             raise Refusal((key, "must be a multiple of 1/16, as tc takes it"))
         gains.append(f"{key} {int(sixteenths)}")
     spans = [
-        f"target {_span_us(settings['target'], 'target')}",
-        f"tupdate {_span_us(settings['interval'], 'interval')}",
+        f"target {_span_us(settings, 'target')}",
+        f"tupdate {_span_us(settings, 'interval')}",
     ]
     return Qdisc(" ".join(["pie", f"limit {_limit_packets(settings)}", *spans, *gains, "ecn"]))
 
@@ -197,7 +203,7 @@ _LIMIT, _TARGET, _TUPDATE, _ALPHA, _BETA, _STEP_PACKETS, _STEP_US = 1, 3, 4, 5, 
 _LEAST_LENGTH, _COUPLING, _OVERLOAD, _EARLY, _CLASSIC_PERCENT, _ECN_MASK = 9, 10, 11, 12, 13, 14
 
 
-def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
+def _dualpi2(settings: _Settings, frame: int) -> Qdisc:
     faults = []
 
     def must(key: str, holds: bool, rule: str) -> None:
@@ -206,7 +212,7 @@ def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
 
     def microseconds(key: str) -> int:
         try:
-            return int(_span_us(settings[key], key).removesuffix("us"))
+            return int(_span_us(settings, key).removesuffix("us"))
         except Refusal as refusal:
             faults.extend(refusal.faults)
             return 0
@@ -232,7 +238,7 @@ def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
     )
     must(
         "min_backlog",
-        _amount(settings["min_backlog"])[1] == idle_bytes,
+        _amount(settings, "min_backlog")[1] == idle_bytes,
         f'must be "{idle_bytes}B", as in Linux',
     )
     must("scheduler", settings["scheduler"] == "wrr", 'must be "wrr", which Linux has')
@@ -247,7 +253,7 @@ def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
     )
     must(
         "limit",
-        settings["limit"] == "none" or _amount(settings["limit"])[0] == "packets",
+        settings["limit"] == "none" or _amount(settings, "limit")[0] == "packets",
         "must be in packets",
     )
     packets = settings["threshold_packets"]
@@ -270,7 +276,7 @@ def _dualpi2(settings: dict[str, Any], frame: int) -> Qdisc:
     return Qdisc(kind="dualpi2", attributes=((_LIMIT, 32, _limit_packets(settings)), *found))
 
 
-KINDS: dict[str, Callable[[dict[str, Any], int], Qdisc]] = {
+KINDS: dict[str, Callable[[_Settings, int], Qdisc]] = {
     "drop-tail": _drop_tail,
     "threshold": _threshold,
     "tc-red": _tc_red,

@@ -65,6 +65,7 @@ class Scenario:
     loads: list[str] = field(default_factory=list)
     ends: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # hosts that each load names
     sample_ps: int = 0
+    numbers: Mapping[str, int] = field(default_factory=dict)  # the experiment's quantities (`_core.plan`)
     memory_mb: int = 512
     asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
 
@@ -200,7 +201,8 @@ class _Writer:
         return back
 
     def write(self, flows: pl.DataFrame, messages: pl.DataFrame) -> Scenario:
-        made = Scenario("", loads=list(self.experiment["traffic"]), ends=self.network["loads"])
+        names = list(self.experiment["traffic"])
+        made = Scenario("", loads=names, ends=self.network["loads"], numbers=self.numbers)
         made.hosts = [self.nodes[n]["name"] for n in self.hosts]
         self._namespaces()
         for node in range(len(self.nodes)):

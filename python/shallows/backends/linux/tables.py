@@ -28,10 +28,7 @@ def tables(
     """
     import polars as pl
 
-    from shallows import _core
-
-    duration = _core.parse_quantity("span", experiment["duration"])
-    warmup = _core.parse_quantity("span", experiment["warmup"])
+    duration, warmup = (made.numbers[key] for key in ("duration", "warmup"))
     names = ("flows", "messages", "rounds", "queues", "samples", "trace")
     # Whole numbers all; a file without rows would else have columns of text.
     read = {name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,30 +17,38 @@ class Refusal(Exception):
 
 def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[str, str | int | float]:
     """The program's arguments for a resolved experiment whose flows start then. Raises Refusal."""
-    star, (load,) = experiment["topology"], experiment["traffic"].values()
+    from shallows import _core
+
+    [(name, load)] = experiment["traffic"].items()
+    numbers = _core.numbers(json.dumps(experiment))
+
+    def ns(path: str) -> int:
+        return numbers[path] // 1000
+
+    of_load, of_transport = f"traffic.{name}", f"traffic.{name}.transport"
     transport = load["transport"]
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
     if transport["cc"]["kind"] not in ("newreno", "cubic", "dctcp"):
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")
     if experiment["nic"]["kind"] != "drop-tail":
         raise Refusal('the program for ns-3 has a FIFO in each host: write nic = "drop-tail"')
-    rate, delay_ns = _rate(star["rate"]), _ns(star["delay"])
-    queue, held = _queue(experiment["queue"])
+    rate, delay_ns = numbers["topology.rate"], ns("topology.delay")
+    queue, held = _queue(experiment["queue"], numbers)
     bdp = rate * 4 * delay_ns / 8e9
     found: dict[str, str | int | float] = {
         "cc": transport["cc"]["kind"],
         "ecn": int(transport["ecn"] == "on"),
         "rate": rate,
-        "sender-rate": _rate(star["sender_rate"]),
+        "sender-rate": numbers["topology.sender_rate"],
         "delay-ns": delay_ns,
         "starts": ",".join(map(str, starts_ns)),
-        "warmup-ns": _ns(experiment["warmup"]),
-        "duration-ns": _ns(experiment["duration"]),
+        "warmup-ns": ns("warmup"),
+        "duration-ns": ns("duration"),
         # The largest window, and as much again three times while a loss is mended.
         "buffer": max(2**20, int(4 * (bdp + held))),
-        "min-rto-ns": _ns(transport["min_rto"]),
+        "min-rto-ns": ns(f"{of_transport}.min_rto"),
         "ack-every": transport["ack_every"],
-        "ack-delay-ns": _ns(transport["ack_delay"]),
+        "ack-delay-ns": ns(f"{of_transport}.ack_delay"),
         "window": int(transport["initial_window"].removesuffix("pkt")),
         "seed": experiment["seed"],
         **queue,
@@ -52,16 +61,18 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
             raise Refusal("the program for ns-3 needs a number of rounds")
         found |= {
             "rounds": load["rounds"],
-            "request": _bytes(load["request"]),
-            "response": max(_bytes(load["total"]) // load["workers"], 1),
-            "first-ns": _ns(load["start"]),
-            "jitter-ns": _ns(load["jitter"]),
-            "gap-ns": _ns(load["gap"]),
+            "request": numbers[f"{of_load}.request"],
+            "response": max(numbers[f"{of_load}.total"] // load["workers"], 1),
+            "first-ns": ns(f"{of_load}.start"),
+            "jitter-ns": ns(f"{of_load}.jitter"),
+            "gap-ns": ns(f"{of_load}.gap"),
         }
     return found
 
 
-def _queue(settings: Mapping[str, Any]) -> tuple[dict[str, str | int | float], int]:
+def _queue(
+    settings: Mapping[str, Any], numbers: Mapping[str, int]
+) -> tuple[dict[str, str | int | float], int]:
     """Arguments of the disc, and the bytes that the port may hold.
 
     A limit of the simulator counts the packet in service; ns-3's disc leaves out that one, and the one that
@@ -70,8 +81,8 @@ def _queue(settings: Mapping[str, Any]) -> tuple[dict[str, str | int | float], i
     kind = settings["kind"]
     if kind == "tc-red":
         _only(settings, shaped=True, harddrop=False, nodrop=False, adaptative=False)
-        least, most, limit = (_bytes(settings[key]) - PACKET_BYTES for key in ("min", "max", "limit"))
-        weight = _red_weight(_bytes(settings["min"]), settings["burst"], _bytes(settings["avpkt"]))
+        least, most, limit = (numbers[f"queue.{key}"] - PACKET_BYTES for key in ("min", "max", "limit"))
+        weight = _red_weight(numbers["queue.min"], settings["burst"], numbers["queue.avpkt"])
         red = {"red-min": least, "red-max": most, "red-weight": weight}
         red |= {"red-probability": settings["probability"], "red-ecn": int(settings["ecn"])}
         return {"disc": "red", "limit": f"{limit}B", **red}, limit
@@ -108,21 +119,3 @@ def _packets(text: str) -> int:
     if not text.endswith("pkt"):
         raise Refusal(f"the program for ns-3 has limits in packets only, not {text}")
     return int(text.removesuffix("pkt"))
-
-
-def _rate(text: str) -> int:
-    from shallows import _core
-
-    return _core.parse_quantity("rate", text)
-
-
-def _bytes(text: str) -> int:
-    from shallows import _core
-
-    return _core.parse_quantity("bytes", text)
-
-
-def _ns(text: str) -> int:
-    from shallows import _core
-
-    return _core.parse_quantity("span", text) // 1000

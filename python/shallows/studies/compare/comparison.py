@@ -10,6 +10,7 @@ Sources: Law and Kelton, Simulation Modeling and Analysis, section 11.2; Holm (1
 from __future__ import annotations
 
 import fnmatch
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -212,7 +213,7 @@ def arrived(tables: Tables, traffic: str, warmup_ps: int = 0) -> pl.DataFrame:
 def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, bool]]:
     """By load and scheme, whether every seed asked for the same as under the baseline."""
     base, *others = what.schemes
-    warmup_ps = _core.parse_quantity("span", base.points[0].experiment["warmup"])
+    warmup_ps = _core.numbers(json.dumps(base.points[0].experiment))["warmup"]
     found: dict[str, dict[str, bool]] = {}
     for traffic in base.points[0].experiment["traffic"]:
         found[traffic] = {}

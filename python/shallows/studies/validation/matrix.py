@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -109,7 +110,7 @@ class Cell:
 
         if not self.points:
             return 0.0
-        span = _core.parse_quantity("span", self.points[0].experiment["duration"])
+        span = _core.numbers(json.dumps(self.points[0].experiment))["duration"]
         full = self.rate_bps * span / 8e12 / PACKET_BYTES
         return full / 10 if self.incast else full
 

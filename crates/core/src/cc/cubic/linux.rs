@@ -1,7 +1,7 @@
 //! CUBIC as Linux counts it: whole segments, a clock of milliseconds, 410 / 1024 for C and 717 / 1024 for beta.
 //!
 //! Source: Linux 7.2 tcp_cubic.c (`bictcp_update`, `cubictcp_recalc_ssthresh`, `cubictcp_state`) and tcp_cong.c
-//! (`tcp_cong_avoid_ai`, `tcp_slow_start`). What of it shows where round trips are short: the increment is computed
+//! (`tcp_cong_avoid_ai`, `tcp_slow_start`). One difference shows where round trips are short: the increment is computed
 //! again only when the window has moved or 31 ms have passed, so that a reduced window stands still for that long.
 //! Left out: the table behind its cube root (0.2 %).
 
@@ -50,7 +50,7 @@ impl Kernel {
         let mut acked = (cx.rules.counted(ack) as u64).div_ceil(mss);
         let mut cwnd = window.cwnd as u64 / mss;
         if window.cwnd < window.ssthresh {
-            // tcp_slow_start: what is left beyond ssthresh counts there.
+            // tcp_slow_start: the rest beyond ssthresh counts there.
             let most = (window.ssthresh / mss as f64).min(1e15) as u64;
             let grown = (cwnd + acked).min(most.max(cwnd));
             acked -= grown - cwnd;

@@ -1,4 +1,4 @@
-//! How windows are counted and rounded, and what follows from it: the questions in which Linux differs from the RFCs.
+//! The unit and rounding of windows, and the consequences: the questions in which Linux differs from the RFCs.
 
 use crate::cc::Congestion;
 use shallows_units::Span;
@@ -46,9 +46,9 @@ impl Arithmetic {
         }
     }
 
-    /// Whether what an acknowledgement is the first to report lets the window grow, and not all that it acknowledges: Linux
-    /// `tcp_cong_control`, acked_sacked. RFC 3465 s.2.3 asks for caution after a timeout alone, when an acknowledgement
-    /// covers much that had arrived long before.
+    /// Whether only data that an acknowledgement is the first to report lets the window grow, not all that it
+    /// acknowledges: Linux `tcp_cong_control`, acked_sacked. RFC 3465 s.2.3 asks for caution after a timeout alone, when
+    /// an acknowledgement covers much that had arrived long before.
     #[inline]
     pub fn counts_what_is_new(self, after_timeout: bool) -> bool {
         after_timeout || self == Arithmetic::Linux
@@ -63,7 +63,7 @@ impl Arithmetic {
         }
     }
 
-    /// Half of what is in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
+    /// Half of the window in use: RFC 5681 eq. (4) of the flight, Linux `tcp_reno_ssthresh` of the window.
     pub fn half(self, cwnd: f64, in_use: f64, mss: u64) -> f64 {
         match self {
             Arithmetic::Exact => in_use / 2.0,
@@ -87,8 +87,8 @@ impl Arithmetic {
     }
 
     /// A running mean after `marked` of `counted`, with the weight `g`. RFC 8257 s.3.3 step 6: alpha = alpha x (1 - g) +
-    /// g x M. Linux `dctcp_update_alpha`: the same in 1/1024, every product rounded down; what would fall by less than
-    /// one falls to 0 (`min_not_zero`), so that a mean below g^-1 / 1024 is forgotten at once.
+    /// g x M. Linux `dctcp_update_alpha`: the same in 1/1024, every product rounded down; a mean that would fall by less
+    /// than one falls to 0 (`min_not_zero`), so that a mean below g^-1 / 1024 is forgotten at once.
     #[inline]
     pub fn mean(self, before: f64, g: f64, marked: u64, counted: u64) -> f64 {
         match self {

@@ -99,7 +99,7 @@ impl Requests {
         Some((turn, then))
     }
 
-    /// Notes what remains as a packet leaves, with a request or without.
+    /// Notes the remaining data as a packet leaves, with a request or without.
     pub fn see(&mut self, packet: &Outgoing) {
         let syn = packet.kind == Kind::Syn;
         self.remaining = if syn { packet.remaining.max(self.remaining) } else { packet.remaining };
@@ -140,14 +140,14 @@ impl Requests {
         self.paused |= !self.withdrawn;
     }
 
-    /// All will have left within a round at `rate`, what is under way included: no use in asking.
+    /// All will have left within a round at `rate`, the flight included: no use in asking.
     pub fn ends_within_a_round(&self, rate: Option<Rate>) -> bool {
         let Some(rate) = rate.filter(|_| self.patient && !self.paused()) else { return false };
         // A round to leave, one that is under way, and one by which the answer may be late.
         rate.transmit(Bytes(self.remaining)) <= self.round * 3
     }
 
-    /// Only headers may leave. The last data waits for an answer under way, for what the FIN is to take back.
+    /// Only headers may leave. The last data waits for an answer under way, so that the FIN can take all grants back.
     pub fn paused(&self) -> bool {
         self.paused || (self.unanswered && self.remaining <= 2 * u64::from(self.mss))
     }

@@ -127,7 +127,7 @@ impl Window {
         self.credit = 0.0;
     }
 
-    /// RFC 5681 eq. (4): half of what was in flight, or as the rules say.
+    /// RFC 5681 eq. (4): half of the flight, or as the rules say.
     pub fn on_loss(&mut self, flight: u64, cx: &Cx<'_>) {
         let in_use = match cx.rules.loss_halves {
             Halves::Flight => flight as f64,
@@ -139,7 +139,7 @@ impl Window {
         self.credit = 0.0;
     }
 
-    /// RFC 5681 s.3.1, end: one segment, and slow start to half of what was in flight.
+    /// RFC 5681 s.3.1, end: one segment, and slow start to half of the flight.
     pub fn on_timeout(&mut self, flight: u64, cx: &Cx<'_>) {
         self.on_loss(flight, cx);
         self.begin_again(cx);
@@ -158,7 +158,7 @@ impl Window {
     }
 }
 
-/// What [`crate::cc::CongestionControl`] asks and a field `window` answers.
+/// The questions of [`crate::cc::CongestionControl`] that a field `window` answers.
 macro_rules! by_window {
     () => {
         #[inline]
@@ -289,7 +289,7 @@ pub(crate) mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (5000.0, 5000.0));
     }
 
-    /// RFC 3465 s.2.3: the acknowledgement of the segment sent again covers what the receiver held already. It adds
+    /// RFC 3465 s.2.3: the acknowledgement of the segment sent again covers data that the receiver held already. It adds
     /// L = 1 segment, whatever L is elsewhere; so does each until the window has reached ssthresh.
     #[test]
     fn after_a_timeout_slow_start_adds_one_segment_an_acknowledgement() {
@@ -303,7 +303,7 @@ pub(crate) mod tests {
         });
         assert_eq!(steps, [2000.0, 3000.0, 4000.0, 5000.0]);
         window.grow(&Ack { after_timeout: true, delivered: 1000, ..ack(100_000) }, &cx(&rules));
-        assert_eq!((window.cwnd, window.credit), (5000.0, 1000.0)); // avoidance counts what was new too
+        assert_eq!((window.cwnd, window.credit), (5000.0, 1000.0)); // avoidance counts new data too
         window.ssthresh = f64::INFINITY;
         window.grow(&ack(2000), &cx(&rules));
         assert_eq!(window.cwnd, 7000.0); // a later slow start is any other

@@ -10,7 +10,7 @@ fn plain(size: u16) -> Packet {
     Packet { flags: Flags::default(), ..packet(size) }
 }
 
-/// A queue and what it did.
+/// A queue and the record of its drops.
 struct Bench {
     codel: Discipline,
     dropped: Vec<(Packet, DropWhy)>,
@@ -35,7 +35,7 @@ impl Bench {
         }
     }
 
-    /// One departure; returns what is held and the drops so far.
+    /// One departure; returns the packets held and the drops so far.
     fn send(&mut self, at: Span) -> (u64, usize) {
         self.call(at, |codel, cx| codel.dequeue(cx));
         (self.codel.held.packets(), self.dropped.len())

@@ -21,7 +21,7 @@ crate::choices! {
 pub fn is_low_latency(packet: &Packet, classifier: Classifier) -> bool {
     match classifier {
         Classifier::AnyEct => packet.ecn_capable(),
-        // The mark replaces the codepoint in a real header, so what a marked packet was is not asked.
+        // The mark replaces the codepoint in a real header, so a marked packet's earlier codepoint is not used.
         Classifier::Ect1 => packet.flags.any(Flags::ECT1) || packet.flags.any(Flags::CE),
     }
 }

@@ -56,7 +56,7 @@ impl Dual {
         Dual { low, classic, limit, classify, scheduler, shift, weight, credit: 0.0 }
     }
 
-    /// RFC 9332 fig. 3: drops what does not fit, queues the rest by its codepoint.
+    /// RFC 9332 fig. 3: drops a packet that does not fit, queues all others by their codepoint.
     pub fn enqueue(&mut self, packet: Packet, cx: &mut QueueCx<'_>) {
         let packets = self.low.packets() + self.classic.packets() + u64::from(cx.serving > 0) + 1;
         let bytes = self.bytes() + cx.serving + u64::from(packet.size);

@@ -1,4 +1,4 @@
-//! Packets in order of arrival, and their bytes: what disciplines that decide at departure are made of.
+//! Packets in order of arrival, and their bytes: the building block of disciplines that decide at departure.
 
 use crate::packet::Packet;
 use crate::queue::Backlog;

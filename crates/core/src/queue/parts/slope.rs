@@ -14,7 +14,7 @@ crate::choices! {
     pub enum Unit {
         /// By how long it makes a packet wait.
         Time = "time",
-        /// By its bytes, in units of what the port sends in a second.
+        /// By its bytes, in units of the port's bytes a second.
         Bytes = "bytes",
     }
 }

@@ -5,7 +5,7 @@
 //! constants, and no others: max above limit, a probability above 1 and the like pass it. The
 //! kernel refuses thresholds that do not fit in 32 bits with the average's binary places (`>= 32` since
 //! 5.12, before `> 32`) and max below min. Its checks of Scell_log (since 5.11) and of the idle table
-//! (since 5.12) cannot fail for what tc computes, which cuts both below 32.
+//! (since 5.12) cannot fail for values from tc, which cuts both below 32.
 
 use super::Settings;
 use shallows_units::{Bytes, Rate};
@@ -47,7 +47,7 @@ impl Settings {
             let bits = 32 - bytes.leading_zeros();
             if bits + w_log >= 32 {
                 let rule = format!(
-                    "must be less than 2^{}: Linux 6.1 refuses what does not fit in 32 bits with \
+                    "must be less than 2^{}: Linux 6.1 refuses thresholds that do not fit in 32 bits with \
                      the average's {w_log} binary places (red_check_params), burst being {burst}",
                     31 - w_log
                 );
@@ -87,7 +87,7 @@ pub(super) fn eval_ewma(min: u32, burst: u32, avpkt: u32) -> Result<u32, Refusal
         })
 }
 
-/// iproute2 `tc_red_eval_P`: Plog. The kernel uses max_P instead, but what fails here is refused.
+/// iproute2 `tc_red_eval_P`: Plog. The kernel uses max_P instead, but a failure here refuses the settings.
 pub(super) fn eval_p(min: u32, max: u32, probability: f64) -> Result<u32, Refusal> {
     if max == min {
         return Ok(0);

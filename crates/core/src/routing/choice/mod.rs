@@ -14,7 +14,7 @@ pub struct Group {
     pub size: u32,
 }
 
-/// Who chooses.
+/// The chooser of a next hop.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// Seed of the run.
@@ -39,7 +39,7 @@ macro_rules! choices_of_next_hop {
         $( pub mod $file; )*
 
         $crate::choices! {
-            /// What shares several equally short paths.
+            /// How several equally short paths are shared.
             pub enum Ecmp { $( $(#[doc = $doc])* $variant = $word ),* }
         }
 
@@ -61,7 +61,7 @@ macro_rules! choices_of_next_hop {
                 match ecmp { $( Ecmp::$variant => Chooser::$variant(Choice::new(place)) ),* }
             }
 
-            /// Whether what it chooses depends on what it has chosen before.
+            /// Whether a choice depends on earlier choices.
             #[inline]
             pub fn sprays(&self) -> bool {
                 match self { $( Chooser::$variant(_) => <$file::Rule as Choice>::SPRAYS ),* }

@@ -148,7 +148,7 @@ fn ways_back_are_chosen_apart() {
     assert_eq!(pairs.len(), 16);
 }
 
-/// What a 64-port fat tree costs: 65 536 hosts, 5120 switches. The issue allows 100 MB.
+/// The memory of a 64-port fat tree: 65 536 hosts, 5120 switches. The bound is 100 MB.
 #[test]
 fn a_fat_tree_of_64_port_switches_takes_few_megabytes() {
     let graph = topology(json!({"kind": "fat-tree", "k": 64}));

@@ -13,7 +13,7 @@ const LOW_WINDOW: f64 = 16.0;
 const ACK_DELTA_US: u64 = 2000;
 /// `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u32 = 8;
-/// `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`: bounds of what counts as growth of the round trip.
+/// `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`: bounds of an increase that counts as growth of the round trip.
 const DELAY_US: (u64, u64) = (4000, 16_000);
 /// Bursts that `hystart_ack_delay` allows for, and its most.
 const BURSTS: u64 = 4;
