@@ -135,6 +135,7 @@ fn ports_and_books_agree(simulation: &Simulation) {
 fn held(port: &Port) -> u64 {
     match &port.service {
         Service::Arrival(_) => 0,
+        Service::Lined(lined) => lined.behind.held().0,
         Service::Departure(scheduled) => scheduled.held().0,
     }
 }

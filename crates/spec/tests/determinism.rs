@@ -174,6 +174,7 @@ fn one_event_a_packet_gives_what_two_give() {
     set(&mut document, "topology.access_rate", json!("23456789Kbps"));
     set(&mut document, "topology.delay", json!("10007123ps"));
     set(&mut document, "topology.access_delay", json!("20011457ps"));
+    set(&mut document, "nic", json!({"kind": "drop-tail"})); // of the line before fq there is no twin
     set(&mut document, "probe.nic_queues", json!(true));
     set(&mut document, "probe.at_dequeue", json!(true));
     for (queue, cc, runs_empty) in [

@@ -141,13 +141,17 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
                 Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))
             }
             Built::Arrival(admission) => Service::Arrival(admission),
-            Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
+            // A controller hears of each departure, for which a packet in line has no event.
+            Built::Departure(disc) if control.departures() => {
+                Service::Departure(Box::new(Scheduled::new(disc)))
+            }
+            Built::Departure(disc) => Service::departure(disc),
         };
         let is_switch = graph.role(link.from) == Role::Switch;
         let mut port = Port::new(rate, delay, is_switch, service);
         if bounded
             && !is_switch
-            && let Service::Departure(scheduled) = &mut port.service
+            && let Some(scheduled) = port.service.scheduled_mut()
         {
             scheduled.sockets = Some(Box::default());
         }
@@ -193,7 +197,7 @@ fn partition(experiment: &Experiment, graph: &Graph, ports: &[Port], loads: &[Lo
             whys.push(format!("traffic.{} has its congestion control in Python", spec.name));
         }
     }
-    let reads = |port: &Port| matches!(&port.service, Service::Departure(s) if s.disc.reads_remaining());
+    let reads = |port: &Port| port.service.scheduled().is_some_and(|s| s.disc.reads_remaining());
     if ports.iter().any(reads) {
         whys.push("a queue discipline reads how much a flow has left to send".into());
     }
@@ -223,7 +227,7 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [
             port.record =
                 Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, rows, end)));
         }
-        if wanted && let Service::Departure(scheduled) = &mut port.service {
+        if wanted && let Some(scheduled) = port.service.scheduled_mut() {
             scheduled.inner = records(scheduled.disc.inner(), classes);
         }
         if is_traced && probes.port_trace != TraceWhen::Off {

@@ -22,7 +22,7 @@ impl Simulation {
         let mut found = vec![];
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         for (port, of) in (0u32..).zip(self.ports()) {
-            let Service::Departure(scheduled) = &of.service else { continue };
+            let Some(scheduled) = of.service.scheduled() else { continue };
             let (Some(records), Some(queues)) = (&scheduled.inner, scheduled.disc.inner()) else { continue };
             for (i, record) in records.queues() {
                 let next = numbers.len() as u32;
@@ -95,6 +95,7 @@ impl Simulation {
             };
             match &port.service {
                 Service::Arrival(admission) => admission.observe(&mut put),
+                Service::Lined(lined) => lined.behind.disc.observe(&mut put),
                 Service::Departure(scheduled) => scheduled.disc.observe(&mut put),
             }
         }

@@ -206,7 +206,7 @@ fn flows_table(rows: &[FlowNow]) -> TableData {
 /// Packets and bytes that `port` holds at `now`, without bringing its books up to now.
 fn held(port: &Port, now: Time) -> (u64, u64) {
     match &port.service {
-        Service::Arrival(_) => port.holds(now),
+        Service::Arrival(_) | Service::Lined(_) => port.holds(now),
         Service::Departure(scheduled) => scheduled.held(),
     }
 }

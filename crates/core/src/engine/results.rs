@@ -3,7 +3,7 @@
 use super::Simulation;
 use crate::experiment::Experiment;
 use crate::hosts::records::{FlowRow, MessageRow};
-use crate::net::port::{Port, Service};
+use crate::net::port::Port;
 use crate::probe::histogram::{Histogram, TimeHistogram};
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
@@ -216,9 +216,9 @@ impl Simulation {
     /// Counts of the whole run and memory in use, for the manifest.
     pub fn manifest_counts(&self) -> Value {
         let books = self.books();
-        let inner = |p: &Port| match &p.service {
-            Service::Departure(scheduled) => scheduled.inner.as_ref().map_or(0, |inner| inner.memory()),
-            Service::Arrival(_) => 0,
+        let inner = |p: &Port| {
+            let records = p.service.scheduled().and_then(|scheduled| scheduled.inner.as_ref());
+            records.map_or(0, |inner| inner.memory())
         };
         let port_bytes: usize = self
             .ports()

@@ -119,8 +119,7 @@ impl Network {
         self.buffers.refuse(port.share);
         let class = commons.class(packet);
         if let Some(arrivals) = &mut port.arrivals {
-            arrivals[class].packets += 1;
-            arrivals[class].bytes += u64::from(packet.size);
+            arrivals[class].came(packet.size, 0);
         }
         if let Service::Departure(scheduled) = &mut port.service {
             scheduled.note(packet, |record, _, queue| record.came(queue, class, packet));
@@ -153,18 +152,18 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::super::Connection;
-    use super::super::port::{Port, Scheduled};
+    use super::super::port::Port;
     use super::*;
     use crate::events::random::Stream;
     use crate::events::{Event, EventQueue};
     use crate::packet::tests::packet;
     use crate::params::Params;
-    use crate::queue::{Built, Place, Queue, codel, drop_tail};
+    use crate::queue::{Built, Place, Queue, codel, drop_tail, fq};
     use proptest::prelude::*;
     use shallows_units::{Rate, Span, Time};
 
-    /// A switch with `ports` ports of 1 Gb/s that share `size` bytes; CoDel at every second one, so that
-    /// both ways of working a port are there.
+    /// A switch with `ports` ports of 1 Gb/s that share `size` bytes; if `mixed`, CoDel at every third one and
+    /// FQ at another third, so that all ways of working a port are there.
     struct Bench {
         net: Network,
         commons: Commons,
@@ -173,16 +172,18 @@ mod tests {
     }
 
     impl Bench {
-        fn new(ports: u32, size: u64, alpha: Option<f64>, codel: bool) -> Self {
+        fn new(ports: u32, size: u64, alpha: Option<f64>, mixed: bool) -> Self {
             let (rate, wire) = (Rate::gbps(1), Span::us(1));
             let tail =
                 Queue::DropTail(drop_tail::Settings { limit: None, ..drop_tail::Settings::defaults() });
             let codel_queue = Queue::Codel(codel::Settings { limit: None, ..codel::Settings::defaults() });
+            let fq_queue = Queue::Fq(fq::Settings::defaults());
             let port = |i: u32| {
                 let place = Place { rate, random: Stream::new(1, "queue", u64::from(i)) };
-                let service = match (if codel && i % 2 == 1 { &codel_queue } else { &tail }).build(place) {
+                let queue = [&tail, &codel_queue, &fq_queue][if mixed { i as usize % 3 } else { 0 }];
+                let service = match queue.build(place) {
                     Built::Arrival(admission) => Service::Arrival(admission),
-                    Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
+                    Built::Departure(disc) => Service::departure(disc),
                 };
                 Port::new(rate, wire, true, service)
             };

@@ -1,12 +1,15 @@
 //! The network: ports, wires, and switches that forward. Knows nothing of transports.
 
+mod books;
 pub mod buffer;
 mod commons;
 mod crossing;
 mod foresight;
+mod line;
 pub mod port;
 pub mod ring;
 mod scheduled;
+mod service;
 mod small_queues;
 pub mod wire;
 
@@ -17,44 +20,13 @@ use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
 use crate::routing::choice::Chooser;
 use crate::routing::table::{Entry, Routing};
+pub use books::{Totals, Waits};
 use buffer::{ALONE, Buffers};
 pub use commons::{Change, Commons, Connection, Happened, Net};
 pub use crossing::{Inbox, Parcel, Post};
 pub use foresight::UNDECIDED;
 use port::{Admitted, HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
-
-/// Packets over the whole run; sent + duplicated = delivered + dropped + in flight.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
-    /// Handed to a NIC.
-    pub sent: u64,
-    /// Handed to a host.
-    pub delivered: u64,
-    /// Dropped, anywhere.
-    pub dropped: u64,
-    /// Made by an injected fault.
-    pub duplicated: u64,
-    /// Transmissions that reached the far end of a wire (lost ones included).
-    pub hops: u64,
-}
-
-/// How long packets wait in a host's port: of those whose transmission begins within the run, as far as is known.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Waits {
-    /// How many.
-    pub packets: u64,
-    /// In ps, all together.
-    pub sum: u128,
-}
-
-impl Waits {
-    #[inline]
-    fn add(&mut self, wait: Span) {
-        self.packets += 1;
-        self.sum += u128::from(wait.as_ps());
-    }
-}
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -100,7 +72,7 @@ impl Network {
             port.source = events.add(Event::Wire(i));
         }
         for (i, port) in (0..).zip(&mut ports) {
-            if let Service::Departure(scheduled) = &mut port.service {
+            if let Some(scheduled) = port.service.scheduled_mut() {
                 scheduled.source = events.add(Event::Port(i));
             }
         }
@@ -173,7 +145,7 @@ impl Network {
         self.arrive(port, packet, commons);
         let here = &self.ports[port as usize];
         let admitted = here.free_at != before && before < self.until;
-        if admitted && matches!(here.service, Service::Arrival(_)) {
+        if admitted && !matches!(here.service, Service::Departure(_)) {
             self.host_waits[port as usize].add(before.saturating_sub(self.now));
         }
     }
@@ -252,6 +224,9 @@ impl Network {
                 }
             }
             Admitted::Refused(why) => self.lose(number, *packet, why, commons),
+            Admitted::Scheduled if self.ports[number as usize].is_lined() => {
+                self.arrive_lined(number, packet, commons)
+            }
             Admitted::Scheduled => self.arrive_scheduled(number, *packet, commons),
         }
     }
@@ -433,17 +408,5 @@ impl Network {
         if let Some(after) = next {
             self.events.schedule(controlled.source, now + after);
         }
-    }
-
-    // ---- books ----
-
-    /// Packets in queues and on wires now.
-    pub fn in_flight(&self) -> u64 {
-        let in_ports = |p: &Port| match &p.service {
-            Service::Arrival(_) => u64::from(p.ring.len()),
-            Service::Departure(s) => u64::from(p.ring.len()) + s.held().0,
-        };
-        let strays = (self.strays.len() - self.free_strays.len()) as u64;
-        self.ports.iter().map(in_ports).sum::<u64>() + strays
     }
 }

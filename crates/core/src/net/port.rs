@@ -8,6 +8,7 @@
 use super::buffer::ALONE;
 use super::ring::Ring;
 pub use super::scheduled::Scheduled;
+pub use super::service::Service;
 pub use super::wire::WireFaults;
 use crate::events::Source;
 use crate::events::fetch::fetch;
@@ -15,7 +16,7 @@ use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortView};
 use crate::probe::queue::QueueRecord;
 use crate::probe::traces::Arrivals;
-use crate::queue::{Admission, AnyAdmission, Backlog, DropWhy, Verdict};
+use crate::queue::{Admission, Backlog, DropWhy, Verdict};
 use shallows_units::{Bytes, Rate, Span, Time};
 
 /// The traffic of a port since the warm-up; `packets_in` = out + dropped in the queue + held.
@@ -52,7 +53,7 @@ pub enum Admitted {
     Queued(Option<Time>),
     /// Refused it.
     Refused(DropWhy),
-    /// Nothing: its discipline decides at departure, and is yet to be asked.
+    /// Nothing: not all that it serves is decided at arrival, and the rest is yet to be asked.
     Scheduled,
 }
 
@@ -73,14 +74,6 @@ impl Controlled {
     }
 }
 
-/// How a port queues.
-pub enum Service {
-    /// Decides at arrival, serves in order.
-    Arrival(AnyAdmission),
-    /// Decides at departure.
-    Departure(Box<Scheduled>),
-}
-
 /// At the end of a wire: a host, which has what comes.
 pub const HOST: u32 = u32::MAX;
 
@@ -98,8 +91,8 @@ pub struct Port {
     pub free_at: Time,
     /// Propagation delay.
     pub delay: Span,
-    /// Bytes held in the queue.
-    bytes: u64,
+    /// Bytes held in the queue, behind its line too.
+    pub(super) bytes: u64,
     /// Its wire's events.
     pub source: Source,
     /// The node at its wire's end, which forwards; or [`HOST`].
@@ -120,6 +113,8 @@ pub struct Port {
     pub share: u32,
     /// The cell at its wire's end, where there are several.
     pub far_cell: u32,
+    /// Packets behind its line, if it has one.
+    pub(super) behind: u32,
     /// The queue over time.
     pub record: Option<Box<QueueRecord>>,
     /// What passed.
@@ -156,6 +151,7 @@ impl Port {
             tapped: false,
             leads_to: HOST,
             far_cell: 0,
+            behind: 0,
             share: ALONE,
             service,
             counts: PortCounts::default(),
@@ -181,7 +177,7 @@ impl Port {
     /// What a controller may know; call after [`Port::settle`].
     pub fn view(&self, now: Time) -> PortView {
         let backlog = match &self.service {
-            Service::Arrival(_) => self.backlog(),
+            Service::Arrival(_) | Service::Lined(_) => self.backlog(),
             Service::Departure(scheduled) => {
                 let (packets, bytes) = scheduled.held();
                 let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
@@ -205,7 +201,7 @@ impl Port {
     #[inline]
     pub fn held(&self) -> (u64, u64) {
         match &self.service {
-            Service::Arrival(_) => (self.queued(), self.bytes),
+            Service::Arrival(_) | Service::Lined(_) => (self.queued(), self.bytes),
             Service::Departure(scheduled) => scheduled.held(),
         }
     }
@@ -221,8 +217,8 @@ impl Port {
                 break;
             }
             let size = u64::from(packet.size);
-            let packets = u64::from(tail.wrapping_sub(self.departed));
             if let Some(record) = &mut self.record {
+                let packets = u64::from(tail.wrapping_sub(self.departed)) + u64::from(self.behind);
                 record.stood(packets, self.bytes, left_at);
                 record.left(packets - 1, self.bytes - size, left_at);
             }
@@ -231,7 +227,7 @@ impl Port {
         }
     }
 
-    /// Packets and bytes of the ring in or before transmission at `now`: as [`Port::held`], without settling.
+    /// Packets and bytes in or before transmission at `now`, where the ring has them: as [`Port::held`], without settling.
     pub fn holds(&self, now: Time) -> (u64, u64) {
         let (mut number, mut bytes) = (self.departed, self.bytes);
         while number != self.ring.tail() {
@@ -242,7 +238,7 @@ impl Port {
             bytes -= u64::from(packet.size);
             number = number.wrapping_add(1);
         }
-        (u64::from(self.ring.tail().wrapping_sub(number)), bytes)
+        (u64::from(self.ring.tail().wrapping_sub(number)) + u64::from(self.behind), bytes)
     }
 
     /// The packets of the ring whose transmission has not ended by `now`, newest first; none if they have no more than
@@ -257,8 +253,8 @@ impl Port {
     /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].
     pub fn in_service(&self, now: Time) -> Span {
         let packet = match &self.service {
-            Service::Arrival(_) if self.queued() > 0 => *self.ring.at(self.departed),
-            Service::Arrival(_) => return Span::ZERO,
+            Service::Arrival(_) | Service::Lined(_) if self.in_ring() > 0 => *self.ring.at(self.departed),
+            Service::Arrival(_) | Service::Lined(_) => return Span::ZERO,
             Service::Departure(scheduled) => match scheduled.serving {
                 Some(packet) => Packet { at: self.free_at + self.delay, ..packet },
                 None => return Span::ZERO,
@@ -269,16 +265,23 @@ impl Port {
 
     /// Packets of the ring whose transmission has not ended.
     #[inline]
-    fn queued(&self) -> u64 {
+    pub(super) fn in_ring(&self) -> u64 {
         u64::from(self.ring.tail().wrapping_sub(self.departed))
+    }
+
+    /// The same, with those behind its line.
+    #[inline]
+    fn queued(&self) -> u64 {
+        self.in_ring() + u64::from(self.behind)
     }
 
     /// What an arriving packet finds; call after [`Port::settle`].
     #[inline(always)]
     pub fn backlog(&self) -> Backlog {
-        let packets = self.queued();
+        let packets = self.in_ring();
         // The transmitter never idles while packets wait, so the oldest one is being transmitted.
         let serving = if packets > 0 { u64::from(self.ring.at(self.departed).size) } else { 0 };
+        let packets = packets + u64::from(self.behind);
         Backlog { packets, bytes: self.bytes, serving, free_at: self.free_at }
     }
 
@@ -289,15 +292,12 @@ impl Port {
         let backlog = self.backlog();
         let verdict = match &mut self.service {
             Service::Arrival(admission) => admission.admit(packet, backlog, now),
-            Service::Departure(_) => return Admitted::Scheduled,
+            Service::Lined(_) | Service::Departure(_) => return Admitted::Scheduled,
         };
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
         self.counts.marks += u64::from(marked);
         if let Some(arrivals) = &mut self.arrivals {
-            let mine = &mut arrivals[class()];
-            mine.packets += 1;
-            mine.bytes += u64::from(packet.size);
-            mine.marks += u64::from(marked);
+            arrivals[class()].came(packet.size, u64::from(marked));
         }
         match verdict {
             Verdict::Drop(why) => Admitted::Refused(why),
@@ -426,7 +426,7 @@ impl Port {
         }
         if let Some(faults) = &mut self.faults {
             // A discipline at arrival has let go of what leaves now, one at departure has not.
-            let at_arrival = matches!(self.service, Service::Arrival(_));
+            let at_arrival = !matches!(self.service, Service::Departure(_));
             faults.counts_from = if at_arrival { now + Span::ps(1) } else { now };
         }
         let early = self.in_service(now);

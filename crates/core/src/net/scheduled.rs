@@ -51,7 +51,7 @@ impl Network {
     #[inline(never)]
     pub(super) fn arrive_scheduled(&mut self, number: u32, mut packet: Packet, commons: &Commons) {
         packet.at = self.now;
-        let (class, size) = (commons.class(&packet), u64::from(packet.size));
+        let class = commons.class(&packet);
         let to_end = commons.connections[packet.flow as usize].end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let marked = self.ask(number, commons, |scheduled, cx| {
@@ -64,10 +64,7 @@ impl Network {
         });
         let port = &mut self.ports[number as usize];
         if let Some(arrivals) = &mut port.arrivals {
-            let mine = &mut arrivals[class];
-            mine.packets += 1;
-            mine.bytes += size;
-            mine.marks += marked;
+            arrivals[class].came(packet.size, marked);
         }
         if marked > 0
             && let Service::Departure(scheduled) = &mut port.service
@@ -81,7 +78,9 @@ impl Network {
     pub fn depart(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        let Service::Departure(scheduled) = &mut port.service else { return };
+        let Service::Departure(scheduled) = &mut port.service else {
+            return self.serve_behind(number, commons);
+        };
         if scheduled.serving.is_some() && port.free_at == now {
             let before = scheduled.held();
             let packet = scheduled.serving.take().expect("just seen");

@@ -1,6 +1,6 @@
 //! What each connection has in its host's port, for senders that put no more than so much there.
 
-use super::port::{Port, Service};
+use super::port::Port;
 use super::{Change, Commons, Happened, Network};
 use crate::packet::{Flags, Packet};
 use crate::routing::table::Entry;
@@ -52,17 +52,21 @@ impl Sockets {
         waits
     }
 
-    /// Whether `flow` has more than `most` bytes here; then its sender waits.
-    fn holds(&mut self, flow: u32, most: u64) -> bool {
-        let Ok(place) = self.place(flow) else { return false };
-        let socket = &mut self.0[place];
-        socket.waits = socket.bytes > most;
-        socket.waits
+    /// Bytes of `flow` here.
+    fn bytes_of(&self, flow: u32) -> u64 {
+        self.place(flow).map_or(0, |place| self.0[place].bytes)
+    }
+
+    /// The sender of `flow`, which has some bytes here, waits until some of them have left.
+    fn let_wait(&mut self, flow: u32) {
+        if let Ok(place) = self.place(flow) {
+            self.0[place].waits = true;
+        }
     }
 }
 
 impl Port {
-    /// When `flow` has at most `most` bytes in this port, whose discipline decides at arrival; nothing if it has so few.
+    /// When `flow` has at most `most` bytes in this port's ring; nothing if it has so few.
     /// The newest packets come first: they are in the cache, and the walk ends with the one that is too many.
     fn frees_at(&self, flow: u32, most: u64, now: Time) -> Option<Time> {
         let mut bytes = 0;
@@ -81,18 +85,22 @@ impl Network {
         let Entry::Port(link) = commons.connections[flow as usize].enters[0] else { return None };
         let now = self.now;
         let port = &mut self.ports[commons.port_places[link as usize] as usize];
-        match &mut port.service {
-            Service::Arrival(_) => port.frees_at(flow, most, now),
-            Service::Departure(scheduled) => {
-                let held = scheduled.sockets.as_mut().is_some_and(|sockets| sockets.holds(flow, most));
-                held.then_some(Time::MAX)
-            }
+        let here = port.service.scheduled().and_then(|scheduled| scheduled.sockets.as_ref());
+        let here = here.map_or(0, |sockets| sockets.bytes_of(flow));
+        // What the discipline holds joins the ring when it is transmitted, and counts until that is over.
+        let at = if here > most { Some(Time::MAX) } else { port.frees_at(flow, most - here, now) };
+        if at == Some(Time::MAX)
+            && let Some(sockets) =
+                port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
+        {
+            sockets.let_wait(flow);
         }
+        at
     }
 
-    /// `packet` is no longer in the port of a host: its sender may wait for that.
+    /// `packet` has left the discipline of a host's port, or the port: its sender may wait for that.
     pub(super) fn leaves_host(&mut self, number: u32, packet: &Packet) {
-        if let Service::Departure(scheduled) = &mut self.ports[number as usize].service
+        if let Some(scheduled) = self.ports[number as usize].service.scheduled_mut()
             && let Some(sockets) = &mut scheduled.sockets
             && sockets.left(packet)
         {

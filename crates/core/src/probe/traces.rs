@@ -17,6 +17,16 @@ pub struct Arrivals {
     pub drops: u64,
 }
 
+impl Arrivals {
+    /// A packet of `size` bytes has come; `marks` packets of the class were marked for it.
+    #[inline]
+    pub fn came(&mut self, size: u16, marks: u64) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        self.marks += marks;
+    }
+}
+
 /// A queue at an instant.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueRow {

@@ -2,8 +2,9 @@
 //!
 //! Source: Linux 7.2 net/sched/sch_fq.c (`fq_fastpath_check`, `fq_enqueue`, `fq_dequeue`, `fq_gc`); Shreedhar and
 //! Varghese 1996, "Efficient Fair Queuing Using Deficit Round-Robin". No two flows share a queue, unlike under FQ-CoDel.
-//! A card that is almost idle serves in order of arrival: while no flow has a queue, up to `fast_path` packets wait in one
-//! line, which goes first and costs no credit.
+//! A card that is almost idle serves in order of arrival: while no flow's queue holds a packet, up to `fast_path` packets
+//! wait in one line, which goes first and costs no credit. The port keeps that line, and has none where a controller hears
+//! of each departure.
 //! A flow that comes back keeps its credit, at least a quantum after `refill_delay`; one that was away for three seconds
 //! is forgotten.
 //! Linux's limits are far above what TCP small queues (`transport.small_queues`) let stand in a card; both are "none".
@@ -12,7 +13,7 @@
 //! Ethernet, which Linux charges too, are not part of a packet here.
 
 use super::drop_tail::check_limit;
-use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use super::{Backlog, DropWhy, Line, Place, QueueCx, QueueDisc};
 use crate::packet::{Flags, Packet};
 use crate::params::Faults;
 use crate::queue::parts::gauge::Level;
@@ -31,7 +32,7 @@ crate::params! {
         quantum: Bytes = "3028B", "[1B, 1MB]", "Linux fq_init: two frames of 1514 bytes";
         /// Bytes that a flow may send when it is new.
         initial_quantum: Bytes = "15140B", "[1B, 1MB]", "Linux fq_init: ten frames, an initial window";
-        /// Most packets that wait in order of arrival while no flow has a queue, or 0.
+        /// Most packets that wait in order of arrival while no flow's queue holds one, or 0.
         fast_path: u64 = 8, "", "Linux fq_fastpath_check: internal.qlen";
         /// Silence after which a flow that comes back has at least a quantum again.
         refill_delay: Span = "40ms", "", "Linux fq_init: flow_refill_delay";
@@ -67,8 +68,6 @@ pub struct Discipline {
     initial_quantum: i64,
     refill_delay: Span,
     fast_path: u64,
-    /// Packets that no flow's queue holds: they go first.
-    internal: Held,
     flows: BTreeMap<u64, Flow>,
     new: VecDeque<u64>,
     old: VecDeque<u64>,
@@ -92,7 +91,6 @@ impl Discipline {
             initial_quantum: settings.initial_quantum.as_u64() as i64,
             refill_delay: settings.refill_delay,
             fast_path: settings.fast_path,
-            internal: Held::default(),
             flows: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -114,28 +112,18 @@ impl Discipline {
         }
     }
 
-    /// fq_fastpath_check: nothing waits, or no flow is listed and the common line is short.
-    fn is_almost_idle(&self) -> bool {
-        let unlisted = self.new.is_empty() && self.old.is_empty();
-        self.fast_path > 0 && (self.packets == 0 || (unlisted && self.internal.packets() < self.fast_path))
-    }
-
-    fn is_full(&self, size: u16, serving: u64) -> bool {
-        let packets = self.packets + 1 + u64::from(serving > 0);
-        self.limit.is_below((packets, self.bytes + u64::from(size) + serving))
+    /// Whether a packet of `size` bytes is too many.
+    fn is_full(&self, size: u16, cx: &QueueCx<'_>) -> bool {
+        let packets = self.packets + cx.line.0 + u64::from(cx.serving > 0) + 1;
+        self.limit.is_below((packets, self.bytes + cx.line.1 + cx.serving + u64::from(size)))
     }
 }
 
 impl QueueDisc for Discipline {
     fn enqueue(&mut self, packet: Packet, cx: &mut QueueCx<'_>) {
         self.forget(cx.now);
-        if self.is_full(packet.size, cx.serving) {
+        if self.is_full(packet.size, cx) {
             return cx.drop(packet, DropWhy::Full);
-        }
-        if self.is_almost_idle() {
-            self.packets += 1;
-            self.bytes += u64::from(packet.size);
-            return self.internal.push(packet);
         }
         let key = key(&packet);
         let fresh = || Flow { held: Held::default(), credit: self.initial_quantum, idle_since: Some(cx.now) };
@@ -155,10 +143,8 @@ impl QueueDisc for Discipline {
     }
 
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
-        if let Some(packet) = self.internal.pop() {
-            self.packets -= 1;
-            self.bytes -= u64::from(packet.size);
-            return Some(packet);
+        if self.packets == 0 {
+            return None; // fq_dequeue: flows that have sent all stay in their lists
         }
         loop {
             let from_new = !self.new.is_empty();
@@ -189,6 +175,11 @@ impl QueueDisc for Discipline {
 
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.packets, bytes: self.bytes, ..Backlog::default() }
+    }
+
+    /// fq_fastpath_check: no flow's queue holds a packet, and the common line is short.
+    fn line(&self) -> Option<Line> {
+        (self.fast_path > 0).then_some(Line { most: self.fast_path, limit: self.limit })
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
@@ -226,31 +217,11 @@ mod tests {
         Discipline::new(settings, place())
     }
 
-    /// No common line.
-    fn in_turns() -> Settings {
-        Settings { fast_path: 0, ..Settings::defaults() }
-    }
-
-    /// Linux fq_fastpath_check, by hand: ten packets come to an idle card. Eight wait in the common line, the ninth and tenth
-    /// in their flow's queue. Then no packet enters the line: the other flow has a queue too. The line empties, and the flows
-    /// take turns until they are detached. Then the line is open again.
-    #[test]
-    fn an_almost_idle_card_serves_in_order_of_arrival() {
-        let mut fq =
-            fq(&Settings { initial_quantum: Bytes(1500), quantum: Bytes(1500), ..Settings::defaults() });
-        put(&mut fq, 1, 10, 1500, Time::ZERO);
-        put(&mut fq, 2, 2, 1500, Time::ZERO);
-        assert_eq!((fq.internal.packets(), fq.new.len()), (8, 2));
-        assert_eq!(take(&mut fq, 13, Time::ZERO), [[1; 8].as_slice(), &[1, 2, 1, 2]].concat());
-        assert_eq!((fq.new.len(), fq.old.len()), (0, 0), "each was found empty");
-        put(&mut fq, 2, 1, 1500, Time::ZERO);
-        assert_eq!(fq.internal.packets(), 1);
-    }
-
     /// By hand: 3 new packets each (quantum 3, first 3: one packet of 1000 at a time beyond); then round by round.
     #[test]
     fn flows_take_turns_by_bytes_whatever_their_packets() {
-        let settings = Settings { quantum: Bytes(3000), initial_quantum: Bytes(3000), ..in_turns() };
+        let settings =
+            Settings { quantum: Bytes(3000), initial_quantum: Bytes(3000), ..Settings::defaults() };
         let mut fq = fq(&settings);
         put(&mut fq, 1, 100, 1000, Time::ZERO);
         put(&mut fq, 2, 100, 500, Time::ZERO);
@@ -261,7 +232,7 @@ mod tests {
     /// A flow that has waited for nothing overtakes a backlog of any length: by its initial quantum of ten frames.
     #[test]
     fn a_new_flow_goes_before_a_backlog() {
-        let mut fq = fq(&in_turns());
+        let mut fq = fq(&Settings::defaults());
         put(&mut fq, 1, 1000, 1514, Time::ZERO);
         assert_eq!(take(&mut fq, 20, Time::ZERO), [1; 20]);
         put(&mut fq, 2, 13, 1514, Time::ZERO);
@@ -271,32 +242,44 @@ mod tests {
         assert_eq!(order, [[2; 12].as_slice(), &[1, 1, 2, 1, 1]].concat());
     }
 
-    /// What comes back within 40 ms has the credit that it left with, later a quantum at least, after 3 s all is new.
+    /// What comes back within 40 ms has the credit that it left with, later a quantum at least, after 3 s all is new. A
+    /// flow leaves its list when its turn comes while others have packets (fq_dequeue): `pass` gives two to another.
     #[test]
     fn credit_outlives_a_short_silence() {
-        let settings = Settings { initial_quantum: Bytes(1000), quantum: Bytes(1000), ..in_turns() };
+        let settings =
+            Settings { initial_quantum: Bytes(1000), quantum: Bytes(1000), ..Settings::defaults() };
         let at = |ms| Time::ZERO + Span::ms(ms);
         let credit = |fq: &Discipline| fq.flows[&2].credit;
+        let pass = |fq: &mut Discipline, ms| {
+            put(fq, 2, 2, 1000, at(ms));
+            assert_eq!(take(fq, 3, at(ms)), [2, 2]);
+            assert_eq!(fq.flows[&2].idle_since, Some(at(ms)));
+        };
         let mut fq = fq(&settings);
         put(&mut fq, 1, 1, 1000, at(0));
-        assert_eq!(take(&mut fq, 2, at(0)), [1]);
-        assert_eq!(credit(&fq), 1000, "spent, and refilled as it was found empty in its second round");
+        put(&mut fq, 2, 1, 1000, at(0));
+        assert_eq!(take(&mut fq, 2, at(0)), [1, 2]);
+        pass(&mut fq, 0);
+        assert_eq!(credit(&fq), 1000, "spent, and refilled in its second round, before it was found empty");
         put(&mut fq, 1, 1, 600, at(10));
-        take(&mut fq, 2, at(10));
+        assert_eq!(take(&mut fq, 1, at(10)), [1]);
+        pass(&mut fq, 10);
         assert_eq!(credit(&fq), 400);
         put(&mut fq, 1, 1, 100, at(20));
         assert_eq!(credit(&fq), 400);
-        take(&mut fq, 2, at(20));
+        take(&mut fq, 1, at(20));
+        pass(&mut fq, 20);
         put(&mut fq, 1, 1, 100, at(61));
         assert_eq!(credit(&fq), 1000);
-        take(&mut fq, 2, at(61));
+        take(&mut fq, 1, at(61));
+        pass(&mut fq, 61);
         put(&mut fq, 9, 1, 100, at(4000));
-        assert_eq!(fq.flows.len(), 1, "the silent one is forgotten");
+        assert!(!fq.flows.contains_key(&2), "the silent one is forgotten");
     }
 
     #[test]
     fn limits_are_of_a_flow_and_of_all() {
-        let mut one = fq(&Settings { flow_limit: Some(5), ..in_turns() });
+        let mut one = fq(&Settings { flow_limit: Some(5), ..Settings::defaults() });
         assert_eq!([put(&mut one, 1, 8, 1000, Time::ZERO), put(&mut one, 2, 5, 1000, Time::ZERO)], [3, 0]);
         let mut all = fq(&Settings { limit: Some(Size::Bytes(Bytes(5000))), ..Settings::defaults() });
         assert_eq!(put(&mut all, 1, 4, 1000, Time::ZERO) + put(&mut all, 2, 4, 1000, Time::ZERO), 3);

@@ -16,6 +16,7 @@ use crate::events::random::Stream;
 use crate::packet::Packet;
 pub use crate::packet::{Backlog, DropWhy, Verdict};
 use crate::params::{Faults, Kind, Params};
+use parts::gauge::Level;
 use serde_json::Value;
 use shallows_units::{Rate, Time};
 
@@ -51,6 +52,8 @@ pub struct QueueCx<'a> {
     /// At an arrival: bytes from the packet's first one to the end of what its flow has to send, as far as that
     /// is known; 0 for an acknowledgement.
     pub remaining: u64,
+    /// Packets and bytes that wait in the line in front.
+    pub line: (u64, u64),
     dropped: &'a mut Vec<(Packet, DropWhy)>,
     marked: u64,
 }
@@ -58,7 +61,7 @@ pub struct QueueCx<'a> {
 impl<'a> QueueCx<'a> {
     /// A context whose drops go to `dropped`.
     pub fn new(now: Time, serving: u64, free_at: Time, dropped: &'a mut Vec<(Packet, DropWhy)>) -> Self {
-        QueueCx { now, serving, free_at, remaining: 0, dropped, marked: 0 }
+        QueueCx { now, serving, free_at, remaining: 0, line: (0, 0), dropped, marked: 0 }
     }
 
     /// Gives `packet` up.
@@ -99,12 +102,34 @@ pub trait QueueDisc: Send {
     fn reads_remaining(&self) -> bool {
         false
     }
+    /// A line in order of arrival that its port keeps in front of it.
+    fn line(&self) -> Option<Line> {
+        None
+    }
     /// The queues inside, where there are several.
     fn inner(&self) -> Option<&dyn InnerQueues> {
         None
     }
     /// Values that a sampler may record.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// A line in front of a discipline. A packet joins it while the discipline holds nothing and the line has room.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Most packets that wait in it.
+    pub most: u64,
+    /// Most that the port may hold.
+    pub limit: Level,
+}
+
+impl Line {
+    /// Whether a packet of `size` bytes may join when `backlog` stands in the line and the transmitter.
+    #[inline]
+    pub fn has_room(&self, backlog: Backlog, size: u16) -> bool {
+        let waiting = backlog.packets - u64::from(backlog.serving > 0);
+        waiting < self.most && !self.limit.is_below((backlog.packets + 1, backlog.bytes + u64::from(size)))
+    }
 }
 
 /// The queues inside a discipline that has several, for those who count what each of them does.

@@ -5,7 +5,7 @@ use super::{allows, minimal, read};
 use proptest::prelude::*;
 use shallows_core::events::random::Stream;
 use shallows_core::events::{Event, EventQueue};
-use shallows_core::net::port::{Port, Scheduled, Service};
+use shallows_core::net::port::{Port, Service};
 use shallows_core::net::{Commons, Connection, Network};
 use shallows_core::packet::{Flags, NONE, Packet};
 use shallows_core::params::Component;
@@ -38,7 +38,7 @@ impl Bench {
     fn new(built: Built, rate: Rate) -> Self {
         let service = match built {
             Built::Arrival(admission) => Service::Arrival(admission),
-            Built::Departure(disc) => Service::Departure(Box::new(Scheduled::new(disc))),
+            Built::Departure(disc) => Service::departure(disc),
         };
         let mut port = Port::new(rate, WIRE, true, service);
         port.prepare();
@@ -99,6 +99,7 @@ impl Bench {
         let port = &self.net.ports[0];
         let serving = match &port.service {
             Service::Departure(scheduled) => scheduled.serving.map_or(0, |p| u64::from(p.size)),
+            Service::Lined(_) => port.backlog().serving,
             Service::Arrival(_) => port.backlog().serving,
         };
         (packets - u64::from(serving > 0), bytes - serving)
