@@ -6,9 +6,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from shallows.results.store import StoredRun
 
 # The same examples each time, as in the Rust tests; `make soak` tries others. How long they take is the
 # machine's affair.
@@ -52,6 +56,18 @@ def write_toml(path: Path, document: dict) -> Path:
 
     path.write_text("".join(f"{key} = {value(v)}\n" for key, v in document.items()))
     return path
+
+
+def with_cc(kind: object, **over: object) -> dict:
+    """SMALL with a congestion control, and with other sections."""
+    return {**json.loads(json.dumps(SMALL)), **over, "transport": {"cc": kind} | over.get("transport", {})}
+
+
+def simulate(document: dict, *algorithms: type, store: Path) -> "StoredRun":
+    """The run of a document with components in Python."""
+    import shallows
+
+    return shallows.run(document, algorithms=algorithms, store=store)
 
 
 def shallows(*args: object, cwd: Path, **env: str) -> subprocess.CompletedProcess:

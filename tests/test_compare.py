@@ -17,12 +17,10 @@ from shallows.execution.runner import Runner
 from shallows.studies.compare.comparison import arrived, compare
 from shallows.studies.compare.section import read, split_list
 
-WEB = {
+WEB = SMALL | {
     "duration": "20ms",
     "seeds": 4,
-    "topology": {"kind": "star", "senders": 4, "rate": "1Gbps", "delay": "10us"},
-    "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"},
-    "transport": {"cc": "dctcp"},
+    "topology": SMALL["topology"] | {"senders": 4},
     "traffic": {
         "web": {
             "kind": "poisson", "from": "s*", "to": "r0", "load": 0.6,

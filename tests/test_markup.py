@@ -5,18 +5,15 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from conftest import write_toml
+from conftest import SMALL, write_toml
 from shallows.cli.app import app
 from shallows.studies.page.markdown import to_html
 
 HOSTILE = "<img src=x onerror=hack()></td><script>hack()</script>\"'{{ 7*7 }}"
-NAMES = {
+NAMES = SMALL | {
     "title": HOSTILE,
     "duration": "1ms",
     "seeds": 2,
-    "topology": {"kind": "star", "senders": 2, "rate": "1Gbps", "delay": "10us"},
-    "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"},
-    "transport": {"cc": "dctcp"},
     "traffic": {
         HOSTILE: {"kind": "bulk", "from": "s*", "to": "r0", "class": HOSTILE + "2", "jitter": "10us"},
     },

@@ -150,7 +150,7 @@ def test_every_package_says_what_it_is_for():
 WRITTEN_BY_USERS = {
     "cli.options": "--timeout of the command line",
     "theory.registry": "the inputs of `theory` on the command line",
-    "studies.validation.matrix": "rate and round trip of a cell of matrix.toml; its document is made from them",
+    "studies.validation.matrix": "rate and round trip of a cell of matrix.toml, which make its document",
 }
 """Modules that read a quantity as a user wrote it, and its place. `_core.numbers` has those of a record."""
 
