@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import os
 import threading
@@ -167,3 +168,20 @@ def test_a_store_of_the_first_format_is_refused_and_left_as_it_is(tmp_path):
     with pytest.raises(StoreError, match=r"Shallows 0\.1\.0 in store format 1.*choose another store"):
         Store(tmp_path).prepare()
     assert [path.name for path in tmp_path.iterdir()] == [old.name]
+
+
+def test_tables_written_in_one_call_are_the_files_that_each_would_be_alone():
+    from shallows.results.parquet import SMALL_BYTES, files
+
+    words = pl.DataFrame({"port": ["a", "b", None], "packets": pl.Series([1, 2, 3], dtype=pl.UInt64)})
+    large = pl.DataFrame({"x": pl.Series(range(SMALL_BYTES // 4))})
+    tables = {"words": words, "none": words.clear(), "large": large, "one": words.head(1)}
+    alone = {}
+    for name, table in tables.items():
+        buffer = io.BytesIO()
+        table.write_parquet(buffer, compression="zstd", statistics=False)
+        alone[name] = buffer.getvalue()
+    made = dict(files(tables))
+    assert list(made) == list(tables)
+    assert made == alone
+    assert pl.read_parquet(io.BytesIO(made["none"])).schema == words.schema

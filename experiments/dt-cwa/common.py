@@ -1,11 +1,14 @@
 """What the figures of this paper share: the schemes, the loads, what is measured, and comparisons by seed."""
 
 import json
+from pathlib import Path
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, paired_difference
 from shallows.studies.paper.claims import Measured
 from shallows.studies.paper.kit import Rows, of, samples
+from shallows.studies.paper.readings import BASE
+from shallows.studies.paper.readings_file import read_readings
 from shallows.tables import metrics
 
 SPEC = "../fig6/spec.toml"
@@ -47,6 +50,9 @@ SCHEMES = {
     DT: scheme(DT, "dctcp", HYSTERESIS),
 }
 FIGURE_SCHEMES = (DCTCP, DCTCP0, DTCWA, DTCWA_EARLY)
+COMPARED = (DCTCP, DTCWA)
+"""What the document's claims compare. Under a reading beside the base nothing else is run."""
+BASE_READING = read_readings(Path(__file__).parent / "readings.toml").given(BASE)
 
 
 def schemes(reading):
@@ -95,6 +101,8 @@ def sweep(load, flows=FLOWS, names=FIGURE_SCHEMES, reading=None, **more):
     """A spec of `SPECS`: this load over numbers of flows and schemes."""
     grid = {WORKERS: list(flows)} | more
     made = SCHEMES if reading is None else schemes(reading)
+    if reading not in (None, BASE_READING):
+        names = COMPARED
     return (SPEC, LOADS[load] | {"sweep.grid": grid, "sweep.points": [made[s] for s in names]})
 
 

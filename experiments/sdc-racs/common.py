@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci, paired_difference
+from shallows.studies.paper.kit import of
 from shallows.studies.paper.variants import read_settings
 from shallows.tables import metrics
 from shallows.theory import disciplines, mg1
@@ -99,28 +100,18 @@ def mg1_rows(scenario, per_second):
 
 def estimates(frame, column, by, **which):
     """`{value of by: Estimate over seeds}` of one transport's rows; `which` gives `spec` and more."""
-    for name, value in which.items():
-        frame = frame.filter(pl.col(name) == value)
-    groups = frame.sort(by, "seed").group_by(by, maintain_order=True)
+    groups = of(frame, **which).sort(by, maintain_order=True).group_by(by, maintain_order=True)
     return {key[0]: mean_ci(rows[column].to_list()) for key, rows in groups}
 
 
 def one(frame, column, **which) -> Estimate:
     """Mean over seeds of the rows with these values."""
-    for name, value in which.items():
-        frame = frame.filter(pl.col(name) == value)
-    return mean_ci(frame.sort("seed")[column].to_list())
+    return mean_ci(of(frame, **which)[column].to_list())
 
 
 def difference(frame, column, new, base, **which) -> Estimate:
     """Difference of a column between two transports, paired by seed."""
-    columns = []
-    for spec in (new, base):
-        rows = frame.filter(pl.col("spec") == spec)
-        for name, value in which.items():
-            rows = rows.filter(pl.col(name) == value)
-        columns.append(rows.sort("seed")[column].to_list())
-    return paired_difference(*columns)
+    return paired_difference(*(of(frame, spec=spec, **which)[column].to_list() for spec in (new, base)))
 
 
 def drops(tables):

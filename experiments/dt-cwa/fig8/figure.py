@@ -8,15 +8,17 @@ from ..common import everywhere_below, sweep
 
 FLOWS = [25, 35, 45, 60]
 SIZES = {"20KB": "messages of 20 KB", "100KB": "messages of 100 KB"}
+EVERY = {"20KB": "20ms", "100KB": "100ms"}
+"""8 Mb/s a connection, below the share of 15 Mb/s that 63 flows have of the link."""
 
 
 def _spec(size):
     path, changes = sweep("ftp", FLOWS)
     short = {
         "kind": "messages", "from": ["h0", "h3", "h6"], "to": "r0", "bytes": size,
-        "interval": "20ms", "phase": "random", "start": "20ms",
+        "interval": EVERY[size], "phase": "random", "start": "20ms",
     }  # fmt: skip
-    return (path, changes | {"traffic.short": short, "duration": "1s"})
+    return (path, changes | {"traffic.short": short, "duration": "2s"})
 
 
 SPECS = {f"short-{size}": _spec(size) for size in SIZES}

@@ -1,11 +1,12 @@
 """The mechanism that the document claims: fewer timeouts, and a queue that swings less."""
 
-from shallows.statistics.estimates import paired_difference
+import polars as pl
+from shallows.statistics.estimates import paired_difference, paired_ratio
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
 from shallows.studies.paper.kit import curve, of, samples, table_of
 from shallows.tables.oscillation import oscillation, queue_steps
 
-from ..common import DCTCP, DTCWA, LOAD_NAMES, PORT, SCHEMES, SPEC, everywhere_below, seen, sweep
+from ..common import DCTCP, DT, DTCWA, LOAD_NAMES, PORT, SCHEMES, SPEC, everywhere_below, seen, sweep
 
 QUERIES = [10, 30, 35, 45, 55, 60]
 LONG = [3, 10, 30, 60]
@@ -18,7 +19,21 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
         "query-1MB": sweep("query-1MB", QUERIES, SCHEMES, reading),
         "query-64KB": sweep("query-64KB", QUERIES, SCHEMES, reading),
         "queue": (SPEC, sweep("ftp", LONG, reading=reading)[1] | _TRACE),
+        "outcast": (SPEC, sweep("ftp", [2], (DCTCP, DTCWA, DT), reading)[1] | _OUTCAST),
     }
+
+
+_OUTCAST = {
+    "traffic.query.from": "h0",
+    "traffic.many": {
+        "kind": "incast", "from": ["h3", "h4", "h5", "h6", "h7", "h8"], "to": "r0", "workers": 58,
+        "response": "100GB", "rounds": 1, "start": "1ms", "jitter": "5ms",
+    },
+    "duration": "1s",
+    "warmup": "100ms",
+    "seeds": 30,
+}  # fmt: skip
+"""Two flows come in at a port of switch 1 of their own, 58 at its two other ports."""
 
 
 ALIKE = 0.5
@@ -39,6 +54,17 @@ def swing(tables):
     }
 
 
+def ports(tables):
+    """Goodput of a flow in Mb/s and timeouts a flow, of the two flows at their own port and of the 58."""
+    found = {}
+    for name in ("query", "many"):
+        mine = tables["flows"].filter(pl.col("traffic") == name, pl.col("dst") == "r0")
+        found[f"{name}_mbps"] = mine["goodput_bps"].mean() / 1e6
+        found[f"{name}_timeouts"] = mine["timeouts"].mean()
+    return found
+
+
+OUTCAST = "Two flows at a port of their own and 58 at two others: goodput and timeouts a flow"
 CAPTIONS = {
     "timeouts by number of flows": "Timeouts that a flow suffers during ten queries, by load. "
     "The document names them as the reason of its gain and draws none.",
@@ -50,6 +76,7 @@ SHOWS = {
     "timeouts by number of flows": ("timeouts-*",),
     "queue oscillation by number of flows": ("sd", "sd-*"),
     "Timeouts a flow by the worker's switch, 1 MB in all": ("outcast",),
+    OUTCAST: ("black-out", "outcast-share"),
 }
 
 
@@ -69,6 +96,12 @@ def measure(runs):
     for flows in (10, 30):
         a, b = (samples(queue, "sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
         found[f"sd-{flows}"] = is_below(paired_difference(a, b), unit="packets")
+    if runs.where("outcast"):
+        alone = runs.where("outcast").frame(ports)
+        a, b = (samples(alone, "query_timeouts", title=title) for title in (DTCWA, DCTCP))
+        found["black-out"] = is_below(paired_difference(a, b), unit="timeouts a flow")
+        few, many = (samples(alone, f"{name}_mbps", title=DCTCP) for name in ("query", "many"))
+        found["outcast-share"] = is_below(paired_ratio(few, many), 1.0)
     found["outcast"] = _differ(of(frame, spec="query-1MB", title=DTCWA, workers=55))
     return found
 
@@ -125,6 +158,18 @@ def tables(runs):
         ),
         "Timeouts a flow by the worker's switch, 1 MB in all": table_of(
             of(frame, spec="query-1MB"), racks, ["workers", "title"]
+        ),
+        OUTCAST: table_of(
+            runs.where("outcast").frame(ports),
+            ["query_mbps", "many_mbps", "query_timeouts", "many_timeouts"],
+            ["title"],
+        ).rename(
+            {
+                "query_mbps": "two, Mb/s each",
+                "many_mbps": "58, Mb/s each",
+                "query_timeouts": "timeouts of the two",
+                "many_timeouts": "timeouts of the 58",
+            }
         ),
         "Queue towards the aggregator": table_of(
             queue, ["mean", "sd", "amplitude", "period_ms"], ["workers", "title"]

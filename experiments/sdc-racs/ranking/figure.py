@@ -142,7 +142,8 @@ def _ranks(runs, order):
     """A square for each transport and scenario, dark for the first."""
     drawn, (ax,) = style.canvas(width_inch=style.PAGE_INCH, height_inch=0.6 + 0.24 * len(order))
     columns = list(SCORES)
-    table = np.array([[_order(runs, column)[name] for column in columns] for name in order])
+    orders = [_order(runs, column) for column in columns]
+    table = np.array([[ranks[name] for ranks in orders] for name in order])
     ax.imshow(table, cmap=style.SURFACE, aspect="auto", vmin=1, vmax=len(order))
     for i in range(len(order)):
         for j in range(len(columns)):

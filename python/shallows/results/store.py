@@ -243,13 +243,13 @@ class Store:
 
         Raises StoreError, after removing what was written, if the disk is full or cannot be written.
         """
+        from shallows.results.parquet import files
+
         name = manifest["hash"]
         new = self.path / f".new-{name}-{os.getpid()}-{secrets.token_hex(4)}"
         try:
             new.mkdir(parents=True)
-            marks = {
-                table: _write(new / f"{table}.parquet", _parquet(data)) for table, data in tables.items()
-            }
+            marks = {name: _write(new / f"{name}.parquet", data) for name, data in files(tables)}
             whole = {"format": FORMAT, **manifest, "tables": marks}
             whole["sha256"] = manifest_digest(whole)
             text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
@@ -286,12 +286,6 @@ class Store:
         place.rename(aside)
         if not aside.is_dir():
             aside.unlink()
-
-
-def _parquet(table: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    table.write_parquet(buffer, compression="zstd", statistics=False)
-    return buffer.getvalue()
 
 
 def _write(path: Path, data: bytes) -> Mark:

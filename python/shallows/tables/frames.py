@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,17 +21,42 @@ def to_frame(columns: Sequence[tuple[str, str, Any]]) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    series = []
+    if all(not (data[1] if isinstance(data, tuple) else data) for _, _, data in columns):
+        return _empty(tuple((name, dtype) for name, dtype, _ in columns)).clone()
+    series, made = [], []
     for name, dtype, data in columns:
-        kind = dtype.removesuffix("?")
+        column = pl.col(name)
         if isinstance(data, tuple):
-            words, codes = pl.Series(data[0], dtype=pl.String), np.frombuffer(data[1], dtype="<u4")
-            series.append(words.gather(codes).alias(name))
-            continue
-        values = pl.Series(name, np.frombuffer(data, dtype=f"<{kind[0]}{int(kind[1:]) // 8}"))
-        if dtype in _NULLS:
-            values = values.set(values == _NULLS[dtype], None)
-        elif dtype == "f64?":
-            values = values.fill_nan(None)
-        series.append(values)
-    return pl.DataFrame(series)
+            words, values = pl.Series(data[0], dtype=pl.String), np.frombuffer(data[1], dtype="<u4")
+            made.append(pl.lit(words).gather(column).alias(name))
+        else:
+            values = np.frombuffer(data, dtype=_plain(dtype))
+            if dtype in _NULLS and (values == _NULLS[dtype]).any():
+                made.append(pl.when(column != _NULLS[dtype]).then(column).alias(name))
+            elif dtype == "f64?" and np.isnan(values).any():
+                made.append(column.fill_nan(None))
+        series.append(pl.Series(name, values))
+    frame = pl.DataFrame(series)
+    return frame.with_columns(made) if made else frame  # one call a table: calls are dear
+
+
+def _plain(dtype: str) -> str:
+    """NumPy's name of a number's type."""
+    kind = dtype.removesuffix("?")
+    return f"<{kind[0]}{int(kind[1:]) // 8}"
+
+
+@cache
+def _empty(columns: tuple[tuple[str, str], ...]) -> pl.DataFrame:
+    """A table without rows, as most of a run's tables are."""
+    import numpy as np
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            pl.Series(name, [], dtype=pl.String)
+            if dtype == "str"
+            else pl.Series(name, np.empty(0, _plain(dtype)))
+            for name, dtype in columns
+        ]
+    )

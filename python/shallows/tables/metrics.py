@@ -7,6 +7,7 @@ it. Names end in their units. A missing value (the mean of nothing) is None, nev
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 
@@ -305,7 +306,9 @@ def _number(value: Number) -> Number:
 
 
 def _mean(column: pl.Series) -> float | None:
-    values = column.cast(pl.Float64).fill_nan(None).drop_nulls()
+    values = column.cast(pl.Float64)
+    if values.null_count() or np.isnan(values.to_numpy()).any():  # rare, and each of these calls is dear
+        values = values.fill_nan(None).drop_nulls()
     return float(values.sum()) / len(values) if len(values) else None
 
 

@@ -23,9 +23,8 @@ def percent(estimate: Estimate) -> Estimate:
 
 def of(frame: pl.DataFrame, **which: Any) -> pl.DataFrame:
     """The rows with these values, in the order of their seeds."""
-    return frame.filter(*(pl.col(name) == value for name, value in which.items())).sort(
-        "seed", maintain_order=True
-    )
+    chosen = frame.lazy().filter(*(pl.col(name) == value for name, value in which.items()))
+    return chosen.sort("seed", maintain_order=True).collect()
 
 
 def samples(frame: pl.DataFrame, column: str, **which: Any) -> np.ndarray:

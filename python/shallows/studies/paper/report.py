@@ -92,9 +92,13 @@ def render(paper: str, sections: "Sequence[Section]", target: str, quick: bool) 
 
 
 def _row(section: "Section") -> tuple[str, list[dict[str, str]]]:
-    """A row of the matrix: a figure and its claims, those that the document makes first."""
-    ordered = sorted(section.claims, key=lambda record: KINDS.index(record["kind"]))
-    return section.figure.name, [_cell(record) for record in ordered]
+    """A row of the matrix: a figure and its claims."""
+    return section.figure.name, [_cell(record) for record in _ordered(section)]
+
+
+def _ordered(section: "Section") -> list[dict[str, Any]]:
+    """Its claims, those that the document makes first."""
+    return sorted(section.claims, key=lambda record: KINDS.index(record["kind"]))
 
 
 def _cell(record: Mapping[str, Any]) -> dict[str, str]:
@@ -167,7 +171,7 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
         "shown_tables": [table for table in tables if not table["folded"]],
         "extras": [image for image in images if image["folded"]],
         "extra_tables": [table for table in tables if table["folded"]],
-        "claims": [_claim(section, record) for record in section.claims],
+        "claims": [_claim(section, record) for record in _ordered(section)],
         "failed": section.failed,
         "command": f"./shallows reproduce {figure.paper}/{figure.name}",
         "specs": [_spec(section, spec) for spec in dict.fromkeys(run.spec for run in section.runs)],
