@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from web_browser import browser, folder, page, server  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from shallows.results.store import StoredRun

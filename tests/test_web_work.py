@@ -1,20 +1,26 @@
 """The live page's results, work and export: hostile names, jobs, films in one file."""
 
 import json
+import os
 import subprocess
 import sys
 import time
+import tomllib
 
 import pytest
 import shallows
 from conftest import ROOT
+from shallows.document.points import expand
 from shallows.document.settings import flat, sources, text_of
 from shallows.errors import RunError, SpecError
 from shallows.results.store import Store
+from shallows.studies.page.place import MARKER
 from shallows.web.export import page_of
 from shallows.web.jobs import Jobs
 from shallows.web.limits import Limits
+from shallows.web.papers import measured_here
 from shallows.web.runs import differences, listed, run_of, varied
+from shallows.web.sweep_file import sweep_text
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 SHORT = QUICKSTART.replace('"50ms"', '"4ms"').replace('"10ms"', '"1ms"')
@@ -75,6 +81,52 @@ def test_a_stored_run_is_a_file_again_with_sources(store, tmp_path):
     told = {path: (value, default, source) for path, value, default, source in sources(run.experiment)}
     assert told["queue.mark_at"][:2] == ("20pkt", "65pkt") and "Alizadeh" in told["queue.mark_at"][2]
     assert told["traffic.long.transport.cc.g"][1] == "0.0625"
+
+
+def test_chosen_runs_are_one_sweep_file_which_finds_them_all(store, tmp_path):
+    text = sweep_text(listed(store))
+    assert text is not None and "[sweep.grid]" in text
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+    outcomes = shallows.sweep(path, store=store.path, progress=False)
+    assert {each.status for each in outcomes} == {"stored"}
+    assert {each.run.hash for each in outcomes} == {run.hash for run in store.runs()}
+
+
+def test_other_queues_and_seeds_are_a_sweep_file_only_if_one_file_can_say_them(tmp_path):
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+
+    def stored(*settings):
+        return shallows.run(path, settings=settings, store=tmp_path / "runs", progress=False)
+
+    drop_tail = 'queue={kind="drop-tail",limit="50pkt"}'
+    runs = [stored(), stored("seed=2"), stored(drop_tail), stored(drop_tail, "seed=2")]
+    text = sweep_text(runs)
+    assert text is not None and "[[sweep.grid.queue]]" in text
+    assert len(expand(tomllib.loads(text))) == 4
+    assert sweep_text(runs[:3]) is None  # only one of the two queues has a second seed
+    text = sweep_text([runs[0], runs[2], stored(drop_tail, "duration=5ms")])
+    assert text is not None and "[[sweep.points]]" in text
+    assert len(expand(tomllib.loads(text))) == 3
+
+
+def test_the_newest_report_of_a_paper_or_of_one_figure_decides(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def report(name, verdict, at):
+        folder = tmp_path / "reports" / name
+        folder.mkdir(parents=True)
+        (folder / MARKER).write_text("")
+        claim = {"id": "xdctcp/fig2/optimum", "figure": "fig2", "verdict": verdict}
+        (folder / "claims.json").write_text(json.dumps({"claims": [claim]}))
+        os.utime(folder, (at, at))
+
+    report("xdctcp-quick", "differs", 1000)
+    assert measured_here("xdctcp", "quick", ["fig2"])["fig2/optimum"]["verdict"] == "differs"
+    report("xdctcp-fig2-quick", "holds", 2000)
+    assert measured_here("xdctcp", "quick", ["fig2"])["fig2/optimum"]["verdict"] == "holds"
+    assert measured_here("xdctcp", "full", ["fig2"]) == {}
 
 
 # ---- work ----

@@ -19,7 +19,7 @@ CLOSE = "() => shallows.player.close[0]?.at_ps === Math.round(shallows.player.vi
 
 def main() -> None:
     """Opens the first experiment of the gallery, and takes the picture at 3.07 ms."""
-    with opened(SIZE, color_scheme="light") as (url, page, _):
+    with opened(SIZE, color_scheme="light") as (url, page):
         page.goto(url)
         page.wait_for_function(DONE)
         page.wait_for_timeout(1500)  # the charts draw a little later

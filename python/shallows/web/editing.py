@@ -45,7 +45,7 @@ def lookup(document: Mapping[str, Any], path: str) -> Any:
 def put(text: str, path: str, value: Any) -> str:
     """The TOML text with a value at a path; comments, order and layout of the rest stay. None takes it away.
 
-    Raises SpecError where a value that is not a table stands on the way, ValueError where the text is not TOML.
+    Raises SpecError where a value that is no table stands on the way, ValueError where the text is not TOML.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError

@@ -27,7 +27,7 @@ ANSWER_S = 60.0
 room = functools.partial(ui.page, response_timeout=ANSWER_S)
 """Decorator: a function makes the page of an address."""
 
-__all__ = ["commands", "frame", "heading", "on_dark", "room", "rows_table", "script_text"]
+__all__ = ["Commands", "frame", "heading", "on_dark", "room", "rows_table"]
 
 
 @contextmanager
@@ -63,21 +63,27 @@ def on_dark(listener: Callable[[bool], None]) -> None:
     ui.on("sh-dark", lambda event: listener(bool(event.args)))
 
 
-def commands(shell: str, python: str) -> None:
+class Commands:
     """The command line and the Python that give what the page shows, each with a copy button."""
-    for label, text in (("Command line", shell), ("Python", python)):
-        with ui.row().classes("sh-command"):
+
+    def __init__(self, shell: str, python: str):
+        self._texts = [self._line("Command line", shell), self._line("Python", python)]
+
+    @staticmethod
+    def _line(label: str, text: str) -> ui.label:
+        with ui.element("div").classes("row sh-command"):
             ui.label(label).classes("sh-soft")
-            ui.label(text).classes("sh-code")
+            told = ui.label(text).classes("sh-code")
             button = ui.button(icon="content_copy").props(
                 f'flat dense round size=sm aria-label="Copy: {label}"'
             )
-            button.on("click", js_handler=f"() => shallowsCopy({script_text(text)})")
+            button.on("click", js_handler="(event) => shallowsCopyBeside(event.currentTarget)")
+        return told
 
-
-def script_text(text: str) -> str:
-    """A text as a literal of JavaScript that no markup can end."""
-    return json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    def show(self, shell: str, python: str) -> None:
+        """Other commands in the same place."""
+        for label, text in zip(self._texts, (shell, python), strict=True):
+            label.set_text(text)
 
 
 def heading(text: str, level: int) -> None:

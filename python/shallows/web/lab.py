@@ -11,15 +11,16 @@ from typing import Any
 from nicegui import background_tasks, ui
 
 from shallows.errors import Fault
+from shallows.terminal import readable
 from shallows.web import address
 from shallows.web.completion import kinds, known
 from shallows.web.document import line_of
 from shallows.web.editing import Slider, lookup, put, sliders
 from shallows.web.elements import Completion, LivePlayer
-from shallows.web.frame import commands, on_dark
+from shallows.web.frame import Commands, on_dark
 from shallows.web.jobs import Jobs
 from shallows.web.session import Session
-from shallows.web.starting import buttons
+from shallows.web.starting import Starting
 
 AUTOMATIC_S = 3.0
 """A run that took longer waits for the Run button after the next change."""
@@ -78,7 +79,17 @@ class Laboratory:
         self.other.props(
             'dense clearable debounce=400 hint="transport.cc=newreno queue.mark_at=20pkt"'
         ).style("width: 100%")
+        # Made once: whoever drags gets no new elements, of which a browser would keep the names.
         self.shown = ui.column().classes("sh-left").style("gap: 4px; margin-top: 14px")
+        self.shown.set_visibility(False)
+        with self.shown:
+            self.commands = Commands("", "")
+            with ui.row().style("gap: 6px"):
+                button = ui.button("Save mine.toml").props("no-caps flat dense")
+                button.on("click", lambda: ui.download.content(self.text, "mine.toml"))
+                copy = ui.button("Copy address").props("no-caps flat dense")
+                copy.on("click", js_handler="() => shallowsCopy(location.href)")
+            self.starting = Starting(self.jobs, lambda: self.text, lambda: self.overrides)
 
     def _forms(self, document: dict[str, Any]) -> None:
         """Common settings beside the file; what they say follows it."""
@@ -264,7 +275,8 @@ class Laboratory:
             self._say(bad.message, failed=True)
         elif all(each.state == "done" for each in films):
             spent = sum(each.seconds for each in films)
-            self._say(f"{films[0].header['duration_ps'] / 1e9:g} ms simulated in {spent * 1e3:.0f} ms")
+            said = readable("duration_ps", films[0].header["duration_ps"])
+            self._say(f"{said} simulated in {readable('spent_ps', spent * 1e12)}")
 
     def _say(self, text: str, failed: bool = False) -> None:
         self.state.set_text(text)
@@ -292,20 +304,13 @@ class Laboratory:
         """The command line and the Python that give what is shown, and the address that holds it."""
         packed = address.pack({"text": self.text, "second": self.second})
         ui.run_javascript(f'history.replaceState(null, "", "/?x={packed}")')
-        self.shown.clear()
-        with self.shown:
-            shell = "./shallows run mine.toml"
-            sets = ""
-            if self.second:
-                shell += " ".join(["", *(f"--set {shlex.quote(each)}" for each in self.overrides)])
-                sets = f", settings={self.overrides!r}"
-            commands(shell, f'shallows.run("mine.toml"{sets})')
-            with ui.row().style("gap: 6px"):
-                button = ui.button("Save mine.toml").props("no-caps flat dense")
-                button.on("click", lambda: ui.download.content(self.text, "mine.toml"))
-                copy = ui.button("Copy address").props("no-caps flat dense")
-                copy.on("click", js_handler="() => shallowsCopy(location.href)")
-            buttons(self.jobs, lambda: self.text, lambda: self.overrides)
+        shell, sets = "./shallows run mine.toml", ""
+        if self.second:
+            shell += " ".join(["", *(f"--set {shlex.quote(each)}" for each in self.overrides)])
+            sets = f", settings={self.overrides!r}"
+        self.commands.show(shell, f'shallows.run("mine.toml"{sets})')
+        self.starting.show()
+        self.shown.set_visibility(True)
 
 
 def _read(text: str) -> dict[str, Any] | None:

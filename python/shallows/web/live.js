@@ -18,12 +18,15 @@ export default {
     this.darkness = new MutationObserver(() =>
       this.player.theme(document.body.classList.contains("body--dark")));
     this.darkness.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    this.textSize = new MutationObserver(() => this.player.resize());
+    this.textSize.observe(document.documentElement, { attributes: true, attributeFilter: ["style"] });
     this.alive = true;
     this.pull();
   },
   unmounted() {
     this.alive = false;
     this.darkness.disconnect();
+    this.textSize.disconnect();
     this.player.destroy();
   },
   methods: {

@@ -17,6 +17,10 @@ WAIT_S = 10.0
 REST_S = 0.025
 """Between two answers: forty a second are more than a screen shows."""
 
+BYTES = "application/octet-stream"
+ONCE = {"Cache-Control": "no-store"}
+"""Nobody asks for the same part of a film again: without this, a browser keeps them all."""
+
 MOST_BYTES = 4_000_000
 """Of one answer; the rest comes with the next one."""
 
@@ -52,11 +56,14 @@ def films_router(sessions: Sessions) -> APIRouter:
                 raise HTTPException(503, "the server ends") from None
         head.pop("news", None)
         await asyncio.sleep(REST_S)
-        return Response(pack(head, []) + b"".join(body), media_type="application/octet-stream")
+        return Response(pack(head, []) + b"".join(body), media_type=BYTES, headers=ONCE)
 
     @router.get("/live/{key}/{side}/packets")
-    async def packets(key: str, side: int, at_ps: int = Query(ge=0, lt=2**63)) -> dict[str, Any]:
+    async def packets(
+        key: str, side: int, answer: Response, at_ps: int = Query(ge=0, lt=2**63)
+    ) -> dict[str, Any]:
         """Packets under way at a simulated time."""
+        answer.headers.update(ONCE)
         found = await session_of(key).packets(side, at_ps)
         if found is None:
             raise HTTPException(409, "no packets can be shown of this run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from nicegui import ui
 
 from shallows.errors import ShallowsError, SpecError
 from shallows.web.elements import ReportFigure
-from shallows.web.frame import commands, frame, heading, room
+from shallows.web.frame import Commands, frame, heading, room
 from shallows.web.jobs import TARGET
 from shallows.web.reports import report_of
 from shallows.web.state import State
@@ -52,8 +53,8 @@ def register(state: State) -> None:
                 ui.label("No papers are installed here.").classes("sh-soft")
             for paper in dict.fromkeys(figure.paper for figure in figures):
                 heading(paper, 2)
-                measured = await asyncio.to_thread(_measured, paper, form)
                 ours = [each for each in figures if each.paper == paper]
+                measured = await asyncio.to_thread(measured_here, paper, form, [each.name for each in ours])
                 ui.label(_headline(ours, measured, form)).classes("sh-soft")
                 with ui.element("div").classes("sh-wide"), ui.element("table").classes("sh-matrix"):
                     for figure in ours:
@@ -92,14 +93,24 @@ def _figures() -> list[Any]:
         return []
 
 
-def _measured(paper: str, form: str) -> dict[str, dict[str, Any]]:
-    """Verdicts of the report of one form in the working directory, by a claim's name."""
-    path = Path("reports") / (f"{paper}-quick" if form == "quick" else paper) / "claims.json"
-    try:
-        claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
-        return {f"{claim['figure']}/{claim['id'].rsplit('/', 1)[-1]}": claim for claim in claims}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+def _reports(paper: str, form: str, figures: Iterable[str]) -> list[Path]:
+    """Reports of one form in the working directory: of the paper, and of single figures; the newest last."""
+    names = [f"{paper}-quick" if form == "quick" else paper]
+    names += [f"{paper}-{figure}-quick" if form == "quick" else f"{paper}-{figure}" for figure in figures]
+    found = [folder for folder in map(report_of, names) if folder is not None]
+    return sorted(found, key=lambda folder: folder.stat().st_mtime)
+
+
+def measured_here(paper: str, form: str, figures: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Verdicts measured here in one form, by a claim's name; of two reports the newer one decides."""
+    found: dict[str, dict[str, Any]] = {}
+    for folder in _reports(paper, form, figures):
+        try:
+            claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))["claims"]
+            found |= {f"{claim['figure']}/{claim['id'].rsplit('/', 1)[-1]}": claim for claim in claims}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def _verdict(figure: Any, claim: Any, measured: dict[str, dict[str, Any]], form: str) -> tuple[str, bool]:
@@ -156,7 +167,7 @@ async def _figure_page(state: State, figure: Any, form: str) -> None:
             link = ui.link(words, f"/figure/{figure.paper}/{figure.name}?form={name}").classes("sh-tab")
             if name == form:
                 link.props('aria-current="page"')
-    measured = _measured(figure.paper, form)
+    measured = measured_here(figure.paper, form, [figure.name])
     with ui.element("div").classes("sh-wide"), ui.element("table").classes("sh-claims"):
         with ui.element("tr"):
             for words in ("Claim", "Published", "Measured here [95 %]", "Verdict"):
@@ -166,21 +177,23 @@ async def _figure_page(state: State, figure: Any, form: str) -> None:
             _claim(figure, claim, measured, form)
     target = f"{figure.paper}/{figure.name}"
     quick = " --quick" if form == "quick" else ""
-    commands(
+    Commands(
         f"./shallows reproduce {target}{quick}",
         f'shallows.reproduce("{target}"{", quick=True" if quick else ""})',
     )
     button = ui.button(f"Reproduce it, {form} form").props("no-caps unelevated dense padding='4px 14px'")
     button.on_click(lambda: _start(state, target, form))
-    folder = report_of(f"{figure.paper}-quick" if quick else figure.paper)
-    drawn = sorted(folder.glob(f"{figure.name}-*.svg")) if folder is not None else []
-    if folder is not None and drawn:
+    newest = [
+        sorted(folder.glob(f"{figure.name}-*.svg")) for folder in _reports(figure.paper, form, [figure.name])
+    ]
+    drawn = next(filter(None, reversed(newest)), [])
+    if drawn:
         heading("Figures", 2)
         with ui.element("div").classes("sh-figures"):
             for path in drawn:
                 with ui.element("figure").classes("sh-report-figure"):
                     words = path.stem.removeprefix(f"{figure.name}-").replace("-", " ").capitalize()
-                    ReportFigure(f"/reports/{folder.name}/{path.name}", words)
+                    ReportFigure(f"/reports/{path.parent.name}/{path.name}", words)
                     with ui.element("figcaption"):
                         ui.label(words).classes("sh-soft")
     heading("Runs behind it", 2)
@@ -220,7 +233,7 @@ def _claim(figure: Any, claim: Any, measured: dict[str, dict[str, Any]], form: s
         for text in (
             claim.statement,
             f"{claim.published_text if claim.published_text[:1].isdigit() else published} {unit}",
-            f"{shown} {unit}",
+            f"{shown} {unit}" if told else "-",
         ):
             with ui.element("td"):
                 ui.label(text)

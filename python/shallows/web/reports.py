@@ -14,7 +14,7 @@ from nicegui import ui
 from shallows.studies.page.place import MARKER
 from shallows.terminal import readable
 from shallows.web.elements import ReportFigure
-from shallows.web.frame import commands, frame, heading, room, rows_table
+from shallows.web.frame import Commands, frame, heading, room, rows_table
 from shallows.web.state import State
 
 NAME = re.compile(r"^[a-z0-9][\w.-]{0,150}$")
@@ -197,7 +197,7 @@ def _tuning(name: str, folder: Path, found: Mapping[str, Any]) -> None:
         row["to"] = f"/results?q={quote(_search(trial['settings']))}"
     link = '<q-td :props="props"><a :href="props.row.to">{{ props.value }}</a></q-td>'
     table.add_slot("body-cell-c0", link)
-    commands("./shallows tune mine.toml", 'shallows.tune("mine.toml")')
+    Commands("./shallows tune mine.toml", 'shallows.tune("mine.toml")')
 
 
 def _candidate(one: Mapping[str, Any], metrics: Sequence[str]) -> tuple[str, ...]:

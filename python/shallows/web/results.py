@@ -16,7 +16,7 @@ from shallows.results.store import FIGURES, StoredRun
 from shallows.terminal import readable
 from shallows.web import address
 from shallows.web.elements import ReportFigure
-from shallows.web.frame import commands, frame, heading, room, rows_table
+from shallows.web.frame import Commands, frame, heading, room, rows_table
 from shallows.web.runs import differences, listed, run_of
 from shallows.web.state import State
 
@@ -141,7 +141,7 @@ async def _run_page(run: StoredRun) -> None:
             ui.link("Open in the laboratory", f"/?x={packed}")
         ui.link("Manifest", f"/stored/{run.hash}/manifest.json")
         ui.link("Film in one file", f"/stored/{run.hash}/film.html")
-    commands(
+    Commands(
         f"./shallows export {run.hash} film.html",
         f'shallows.results.store.Store().find("{run.hash}").tables["queues"]',
     )
@@ -219,7 +219,7 @@ async def _difference_page(a: StoredRun, b: StoredRun) -> None:
         if value is not None
     ]
     shell = " ".join(["./shallows run a.toml", *(f"--set {shlex.quote(each)}" for each in sets[:12])])
-    commands(shell, f'shallows.run("a.toml", settings={sets[:12]!r})')
+    Commands(shell, f'shallows.run("a.toml", settings={sets[:12]!r})')
 
 
 def _numbers(*values: Any) -> bool:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from nicegui import ui
 
-from shallows.results.store import StoredRun
-from shallows.web.frame import commands, frame, heading, room
+from shallows.results.store import StoredRun, store_path
+from shallows.terminal import scale
+from shallows.web.frame import Commands, frame, heading, on_dark, room
 from shallows.web.jobs import hashes
 from shallows.web.papers import figure_of, runs_behind
 from shallows.web.runs import listed, varied
 from shallows.web.state import State
+from shallows.web.sweep_file import sweep_text
 
 MOST_RUNS = 400
-GREY = "#808a96"
+FEW = 8
+"""Values of a setting that get a tick each; more of them stand on an even scale."""
+
+Unit = tuple[float, str]
+"""What a value is divided by for the reader, and the name of the result with its unit."""
 
 __all__ = ["register"]
 
@@ -52,18 +59,20 @@ def register(state: State) -> None:
                 .style("width: min(100%, 420px)")
             )
             picked.on_value_change(lambda e: ui.navigate.to(f"/sweep?{here}&metric={quote(str(e.value))}"))
-            values = [m[chosen] for m in metrics]
+            values = [float(m[chosen]) for m in metrics]
+            unit = _unit(chosen, values)
             heading("Every run", 2)
             ui.label("A line is a run; a click on one opens it. Drag along an axis to choose lines.").classes(
                 "sh-soft"
             )
-            lines = ui.echart(_parallel(runs, axes, settings[:7] or ["seed"], chosen, values)).classes(
-                "sh-chart"
-            )
+            shown = settings[:7] or ["seed"]
+            with ui.element("div").classes("sh-wide"):
+                lines = ui.echart({}).classes("sh-chart").style(f"min-width: {150 * len(shown) + 150}px")
             lines.on_point_click(lambda e: ui.navigate.to(f"/run/{runs[e.data_index].hash}"))
+            on_dark(lambda dark: _draw(lines, _parallel(runs, axes, shown, unit, values, Ink(dark))))
             if len(settings) >= 2:
-                _heat(runs, axes, settings, chosen, values, q)
-            commands("./shallows sweep mine.toml --json", 'shallows.sweep("mine.toml").frame')
+                _heat(runs, axes, settings, unit, values, q)
+            _commands(state, runs, chosen, await asyncio.to_thread(sweep_text, runs))
 
 
 def _chosen(state: State, q: str, job: str, figure: str, form: str) -> tuple[list[StoredRun], str, str]:
@@ -100,16 +109,45 @@ def _word(value: Any) -> Any:
     )
 
 
-def _axis(name: str, values: Sequence[Any], place: int) -> dict[str, Any]:
-    style = {"nameTextStyle": {"color": GREY}, "axisLabel": {"color": GREY}, "nameLocation": "end"}
-    if all(isinstance(value, int | float) for value in values):
-        return {"dim": place, "name": name, "scale": True} | style
-    return {
+def _unit(metric: str, values: Sequence[float]) -> Unit:
+    """A result in the unit of its greatest value: Gb/s for goodput_bps_total."""
+    size, unit = scale(metric, max(map(abs, values)))
+    return size, f"{metric} ({unit})" if unit else metric
+
+
+class Ink:
+    """Colours of a chart's words and of the page behind them."""
+
+    def __init__(self, dark: bool):
+        self.text, self.back = ("#e8eaed", "#14181d") if dark else ("#1c2127", "#ffffff")
+        self.line = "#9aa5b1" if dark else "#49535e"
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Readable over lines, by a rim in the colour of the page."""
+        return {"color": self.text, "textBorderColor": self.back, "textBorderWidth": 4, "fontSize": 13}
+
+
+def _draw(chart: ui.echart, option: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(option)
+    chart.update()
+
+
+def _axis(name: str, values: Sequence[Any], place: int, ink: Ink) -> dict[str, Any]:
+    style = {
         "dim": place,
         "name": name,
-        "type": "category",
-        "data": sorted({str(v) for v in values}, key=_size),
-    } | style
+        "nameLocation": "end",
+        "nameTextStyle": ink.words | {"fontWeight": 600},
+        "axisLabel": ink.words,
+        "axisLine": {"lineStyle": {"color": ink.line}},
+        "axisTick": {"lineStyle": {"color": ink.line}},
+        "z": 10,
+    }
+    if all(isinstance(value, int | float) for value in values) and len(set(values)) > FEW:
+        return style | {"scale": True}
+    return style | {"type": "category", "data": sorted({str(v) for v in values}, key=_size)}
 
 
 def _size(text: str) -> tuple[float, str]:
@@ -120,32 +158,46 @@ def _size(text: str) -> tuple[float, str]:
     return (float(found[1]), text) if found else (float("inf"), text)
 
 
-COLOURS = {"inRange": {"color": ["#0072B2", "#56B4E9", "#E69F00", "#D55E00"]}, "textStyle": {"color": GREY}}
+COLOURS = {"inRange": {"color": ["#0072B2", "#56B4E9", "#E69F00", "#D55E00"]}}
 
 
-def _scale(values: Sequence[float]) -> dict[str, Any]:
+def _scale(name: str, values: Sequence[float], ink: Ink) -> dict[str, Any]:
+    """A legend below the chart, whose ends choose values."""
     low, high = min(values), max(values)
-    return {"min": low, "max": high if high > low else low + 1, "right": 0, "calculable": True} | COLOURS
+    shape = {"orient": "horizontal", "left": "center", "bottom": 0, "calculable": True, "itemHeight": 220}
+    told = {":formatter": "v => Number(v).toPrecision(4)", "textStyle": ink.words, "text": [name, ""]}
+    return {"min": low, "max": high if high > low else low + 1} | shape | told | COLOURS
 
 
 def _parallel(
     runs: Sequence[StoredRun],
     axes: dict[str, list[Any]],
     settings: Sequence[str],
-    metric: str,
-    values: list[Any],
+    unit: Unit,
+    values: Sequence[float],
+    ink: Ink,
 ) -> dict[str, Any]:
-    columns = {path: [_word(value) for value in axes[path]] for path in settings} | {metric: values}
-    rows = zip(
-        *([v if isinstance(v, int | float) else str(v) for v in column] for column in columns.values()),
-        strict=True,
-    )
-    data = [{"value": list(row), "name": run.hash} for row, run in zip(rows, runs, strict=True)]
+    size, name = unit
+    results = [value / size for value in values]
+    columns = {path: [_word(value) for value in axes[path]] for path in settings}
+    sides = [_axis(path, column, place, ink) for place, (path, column) in enumerate(columns.items())]
+    rows = [
+        [
+            column[i] if side.get("type") != "category" else str(column[i])
+            for side, column in zip(sides, columns.values(), strict=True)
+        ]
+        for i in range(len(runs))
+    ]
+    data = [
+        {"value": [*row, result], "name": run.hash}
+        for row, result, run in zip(rows, results, runs, strict=True)
+    ]
+    last = _axis(name, [], len(columns), ink) | {"type": "value", "scale": True}
     series = {"type": "parallel", "data": data, "animation": False, "lineStyle": {"width": 2, "opacity": 0.7}}
     return {
-        "parallelAxis": [_axis(name, column, place) for place, (name, column) in enumerate(columns.items())],
-        "parallel": {"left": 60, "right": 230, "top": 50, "bottom": 40},
-        "visualMap": _scale(values) | {"dimension": len(columns) - 1},
+        "parallelAxis": [*sides, last],
+        "parallel": {"left": 70, "right": 130, "top": 50, "bottom": 70},
+        "visualMap": _scale("", results, ink) | {"dimension": len(columns)},
         "series": [series],
     }
 
@@ -154,46 +206,84 @@ def _heat(
     runs: Sequence[StoredRun],
     axes: dict[str, list[Any]],
     settings: Sequence[str],
-    metric: str,
-    values: Sequence[Any],
+    unit: Unit,
+    values: Sequence[float],
     q: str,
 ) -> None:
     """Means over all that is not on its axes."""
     heading("Two settings against each other", 2)
-    x, y = settings[0], settings[1]
+    ui.label(f"A cell is a mean of {unit[1]}; a click on it leads to its runs.").classes("sh-soft")
     with ui.row():
-        across = ui.select(list(settings), value=x, label="Across").props("dense")
-        up = ui.select(list(settings), value=y, label="Up").props("dense")
-    box = ui.column().style("width: 100%")
+        across = ui.select(list(settings), value=settings[0], label="Across").props("dense")
+        up = ui.select(list(settings), value=settings[1], label="Up").props("dense")
+    with ui.element("div").classes("sh-wide"):
+        chart = ui.echart({}).classes("sh-chart").style("min-width: 480px")
+    cells: dict[tuple[str, str], list[int]] = {}
+    sides: tuple[list[str], list[str]] = ([], [])
+    ink = Ink(False)
 
     def draw() -> None:
-        box.clear()
+        nonlocal sides
         a, b = str(across.value), str(up.value)
-        cells: dict[tuple[str, str], list[float]] = {}
+        cells.clear()
         for i in range(len(runs)):
-            cells.setdefault((str(_word(axes[a][i])), str(_word(axes[b][i]))), []).append(float(values[i]))
+            cells.setdefault((str(_word(axes[a][i])), str(_word(axes[b][i]))), []).append(i)
         xs, ys = (sorted({key[k] for key in cells}, key=_size) for k in (0, 1))
-        data = [[xs.index(i), ys.index(j), sum(v) / len(v)] for (i, j), v in cells.items()]
-        style = {"type": "category", "axisLabel": {"color": GREY}, "nameTextStyle": {"color": GREY}}
-        label = {"show": len(data) <= 100, ":formatter": "p => Number(p.value[2]).toPrecision(5)"}
+        sides = xs, ys
+        data = [
+            [xs.index(i), ys.index(j), sum(values[n] for n in own) / len(own) / unit[0]]
+            for (i, j), own in cells.items()
+        ]
+        style = {"type": "category", "axisLabel": ink.words, "nameTextStyle": ink.words | {"fontWeight": 600}}
+        label = {"show": len(data) <= 100, "fontSize": 13, ":formatter": "p => p.value[2].toPrecision(4)"}
+        series = {"type": "heatmap", "name": unit[1], "data": data, "animation": False, "label": label}
         option = {
-            "grid": {"left": 110, "right": 190, "top": 30, "bottom": 60},
-            "tooltip": {"position": "top"},
-            "xAxis": style | {"data": xs, "name": a, "nameLocation": "middle", "nameGap": 32},
+            "grid": {"left": 90, "right": 20, "top": 34, "bottom": 110},
+            "tooltip": {"position": "top", ":valueFormatter": "v => Number(v).toPrecision(6)"},
+            "xAxis": style | {"data": xs, "name": a, "nameLocation": "middle", "nameGap": 30},
             "yAxis": style | {"data": ys, "name": b},
-            "visualMap": _scale([cell[2] for cell in data]),
-            "series": [{"type": "heatmap", "name": metric, "data": data, "animation": False, "label": label}],
+            "visualMap": _scale("", [cell[2] for cell in data], ink),
+            "series": [series],
         }
-        with box:
-            chart = ui.echart(option).classes("sh-chart")
+        _draw(chart, option)
 
-            def lead(event: Any) -> None:
-                i, j, _ = event.data
-                words = f"{q} {a}={xs[int(i)]} {b}={ys[int(j)]}".strip()
-                ui.navigate.to(f"/results?q={quote(words)}")
+    def recolour(dark: bool) -> None:
+        nonlocal ink
+        ink = Ink(dark)
+        draw()
 
-            chart.on_point_click(lead)
+    def lead(event: Any) -> None:
+        i, j, _ = event.data
+        at = sides[0][int(i)], sides[1][int(j)]
+        own = cells[at]
+        words = f"{q} {across.value}={at[0]} {up.value}={at[1]}".strip()
+        ui.navigate.to(f"/run/{runs[own[0]].hash}" if len(own) == 1 else f"/results?q={quote(words)}")
 
+    chart.on_point_click(lead)
     across.on_value_change(draw)
     up.on_value_change(draw)
-    draw()
+    on_dark(recolour)
+
+
+def _commands(state: State, runs: Sequence[StoredRun], metric: str, text: str | None) -> None:
+    """The file, command and Python that give these runs and this result, from the same store."""
+    path = state.store.path
+    usual = path.absolute() == store_path().absolute()
+    if text is None:  # no single file describes them
+        names = " ".join(run.hash for run in runs)
+        option = "" if usual else f" --store {shlex.quote(str(path))}"
+        store = f"shallows.Store({'' if usual else repr(str(path))})"
+        Commands(
+            f'for run in {names}; do ./shallows report "$run"{option}; done',
+            f'[{store}.find(run).metrics["{metric}"] for run in "{names}".split()]',
+        )
+        return
+    ui.label("These runs are one sweep file: with this store it finds every run there, and makes none.")
+    button = ui.button("Save sweep.toml", on_click=lambda: ui.download.content(text, "sweep.toml"))
+    button.props("no-caps flat dense")
+    option = "" if usual else f" --store {shlex.quote(str(path))}"
+    given = "" if usual else f", store={str(path)!r}"
+    Commands(
+        f"./shallows sweep sweep.toml --metric {shlex.quote(metric)}{option}",
+        f'shallows.sweep("sweep.toml"{given}).frame["{metric}"]',
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shallows.web.frame import commands, frame, heading, room
+from shallows.web.frame import Commands, frame, heading, room
 from shallows.web.jobs import Job, hashes
 from shallows.web.state import State
 
@@ -60,7 +60,7 @@ def _card(state: State, job: Job, marked: bool) -> None:
         stage = f"{job.stage}: " if job.stage and job.state == "running" else ""
         ui.label(f"{stage}{job.share:.1%}, {job.left or f'{spent:.0f} s'}").classes("sh-soft")
         ui.linear_progress(job.share, show_value=False).props(f'aria-label="{job.kind}" size="8px"')
-        commands(job.shown, _python(job))
+        Commands(job.shown, _python(job))
         if job.lines and job.state != "done":
             for line in job.lines[-8:]:
                 ui.label(line).classes("sh-soft")

@@ -12,3 +12,12 @@ export function blank(canvas) {
   pen.clearRect(0, 0, width, height);
   return { pen, width, height };
 }
+
+// A text with a rim in the colour of the page, readable over lines.
+export function label(pen, text, x, y, colours) {
+  pen.lineJoin = "round";
+  pen.lineWidth = 4;
+  pen.strokeStyle = colours.back;
+  pen.strokeText(text, x, y);
+  pen.fillText(text, x, y);
+}

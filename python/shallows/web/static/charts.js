@@ -1,14 +1,22 @@
 // Queue, window, rate, estimate and marks over time: one above the other, with one cursor and one zoom.
 
-import { flowColour, flowDash, theme } from "shallows-player/colours.js";
+import { flowColour, flowDash, textScale, theme, unitOf } from "shallows-player/colours.js";
 
 const MOST_LINES = 12;
+
+// An axis to a round number at or above `most`, in at most `parts` even steps.
+function even(most, parts) {
+  const ten = 10 ** Math.floor(Math.log10(most / parts));
+  const interval = ten * [1, 2, 2.5, 5, 10].find((each) => each * ten * parts >= most);
+  return { max: Math.ceil(most / interval) * interval, interval };
+}
+
 // The rows of a film, in units of its size.
-function rowsOf(film) {
+function rowsOf(film, port = 0) {
   const fast = Math.max(...film.layout.ports.map((port) => port.rate_bps)) >= 2e9;
   const long = film.header.duration_ps > 5e11;
   return [
-    { key: "queue", title: "Queue (packets)" },
+    { key: "queue", title: `Queue of ${film.layout.ports[port].name} (packets)` },
     { key: "cwnd", title: "Congestion window (kB)", scale: 1e-3 },
     { key: "rate", title: fast ? "Rate (Gb/s)" : "Rate (Mb/s)", scale: fast ? 1e-9 : 1e-6, smooth: 100 },
     { key: "alpha", title: "Alpha, marked share", optional: true },
@@ -42,7 +50,7 @@ export class Charts {
     this.chart.getZr().on("click", (event) => {
       const point = [event.offsetX, event.offsetY];
       if (this.film && this.chart.containPixel({ gridIndex: 0 }, [point[0], this.firstY])) {
-        onTime(this.chart.convertFromPixel({ xAxisIndex: 0 }, point[0]) * 1e9);
+        onTime(this.chart.convertFromPixel({ xAxisIndex: 0 }, point[0]) * this.unit[1]);
       }
     });
     this.shape = "";
@@ -55,9 +63,12 @@ export class Charts {
     this.film = film;
     const shown = film.shown(MOST_LINES);
     if (film.flows.has(flow) && !shown.some((each) => each.id === flow)) shown.push(film.flows.get(flow));
-    const rows = rowsOf(film).filter((row) => !row.optional || shown.some((each) => each.alpha.some((v) => v === v)));
+    // Of two schemes both have the rows that one of them fills, so that rows stand side by side.
+    const filled = (row) => (scales ? row.key in scales : shown.some((each) => each.alpha.some((v) => v === v)));
+    const rows = rowsOf(film, port).filter((row) => !row.optional || filled(row));
     const colours = theme(dark);
-    const times = Array.from({ length: film.done }, (_, look) => film.time(look) / 1e9);
+    this.unit = unitOf(film.header.duration_ps);
+    const times = Array.from({ length: film.done }, (_, look) => film.time(look) / this.unit[1]);
     const source = { t: times, queue: film.column("queue", port), marks: film.column("marks", port),
       drops: film.column("drops", port) };
     const series = [];
@@ -69,7 +80,8 @@ export class Charts {
         const mark = film.layout.ports[port].mark_at;
         line("queue", "queue", { color: colours.chosen, areaStyle: { opacity: 0.15 }, step: "end",
           markLine: mark ? { silent: true, symbol: "none", animation: false, data: [{ yAxis: mark }],
-            label: { formatter: `K = ${mark}`, color: colours.mark, position: "insideEndTop" },
+            label: { formatter: `K = ${mark}`, color: colours.mark, position: "insideEndTop", fontSize: 12 * textScale(),
+              backgroundColor: colours.back, padding: [1, 3], borderRadius: 3 },
             lineStyle: { color: colours.mark, width: 1.5 } } : undefined });
       } else if (row.key === "marks") {
         line("marks", "marks", { color: colours.mark, lineStyle: { width: 1.6 } });
@@ -90,25 +102,28 @@ export class Charts {
 
   put(rows, series, source, colours, scales) {
     const height = this.element.clientHeight || 640;
-    const [top, bottom] = [26, 62];
+    const size = textScale();
+    const [top, bottom, left, right] = [26, 62, 52, 26].map((room) => room * size);
     const each = (height - top - bottom) / rows.length;
-    const end = this.film.header.duration_ps / 1e9;
-    const shape = JSON.stringify([rows.map((row) => row.key), end, height, colours.text, series.map((s) => [s.name, s.color])]);
+    const [unit, span] = this.unit;
+    const end = this.film.header.duration_ps / span;
+    const shape = JSON.stringify([rows.map((row) => row.title), end, height, size, colours.text, series.map((s) => [s.name, s.color])]);
     this.firstY = top + each / 2;
-    const label = { color: colours.soft, fontSize: 12 };
+    this.sides = [left, right];
+    const label = { color: colours.soft, fontSize: 12 * size };
     const option = { dataset: { source }, series };
     if (shape !== this.shape) Object.assign(option, {
       animation: false,
       textStyle: { fontFamily: "system-ui, sans-serif" },
       axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: colours.soft } },
       tooltip: { trigger: "axis", confine: true, transitionDuration: 0, backgroundColor: colours.node, borderColor: colours.line,
-        textStyle: { color: colours.text, fontSize: 12 },
+        textStyle: { color: colours.text, fontSize: 12 * size },
         valueFormatter: (value) => (value == null ? "" : Number(value).toPrecision(4)) },
-      title: rows.map((row, i) => ({ text: this.title(row), left: 52, top: top + i * each - 4,
-        textStyle: { fontSize: 13, fontWeight: 600, color: colours.text } })),
-      grid: rows.map((_, i) => ({ left: 52, right: 14, top: top + i * each + 16, height: each - 32 })),
+      title: rows.map((row, i) => ({ text: this.title(row), left, top: top + i * each - 4 * size, padding: [0, 5],
+        textStyle: { fontSize: 13 * size, fontWeight: 600, color: colours.text, width: this.element.clientWidth - left - right, overflow: "truncate" } })),
+      grid: rows.map((_, i) => ({ left, right, top: top + i * each + 17 * size, height: each - 33 * size, outerBoundsMode: "none" })),
       xAxis: rows.map((_, i) => ({ type: "value", gridIndex: i, min: 0, max: end, axisLine: { lineStyle: { color: colours.line } },
-        axisLabel: { ...label, show: i === rows.length - 1, formatter: (v) => `${+v.toPrecision(6)} ms` },
+        axisLabel: { ...label, show: i === rows.length - 1, hideOverlap: true, formatter: (v) => `${+v.toPrecision(6)} ${unit}` },
         splitLine: { lineStyle: { color: colours.line, opacity: 0.5 } } })),
       dataZoom: [
         { type: "inside", xAxisIndex: rows.map((_, i) => i), zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, filterMode: "none" },
@@ -116,7 +131,8 @@ export class Charts {
           brushSelect: false, showDetail: false, borderColor: colours.line },
       ],
     });
-    option.yAxis = rows.map((row, i) => ({ type: "value", gridIndex: i, min: 0, max: scales ? scales[row.key] : null,
+    option.yAxis = rows.map((row, i) => ({ type: "value", gridIndex: i, min: 0,
+      ...(scales?.[row.key] > 0 ? even(scales[row.key], size > 1.3 ? 2 : 3) : { max: null, interval: null }),
       splitNumber: 2, axisLabel: label, splitLine: { lineStyle: { color: colours.line, opacity: 0.5 } } }));
     this.chart.setOption(option, shape !== this.shape ? { notMerge: true } : { replaceMerge: ["series"] });
     this.shape = shape;
@@ -124,8 +140,9 @@ export class Charts {
 
   title(row) {
     const looks = Charts.window(this.film, row);
-    const span = (looks * this.film.header.every_ps) / 1e9;
-    return looks > 1 ? row.title.replace("(", `(mean of ${+span.toPrecision(2)} ms, `) : row.title;
+    const [unit, size] = unitOf(10 * looks * this.film.header.every_ps);
+    const span = (looks * this.film.header.every_ps) / size;
+    return looks > 1 ? row.title.replace("(", `(mean of ${+span.toPrecision(2)} ${unit}, `) : row.title;
   }
 
   // Looks over which a row is averaged: senders send in bursts, and a rate over one look shows little else.
@@ -151,8 +168,8 @@ export class Charts {
   place(ps) {
     this.at = ps;
     if (!this.film || ps === undefined || !this.shape) return;
-    const x = this.chart.convertToPixel({ xAxisIndex: 0 }, ps / 1e9);
-    const inside = x >= 51 && x <= this.element.clientWidth - 13;
+    const x = this.chart.convertToPixel({ xAxisIndex: 0 }, ps / this.unit[1]);
+    const inside = x >= this.sides[0] - 1 && x <= this.element.clientWidth - this.sides[1] + 1;
     this.cursor.style.transform = `translateX(${x}px)`;
     this.cursor.style.display = inside ? "block" : "none";
   }

@@ -34,3 +34,11 @@ export function theme(dark) {
 }
 export const flowColour = (number) => FLOWS[number % FLOWS.length];
 export const flowDash = (number) => DASHES[Math.floor(number / FLOWS.length) % DASHES.length];
+
+// The reader's text size against the usual one: the page's buttons A- and A+ change it.
+export const textScale = () => (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16) / 16;
+
+// The unit in which a span of so many ps is told: [its name, its size in ps].
+export function unitOf(ps) {
+  return ps >= 2e12 ? ["s", 1e12] : ps >= 2e8 ? ["ms", 1e9] : ["us", 1e6];
+}

@@ -1,6 +1,6 @@
 // Run, pause, step, speed and time, with the keys that do the same; and the list of flows to choose from.
 
-import { flowColour } from "shallows-player/colours.js";
+import { flowColour, unitOf } from "shallows-player/colours.js";
 
 const SPEEDS = [
   ["as fast as it goes", Infinity], ["whole run in 10 s", "tenth"], ["10 ms a second", 1e10], ["1 ms a second", 1e9],
@@ -92,8 +92,9 @@ export class Controls {
   tick() {
     const { player } = this;
     if (document.activeElement !== this.time || player.playing) this.time.value = (1000 * player.view) / player.duration;
-    const digits = player.speed <= 1e9 ? 4 : 2;
-    this.clock.textContent = `${(player.view / 1e9).toFixed(digits)} of ${+(player.duration / 1e9).toPrecision(6)} ms`;
+    const [unit, size] = unitOf(player.duration);
+    const digits = (player.speed <= 1e9 ? 4 : 2) + { s: 1, ms: 0, us: -1 }[unit];
+    this.clock.textContent = `${(player.view / size).toFixed(digits)} of ${+(player.duration / size).toPrecision(6)} ${unit}`;
     const computing = player.films.some((film) => film && film.state === "running");
     const going = player.playing || (player.follow && computing);
     if (going !== this.going) {

@@ -2,7 +2,7 @@
 // The hottest ports have a frame, and are listed by name.
 
 import { blank } from "shallows-player/canvas.js";
-import { heat, theme } from "shallows-player/colours.js";
+import { heat, textScale, theme } from "shallows-player/colours.js";
 
 const HOTTEST = 5;
 
@@ -24,7 +24,8 @@ export class Matrix {
     const value = (port) =>
       view.heat === "queue" ? film.at("queue", look, port) / most : film.at("busy", look, port);
     this.cells = [];
-    const gap = 18, list = 200;
+    this.scale = textScale();
+    const gap = 18, list = 200 * this.scale;
     const columns = blocks.map((block) => Math.max(...block.rows.map((row) => row.ports.length)));
     const free = width - list - gap * (blocks.length + 1);
     const share = columns.map((count) => Math.sqrt(count));
@@ -35,7 +36,7 @@ export class Matrix {
       const room = (free * share[index]) / all;
       const [w, h] = [room / columns[index], (height - 44) / block.rows.length];
       pen.fillStyle = colours.text;
-      pen.font = "13px system-ui, sans-serif";
+      pen.font = this.font();
       pen.textAlign = "left";
       pen.textBaseline = "alphabetic";
       pen.fillText(block.title, left, 20, room + gap - 8);
@@ -65,21 +66,22 @@ export class Matrix {
 
   hottest(pen, seen, colours, view, left) {
     const { film, look } = view;
-    seen.sort((a, b) => b.hot - a.hot || a.port - b.port);
-    pen.font = "13px system-ui, sans-serif";
+    const waiting = ({ port }) => film.at("queue", look, port);
+    seen.sort((a, b) => b.hot - a.hot || waiting(b) - waiting(a) || a.port - b.port); // of many full links those with a queue
+    pen.font = this.font();
     pen.fillStyle = colours.text;
     pen.fillText("Hottest ports", left, 20);
     seen.slice(0, HOTTEST).forEach(({ port, cell }, place) => {
       pen.strokeStyle = colours.chosen;
       pen.lineWidth = 2;
       pen.strokeRect(cell[0] - 2, cell[1] - 2, cell[2] + 4, cell[3] + 4);
-      const y = 44 + place * 36;
+      const y = 44 + place * 36 * this.scale;
       pen.fillStyle = colours.text;
       pen.fillText(film.layout.ports[port].name, left, y);
       pen.fillStyle = colours.soft;
       const busy = Math.round(100 * film.at("busy", look, port));
-      pen.fillText(`${busy} % busy, ${Math.round(film.at("queue", look, port))} packets`, left, y + 16);
-      this.cells.push({ port, cell: [left, y - 14, 190, 34] });
+      pen.fillText(`${busy} % busy, ${Math.round(film.at("queue", look, port))} packets`, left, y + 16 * this.scale);
+      this.cells.push({ port, cell: [left, y - 14, 190 * this.scale, 34 * this.scale] });
     });
     const chosen = seen.find(({ port }) => port === view.chosen);
     if (chosen) {
@@ -88,6 +90,8 @@ export class Matrix {
       pen.strokeRect(chosen.cell[0] - 1, chosen.cell[1] - 1, chosen.cell[2] + 2, chosen.cell[3] + 2);
     }
   }
+
+  font() { return `${Math.round(13 * this.scale)}px system-ui, sans-serif`; }
 
   portAt(x, y) {
     const hit = this.cells.find(({ cell }) =>

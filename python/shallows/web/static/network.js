@@ -1,9 +1,10 @@
 // The network as lines: links by how busy they are, queues at their ports, marks, drops, and single packets.
 
-import { blank } from "shallows-player/canvas.js";
-import { flowColour, heat, theme } from "shallows-player/colours.js";
+import { blank, label } from "shallows-player/canvas.js";
+import { flowColour, heat, textScale, theme } from "shallows-player/colours.js";
 
 const REVERSE = 1, CE = 2, AGAIN = 8;
+const ROOM = 40; // px between neighbours, below which nodes are drawn small
 
 export class Network {
   constructor(canvas) {
@@ -23,12 +24,29 @@ export class Network {
     const { layout } = view.film;
     const [side, top] = [Math.min(46, width * 0.06), 22];
     this.places = layout.places.map(([x, y]) => [side + x * (width - 2 * side), top + y * (height - 2 * top)]);
-    this.small = layout.names.length > 26;
+    this.scale = textScale();
+    this.apart = this.nearest();
+    this.small = layout.names.length > 26 || this.apart < ROOM * Math.min(this.scale, 1.3);
+    this.signs = [];
+    const longest = Math.max(...layout.names.map((name, node) => (layout.hosts[node] ? name.length : 0)));
+    this.named = !this.small || longest * 9 * this.scale < this.apart; // all hosts have their names, or none
     this.hits = [];
     layout.ports.forEach((port, number) => this.link(port, number));
     layout.ports.forEach((port, number) => this.queue(port, number));
     if (view.packets) this.packets(view.packets);
     layout.names.forEach((name, node) => this.node(name, node));
+    this.signs.forEach((draw) => draw());
+  }
+
+  // The least distance between two nodes: equal for all frames of a film of one size.
+  nearest() {
+    const key = this.view.film.layout;
+    const size = this.canvas.clientWidth * 1e5 + this.canvas.clientHeight;
+    if (this.measured?.key === key && this.measured.size === size) return this.measured.least;
+    let least = Infinity;
+    this.places.forEach(([x, y], i) => this.places.slice(0, i).forEach(([u, v]) => { least = Math.min(least, Math.hypot(x - u, y - v)); }));
+    this.measured = { key, size, least };
+    return least;
   }
 
   // A port's line: beside that of the other direction, from edge to edge of the nodes.
@@ -94,10 +112,10 @@ export class Network {
       pen.closePath();
       if (fill) { pen.fillStyle = colour; pen.fill(); } else { pen.strokeStyle = colour; pen.lineWidth = 1; pen.stroke(); }
     };
-    if (port.switch || held > 1) {
+    if (port.switch || (held > 1 && !this.small)) {
       if (!this.small || number === view.chosen) bar(room, colours.line, false);
       bar((room * Math.min(held, most)) / most, heat(held / most, view.dark), true);
-      if (port.mark_at) {
+      if (port.mark_at && (held > 1 || number === view.chosen)) {
         const along = (room * port.mark_at) / most;
         pen.strokeStyle = colours.mark;
         pen.lineWidth = 2;
@@ -108,21 +126,25 @@ export class Network {
       }
     }
     const signs = [];
-    if (held >= 1 && (port.switch || number === view.chosen)) signs.push([`${Math.round(held)}`, colours.text]);
+    if ((held > 1 && port.switch) || number === view.chosen) signs.push([`${Math.round(held)}`, colours.text]);
     if (marks) signs.push([`▲${Math.round(marks)}`, colours.mark]);
     if (drops) signs.push([`✕${Math.round(drops)}`, colours.drop]);
     if (this.small && number !== view.chosen && !marks && !drops) return;
-    pen.font = `${this.small ? 11 : 13}px system-ui, sans-serif`;
-    pen.textBaseline = "middle";
-    pen.textAlign = "left";
-    let [x, y] = at(room / 2, off + thick + 11);
-    x -= signs.reduce((sum, [text]) => sum + pen.measureText(text).width + 6, 0) / 2;
-    for (const [text, colour] of signs) {
-      pen.fillStyle = colour;
-      pen.fillText(text, x, y);
-      x += pen.measureText(text).width + 6;
-    }
+    this.signs.push(() => {
+      pen.font = this.font(this.small ? 11 : 13);
+      pen.textBaseline = "middle";
+      pen.textAlign = "left";
+      let [x, y] = at(room / 2, off + thick + 11);
+      x -= signs.reduce((sum, [text]) => sum + pen.measureText(text).width + 6, 0) / 2;
+      for (const [text, colour] of signs) {
+        pen.fillStyle = colour;
+        label(pen, text, x, y, colours);
+        x += pen.measureText(text).width + 6;
+      }
+    });
   }
+
+  font(size) { return `${Math.round(size * this.scale)}px system-ui, sans-serif`; }
 
   // Each packet of the look where its first bit is: waiting, leaving, or on the way.
   packets({ packets }) {
@@ -163,7 +185,7 @@ export class Network {
     const { pen, colours } = this;
     const host = this.view.film.layout.hosts[node];
     const [x, y] = this.places[node];
-    const size = this.small ? 6 : 13;
+    const size = this.small ? 6 : 13 * Math.min(this.scale, 1.4);
     pen.fillStyle = colours.node;
     pen.strokeStyle = colours.edge;
     pen.lineWidth = 1.6;
@@ -172,14 +194,15 @@ export class Network {
     else pen.roundRect(x - size * 1.25, y - size, size * 2.5, size * 2, 4);
     pen.fill();
     pen.stroke();
-    if (this.small && host && this.view.film.layout.names.length > 40) return;
-    pen.fillStyle = colours.text;
     const inside = !this.small && name.length < 4;
-    pen.font = `${inside ? 12 : 13}px system-ui, sans-serif`;
+    pen.font = this.font(inside ? 12 : 13);
+    if (host && !this.named) return;
+    pen.fillStyle = colours.text;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     const below = y + size + 11 < this.canvas.clientHeight;
-    pen.fillText(name, x, inside ? y + 0.5 : below ? y + size + 10 : y - size - 9);
+    if (inside) pen.fillText(name, x, y + 0.5);
+    else label(pen, name, x, below ? y + size + 10 : y - size - 9, colours);
   }
 
   // The port whose line is nearest to a place on the canvas, within reach.

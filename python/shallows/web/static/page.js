@@ -29,6 +29,7 @@ window.shallowsCopy = async (text) => {
     area.remove();
   }
 };
+window.shallowsCopyBeside = (button) => shallowsCopy(button.parentElement.querySelector(".sh-code").textContent);
 document.documentElement.lang = "en";
 document.documentElement.style.fontSize = `${Number(shallowsStored("shallows-size")) || 16}px`;
 const ready = () => (window.did_handshake && window.Quasar ? shallowsApplyDark(shallowsIsDark()) : setTimeout(ready, 40));

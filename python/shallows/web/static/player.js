@@ -31,7 +31,10 @@ export class Player {
     this.controls = new Controls(root, this);
     this.stage = document.createElement("div");
     this.stage.className = "sh-stage";
-    root.append(this.stage);
+    this.empty = document.createElement("p");
+    this.empty.className = "sh-empty";
+    this.empty.textContent = "The network appears here as soon as the experiment has no fault.";
+    root.append(this.stage, this.empty);
     this.sides = [];
     this.running = true;
     this.last = performance.now();
@@ -42,6 +45,7 @@ export class Player {
   // ---- what it is given ----
 
   begin(side, header, name) {
+    this.empty.remove();
     while (this.sides.length <= side) this.addSide();
     const film = new Film(header);
     this.begun++;
@@ -85,6 +89,9 @@ export class Player {
     this.dark = dark;
     this.stale = true;
   }
+
+  // The reader has taken another text size: the drawing and the charts follow.
+  resize() { this.stale = this.forceFrame = true; }
 
   // ---- what the reader does ----
 
@@ -143,6 +150,7 @@ export class Player {
 
   loop(now) {
     if (!this.running) return;
+    requestAnimationFrame(this.loop); // first, so that a frame that fails is not the last one
     const passed = Math.min((now - this.last) / 1000, 0.25);
     this.last = now;
     if (this.follow) this.view = this.computed;
@@ -154,7 +162,6 @@ export class Player {
       this.draw(now);
       this.drawnAt = now;
     }
-    requestAnimationFrame(this.loop);
   }
 
   draw(now) {
@@ -198,7 +205,6 @@ export class Player {
         const own = Charts.scales(film, this.port(side));
         for (const key in own) scales[key] = Math.max(scales[key] || 0, own[key]);
       });
-      for (const key in scales) scales[key] = +(scales[key] * 1.05).toPrecision(2);
     }
     this.films.forEach((film, side) => {
       if (!film || !film.done) return;
