@@ -6,6 +6,9 @@ from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies.paper.claims import Measured
 from shallows.tables import metrics
 
+BACKENDS = {
+    "linux": "the slides' kernel had neither RACK nor tail loss probes, which the backend's kernel always has"
+}
 CUBIC, DCTCP = "traffic.cubic.flows", "traffic.dctcp.flows"
 PORT = "switch->r0"
 RATE_MBPS = 40.0
@@ -193,6 +196,18 @@ def above_floor(frame, packets=FLOOR_PACKETS):
 def estimate(row):
     """The ratio of a row of `cells`."""
     return Estimate(row["ratio"], row["ratio_low"], row["ratio_high"], BATCHES)
+
+
+def jackknifed(frame, what):
+    """One value a batch of `what(ratio of each cell)`, whose mean and interval are that statistic's.
+
+    Pseudo-values of the jackknife over the batches (Miller, Biometrika 61, 1974): the cells share nothing but
+    their batches are samples of one run.
+    """
+    batches = np.array(frame["ratio_batches"].to_list())
+    n = batches.shape[1]
+    without = [what(np.delete(batches, k, axis=1).mean(axis=1)) for k in range(n)]
+    return n * what(batches.mean(axis=1)) - (n - 1) * np.array(without)
 
 
 def all_within(frame, low=FAIR[0], high=FAIR[1]):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, paired_difference
+from shallows.studies.paper import kit
 from shallows.studies.paper.claims import Measured
 from shallows.studies.paper.kit import Rows, of, samples
 from shallows.studies.paper.readings import BASE
@@ -124,6 +125,35 @@ def seen(tables):
         "drops": metrics.drops(tables["queues"]),
         **{f"timeouts_{rack}": racks.get(rack) for rack in ("sw1", "sw2", "sw3")},
     }
+
+
+HEADS = {
+    "workers": "flows",
+    "title": "scheme",
+    "mbps": "throughput (Mb/s)",
+    "qct_ms": "query (ms)",
+    "completion_ms": "mean time (ms)",
+    "p99_ms": "99th percentile (ms)",
+    "timeouts_per_flow": "timeouts a flow",
+    "timeouts_per_query": "timeouts a query",
+    "head_per_query": "at a block's head",
+    "tail_per_query": "at its tail",
+    "drops": "packets dropped",
+    "timeouts_sw1": "behind sw1",
+    "timeouts_sw2": "behind sw2",
+    "timeouts_sw3": "behind sw3",
+    "mean": "mean (packets)",
+    "sd": "standard deviation (packets)",
+    "amplitude": "amplitude (packets)",
+    "period_ms": "period (ms)",
+}
+"""Heads of tables by column."""
+
+
+def table_of(frame, columns, keys):
+    """Means with intervals, a row for each combination of keys, with heads in words."""
+    made = kit.table_of(frame, columns, keys)
+    return made.rename({name: HEADS[name] for name in made.columns if name in HEADS})
 
 
 def change(frame, name, new=DTCWA, base=DCTCP, **which) -> Estimate:

@@ -3,8 +3,10 @@
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import curve, of, samples
 from shallows.tables import metrics
+
+from ..common import table_of
 
 BUFFER = 100
 RATIOS = [0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0]  # of the first windows together to the buffer

@@ -2,9 +2,9 @@
 
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import every, is_below
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import curve, of, samples
 
-from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, schemes, seen
+from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, schemes, seen, table_of
 from ..common import LOADS as EVERY
 
 BETAS = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0]

@@ -2,9 +2,22 @@
 
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import curve, of, samples
 
-from ..common import DCTCP, DTCWA, FLOWS, LOAD_NAMES, LOADS, SPEC, WORKERS, change, schemes, seen, sweep
+from ..common import (
+    DCTCP,
+    DTCWA,
+    FLOWS,
+    LOAD_NAMES,
+    LOADS,
+    SPEC,
+    WORKERS,
+    change,
+    schemes,
+    seen,
+    sweep,
+    table_of,
+)
 
 PRINTED = {30: 59.0, 55: 43.0}
 """Gains in per cent by the number of flows."""

@@ -3,9 +3,9 @@
 
 from shallows.statistics.estimates import mean_ci
 from shallows.studies.paper.claims import is_below
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import curve, of, samples
 
-from ..common import DTCWA, LOAD_NAMES, everywhere_below, seen, sweep
+from ..common import DTCWA, LOAD_NAMES, everywhere_below, seen, sweep, table_of
 
 FLOWS = [25, 30, 35, 40, 45, 55, 60]
 LOADS = ("query-1MB", "query-64KB")

@@ -1,10 +1,10 @@
 """Figure 8: mean short message completion time beside a number of FTP flows."""
 
 import polars as pl
-from shallows.studies.paper.kit import curve, of, table_of
+from shallows.studies.paper.kit import curve, of
 from shallows.tables import metrics
 
-from ..common import everywhere_below, sweep
+from ..common import everywhere_below, sweep, table_of
 
 FLOWS = [25, 35, 45, 60]
 SIZES = {"20KB": "messages of 20 KB", "100KB": "messages of 100 KB"}

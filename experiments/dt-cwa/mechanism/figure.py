@@ -3,10 +3,22 @@
 import polars as pl
 from shallows.statistics.estimates import paired_difference, paired_ratio
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import curve, of, samples
 from shallows.tables.oscillation import oscillation, queue_steps
 
-from ..common import DCTCP, DT, DTCWA, LOAD_NAMES, PORT, SCHEMES, SPEC, everywhere_below, seen, sweep
+from ..common import (
+    DCTCP,
+    DT,
+    DTCWA,
+    LOAD_NAMES,
+    PORT,
+    SCHEMES,
+    SPEC,
+    everywhere_below,
+    seen,
+    sweep,
+    table_of,
+)
 
 QUERIES = [10, 30, 35, 45, 55, 60]
 LONG = [3, 10, 30, 60]

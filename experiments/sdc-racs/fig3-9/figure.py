@@ -20,6 +20,8 @@ CAPTIONS = {
 }
 FOLDED = ("all transports", "Incast: times in ms, loss in per cent, queue in packets")
 ALIKE = 0.1
+LEAST_LOSS = 0.01
+"""In per cent, where a logarithmic axis of losses begins."""
 RESPONSE_BYTES = 25_000
 RESPONSE_RATE_MBPS = 1500 * 8 / 300
 """Section 4.2: a packet of 1500 bytes in a round trip of 300 us."""
@@ -97,6 +99,11 @@ def relative(frame, name, base, senders):
     return mean_ci((by[name] / by[base]).to_list())
 
 
+def _loss(series, printed):
+    """Small losses are as visible as large ones."""
+    return curves.Panel(series, "packets lost (%)", published=printed, floor=LEAST_LOSS)
+
+
 def _drawn(frame, ids, nothing=None, in_bytes=(), bounds=None):
     """Completion and loss of these transports; `nothing`: what the text says to lose nothing."""
 
@@ -113,11 +120,11 @@ def _drawn(frame, ids, nothing=None, in_bytes=(), bounds=None):
         "completion": curves.Panel(
             series("afct"), "mean completion time (ms)", log=bounds is not None, references=bounds or {}
         ),
-        "loss, buffer of 100 packets": curves.Panel(series("loss"), "packets lost (%)", published=printed),
+        "loss, buffer of 100 packets": _loss(series("loss"), printed),
     }
     if in_bytes:
         told = series("loss", in_bytes, "-bytes")
-        panels["loss, buffer of 150 KB"] = curves.Panel(told, "packets lost (%)", published=printed)
+        panels["loss, buffer of 150 KB"] = _loss(told, printed)
     return curves.draw(curves.info(panels, "servers"), columns=len(panels))
 
 

@@ -60,17 +60,22 @@ def draw(info: Network, words: Mapping[str, str] | None = None) -> "Figure":
             ax.annotate(
                 f"{rate:g} Gb/s", ((x0 + x1) / 2, (y0 + y1) / 2), fontsize=6, ha="center", va="bottom"
             )
+    lowest = min(y for _, y in at.values())
     for node, (x, y) in at.items():
         switch = node in info.switches
         ax.plot(x, y, "s" if switch else "o", color=style.colour(0 if switch else 4), markersize=9, zorder=2)
         ax.annotate(node, (x, y), xytext=(0, 7), textcoords="offset points", fontsize=6, ha="center")
         for name, text in (words or {}).items():
             if name == node:
+                # Below all links, with a line that leads to the node.
                 ax.annotate(
-                    text, (x, y), xytext=(0, -12), textcoords="offset points", fontsize=6, ha="center"
-                )
+                    text, (x, y), xytext=(x, lowest - 0.45), textcoords="data", fontsize=6, ha="center",
+                    arrowprops={"arrowstyle": "-", "color": style.QUIET, "linewidth": 0.5},
+                )  # fmt: skip
     ax.set(
-        title=f"links of {usual:g} Gb/s where nothing else is written", xlim=(-len(info.layers) + 0.5, 0.5)
+        title=f"links of {usual:g} Gb/s where nothing else is written",
+        xlim=(-len(info.layers) + 0.5, 0.5),
+        ylim=(lowest - 0.6, None) if words else None,
     )
     ax.set_axis_off()
     return figure

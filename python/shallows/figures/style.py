@@ -7,7 +7,7 @@ the same on every call: no dates, no random ids. matplotlib is imported on the f
 import functools
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -128,6 +128,14 @@ def _shown() -> "type[Figure]":
 def colour(index: int, name: str = "") -> str:
     """A transport's own colour if `name` is one, else the index-th; after the last the first again."""
     return TRANSPORTS.get(name) or COLOURS[index % len(COLOURS)]
+
+
+def palette(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each: a transport's own, and for the others those that no transport among them has."""
+    own = {name: TRANSPORTS[name] for name in names if name in TRANSPORTS}
+    left = [each for each in COLOURS if each not in own.values()] or list(COLOURS)
+    rest = [name for name in names if name not in own]
+    return own | {name: left[k % len(left)] for k, name in enumerate(rest)}
 
 
 def legend(ax: "Axes", **where: Any) -> None:

@@ -219,9 +219,14 @@ class Figure:
         return [reading for reading in every if not quick or free or reading.id in decisive]
 
     def excluded(self, backend: str) -> str | None:
-        """Why this backend cannot run it: `BACKENDS` of figure.py names those that cannot, each with the
-        reason."""
-        return getattr(self.module, "BACKENDS", {}).get(backend)
+        """Why this backend cannot run it: `BACKENDS` of figure.py, or of common.py for all figures of the
+        paper, names those that cannot, each with the reason."""
+        shared = {}
+        if (self.path.parent / "common.py").exists():
+            paper = self.module.__name__.rsplit(".", 2)[0]
+            common = importlib.import_module(f"{paper}.common")
+            shared = getattr(common, "BACKENDS", {})
+        return (shared | getattr(self.module, "BACKENDS", {})).get(backend)
 
     def reference(self) -> "pl.DataFrame | None":
         """Published numbers, from `reference.csv` here or the file that `REFERENCE` of figure.py names."""

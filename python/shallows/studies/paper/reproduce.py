@@ -123,7 +123,15 @@ def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], li
     ]
     chosen = [figure for figure in figures if not reasons[figure.path]]
     if not chosen:
-        raise SpecError([Fault("--backend", "cannot run it: " + "; ".join(skipped), backend)])
+        raise SpecError(
+            [
+                Fault(
+                    "--backend",
+                    "cannot run it: " + "; ".join(dict.fromkeys(filter(None, reasons.values()))),
+                    backend,
+                )
+            ]
+        )
     return chosen, skipped
 
 
