@@ -272,6 +272,24 @@ def readable(name: str, value: Any) -> str:
     return f"{value / size:.4g} {unit}" if unit else show(value)
 
 
+def readable_mean(name: str, mean: float, interval: Sequence[float] | None) -> str:
+    """A mean and the ends of its interval in the mean's unit: `62.05 us [18.93, 105.2]`.
+
+    An interval without width, of seeds that change nothing, is left out.
+    """
+    if not interval or not interval[0] < interval[1]:
+        return readable(name, mean)
+    size, _ = scale(name, abs(mean))
+    low, high = (f"{end / size:.4g}" for end in interval)
+    return f"{readable(name, mean)} [{low}, {high}]"
+
+
+def heading(name: str) -> str:
+    """A metric's name as the head of a column whose cells bear the unit: `bottleneck p99 wait`."""
+    suffix = next((suffix for suffix in _SCALES if suffix in name), "")
+    return name.replace(suffix, "").replace("_", " ") if suffix else name.replace("_", " ")
+
+
 def scale(name: str, value: float) -> tuple[float, str]:
     """The unit for a quantity of this name and size, with its size; 1 and no unit for a plain number."""
     for suffix, scales in _SCALES.items():

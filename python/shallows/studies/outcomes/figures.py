@@ -12,7 +12,7 @@ from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies.compare.report import pool
 from shallows.studies.outcomes.rows import groups
 from shallows.tables.metrics import Tables, bottleneck_port
-from shallows.terminal import scale
+from shallows.terminal import heading, scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +91,7 @@ def _against(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
                 name = ", ".join(f"{p} = {group[0].point.params.get(p)}" for p in others)
                 series.setdefault(name, {})[x] = mean_ci(samples)
         if series and len(series) <= MOST:
-            panels[metric] = _panel(metric, series)
+            panels[heading(metric)] = _panel(metric, series)
     if not panels:
         return {}
     label = f"{path} ({unit})" if unit else path
@@ -109,7 +109,7 @@ def _panel(metric: str, series: Mapping[str, Mapping[float, Estimate]]) -> Any:
         }
         for name, points in series.items()
     }
-    return Panel(scaled, unit or metric)
+    return Panel(scaled, unit or heading(metric))
 
 
 def _numbers(values: Sequence[Any]) -> tuple[list[float], str]:

@@ -81,16 +81,26 @@ def render(
         seeds_text=str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
         failures=list(dict.fromkeys(each.error for each in outcomes if each.error)),
         notes=notes(each.run for each in outcomes if each.run is not None),
-        summary=_summary(outcomes, good),
+        summary=_headed(*_summary(outcomes, good)),
         metrics=_metrics(good[0]) if len(good) == 1 else [],
-        by_class=table(outcomes, by="class", over=True),
-        by_size=_by_size(outcomes),
+        by_class=_headed(*table(outcomes, by="class", over=True)),
+        by_size=_headed(*_by_size(outcomes)),
         queues=busiest(first.run, MOST_QUEUES)[0] if first and first.run else [],
         images={caption: base64.b64encode(svg).decode() for caption, svg in images.items()},
         settings=_settings(first),
         varied=list(dict.fromkeys(p for each in outcomes for p in each.point.params)),
         about=_about(outcomes),
     )
+
+
+def _headed(heads: list[str], rows: list[list[Any]]) -> tuple[list[tuple[str, str]], list[list[Any]]]:
+    """A table with the meaning of each head. Left out: the number of seeds, if all rows have the same."""
+    if "seeds" in heads and len({row[heads.index("seeds")] for row in rows}) == 1:
+        at = heads.index("seeds")
+        heads, rows = heads[:at] + heads[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
+    meanings = {head: metric_names.meaning(head) for head in heads}
+    named = [(terminal.heading(h), f"{h}: {meaning}") if (meaning := meanings[h]) else (h, "") for h in heads]
+    return named, rows
 
 
 def _summary(
@@ -119,17 +129,16 @@ def _metrics(group: Sequence[Outcome]) -> list[tuple[str, str, str]]:
 
     found = []
     for name, estimate in over_seeds([each.metrics or {} for each in group]).items():
-        shown = terminal.readable(name, estimate["mean"])
-        if estimate["ci95"] and estimate["ci95"][0] < estimate["ci95"][1]:
-            shown += " [{}, {}]".format(*(terminal.readable(name, end) for end in estimate["ci95"]))
+        shown = terminal.readable_mean(name, estimate["mean"], estimate["ci95"])
         found.append((name, shown, metric_names.meaning(name)))
     return found
 
 
 def _by_size(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[Any]]]:
-    """A row for each class and size of message, if some class has messages of several sizes."""
+    """A row for each class and size with messages, if some class has messages of several sizes."""
     heads, rows = table(outcomes, by="size", over=True)
     at = heads.index("size") if "size" in heads else 0
+    rows = [row for row in rows if any(cell not in ("-", "0") for cell in row[at + 1 :])]
     several = any(row[at] != "all" for row in rows)
     return (heads, rows) if several else ([], [])
 

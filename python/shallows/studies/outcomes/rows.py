@@ -110,10 +110,7 @@ def _shown(group: Sequence[Outcome]) -> dict[str, str]:
         return {name: terminal.readable(name, value) for name, value in numbers.items() if value is not None}
     shown = {}
     for name, estimate in over_seeds([outcome.metrics or {} for outcome in group]).items():
-        shown[name] = terminal.readable(name, estimate["mean"])
-        if estimate["ci95"] and estimate["ci95"][0] < estimate["ci95"][1]:
-            ends = " to ".join(terminal.readable(name, bound) for bound in estimate["ci95"])
-            shown[name] += f" [{ends}]"
+        shown[name] = terminal.readable_mean(name, estimate["mean"], estimate["ci95"])
     return shown
 
 
