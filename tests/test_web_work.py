@@ -198,6 +198,14 @@ def test_an_exported_film_is_bounded_whole_and_the_same_each_time(store):
         page_of(experiment | {"python": {"components": []}})
 
 
+def test_a_slow_machine_exports_the_same_bytes(store, monkeypatch):
+    experiment = listed(store, "20pkt")[0].experiment
+    page = page_of(experiment)
+    monkeypatch.setattr("shallows.web.film.QUICK_S", 0.0)
+    monkeypatch.setattr("shallows.web.film.SLOW_S", 0.0)
+    assert page_of(experiment) == page
+
+
 def test_the_command_exports_a_run_and_refuses_other_names(store, tmp_path):
     def export(*words):
         command = [sys.executable, "-m", "shallows", "export", *words, "--store", str(store.path)]

@@ -54,9 +54,12 @@ def steps(duration_ps: int, ports: int) -> tuple[int, int]:
 
 
 class Filming:
-    """Runs a simulation to its end, a chunk of its film at a time."""
+    """Runs a simulation to its end, a chunk of its film at a time.
 
-    def __init__(self, simulation: Simulation, duration_ps: int, rates_bps: list[int]):
+    Chunks follow the pace of the machine where somebody watches (`paced`), and are always the same elsewhere.
+    """
+
+    def __init__(self, simulation: Simulation, duration_ps: int, rates_bps: list[int], paced: bool = True):
         self._simulation, self._duration = simulation, duration_ps
         self._rates = np.array(rates_bps, dtype=float)
         self.every_ps, self.looks = steps(duration_ps, len(rates_bps))
@@ -64,7 +67,8 @@ class Filming:
         self._before: np.ndarray[Any, Any] = np.zeros((3, len(rates_bps)))
         self._delivered: dict[int, int] = {}
         self._most_looks = max(1, min(MOST_LOOKS, CHUNK_CELLS // max(len(rates_bps), 1)))
-        first = min(FIRST_LOOKS, FIRST_PS // self.every_ps)
+        self._paced = paced
+        first = min(FIRST_LOOKS, FIRST_PS // self.every_ps) if paced else self._most_looks
         self._looks_a_chunk = max(1, min(first, self._most_looks))
 
     @property
@@ -87,7 +91,8 @@ class Filming:
         first, wanted = self.done, min(self._looks_a_chunk, self.looks - self.done)
         ended, tables = self._simulation.watch(self.every_ps, wanted, MOST_FLOWS)
         self.done = self.looks if ended else first + wanted
-        self._pace(time.perf_counter() - began)
+        if self._paced:
+            self._pace(time.perf_counter() - began)
         return first, tables
 
     def encode(self, seen: Seen) -> bytes:
