@@ -138,6 +138,16 @@ def _working_in(folder):
     return found
 
 
+def test_a_server_without_work_says_so(browser, tmp_path):
+    page = browser.new_page()
+    try:
+        with running(tmp_path) as own:
+            page.goto(f"{own}work")
+            page.get_by_text("Nothing yet.").wait_for()
+    finally:
+        page.close()
+
+
 def test_papers_lead_to_their_figures(page, server):
     page.goto(f"{server}papers")
     page.get_by_role("link", name="Full form").click()

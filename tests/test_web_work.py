@@ -20,6 +20,7 @@ from shallows.web.jobs import Jobs
 from shallows.web.limits import Limits
 from shallows.web.papers import measured_here
 from shallows.web.runs import differences, listed, run_of, varied
+from shallows.web.said import made_by, python_of
 from shallows.web.sweep_file import sweep_text
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
@@ -183,6 +184,30 @@ def test_work_that_a_page_may_not_start(jobs, kind, text, options):
     with pytest.raises(SpecError):
         jobs.start(kind, text, options)
     assert jobs.all() == []
+
+
+@pytest.mark.parametrize(
+    ("command", "python"),
+    [
+        ("./shallows run mine.toml --set 'queue.mark_at=20pkt' --json",
+         'shallows.run("mine.toml", settings=["queue.mark_at=20pkt"])'),
+        ("./shallows compare one.toml two.toml --seeds 5 --store runs --json",
+         'shallows.compare("one.toml", "two.toml", seeds=5, store="runs")'),
+        ("./shallows compare one.toml --vary queue.mark_at=20pkt,65pkt --vary queue=codel,pie",
+         'shallows.compare("one.toml", vary=["queue.mark_at=20pkt,65pkt", "queue=codel,pie"])'),
+        ("./shallows reproduce xdctcp/fig2 --quick", 'shallows.reproduce("xdctcp/fig2", quick=True)'),
+    ],
+)  # fmt: skip
+def test_a_command_line_in_python(command, python):
+    assert python_of(command) == python
+
+
+def test_a_report_says_its_command(tmp_path):
+    (tmp_path / "index.html").write_text(
+        "<p>Made by <code>./shallows tune a.toml --set &#39;b=1&#39;</code>."
+    )
+    assert made_by(tmp_path) == "./shallows tune a.toml --set 'b=1'"
+    assert made_by(tmp_path / "nowhere") is None
 
 
 # ---- films in one file ----

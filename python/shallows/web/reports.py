@@ -15,6 +15,7 @@ from shallows.studies.page.place import MARKER
 from shallows.terminal import readable
 from shallows.web.elements import ReportFigure
 from shallows.web.frame import Commands, frame, heading, room, rows_table
+from shallows.web.said import made_by, python_of
 from shallows.web.state import State
 
 NAME = re.compile(r"^[a-z0-9][\w.-]{0,150}$")
@@ -46,6 +47,7 @@ def register(state: State) -> None:
                 _files(name)
                 ui.link("Its paper's claims and verdicts", "/papers")
                 _figures(name, folder)
+                _commands(folder)
 
 
 def report_of(name: str) -> Path | None:
@@ -98,6 +100,13 @@ def _figures(name: str, folder: Path) -> None:
                 ReportFigure(f"/reports/{name}/{quote(path.name)}", words)
                 with ui.element("figcaption"):
                     ui.label(words).classes("sh-soft")
+
+
+def _commands(folder: Path) -> None:
+    """The command that made the report, as it says itself."""
+    command = made_by(folder)
+    if command is not None:
+        Commands(command, python_of(command))
 
 
 def _text(metric: str, value: Any, interval: Any = None) -> str:
@@ -154,6 +163,7 @@ def _comparison(name: str, folder: Path, found: Mapping[str, Any]) -> None:
             )
     heading("Figures", 2)
     _figures(name, folder)
+    _commands(folder)
 
 
 def _row(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -197,7 +207,7 @@ def _tuning(name: str, folder: Path, found: Mapping[str, Any]) -> None:
         row["to"] = f"/results?q={quote(_search(trial['settings']))}"
     link = '<q-td :props="props"><a :href="props.row.to">{{ props.value }}</a></q-td>'
     table.add_slot("body-cell-c0", link)
-    Commands("./shallows tune mine.toml", 'shallows.tune("mine.toml")')
+    _commands(folder)
 
 
 def _candidate(one: Mapping[str, Any], metrics: Sequence[str]) -> tuple[str, ...]:

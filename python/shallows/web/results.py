@@ -60,7 +60,7 @@ def register(state: State) -> None:
             if run is None:
                 heading("There is no such run in the store", 1)
                 return
-            await _run_page(run)
+            await _run_page(state, run)
 
     @room("/difference")
     async def difference(a: str = "", b: str = "") -> None:
@@ -131,7 +131,7 @@ def _compare_chosen(table: ui.table) -> None:
         ui.notify("Choose two runs in the table first.")
 
 
-async def _run_page(run: StoredRun) -> None:
+async def _run_page(state: State, run: StoredRun) -> None:
     heading(_title(run), 1)
     made = f"{run.manifest.get('backend')}, finished {run.manifest.get('finished_at')}"
     ui.label(f"{run.hash}, seed {run.seed}, {made}").classes("sh-soft")
@@ -142,8 +142,8 @@ async def _run_page(run: StoredRun) -> None:
         ui.link("Manifest", f"/stored/{run.hash}/manifest.json")
         ui.link("Film in one file", f"/stored/{run.hash}/film.html")
     Commands(
-        f"./shallows export {run.hash} film.html",
-        f'shallows.results.store.Store().find("{run.hash}").tables["queues"]',
+        f"./shallows report {run.hash}{state.store_option}",
+        f'{state.store_code}.find("{run.hash}").tables["queues"]',
     )
     heading("Figures", 2)
     with ui.element("div").classes("sh-figures"):

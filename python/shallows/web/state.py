@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shallows.results.store import Store, StoredRun
+from shallows.results.store import Store, StoredRun, store_path
 from shallows.web.jobs import Jobs
 from shallows.web.limits import Limits
 from shallows.web.session import Sessions
@@ -41,6 +43,18 @@ class State:
         self.jobs = Jobs(options.limits, self.store, options.allow_python)
         self.workshop = Workshop(options.limits)
         self._metrics: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def store_option(self) -> str:
+        """The words that choose this store on a command line; none for the usual one."""
+        path = self.store.path
+        usual = path.absolute() == store_path().absolute()
+        return "" if usual else f" --store {shlex.quote(str(path))}"
+
+    @property
+    def store_code(self) -> str:
+        """This store in Python."""
+        return f"shallows.Store({json.dumps(str(self.store.path)) if self.store_option else ''})"
 
     def metrics(self, run: StoredRun) -> Mapping[str, Any]:
         """The metrics of a stored run, which never change; those asked for last are kept."""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from shallows.results.store import StoredRun, store_path
+from shallows.results.store import StoredRun
 from shallows.terminal import scale
 from shallows.web.frame import Commands, frame, heading, on_dark, room
 from shallows.web.jobs import hashes
@@ -267,22 +267,18 @@ def _heat(
 
 def _commands(state: State, runs: Sequence[StoredRun], metric: str, text: str | None) -> None:
     """The file, command and Python that give these runs and this result, from the same store."""
-    path = state.store.path
-    usual = path.absolute() == store_path().absolute()
+    option = state.store_option
     if text is None:  # no single file describes them
         names = " ".join(run.hash for run in runs)
-        option = "" if usual else f" --store {shlex.quote(str(path))}"
-        store = f"shallows.Store({'' if usual else repr(str(path))})"
         Commands(
             f'for run in {names}; do ./shallows report "$run"{option}; done',
-            f'[{store}.find(run).metrics["{metric}"] for run in "{names}".split()]',
+            f'[{state.store_code}.find(run).metrics["{metric}"] for run in "{names}".split()]',
         )
         return
     ui.label("These runs are one sweep file: with this store it finds every run there, and makes none.")
     button = ui.button("Save sweep.toml", on_click=lambda: ui.download.content(text, "sweep.toml"))
     button.props("no-caps flat dense")
-    option = "" if usual else f" --store {shlex.quote(str(path))}"
-    given = "" if usual else f", store={str(path)!r}"
+    given = f", store={json.dumps(str(state.store.path))}" if option else ""
     Commands(
         f"./shallows sweep sweep.toml --metric {shlex.quote(metric)}{option}",
         f'shallows.sweep("sweep.toml"{given}).frame["{metric}"]',

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from shallows.web.frame import Commands, frame, heading, room
 from shallows.web.jobs import Job, hashes
+from shallows.web.said import python_of
 from shallows.web.state import State
 
 __all__ = ["register"]
@@ -26,15 +27,14 @@ def register(state: State) -> None:
                 "is closed, and what ends is stored. Start them from the laboratory or from a paper."
             )
             box = ui.column().style("width: 100%; gap: 12px")
-            shown: dict[str, tuple[Any, ...]] = {}
+            shown: list[dict[str, tuple[Any, ...]]] = []
 
             def refresh() -> None:
                 jobs = state.jobs.all()
                 now = {each.name: (each.state, each.share, each.left, len(each.lines)) for each in jobs}
-                if now == shown:
+                if shown == [now]:
                     return
-                shown.clear()
-                shown.update(now)
+                shown[:] = [now]
                 box.clear()
                 with box:
                     if not jobs:
@@ -60,19 +60,12 @@ def _card(state: State, job: Job, marked: bool) -> None:
         stage = f"{job.stage}: " if job.stage and job.state == "running" else ""
         ui.label(f"{stage}{job.share:.1%}, {job.left or f'{spent:.0f} s'}").classes("sh-soft")
         ui.linear_progress(job.share, show_value=False).props(f'aria-label="{job.kind}" size="8px"')
-        Commands(job.shown, _python(job))
+        Commands(job.shown, python_of(job.shown))
         if job.lines and job.state != "done":
             for line in job.lines[-8:]:
                 ui.label(line).classes("sh-soft")
         for text, to in _leads(job):
             ui.link(text, to)
-
-
-def _python(job: Job) -> str:
-    if job.kind == "reproduce":
-        quick = ", quick=True" if "--quick" in job.command else ""
-        return f'shallows.reproduce("{job.command[1]}"{quick})'
-    return f'shallows.{job.kind}("mine.toml")'
 
 
 def _leads(job: Job) -> list[tuple[str, str]]:

@@ -94,7 +94,7 @@ export class Controls {
     if (document.activeElement !== this.time || player.playing) this.time.value = (1000 * player.view) / player.duration;
     const [unit, size] = unitOf(player.duration);
     const digits = (player.speed <= 1e9 ? 4 : 2) + { s: 1, ms: 0, us: -1 }[unit];
-    this.clock.textContent = `${(player.view / size).toFixed(digits)} of ${+(player.duration / size).toPrecision(6)} ${unit}`;
+    this.clock.textContent = !player.films.some(Boolean) ? "" : `${(player.view / size).toFixed(digits)} of ${+(player.duration / size).toPrecision(6)} ${unit}`;
     const computing = player.films.some((film) => film && film.state === "running");
     const going = player.playing || (player.follow && computing);
     if (going !== this.going) {

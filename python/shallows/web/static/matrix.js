@@ -67,7 +67,9 @@ export class Matrix {
   hottest(pen, seen, colours, view, left) {
     const { film, look } = view;
     const waiting = ({ port }) => film.at("queue", look, port);
-    seen.sort((a, b) => b.hot - a.hot || waiting(b) - waiting(a) || a.port - b.port); // of many full links those with a queue
+    const inside = ({ port }) => (film.layout.ports[port].switch ? 1 : 0);
+    // Of many full links those of switches with the longest queues.
+    seen.sort((a, b) => b.hot - a.hot || inside(b) - inside(a) || waiting(b) - waiting(a) || a.port - b.port);
     pen.font = this.font();
     pen.fillStyle = colours.text;
     pen.fillText("Hottest ports", left, 20);
