@@ -116,6 +116,12 @@ def test_pause_step_speed_time_and_single_packets(page, server):
     page.wait_for_function("() => shallows.player.view === 0")
     page.locator("canvas.sh-network").click(position={"x": 5, "y": 5})  # beside every link: nothing changes
     assert page.evaluate("shallows.player.chosen.port") is None
+    first = page.evaluate("shallows.player.port(0)")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    ports = page.evaluate("shallows.player.films[0].ports")
+    assert page.evaluate("shallows.player.chosen.port") == (first + 1) % ports
 
 
 def test_two_schemes_run_on_the_same_arrivals(page, server, tmp_path):

@@ -207,6 +207,10 @@ def test_a_report_says_its_command(tmp_path):
         "<p>Made by <code>./shallows tune a.toml --set &#39;b=1&#39;</code>."
     )
     assert made_by(tmp_path) == "./shallows tune a.toml --set 'b=1'"
+    (tmp_path / "index.html").write_text(
+        "Made by <code>./shallows run /tmp/shallows-work-x_1/0a9f/b.toml</code>"
+    )
+    assert made_by(tmp_path) == "./shallows run b.toml"
     assert made_by(tmp_path / "nowhere") is None
 
 

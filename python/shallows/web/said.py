@@ -21,6 +21,9 @@ NUMBERS = {"--seeds": "seeds", "--workers": "workers"}
 FLAGS = {"--quick": "quick"}
 
 MADE_BY = re.compile(r"Made by <code>(.*?)</code>")
+OWN_FOLDER = re.compile(r"/[^\s']*/shallows-work-[^/\s]+/[0-9a-f]+/")
+"""Where the page's own work keeps its files while the server lives: a reader has them elsewhere."""
+
 MOST_READ = 4_000_000
 """Characters of a report in which its command stands: it comes with the first words."""
 
@@ -59,4 +62,4 @@ def made_by(report: Path) -> str | None:
             found = MADE_BY.search(file.read(MOST_READ))
     except (OSError, UnicodeDecodeError):
         return None
-    return html.unescape(found[1]) if found else None
+    return OWN_FOLDER.sub("", html.unescape(found[1])) if found else None

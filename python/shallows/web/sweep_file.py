@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shallows.document.points import expand, key_of
 from shallows.document.settings import flat, text_of
 from shallows.errors import ShallowsError
 from shallows.results.store import StoredRun
@@ -18,7 +20,7 @@ def sweep_text(runs: Sequence[StoredRun]) -> str | None:
     """A file whose sweep has these runs and no other; None where one file cannot say them.
 
     That is so for runs whose points have different seeds, of several backends, or with algorithms in Python.
-    The file is checked: its runs have the names of these runs.
+    The file is checked: its experiments are those of these runs.
     """
     if any(run.manifest.get("backend") != "simulator" or "python" in run.experiment for run in runs):
         return None
@@ -32,7 +34,7 @@ def sweep_text(runs: Sequence[StoredRun]) -> str | None:
     if len({frozenset(each) for each in seeds.values()}) != 1:
         return None
     text = _text(bases, sorted(next(iter(seeds.values()))), list(points.values()))
-    return text if _runs_of(text) == {run.hash for run in runs} else None
+    return text if _keys_of(text) == {key_of(run.experiment) for run in runs} else None
 
 
 def _apart(experiments: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -63,14 +65,9 @@ def _text(base: Mapping[str, Any], seeds: list[int], points: list[dict[str, Any]
     return text_of(head | dict(base) | ({"sweep": sweep} if columns else {}))
 
 
-def _runs_of(text: str) -> set[str]:
-    """Names of the runs that a file describes; none if it is at fault."""
-    import tomllib
-
-    from shallows.document.points import expand
-    from shallows.execution.runner import Runner
-
+def _keys_of(text: str) -> set[str]:
+    """Keys of the runs that a file describes; none if it is at fault."""
     try:
-        return {job.name for job in Runner.of().identify(expand(tomllib.loads(text)))}
+        return {point.key for point in expand(tomllib.loads(text))}
     except (ShallowsError, ValueError):
         return set()

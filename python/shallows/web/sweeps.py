@@ -275,7 +275,9 @@ def _commands(state: State, runs: Sequence[StoredRun], metric: str, text: str | 
             f'[{state.store_code}.find(run).metrics["{metric}"] for run in "{names}".split()]',
         )
         return
-    ui.label("These runs are one sweep file: with this store it finds every run there, and makes none.")
+    ui.label(
+        "These runs are one sweep file. What this version has stored is found; runs of another are made anew."
+    )
     button = ui.button("Save sweep.toml", on_click=lambda: ui.download.content(text, "sweep.toml"))
     button.props("no-caps flat dense")
     given = f", store={json.dumps(str(state.store.path))}" if option else ""

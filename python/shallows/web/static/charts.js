@@ -91,7 +91,7 @@ export class Charts {
           const key = `${row.key}${each.id}`;
           source[key] = smoothed(each[row.key], film.done, row.scale || 1, Charts.window(film, row));
           const faint = flow !== null && flow !== each.id;
-          line(`flow ${each.id}`, key, { color: flowColour(each.id), z: faint ? 2 : 3,
+          line(`flow ${each.id}`, key, { color: flowColour(each.id, dark), z: faint ? 2 : 3,
             lineStyle: { width: flow === each.id ? 2.6 : 1.5, opacity: faint ? 0.25 : 1, type: flowDash(each.id) } });
         }
       }

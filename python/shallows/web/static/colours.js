@@ -2,6 +2,7 @@
 // and numbers say the same.
 
 export const FLOWS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7F7F7F"];
+const FLOWS_ON_DARK = ["#3D9BE9", "#F07A2B", "#1FC294", "#D98FBC", "#F0B93C", "#7CC9F2", "#B094D8", "#A8A8A8"];
 export const DASHES = ["solid", "dashed", "dotted"];
 
 const STOPS = {
@@ -32,7 +33,7 @@ export function theme(dark) {
     : { text: "#1c2127", soft: "#586069", line: "#d8dde3", node: "#ffffff", edge: "#49535e", back: "#ffffff",
         mark: "#b87900", drop: "#c0261c", chosen: "#0062b8" };
 }
-export const flowColour = (number) => FLOWS[number % FLOWS.length];
+export const flowColour = (number, dark) => (dark ? FLOWS_ON_DARK : FLOWS)[number % FLOWS.length];
 export const flowDash = (number) => DASHES[Math.floor(number / FLOWS.length) % DASHES.length];
 
 // The reader's text size against the usual one: the page's buttons A- and A+ change it.

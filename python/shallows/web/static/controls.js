@@ -76,9 +76,10 @@ export class Controls {
 
   key(event) {
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    const steps = { ArrowLeft: -1, ArrowRight: 1 };
+    const steps = { ArrowLeft: -1, ArrowRight: 1 }, ports = { ArrowUp: -1, ArrowDown: 1 };
     if (event.key === " " && event.target.tagName !== "BUTTON") this.toggle();
     else if (event.key in steps) this.player.step(steps[event.key]);
+    else if (event.key in ports && event.target.tagName === "CANVAS") this.player.nextPort(ports[event.key]);
     else if (event.key === "Home") this.player.seek(0);
     else if (event.key === "End") this.player.seek(this.player.computed);
     else if (event.key === "+" || event.key === "-") {
@@ -107,8 +108,8 @@ export class Controls {
 
   // Buttons that choose a flow; the others become faint.
   flows(box, film, chosen) {
-    const shown = film.shown(MOST_CHIPS);
-    const key = JSON.stringify([shown.map((flow) => [flow.id, flow.src]), chosen]);
+    const shown = film.shown(MOST_CHIPS), { dark } = this.player;
+    const key = JSON.stringify([shown.map((flow) => [flow.id, flow.src]), chosen, dark]);
     if (box.dataset.key === key) return;
     box.dataset.key = key;
     box.replaceChildren(...shown.map((flow) => {
@@ -117,7 +118,7 @@ export class Controls {
       chip.type = "button";
       chip.className = "sh-chip";
       chip.setAttribute("aria-pressed", flow.id === chosen);
-      chip.style.borderColor = flowColour(flow.id);
+      chip.style.borderColor = flowColour(flow.id, dark);
       chip.textContent = `${flow.id}: ${names[flow.src]} to ${names[flow.dst]}`;
       chip.title = film.header.loads[flow.load] || "";
       chip.onclick = () => this.player.chooseFlow(flow.id);

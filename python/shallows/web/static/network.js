@@ -160,7 +160,7 @@ export class Network {
       const tail = Math.min(1, Math.max(0, 1 - lands / travel));
       const at = (share) => [line.from[0] + line.ux * line.length * share, line.from[1] + line.uy * line.length * share];
       const ack = flags & REVERSE;
-      pen.strokeStyle = pen.fillStyle = flowColour(flow);
+      pen.strokeStyle = pen.fillStyle = flowColour(flow, this.view.dark);
       if (ack) {
         pen.beginPath();
         pen.arc(...at(tail), this.small ? 1.6 : 2.6, 0, 2 * Math.PI);
@@ -173,7 +173,7 @@ export class Network {
           pen.strokeStyle = flags & AGAIN ? colours.drop : colours.mark;
           pen.lineWidth = this.small ? 6 : 12;
           pen.beginPath(); pen.moveTo(...from); pen.lineTo(...to); pen.stroke();
-          pen.strokeStyle = flowColour(flow);
+          pen.strokeStyle = flowColour(flow, this.view.dark);
         }
         pen.lineWidth = this.small ? 4 : 8;
         pen.beginPath(); pen.moveTo(...from); pen.lineTo(...to); pen.stroke();

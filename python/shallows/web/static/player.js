@@ -137,6 +137,11 @@ export class Player {
     this.stale = true;
   }
 
+  nextPort(direction) {
+    const film = this.films.find(Boolean);
+    if (film) this.choosePort((this.port(this.films.indexOf(film)) + direction + film.ports) % film.ports);
+  }
+
   chooseFlow(flow) {
     this.chosen.flow = this.chosen.flow === flow ? null : flow;
     this.stale = true;
@@ -242,7 +247,7 @@ export class Player {
     const box = document.createElement("section");
     box.className = "sh-side";
     box.innerHTML = '<h3 class="sh-title"></h3><canvas class="sh-network" tabindex="0" role="img" ' +
-      'aria-label="The network: links by load, queues at their ports"></canvas><p class="sh-readout" aria-live="off"></p>' +
+      'aria-label="The network: links by load, queues at their ports; the arrow keys up and down choose a port"></canvas><p class="sh-readout" aria-live="off"></p>' +
       '<div class="sh-flows"></div><div class="sh-charts" role="img" aria-label="Queue, windows, rates over time"></div>';
     this.stage.append(box);
     const part = (name) => box.querySelector(`.sh-${name}`);
