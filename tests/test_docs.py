@@ -54,6 +54,21 @@ def test_no_source_has_a_banned_phrase():
     assert found == []
 
 
+def test_no_comment_of_rust_begins_with_a_clause():
+    """Subject first: `The queue that it finds`, not `What it finds`."""
+    found = [
+        f"{name(path)}:{line}: {clause}"
+        for path in (ROOT / "crates").rglob("*.rs")
+        for line, clause in prose.clauses_in(path.read_text())
+    ]
+    assert found == []
+
+
+def test_such_a_clause_is_found():
+    rust = '/// What it is.\n// Sent. Who asks is served\n//! What is lost?\nlet what = "What is it";\n'
+    assert prose.clauses_in(rust) == [(1, "What it is."), (2, "Who asks is served")]
+
+
 def test_the_measure_counts_words_and_finds_phrases_across_lines():
     page = "# Title\n\nOne two three. Four five!\n\n| a table | is not prose |\n\n- An item of five words\n"
     assert prose.sentences(page) == ["One two three.", "Four five!", "An item of five words"]

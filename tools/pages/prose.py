@@ -61,6 +61,14 @@ def banned() -> dict[str, str]:
     return {row[0].strip(): row[1].strip() for row in rows[1:]}
 
 
+CLAUSE = re.compile(r"(?://[/!]?[ ]|[.:;][ ])((?:What|Who|Whoever|Whatever)[ ][^?\n]*)$", re.MULTILINE)
+
+
+def clauses_in(rust: str) -> list[tuple[int, str]]:
+    """Each comment of Rust that begins a sentence with such a clause, and its line; no question."""
+    return [(rust.count("\n", 0, match.start(1)) + 1, match[1]) for match in CLAUSE.finditer(rust)]
+
+
 def banned_in(text: str) -> list[tuple[int, str]]:
     """Each banned phrase in a text, with the number of its line."""
     between = r"\s+(?:(?://[/!]?|#)\s*)?"

@@ -264,7 +264,7 @@ fn check_graph(name: &str, graph: &Graph) {
             );
         }
     }
-    // Whatever is joined is joined both ways, so that acknowledgements come back.
+    // Every link joins both ways, so that acknowledgements come back.
     assert!(graph.links.iter().all(|link| graph.find_link(link.to, link.from).is_some()), "{name}");
 }
 

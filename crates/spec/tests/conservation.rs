@@ -89,7 +89,7 @@ fn extensions(port: &Port) -> usize {
     numbers.filter(|number| port.ring.at(*number).extension != NONE).count()
 }
 
-/// What came to a port left it, was dropped or is held; in packets, in bytes, and in its histogram.
+/// Arrivals at a port equal departures, drops and the packets held; in packets, in bytes, and in its histogram.
 fn ports_balance(simulation: &Simulation) {
     let tables = Tables::of(simulation);
     let column = |name| tables.u64("queues", name);
@@ -113,7 +113,7 @@ fn ports_balance(simulation: &Simulation) {
     assert!(time.iter().all(|time| *time == measured), "{time:?} of {measured} ps");
 }
 
-/// What the ports count adds up to what the network counts.
+/// The counts of the ports add up to those of the network.
 fn ports_and_books_agree(simulation: &Simulation) {
     let (tables, books, net) = (Tables::of(simulation), simulation.books(), simulation.net());
     let sum = |name| tables.u64("queues", name).iter().sum::<u64>();
@@ -148,7 +148,7 @@ fn marks_reach_receivers(simulation: &Simulation) {
     assert!(seen <= made + simulation.books().duplicated, "{seen} of {made}");
 }
 
-/// Each flow delivers what was written, or is given up after `max_timeouts`: in a queue of one packet
+/// Each flow delivers all bytes written, or is given up after `max_timeouts`: in a queue of one packet
 /// equal timers can collide until then.
 fn all_is_delivered(case: &Case, tables: &Tables) {
     let (written, delivered) = (tables.u64("flows", "bytes"), tables.u64("flows", "delivered_bytes"));

@@ -136,7 +136,7 @@ fn stated(simulation: &Simulation, port: &str) -> [f64; 3] {
 }
 
 /// Which of two simultaneous events comes first decides which packet is marked, so single flows
-/// differ, as they do between seeds. What is stated of the whole must not: 0.1 % of the throughput and
+/// differ, as they do between seeds. Statements on the whole must not: 0.1 % of the throughput and
 /// 2 % of queue and wait over 50 ms, some 300 cycles of the queue's swing.
 #[test]
 fn stated_results_do_not_hang_on_the_order_of_ties() {
@@ -190,8 +190,8 @@ fn one_event_a_packet_gives_what_two_give() {
         document["transport"]["cc"] = cc.into();
         let (fast, slow) = (run(&document), twin(&document));
         let [mut one, mut two] = [&fast, &slow].map(|simulation| Tables::of(simulation).hashes());
-        // A wait counts when it is known, at arrival or at the end: what is queued when statistics
-        // begin and end counts here or there.
+        // A wait counts when it is known, at arrival or at the end: packets queued when statistics
+        // begin and end count here or there.
         // A queue that runs empty fills again at the moment at which it empties, since packets come as
         // far apart as their predecessors left: it then stands at 0 for no time, or not at all.
         let told_alike = |column: &String| {

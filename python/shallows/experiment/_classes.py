@@ -898,7 +898,7 @@ class FqQueue(Part):
     """Bytes that a flow may send when it is new. Range [1B, 1MB]. Default: Linux fq_init: ten frames, an initial window."""
 
     fast_path: int = 8
-    """Most packets that wait in order of arrival while no flow has a queue, or 0. Default: Linux fq_fastpath_check: internal.qlen."""
+    """Most packets that wait in order of arrival while no flow's queue holds one, or 0. Default: Linux fq_fastpath_check: internal.qlen."""
 
     refill_delay: str = '40ms'
     """Silence after which a flow that comes back has at least a quantum again. Default: Linux fq_init: flow_refill_delay."""

@@ -141,7 +141,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
                 Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))
             }
             Built::Arrival(admission) => Service::Arrival(admission),
-            // A controller hears of each departure, for which a packet in line has no event.
+            // A controller learns about each departure, for which a packet in line has no event.
             Built::Departure(disc) if control.departures() => {
                 Service::Departure(Box::new(Scheduled::new(disc)))
             }
@@ -214,7 +214,7 @@ fn partition(experiment: &Experiment, graph: &Graph, ports: &[Port], loads: &[Lo
     }
 }
 
-/// Attaches what is to be recorded.
+/// Attaches the recorders.
 fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [Port]) {
     let probes = &experiment.probes;
     let changes = probes.queue_trace == TraceWhen::Change;

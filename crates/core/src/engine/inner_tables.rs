@@ -35,7 +35,7 @@ impl Simulation {
         (found, names)
     }
 
-    /// What each inner queue took of each class.
+    /// Packets that each inner queue took of each class.
     pub(super) fn inner_table(&self) -> TableData {
         let (queues, names) = self.inner_queues();
         let kinds = ["data".to_string(), "ack".to_string()];

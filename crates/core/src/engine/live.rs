@@ -79,7 +79,7 @@ impl Simulation {
         self.now
     }
 
-    /// Notes what passed before the counters begin again with the warm-up's end.
+    /// Notes the counts so far before the counters begin again with the warm-up's end.
     pub(super) fn keep_warmup(&mut self, floor: &Floor) {
         let now = self.now;
         let passed = |(cell, place): &(u32, u32)| {

@@ -1,4 +1,4 @@
-//! What a network counts over the whole run.
+//! The counts of a network over the whole run.
 
 use super::Network;
 use super::port::{Port, Service};

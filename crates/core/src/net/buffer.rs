@@ -10,7 +10,7 @@
 //! Left out: headroom, pools by priority, alpha by queue inside a port.
 //!
 //! Each port's share is counted when it last was looked at. Since ports only send in between, that is
-//! never less than what they hold: where the old count admits a packet, the true one would, and the
+//! never less than they hold: where the old count admits a packet, the true one would, and the
 //! other ports need not be touched. Only where it refuses are they all brought up to date.
 
 use super::port::Service;
@@ -67,7 +67,7 @@ impl Buffers {
         share.counted = bytes;
     }
 
-    /// Whether the port of `share` may take a packet of `size` bytes, by what was last counted.
+    /// Whether the port of `share` may take a packet of `size` bytes, by the last count.
     #[inline]
     pub fn fits(&self, share: u32, size: u16) -> bool {
         let Share { buffer, counted } = self.shares[share as usize];
@@ -142,7 +142,7 @@ impl Network {
         self.buffers.fits(share, size)
     }
 
-    /// Counts what a port, settled, holds of its buffer.
+    /// Counts the bytes of its buffer that a port, settled, holds.
     pub(super) fn count(&mut self, number: u32) {
         let port = &self.ports[number as usize];
         self.buffers.count(port.share, port.held().1);
@@ -220,7 +220,7 @@ mod tests {
             self.net.ports.iter_mut().map(held).collect()
         }
 
-        /// A packet comes; whether the buffer takes it is what the law says of the present.
+        /// A packet comes; the buffer takes it exactly if the law allows it at present.
         fn arrive(&mut self, gap: Span, port: u32, size: u16) {
             self.advance(self.net.now + gap);
             let held = self.held();

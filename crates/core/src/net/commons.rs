@@ -50,7 +50,7 @@ pub struct Commons {
 }
 
 impl Commons {
-    /// What a network of one cell with so many ports reads, for tests.
+    /// The shared data of a network of one cell with so many ports, for tests.
     pub fn alone(connections: Vec<Connection>, ports: u32) -> Self {
         Commons { connections, port_places: (0..ports).collect(), ..Commons::default() }
     }
@@ -62,7 +62,7 @@ impl Commons {
     }
 }
 
-/// What happened to a packet of which its sender keeps account.
+/// The fate of a packet of which its sender keeps account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
     /// It was lost.
@@ -84,11 +84,11 @@ pub struct Change {
     pub at: Time,
 }
 
-/// A cell's part of the network with what all cells read: what hosts send into.
+/// A cell's part of the network with the data that all cells read. Hosts send into it.
 pub struct Net<'a> {
     /// The cell's part.
     pub network: &'a mut Network,
-    /// What all read.
+    /// The data that all cells read.
     pub commons: &'a Commons,
 }
 

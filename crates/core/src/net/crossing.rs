@@ -1,7 +1,7 @@
 //! Wires between cells: a packet leaves one cell's port and, a wire's delay later, is in another cell.
 //!
-//! A cell that has worked until some time hands over what lands in the next window; all of it has left its queue by
-//! then, since a wire between cells is at least as long as a window. Faults of the wire, and who watches it, see
+//! A cell that has worked until some time hands over the packets of the next window; all have left their queues by
+//! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
 //! the packets here, each at the time at which it lands.
 
 use super::{Commons, Network, UNDECIDED};
@@ -25,7 +25,7 @@ pub struct Parcel {
 pub struct Inbox {
     /// Packets, those of one link in the order in which they left.
     pub parcels: Vec<Parcel>,
-    /// What some of them carry.
+    /// The extensions that some of them carry.
     pub extensions: Vec<Extension>,
 }
 
@@ -36,8 +36,8 @@ pub trait Post {
 }
 
 impl Network {
-    /// Hands over what lands in other cells before `until`; the cell has worked until now. Returns when the next of
-    /// what remains lands.
+    /// Hands over the packets that land in other cells before `until`; the cell has worked until now. Returns when the
+    /// next of the others lands.
     pub fn hand_over(&mut self, until: Time, post: &impl Post, commons: &Commons) -> Time {
         let mut next = Time::MAX;
         let mut i = 0;
@@ -101,7 +101,7 @@ impl Network {
         inbox.parcels.push(parcel);
     }
 
-    /// A packet from another cell lands now; `way` is what [`Network::way`] has said of it.
+    /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
     #[inline(always)]
     pub fn land_from(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
         if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {

@@ -2,7 +2,7 @@
 //!
 //! A packet that comes to a port touches three cache lines of the port, three or four of its record, some four of packets in the
 //! ring, and a bin each of lengths and waits. In a large network other cells have pushed them out of the caches since
-//! the last window. Each step below needs what the one before has brought.
+//! the last window. Each step below needs the lines that the one before has brought.
 
 use super::port::HOST;
 use super::{Commons, Network};
@@ -30,7 +30,7 @@ impl Network {
         }
     }
 
-    /// Asks for what stands around the queue of port `number`.
+    /// Asks for the lines around the queue of port `number`.
     #[inline(always)]
     pub fn foresee_queue(&self, number: u32) {
         if let Some(port) = self.ports.get(number as usize) {
@@ -38,7 +38,7 @@ impl Network {
         }
     }
 
-    /// Asks for what a packet changes in the record of port `number` when it comes at `at`.
+    /// Asks for the lines that a packet changes in the record of port `number` when it comes at `at`.
     #[inline(always)]
     pub fn foresee_record(&self, number: u32, at: Time) {
         if let Some(port) = self.ports.get(number as usize) {

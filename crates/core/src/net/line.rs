@@ -57,7 +57,7 @@ impl Network {
         }
     }
 
-    /// The transmitter has sent what it had: the discipline behind the line gives it a packet.
+    /// The transmitter has sent its packet: the discipline behind the line gives it a packet.
     pub(super) fn serve_behind(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         self.ports[number as usize].settle(now);
@@ -89,7 +89,7 @@ impl Network {
         }
     }
 
-    /// Calls the discipline behind the line, then counts and records what it did; returns the packet that `call` takes
+    /// Calls the discipline behind the line, then counts and records its actions; returns the packet that `call` takes
     /// out of it, and how many it marked.
     fn ask_behind(
         &mut self,
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((net.in_flight(), net.ports[0].bytes), (0, 0));
     }
 
-    /// A limit counts the packet in transmission, the line and what is behind it.
+    /// A limit counts the packet in transmission, the line and the queue behind it.
     #[test]
     fn a_limit_is_of_all() {
         use shallows_units::Size;

@@ -40,7 +40,7 @@ pub struct Network {
     pub links: Vec<u32>,
     /// Ports whose wires lead to other cells and hold something.
     crossing: Vec<u32>,
-    /// By a node's place in this cell: what chooses among equal next hops.
+    /// By a node's place in this cell: the chooser among equal next hops.
     choosers: Vec<Chooser>,
     /// Packets of flows that were lost or doubled since the hosts last looked.
     pub changes: Vec<Change>,
@@ -214,7 +214,7 @@ impl Network {
         }
     }
 
-    /// What remains to be done for a packet about which its port has decided.
+    /// The steps that remain for a packet about which its port has decided.
     #[inline(never)]
     fn finish(&mut self, number: u32, packet: &Packet, admitted: Admitted, commons: &Commons) {
         match admitted {
@@ -364,7 +364,7 @@ impl Network {
     }
 
     /// A packet has come along the wire of `number`: the controller of the port that sends the other way
-    /// sees what comes back.
+    /// sees the returning packets.
     fn come_back(&mut self, number: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
         if let Some(opposite) = self.ports[number as usize].opposite
             && packet.flags.any(Flags::REVERSE)

@@ -21,7 +21,7 @@ use shallows_units::{Bytes, Rate, Span, Time};
 
 /// The traffic of a port since the warm-up; `packets_in` = out + dropped in the queue + held.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(C)] // what each packet changes comes first
+#[repr(C)] // the fields that each packet changes come first
 pub struct PortCounts {
     /// Packets that arrived, dropped ones included.
     pub packets_in: u64,
@@ -74,7 +74,7 @@ impl Controlled {
     }
 }
 
-/// At the end of a wire: a host, which has what comes.
+/// At the end of a wire: a host, which takes all that comes.
 pub const HOST: u32 = u32::MAX;
 
 /// One direction of a link. The first three cache lines have all that a packet needs that comes and goes; one that
@@ -117,7 +117,7 @@ pub struct Port {
     pub(super) behind: u32,
     /// The queue over time.
     pub record: Option<Box<QueueRecord>>,
-    /// What passed.
+    /// The counts of passing packets.
     pub counts: PortCounts,
     /// How it queues.
     pub service: Service,
@@ -174,7 +174,7 @@ impl Port {
         self.clear = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
     }
 
-    /// What a controller may know; call after [`Port::settle`].
+    /// The facts that a controller may know; call after [`Port::settle`].
     pub fn view(&self, now: Time) -> PortView {
         let backlog = match &self.service {
             Service::Arrival(_) | Service::Lined(_) => self.backlog(),
@@ -275,7 +275,7 @@ impl Port {
         self.in_ring() + u64::from(self.behind)
     }
 
-    /// What an arriving packet finds; call after [`Port::settle`].
+    /// The queue that an arriving packet finds; call after [`Port::settle`].
     #[inline(always)]
     pub fn backlog(&self) -> Backlog {
         let packets = self.in_ring();
@@ -285,7 +285,7 @@ impl Port {
         Backlog { packets, bytes: self.bytes, serving, free_at: self.free_at }
     }
 
-    /// Asks a discipline that decides at arrival about `packet`, counts what it says, and queues the packet
+    /// Asks a discipline that decides at arrival about `packet`, counts its answer, and queues the packet
     /// unless it is refused; call after [`Port::settle`]. `class` gives the packet's, where arrivals are traced.
     #[inline(always)]
     pub fn admit(&mut self, packet: &Packet, now: Time, class: impl FnOnce() -> usize) -> Admitted {
@@ -359,7 +359,7 @@ impl Port {
         self.ring.front().map_or(Time::MAX, |packet| packet.at)
     }
 
-    /// Asks for its own lines: the first of three steps, each of which needs what the one before has brought.
+    /// Asks for its own lines: the first of three steps, each of which needs the lines that the one before has brought.
     #[inline(always)]
     pub fn foresee(&self) {
         fetch(self, 3);
@@ -376,7 +376,7 @@ impl Port {
         }
     }
 
-    /// Asks for what its record changes when a packet comes at `at`.
+    /// Asks for the lines of its record that change when a packet comes at `at`.
     #[inline(always)]
     pub fn foresee_record(&self, at: Time) {
         if let Some(record) = &self.record {
@@ -411,7 +411,7 @@ impl Port {
         u64::from(self.departed.wrapping_sub(self.ring.head()))
     }
 
-    /// The warm-up ends: statistics begin with what is held now.
+    /// The warm-up ends: statistics begin with the packets held now.
     pub fn restart(&mut self, now: Time) {
         self.settle(now);
         let (packets, bytes) = self.held();
@@ -425,7 +425,7 @@ impl Port {
             inner.restart();
         }
         if let Some(faults) = &mut self.faults {
-            // A discipline at arrival has let go of what leaves now, one at departure has not.
+            // A discipline at arrival has let go of the packet that leaves now, one at departure has not.
             let at_arrival = !matches!(self.service, Service::Departure(_));
             faults.counts_from = if at_arrival { now + Span::ps(1) } else { now };
         }

@@ -1,4 +1,4 @@
-//! Ports whose discipline decides at departure: two events a packet, and what they count.
+//! Ports whose discipline decides at departure: two events a packet, and their counts.
 
 use super::port::Service;
 use super::small_queues::Sockets;
@@ -17,9 +17,9 @@ pub struct Scheduled {
     pub serving: Option<Packet>,
     /// Its events: the end of a transmission, or the time to ask the discipline again.
     pub source: Source,
-    /// What its queues do, where it has several.
+    /// Records of its queues, where it has several.
     pub inner: Option<Box<InnerRecords>>,
-    /// What connections have here, in a host whose senders bound that.
+    /// The packets of each connection here, in a host whose senders bound them.
     pub sockets: Option<Box<Sockets>>,
 }
 
@@ -148,7 +148,7 @@ impl Network {
         }
     }
 
-    /// Calls the discipline, then counts and records what it did; returns the packets it marked.
+    /// Calls the discipline, then counts and records its actions; returns the packets it marked.
     fn ask(
         &mut self,
         number: u32,

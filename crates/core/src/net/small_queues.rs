@@ -1,4 +1,4 @@
-//! What each connection has in its host's port, for senders that put no more than so much there.
+//! The packets of each connection in its host's port, for senders that put no more than so much there.
 
 use super::port::Port;
 use super::{Change, Commons, Happened, Network};
@@ -42,7 +42,7 @@ impl Sockets {
         if packet.flags.any(Flags::REVERSE) {
             return false;
         }
-        let place = self.place(packet.flow).expect("what leaves has come");
+        let place = self.place(packet.flow).expect("a packet that leaves has come");
         let socket = &mut self.0[place];
         socket.bytes -= u64::from(packet.size);
         let waits = std::mem::take(&mut socket.waits);
@@ -87,7 +87,7 @@ impl Network {
         let port = &mut self.ports[commons.port_places[link as usize] as usize];
         let here = port.service.scheduled().and_then(|scheduled| scheduled.sockets.as_ref());
         let here = here.map_or(0, |sockets| sockets.bytes_of(flow));
-        // What the discipline holds joins the ring when it is transmitted, and counts until that is over.
+        // A packet that the discipline holds joins the ring when it is transmitted, and counts until that is over.
         let at = if here > most { Some(Time::MAX) } else { port.frees_at(flow, most - here, now) };
         if at == Some(Time::MAX)
             && let Some(sockets) =

@@ -29,7 +29,7 @@ pub struct WireFaults {
     pub random: Stream,
     /// The same for marks.
     pub random_marks: Stream,
-    /// What left the port from then on is in the statistics; what left before is not, nor is its loss.
+    /// Packets that leave the port from then on are in the statistics; those before are not, nor are their losses.
     pub counts_from: Time,
 }
 

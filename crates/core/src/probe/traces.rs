@@ -87,7 +87,7 @@ pub struct PacketRow {
     pub flow: u32,
     /// As it left, marks of this port included.
     pub packet: Packet,
-    /// What it carries beside.
+    /// The packet's extension, if it carries one.
     pub extension: Option<Extension>,
     /// An injected fault lost it on the wire.
     pub lost: bool,

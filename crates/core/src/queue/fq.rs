@@ -3,11 +3,11 @@
 //! Source: Linux 7.2 net/sched/sch_fq.c (`fq_fastpath_check`, `fq_enqueue`, `fq_dequeue`, `fq_gc`); Shreedhar and
 //! Varghese 1996, "Efficient Fair Queuing Using Deficit Round-Robin". No two flows share a queue, unlike under FQ-CoDel.
 //! A card that is almost idle serves in order of arrival: while no flow's queue holds a packet, up to `fast_path` packets
-//! wait in one line, which goes first and costs no credit. The port keeps that line, and has none where a controller hears
-//! of each departure.
+//! wait in one line, which goes first and costs no credit. The port keeps that line, and has none where a controller learns
+//! about each departure.
 //! A flow that comes back keeps its credit, at least a quantum after `refill_delay`; one that was away for three seconds
 //! is forgotten.
-//! Linux's limits are far above what TCP small queues (`transport.small_queues`) let stand in a card; both are "none".
+//! Linux's limits are far above the packets that TCP small queues (`transport.small_queues`) leave here; both are "none".
 //!
 //! Left out: pacing, which is the sender's here; priority bands and the horizon; `ce_threshold`. A frame's 14 bytes of
 //! Ethernet, which Linux charges too, are not part of a packet here.
@@ -100,7 +100,7 @@ impl Discipline {
         }
     }
 
-    /// fq_gc: what has been away for long is forgotten.
+    /// fq_gc: a flow that has been away for long is forgotten.
     fn forget(&mut self, now: Time) {
         while let Some((since, key)) =
             self.detached.front().copied().filter(|(at, _)| now - *at > FORGET_AFTER)
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(order, [[2; 12].as_slice(), &[1, 1, 2, 1, 1]].concat());
     }
 
-    /// What comes back within 40 ms has the credit that it left with, later a quantum at least, after 3 s all is new. A
+    /// A flow that returns within 40 ms has the credit that it left with, later a quantum at least, after 3 s all is new. A
     /// flow leaves its list when its turn comes while others have packets (fq_dequeue): `pass` gives two to another.
     #[test]
     fn credit_outlives_a_short_silence() {

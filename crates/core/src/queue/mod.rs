@@ -6,7 +6,7 @@
 //! [`parts::fifo::Fifo`] turns the first kind into the second, which the tests use to hold the two paths
 //! against each other.
 //!
-//! A discipline never counts or logs: the port counts what it returns.
+//! A discipline never counts or logs: the port counts the fates that it returns.
 
 pub mod parts;
 #[cfg(test)]
@@ -41,7 +41,7 @@ pub trait Admission {
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// The context of a discipline: what it may use and must report to.
+/// The context of a discipline: its means, and the place of its reports.
 pub struct QueueCx<'a> {
     /// The present.
     pub now: Time,
@@ -49,7 +49,7 @@ pub struct QueueCx<'a> {
     pub serving: u64,
     /// When the transmission under way ends, or the last one ended.
     pub free_at: Time,
-    /// At an arrival: bytes from the packet's first one to the end of what its flow has to send, as far as that
+    /// At an arrival: bytes from the packet's first one to the end of the data that its flow has to send, as far as that
     /// is known; 0 for an acknowledgement.
     pub remaining: u64,
     /// Packets and bytes that wait in the line in front.
@@ -132,11 +132,11 @@ impl Line {
     }
 }
 
-/// The queues inside a discipline that has several, for those who count what each of them does.
+/// The queues inside a discipline that has several, for counts of each.
 pub trait InnerQueues {
     /// How many.
     fn count(&self) -> usize;
-    /// What tables call queue `number`.
+    /// The name of queue `number` in tables.
     fn name(&self, number: usize) -> String;
     /// The queue of `packet`: the same answer before it is taken, when it is dropped and when it leaves.
     fn of(&self, packet: &Packet) -> usize;
@@ -188,7 +188,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Bytes of memory that the discipline takes at a port, what it holds excluded.
+            /// Bytes of memory that the discipline takes at a port, held packets excluded.
             pub fn memory(&self) -> u64 {
                 match self {
                     // Their state stands apart, where it is large.
@@ -254,7 +254,7 @@ impl Default for Queue {
 
 /// Most that a discipline which decides at arrival keeps apart from its port.
 const ARRIVAL_BYTES: u64 = 200;
-/// What a port keeps of one that decides at departure, with the record of its inner queues.
+/// Bytes that a port keeps of one that decides at departure, with the record of its inner queues.
 const SCHEDULED_BYTES: usize = 600;
 
 /// A discipline ready to run.

@@ -100,7 +100,7 @@ impl Ways {
         for tier in others {
             let begins = if packets > 0 { soonest.min(last_at) } else { last_at };
             let own = tier.fastest.transmit(last.min(full));
-            // Whatever is last to leave this tier or the one before has the rest of the way to go.
+            // The last packet to leave this tier or the one before has the rest of the way to go.
             bound = (bound + own + tier.delay).max(begins + work(tier, packets, last) + tier.delay);
             let each = tier.fastest.transmit(full) + tier.delay;
             (soonest, full_at) = (soonest + each, full_at + each);

@@ -1,4 +1,4 @@
-//! The sending end where losses are found by what arrived beyond them: fast retransmit and recovery by SACK (RFC 6675)
+//! The sending end where losses are found by arrivals beyond them: fast retransmit and recovery by SACK (RFC 6675)
 //! or without it (RFC 6582).
 
 use super::acks::Heard;
@@ -82,7 +82,7 @@ impl Sender {
     }
 
     fn recover_by_count(&mut self, config: &Config, net: &mut Net) {
-        // RFC 5681 s.3.2 step 2: what limited transmit sent does not count.
+        // RFC 5681 s.3.2 step 2: segments of limited transmit do not count.
         let outstanding = self.high - self.una;
         let before = self.window.bytes();
         self.counts.fast_recoveries += 1;
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by what was acknowledged.
+    /// RFC 6582 s.3.2 step 3: the next hole goes at once; the window deflates by the data acknowledged.
     fn partial_ack(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         self.retransmit_first(config, net);
         let mss = config.rules.mss;

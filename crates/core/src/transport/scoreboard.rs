@@ -41,14 +41,14 @@ impl Resent {
     }
 }
 
-/// What RFC 6675 `NextSeg` found.
+/// The answer of RFC 6675 `NextSeg`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Send again from the first number up to the second.
     Again(u64, u64),
     /// The same for the last segment, in case the tail was lost. SACK may still report holes before it.
     Rescue(u64, u64),
-    /// Send what was never sent.
+    /// Send new data.
     New,
 }
 

@@ -20,7 +20,7 @@ type Arrival = (u64, u16, u32, usize);
 /// Not ECN-capable, ECT(0), ECT(1).
 const CODEPOINTS: [Flags; 3] = [Flags(0), Flags::ECT0, Flags::ECT1];
 
-/// What became of the packets: (number, when it was delivered, its CE).
+/// The fates of the packets: (number, time of delivery, its CE).
 type Fates = Vec<(u64, Time, bool)>;
 
 /// One port with a discipline, and a wire of 1 us behind it.
