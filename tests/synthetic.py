@@ -22,6 +22,7 @@ SCHEMAS = {
     "messages": {
         "flow": U32,
         **dict.fromkeys(["traffic", "class"], STR),
+        **dict.fromkeys(["round", "step"], U32),
         **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "ideal_ps"], U64),
         "slowdown": F64,
         "deadline_ps": U64,
@@ -30,8 +31,17 @@ SCHEMAS = {
     "rounds": {
         "traffic": STR,
         **dict.fromkeys(["round", "responses"], U32),
-        **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "timeouts"], U64),
-        **dict.fromkeys(["timeouts_head", "timeouts_tail"], U64),
+        **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "ideal_ps"], U64),
+        "slowdown": F64,
+        **dict.fromkeys(["timeouts", "timeouts_head", "timeouts_tail"], U64),
+    },
+    "steps": {
+        "traffic": STR,
+        **dict.fromkeys(["round", "step"], U32),
+        "name": STR,
+        "messages": U32,
+        **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "ideal_ps"], U64),
+        "slowdown": F64,
     },
     "queues": {
         "port": STR,

@@ -14,8 +14,8 @@ from shallows.studies.tune.section import TuneTable
 
 Json = dict[str, Any]
 
-_FROM_FILES = ("points", "flows")
-"""Required settings that may be read from a named CSV file instead."""
+_FROM_FILES = ("points", "flows", "messages")
+"""Required settings that may be read from a named file instead."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

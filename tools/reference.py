@@ -62,7 +62,8 @@ def _metrics(note: str) -> str:
     groups = (
         ("Of every run", "", metric_names.OF_A_RUN),
         ("Of each class of traffic", "CLASS.", metric_names.OF_A_CLASS),
-        ("Of each incast load", "LOAD.", metric_names.OF_ROUNDS),
+        ("Of each incast, collective and graph load", "LOAD.", metric_names.OF_ROUNDS),
+        ("Of each collective and graph load", "LOAD.", metric_names.OF_STEPS),
     )
     for title, before, metrics in groups:
         rows = ["| name | unit | meaning |", "|---|---|---|"]

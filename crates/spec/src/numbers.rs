@@ -12,6 +12,7 @@ use shallows_core::topology::Topology;
 use shallows_core::transport::Transport;
 use shallows_core::workload::Traffic;
 use shallows_core::workload::deadlines::Deadlines;
+use shallows_core::workload::graph::MessageRow;
 use shallows_core::workload::sizes::Sizes;
 use shallows_core::workload::table::FlowRow;
 use shallows_units::{Bytes, Rate, Size, Span};
@@ -60,6 +61,9 @@ impl Found {
         self.component(&load["deadline"], &format!("{path}.deadline"), &Deadlines::list());
         for (i, flow) in load["flows"].as_array().into_iter().flatten().enumerate() {
             self.table(flow, &format!("{path}.flows.{i}"), &FlowRow::list());
+        }
+        for (i, message) in load["messages"].as_array().into_iter().flatten().enumerate() {
+            self.table(message, &format!("{path}.messages.{i}"), &MessageRow::list());
         }
         let path = format!("{path}.transport");
         self.table(&load["transport"], &path, &Transport::list()[0].params);

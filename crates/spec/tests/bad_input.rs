@@ -182,6 +182,28 @@ fn wrong_documents_are_told_what_is_wrong() {
             "traffic.long",
             json!({"kind": "table", "flows": [{"from": "s0", "to": "s0", "bytes": "1KB", "start": "0s"}, {"from": "s9", "to": "r0", "bytes": "0B"}]}),
         )],
+        &[("traffic.long", json!({"kind": "collective", "hosts": "s0", "bytes": "1KB"}))],
+        &[("traffic.long", json!({"kind": "collective", "hosts": ["s*", "s1"], "bytes": "1KB"}))],
+        &[("traffic.long", json!({"kind": "collective", "hosts": "q*", "bytes": "2B"}))],
+        &[(
+            "traffic.long",
+            json!({"kind": "collective", "hosts": "s*", "bytes": "2B", "algorithm": "halving-doubling", "window": 2}),
+        )],
+        &[(
+            "traffic.long",
+            json!({"kind": "collective", "hosts": "*", "bytes": "1KB", "operation": "all-to-all", "algorithm": "halving-doubling"}),
+        )],
+        &[("traffic.long", json!({"kind": "graph", "messages": []}))],
+        &[(
+            "traffic.long",
+            json!({"kind": "graph", "messages": [
+                {"id": "fetch", "from": "s0", "to": "s1", "bytes": "1KB", "after": ["add"]},
+                {"id": "add", "from": "s1", "to": "s0", "bytes": "1KB", "after": ["fetch"]},
+                {"id": "add", "from": "s1", "to": "r9", "bytes": "1KB", "after": ["fetsh"]},
+                {"id": "self", "from": "s1", "to": "s1", "bytes": "1KB", "after": ["self"]},
+                {"id": "far", "from": "s2", "to": "r0", "bytes": "0B", "after": ["fetch", "add", "add"]},
+            ]}),
+        )],
         &[(
             "topology",
             json!({"kind": "graph", "hosts": ["s0", "r0", "x"], "switches": ["a", "b"], "links": [{"from": "s0", "to": "a"}, {"from": "r0", "to": "b"}, {"from": "x", "to": "b"}]}),

@@ -41,6 +41,11 @@ fn needed(section: &str, name: &str) -> Value {
         ("traffic", "table") => {
             json!({"flows": [{"from": "s0", "to": "r0", "bytes": "5KB", "start": "1ms"}]})
         }
+        ("traffic", "collective") => json!({"hosts": ["s*", "r0"], "bytes": "50KB", "rounds": 3}),
+        ("traffic", "graph") => json!({"messages": [
+            {"id": "there", "from": "s0", "to": "r0", "bytes": "5KB"},
+            {"id": "back", "from": "r0", "to": "s0", "bytes": "5KB", "after": ["there"], "delay": "1ms"},
+        ]}),
         _ => json!({}),
     }
 }

@@ -20,9 +20,20 @@ const ALL: &[Load] = &[
     Load::Incast,
     Load::FreshIncast,
     Load::Table,
+    Load::Collective,
+    Load::Graph,
 ];
-const BOUNDED: &[Load] =
-    &[Load::Bulk, Load::Kept, Load::Fresh, Load::Poisson, Load::Incast, Load::FreshIncast, Load::Table];
+const BOUNDED: &[Load] = &[
+    Load::Bulk,
+    Load::Kept,
+    Load::Fresh,
+    Load::Poisson,
+    Load::Incast,
+    Load::FreshIncast,
+    Load::Table,
+    Load::Collective,
+    Load::Graph,
+];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]

@@ -63,6 +63,14 @@ fn documents() -> Vec<Value> {
             json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "9KB", "interval": "50us"}),
         )])),
         whole(with(&[("traffic.long", table), ("topology", graph)])),
+        whole(with(&[("traffic.long", json!({"kind": "collective", "hosts": "s*", "bytes": "50KB"}))])),
+        whole(with(&[(
+            "traffic.long",
+            json!({"kind": "graph", "messages": [
+                {"id": "a", "from": "s0", "to": "s1", "bytes": "5KB"},
+                {"id": "b", "from": "s1", "to": "r0", "bytes": "5KB", "after": ["a"], "delay": "3us"},
+            ]}),
+        )])),
         whole(with(&[
             ("topology", json!({"kind": "tree", "fanout": 2})),
             ("traffic.long.from", json!("h*")),

@@ -10,8 +10,17 @@ use serde_json::{Value, json};
 use shallows_core::{Control, Simulation};
 use std::path::{Path, PathBuf};
 
-const ANY: &[Load] =
-    &[Load::Bulk, Load::Forever, Load::Kept, Load::Fresh, Load::Poisson, Load::Incast, Load::Table];
+const ANY: &[Load] = &[
+    Load::Bulk,
+    Load::Forever,
+    Load::Kept,
+    Load::Fresh,
+    Load::Poisson,
+    Load::Incast,
+    Load::Table,
+    Load::Collective,
+    Load::Graph,
+];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]

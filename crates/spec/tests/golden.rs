@@ -229,6 +229,26 @@ fn incast_with_timeouts() {
     );
 }
 
+/// Eight ranks add up 600 KB twice, through queues that mark; one link is slower.
+#[test]
+fn ring_all_reduce() {
+    insta::assert_snapshot!(
+        "ring_all_reduce",
+        story(
+            json!({
+                "duration": "10ms",
+                "topology": {"kind": "star", "senders": 8, "receivers": 1, "rate": "10Gbps"},
+                "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"},
+                "port": {"switch->s3": {"rate": "4Gbps"}},
+                "transport": {"cc": "dctcp"},
+                "traffic": {"sum": {"kind": "collective", "hosts": "s*", "bytes": "600KB", "rounds": 2, "gap": "100us"}},
+            }),
+            "switch->s3",
+            0,
+        )
+    );
+}
+
 #[test]
 fn parking_lot() {
     let bulk = |from: &str, to: &str| json!({"kind": "bulk", "from": from, "to": to});
@@ -257,6 +277,7 @@ fn every_golden_is_read() {
         "xdctcp_as_published",
         "poisson_web_search",
         "incast_with_timeouts",
+        "ring_all_reduce",
         "parking_lot",
     ];
     let expected: BTreeSet<String> = scenarios.iter().map(|name| format!("golden__{name}.snap")).collect();

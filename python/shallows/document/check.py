@@ -14,6 +14,9 @@ from shallows.words import show
 __all__ = ["MAX_DEPTH", "check", "check_with_memory", "resolve"]
 
 
+_FROM_FILES = ("flows", "messages")
+"""Settings of a load that stay empty if the file that `name` names cannot be read: one fault is enough."""
+
 MAX_DEPTH = 64
 """Tables within tables; a real experiment needs five."""
 
@@ -28,16 +31,18 @@ def check_with_memory(document: Document) -> tuple[Document | None, list[Fault],
     """The same, and the bytes of memory that the run would take by estimate; 0 if faulty."""
     from shallows import _core
     from shallows.document.csv_files import fill_in
+    from shallows.document.graph_files import with_lines
 
     faults = list(foreign_values("", document))
     if faults:
         return None, faults, 0
     filled, faults = fill_in(document)
     answer = json.loads(_core.check(json.dumps(filled)))
-    unread = tuple(fault.path for fault in faults)
+    loads = [fault.path.removesuffix("name") for fault in faults if fault.path.endswith(".name")]
+    unread = (*(fault.path for fault in faults), *(f"{load}{of}" for load in loads for of in _FROM_FILES))
     faults += [f for f in (Fault(**fault) for fault in answer["faults"]) if not f.path.startswith(unread)]
     if faults:
-        return None, faults, 0
+        return None, with_lines(faults, document), 0
     return answer["experiment"], faults, answer["memory"]["bytes"]
 
 

@@ -1,17 +1,18 @@
-"""CSV files that an experiment names: distributions of flow sizes, and tables of flows.
+"""Files that an experiment names: distributions of flow sizes, tables of flows, and graphs of messages.
 
 The numbers are put into the experiment before it is checked, so that they are part of what is recorded and
 hashed: a run says what it ran, whatever becomes of the file.
 """
 
 import copy
-import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from shallows.document.csv_rows import UNITS, read_rows, size
+from shallows.document.graph_files import read_messages
 from shallows.document.places import flow_sizes_path
 from shallows.errors import Fault, SpecError
 
@@ -19,8 +20,6 @@ MAX_FLOWS = 1_000_000
 """Of a table of flows; a longer one belongs into a workload that draws them."""
 
 TIMES = ("start", "deadline")
-UNITS = ("s", "ms", "us", "ns", "ps")
-"""Units of time that the name of a column may end in: `start_us` holds plain numbers."""
 
 
 def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
@@ -30,9 +29,11 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     comes with Shallows (`flow_sizes/`), or a path that ends in .csv.
     `traffic.* = { kind = "table", name = "flows.csv" }` takes a CSV with the columns from, to, bytes, start
     and, if wanted, deadline (empty: none). Values have units (10KB, 1.5ms), or the column's name has:
-    `bytes` takes plain numbers, and so do start_us, deadline_ms ... A path in an experiment file is relative
-    to that file, any other to the current directory. A load with its numbers stays as it is. The record keeps
-    the file's name without its directory, so that a run is the same wherever its files are.
+    `bytes` takes plain numbers, and so do start_us, deadline_ms ...
+    `traffic.* = { kind = "graph", name = "step.csv" }` takes the messages of a CSV or JSON (`graph_files`).
+    A path in an experiment file is relative to that file, any other to the current directory. A load with its
+    numbers stays as it is. The record keeps the file's name without its directory, so that a run is the same
+    wherever its files are.
     """
     loads = document.get("traffic")
     filled = _from_python(document)
@@ -44,18 +45,19 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
         if not _names_file(load):
             continue
         table = _named(load)
-        at, read = ("sizes", _read_sizes) if table is not load else ("name", _read_flows)
+        content = _CONTENT[load["kind"]] if table is load else "points"
         try:
-            table["flows" if table is load else "points"] = read(table["name"])
-            if table["name"].endswith(".csv"):
+            table[content] = _READERS[content](table["name"])
+            if table["name"].endswith(_ENDINGS):
                 table["name"] = Path(table["name"]).name
         except SpecError as error:
-            faults += [replace(f, path=f"traffic.{name}.{at}") for f in error.faults]
+            at = f"traffic.{name}.{'name' if table is load else 'sizes'}"
+            faults += [replace(f, path=at) for f in error.faults]
     return filled, faults
 
 
 def anchor(document: dict[str, Any], directory: Path) -> None:
-    """Makes the CSV files that an experiment file and its sweep name relative to the file's directory."""
+    """Makes the files that an experiment file and its sweep name relative to the file's directory."""
     traffic = document.get("traffic")
     for load in traffic.values() if isinstance(traffic, Mapping) else ():
         for table in (load, load.get("sizes")) if isinstance(load, Mapping) else ():
@@ -74,10 +76,13 @@ def anchor(document: dict[str, Any], directory: Path) -> None:
 
 
 _NAME = re.compile(r"traffic\..+\.name")
+_ENDINGS = (".csv", ".json")
+_CONTENT = {"table": "flows", "graph": "messages"}
+"""By kind of load: the setting that the file fills in."""
 
 
 def _beside(name: Any, directory: Path) -> Any:
-    return str(directory / name) if isinstance(name, str) and name.endswith(".csv") else name
+    return str(directory / name) if isinstance(name, str) and name.endswith(_ENDINGS) else name
 
 
 def _from_python(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,13 +96,15 @@ def _from_python(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _named(load: Mapping[str, Any]) -> Any:
     """The part of a load that names a file: the load itself, or its sizes."""
-    return load if load.get("kind") == "table" else load.get("sizes")
+    kind = load.get("kind")
+    return load if isinstance(kind, str) and kind in _CONTENT else load.get("sizes")
 
 
 def _names_file(load: Any) -> bool:
     if not isinstance(load, Mapping):
         return False
-    table, content = _named(load), "flows" if load.get("kind") == "table" else "points"
+    kind = load.get("kind")
+    table, content = _named(load), _CONTENT.get(kind, "points") if isinstance(kind, str) else "points"
     if not isinstance(table, Mapping) or content in table or not isinstance(table.get("name"), str):
         return False
     return table is load or table.get("kind") == "empirical"
@@ -111,7 +118,7 @@ def _read_sizes(name: str) -> list[list[float]]:
         known = sorted(p.stem for p in flow_sizes_path().glob("*.csv"))
         rule = f"unknown distribution; known: {', '.join(known)}; or a path that ends in .csv"
         raise SpecError([Fault("", rule, f'"{name}"', did_you_mean(name, known))])
-    rows = _rows(path, ("size_bytes", "cdf_percent"))
+    rows = read_rows(path, ("size_bytes", "cdf_percent"))
     try:
         return [[float(row["size_bytes"]), float(row["cdf_percent"])] for row in rows]
     except (TypeError, ValueError):
@@ -120,7 +127,7 @@ def _read_sizes(name: str) -> list[list[float]]:
 
 def _read_flows(name: str) -> list[dict[str, str]]:
     about = ", start and may have deadline; start_us, deadline_ms ... hold plain numbers"
-    rows = _rows(Path(name), ("from", "to", "bytes"), tuple(_time_columns()), about)
+    rows = read_rows(Path(name), ("from", "to", "bytes"), tuple(_time_columns()), about)
     if len(rows) > MAX_FLOWS:
         rule = f"holds {len(rows)} flows; at most {MAX_FLOWS} are allowed"
         raise SpecError([Fault("", rule, f'"{name}"', code="out-of-range")])
@@ -142,8 +149,7 @@ def _time_columns() -> dict[str, tuple[str, str]]:
 
 def _flow(row: Mapping[str, str], given: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """A flow as the experiment file would have it; a plain number gets the unit of its column."""
-    size = (row["bytes"] or "").strip()
-    flow = {"from": row["from"] or "", "to": row["to"] or "", "bytes": f"{size}B" if size.isdigit() else size}
+    flow = {"from": row["from"] or "", "to": row["to"] or "", "bytes": size(row["bytes"])}
     for column, (time, unit) in given.items():
         value = (row[column] or "").strip()
         if value or time == "start":
@@ -151,17 +157,8 @@ def _flow(row: Mapping[str, str], given: Mapping[str, tuple[str, str]]) -> dict[
     return flow
 
 
-def _rows(
-    path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = (), about: str = ""
-) -> list[dict[str, str]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(line for line in file if not line.startswith("#"))
-            rows, header = list(reader), reader.fieldnames or []
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise SpecError([Fault("", f"cannot be read: {why}", f'"{path}"')]) from None
-    if not set(columns) <= set(header) <= {*columns, *optional}:
-        rule = f"must have the columns {', '.join(columns)}"
-        raise SpecError([Fault("", rule + about, ", ".join(header), code="unknown-key")])
-    return rows
+_READERS: dict[str, Callable[[str], list[Any]]] = {
+    "points": _read_sizes,
+    "flows": _read_flows,
+    "messages": read_messages,
+}

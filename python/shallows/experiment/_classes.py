@@ -17,6 +17,7 @@ __all__ = [
     "BulkLoad",
     "CbrCc",
     "CodelQueue",
+    "CollectiveLoad",
     "CoupledQueue",
     "CubicCc",
     "D2tcpCc",
@@ -37,6 +38,7 @@ __all__ = [
     "FixedSizes",
     "FqCodelQueue",
     "FqQueue",
+    "GraphLoad",
     "GraphTopology",
     "IncastLoad",
     "KernelCc",
@@ -1591,6 +1593,69 @@ class TableLoad(Part):
     """Class in the statistics; by default the load's name."""
 
 
+class CollectiveLoad(Part):
+    """Collective. Ranks exchange the blocks of a buffer in steps. A step begins at a rank when the message of the step before has been delivered there. The table of steps lists them, that of rounds the whole operations."""
+
+    kind: Literal["collective"] = "collective"
+
+    hosts: str | list[str] = Field(...)
+    """The ranks, one a host, in the order of the list; those of one pattern in the network's order. Default: the user's network."""
+
+    operation: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all"] = 'all-reduce'
+    """The operation. Default: data-parallel training."""
+
+    algorithm: Literal["ring", "halving-doubling"] = 'ring'
+    """The order in which ranks exchange blocks; an all-to-all has no choice. Default: the usual one for large buffers."""
+
+    bytes: str = Field(...)
+    """Bytes of the buffer of each rank, all blocks together: each rank gives so much to an all-reduce, a reduce-scatter or an all-to-all, and holds so much after an all-gather. The size of nccl-tests is the same. MPI counts one block, an n-th of it for n ranks, in all operations but the all-reduce. Range [1B, ]. Default: the user's application."""
+
+    window: int | Literal["none"] = 1
+    """Messages of an all-to-all that a rank may be ahead of those that it has received; 1 sends to one peer after another, "none" to all at once. Other operations have 1. Range [1, ]. Default: the pairwise exchange of MPICH."""
+
+    rounds: int | Literal["none"] = 'none'
+    """Operations one after another, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    start: str = '0s'
+    """When the ranks begin. Default: at once."""
+
+    gap: str = '0s'
+    """Time that a rank computes between the end of an operation at that rank and the beginning of its next. Default: at once."""
+
+    jitter: str = '0s'
+    """Each rank begins each operation at a random time below this after it could. Default: ranks that compute for equally long."""
+
+    connection: Literal["persistent", "fresh"] = 'persistent'
+    """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = None
+    """Class in the statistics; by default the load's name."""
+
+
+class GraphLoad(Part):
+    """Graph. Messages as listed in the experiment or in a CSV or JSON file. Each leaves a time of computation after the messages that it waits for. The table of steps has a row for each, that of rounds one for the whole."""
+
+    kind: Literal["graph"] = "graph"
+
+    name: str = ''
+    """Name of the file that the messages came from. Default: recorded with the result."""
+
+    messages: list[dict[str, Any]] = Field(...)
+    """The messages; filled in from the named file. Default: the user's trace."""
+
+    connection: Literal["persistent", "fresh"] = 'persistent'
+    """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
+
+    transport: Transport | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = None
+    """Class in the statistics; by default the load's name."""
+
+
 class Probe(Part):
     """The choice of recordings. No choice here changes the behaviour of the network."""
 
@@ -1677,7 +1742,7 @@ class Experiment(WholeExperiment):
     transport: Transport | None = None
     """TCP and its congestion control."""
 
-    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CustomPart] | None = None
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
     """The loads, by name."""
 
     probe: Probe | None = None

@@ -13,7 +13,17 @@ from shallows.errors import Fault, SpecError
 from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, size_bins
 from shallows.words import did_you_mean
 
-__all__ = ["OF_A_CLASS", "OF_A_RUN", "OF_ROUNDS", "Metric", "check", "meaning", "names"]
+__all__ = [
+    "OF_A_CLASS",
+    "OF_A_RUN",
+    "OF_ROUNDS",
+    "OF_STEPS",
+    "WITH_STEPS",
+    "Metric",
+    "check",
+    "meaning",
+    "names",
+]
 
 
 class Metric(NamedTuple):
@@ -89,26 +99,43 @@ OF_ROUNDS = (
     Metric("round_timeouts_tail_mean", "", "Those that miss one of a message's last segments."),
     *_quantiles("round_fct", "ps", "the completion time of a round."),
 )
-"""Of each incast load, as `LOAD.name`."""
+"""Of each incast, collective and graph load, as `LOAD.name`."""
+
+OF_STEPS = (
+    Metric("round_ideal_mean_ps", "ps", "Mean ideal time of a finished round on the empty network."),
+    Metric("round_slowdown_mean", "", "Mean of a round's completion time over its ideal time."),
+    *_quantiles("round_slowdown", "", "the slowdown of a round."),
+    Metric("steps", "", "Finished steps."),
+    Metric("steps_unfinished", "", "Steps that the run's end cut off."),
+    Metric("step_fct_mean_ps", "ps", "Mean completion time of a step, from its first rank's start."),
+    Metric("step_slowdown_mean", "", "Mean of a step's completion time over its ideal time."),
+    *_quantiles("step_fct", "ps", "the completion time of a step."),
+)
+"""Of each collective and graph load, as `LOAD.name`."""
+
+WITH_STEPS = ("collective", "graph")
+"""Loads whose messages depend on one another."""
 
 
 def names(experiment: Mapping[str, Any]) -> list[str]:
     """The metrics that runs of a resolved experiment may have."""
     loads = experiment["traffic"]
     classes = sorted({load["class"] for load in loads.values()})
-    incasts = [name for name, load in loads.items() if load["kind"] == "incast"]
+    rounds = [name for name, load in loads.items() if load["kind"] in ("incast", *WITH_STEPS)]
+    steps = [name for name, load in loads.items() if load["kind"] in WITH_STEPS]
     bins = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
     return [
         *(metric.name for metric in OF_A_RUN),
         *(f"{one}.{metric.name}" for one in classes for metric in OF_A_CLASS),
-        *(f"{one}.{metric.name}" for one in incasts for metric in OF_ROUNDS),
+        *(f"{one}.{metric.name}" for one in rounds for metric in OF_ROUNDS),
+        *(f"{one}.{metric.name}" for one in steps for metric in OF_STEPS),
         *(f"{one}.{size}.{key}" for one in classes for size in bins for key in BY_SIZE),
     ]
 
 
 def meaning(name: str) -> str:
     """The meaning of a metric by its name in a run, such as `web.upto_10KB.fct_p99_ps`; or nothing."""
-    declared = {metric.name: metric.meaning for metric in (*OF_ROUNDS, *OF_A_CLASS)}
+    declared = {metric.name: metric.meaning for metric in (*OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)}
     whole = {metric.name: metric.meaning for metric in OF_A_RUN}
     return whole.get(name) or declared.get(name.rpartition(".")[2], "")
 

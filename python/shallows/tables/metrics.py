@@ -39,8 +39,8 @@ def metrics(tables: Tables) -> dict[str, Number]:
 
     Always `goodput_bps_total`, `jain`, `drops`, `marks`, `retransmissions`, `timeouts` and the busiest
     switch port's `bottleneck_*`; then for each class c `c.goodput_bps`, `c.wait_mean_ps` and the
-    others of `class_metrics`, for each incast load those of `round_metrics`. `drops` counts every cause
-    at every port, `marks` every CE mark set.
+    others of `class_metrics`, for each load with rounds those of `round_metrics`, for each load with steps
+    those of `step_metrics`. `drops` counts every cause at every port, `marks` every CE mark set.
     """
     flows, queues = tables["flows"], tables["queues"]
     out: dict[str, Number] = {
@@ -56,6 +56,8 @@ def metrics(tables: Tables) -> dict[str, Number]:
         out |= {f"{name}.{key}": value for key, value in class_metrics(tables, name).items()}
     for name in tables["rounds"]["traffic"].unique().sort():
         out |= {f"{name}.{key}": value for key, value in round_metrics(tables, name).items()}
+    for name in tables["steps"]["traffic"].unique().sort():
+        out |= {f"{name}.{key}": value for key, value in step_metrics(tables, name).items()}
     return out
 
 
@@ -185,7 +187,7 @@ def met_share(messages: pl.DataFrame) -> float | None:
 
 
 def round_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
-    """Rounds (queries) of one incast load, of those that ended.
+    """Rounds of one load, of those that ended: an incast's queries, a collective's operations, a whole graph.
 
     How many, their completion times in ps, `round_goodput_bps` their bytes over the sum of their times,
     and retransmission timeouts a round: all, at a block's head, at its tail.
@@ -199,6 +201,26 @@ def round_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
     for column in ("timeouts", "timeouts_head", "timeouts_tail"):
         out[f"round_{column}_mean"] = _mean(ended[column])
     return out | {f"round_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in _QUANTILES.items()}
+
+
+def step_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
+    """Steps of one collective or graph load, of those that ended, and the ideal times of its rounds.
+
+    Times in ps. `round_ideal_mean_ps` and `round_slowdown_*` compare whole operations with the empty network.
+    """
+    rounds = tables["rounds"].filter((pl.col("traffic") == traffic) & pl.col("fct_ps").is_not_null())
+    steps = tables["steps"].filter(pl.col("traffic") == traffic)
+    ended = steps.filter(pl.col("fct_ps").is_not_null())
+    times = ended["fct_ps"].cast(pl.Float64)
+    out: dict[str, Number] = {
+        "round_ideal_mean_ps": _mean(rounds["ideal_ps"]),
+        "round_slowdown_mean": _mean(rounds["slowdown"]),
+    }
+    slow = {k: _number(rounds["slowdown"].quantile(q, "linear")) for k, q in _QUANTILES.items()}
+    out |= {f"round_slowdown_{k}": value for k, value in slow.items()}
+    out |= {"steps": len(ended), "steps_unfinished": len(steps) - len(ended)}
+    out |= {"step_fct_mean_ps": _mean(times), "step_slowdown_mean": _mean(ended["slowdown"])}
+    return out | {f"step_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in _QUANTILES.items()}
 
 
 def timeouts_by(flows: pl.DataFrame, groups: Mapping[str, str]) -> dict[str, Number]:

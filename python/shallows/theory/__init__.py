@@ -8,6 +8,7 @@
 from shallows.theory import (
     acks,
     aimd,
+    collective,
     dctcp,
     disciplines,
     fct,
@@ -25,6 +26,7 @@ __all__ = [
     "Input",
     "acks",
     "aimd",
+    "collective",
     "dctcp",
     "disciplines",
     "evaluate",

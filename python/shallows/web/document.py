@@ -58,7 +58,7 @@ def forbidden(document: Any, allow_python: bool) -> list[Fault]:
         elif (
             keys[-1].strip('" ') in ("name", "file", "path") and isinstance(value, str) and not _inside(value)
         ):
-            rule = "must name a CSV file below the server's working directory"
+            rule = "must name a CSV or JSON file below the server's working directory"
             faults.append(Fault(".".join(path), rule, repr(value)[:120]))
     return list(dict.fromkeys(faults))
 
@@ -76,11 +76,11 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...]
 
 
 def _inside(name: str) -> bool:
-    """Whether a name is no path, or that of a CSV file here or below that no link leads away from."""
-    if not any(mark in name for mark in "/\\\0") and not name.endswith(".csv"):
+    """Whether a name is no path, or that of a CSV or JSON file here or below that no link leads away from."""
+    if not any(mark in name for mark in "/\\\0") and not name.endswith((".csv", ".json")):
         return True
     path = Path(name)
-    if "\0" in name or "\\" in name or path.is_absolute() or path.suffix != ".csv":
+    if "\0" in name or "\\" in name or path.is_absolute() or path.suffix not in (".csv", ".json"):
         return False
     if any(part.startswith(".") for part in path.parts):
         return False

@@ -8,9 +8,9 @@ use crate::probe::histogram::{Histogram, TimeHistogram};
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
 use crate::routing::graph::{Graph, NodeId};
-use crate::workload::Round;
+use crate::workload::{Round, Step};
 use serde_json::{Value, json};
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 
 /// Words that tables refer to by number.
 pub struct Names {
@@ -53,6 +53,10 @@ pub(super) fn mean(sum: u128, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
+fn slowdown(took: Span, ideal: Span) -> f64 {
+    took.as_ps() as f64 / ideal.as_ps() as f64
+}
+
 impl Simulation {
     /// Every table of the run.
     pub fn tables(&self) -> Vec<TableData> {
@@ -60,6 +64,7 @@ impl Simulation {
             self.flows_table(),
             self.messages_table(),
             self.rounds_table(),
+            self.steps_table(),
             self.queues_table(),
             self.queue_histogram(),
             self.inner_table(),
@@ -114,16 +119,19 @@ impl Simulation {
 
     fn messages_table(&self) -> TableData {
         let took = |r: &MessageRow| r.ended.map(|end| (end - r.started).as_ps());
+        let place = |r: &MessageRow| self.loads[r.load as usize].work.place_of(r.tag);
         TableBuilder::new("messages", &self.roster.message_rows)
             .u32("flow", |r| r.flow)
             .words("traffic", &self.names.loads, |r| r.load.into())
             .words("class", &self.classes(), |r| r.class.into())
+            .maybe_u32("round", |r| place(r).map(|place| place.0))
+            .maybe_u32("step", |r| place(r).map(|place| place.1))
             .u64("bytes", |r| r.bytes)
             .u64("start_ps", |r| r.started.as_ps())
             .maybe_u64("end_ps", |r| maybe(r.ended))
             .maybe_u64("fct_ps", took)
             .u64("ideal_ps", |r| r.ideal.as_ps())
-            .maybe_f64("slowdown", |r| took(r).map(|fct| fct as f64 / r.ideal.as_ps() as f64))
+            .maybe_f64("slowdown", |r| Some(slowdown(r.ended? - r.started, r.ideal)))
             .maybe_u64("deadline_ps", |r| r.deadline.map(|span| span.as_ps()))
             .maybe_u32("met", |r| r.met.map(u32::from))
             .done()
@@ -144,9 +152,37 @@ impl Simulation {
             .u64("start_ps", |r| r.1.started.as_ps())
             .maybe_u64("end_ps", |r| maybe(r.1.ended))
             .maybe_u64("fct_ps", |r| r.1.ended.map(|end| (end - r.1.started).as_ps()))
+            .maybe_u64("ideal_ps", |r| r.1.ideal.map(Span::as_ps))
+            .maybe_f64("slowdown", |r| Some(slowdown(r.1.ended? - r.1.started, r.1.ideal?)))
             .u64("timeouts", |r| r.1.timeouts.all)
             .u64("timeouts_head", |r| r.1.timeouts.head)
             .u64("timeouts_tail", |r| r.1.timeouts.tail)
+            .done()
+    }
+
+    /// Steps of the loads whose messages depend on one another.
+    fn steps_table(&self) -> TableData {
+        let since = self.roster.measured_from;
+        let (mut names, mut rows): (Vec<String>, Vec<(u32, u32, Step)>) = (vec![], vec![]);
+        for (i, load) in (0u32..).zip(&self.loads) {
+            let first = names.len() as u32;
+            names.extend(load.work.step_names());
+            let begun = load.work.steps().iter().filter(|step| step.started.is_some_and(|at| at >= since));
+            rows.extend(begun.map(|step| (i, first + step.name, *step)));
+        }
+        let took = |step: &Step| Some(step.ended? - step.started?);
+        TableBuilder::new("steps", &rows)
+            .words("traffic", &self.names.loads, |r| r.0)
+            .u32("round", |r| r.2.round)
+            .u32("step", |r| r.2.step)
+            .words("name", &names, |r| r.1)
+            .u32("messages", |r| r.2.messages)
+            .u64("bytes", |r| r.2.bytes)
+            .u64("start_ps", |r| r.2.started.unwrap_or_default().as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.2.ended))
+            .maybe_u64("fct_ps", |r| took(&r.2).map(Span::as_ps))
+            .maybe_u64("ideal_ps", |r| r.2.ended.map(|_| r.2.ideal.as_ps()))
+            .maybe_f64("slowdown", |r| took(&r.2).map(|took| slowdown(took, r.2.ideal)))
             .done()
     }
 

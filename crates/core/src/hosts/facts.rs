@@ -31,4 +31,6 @@ pub struct MessageDone {
     pub tag: u64,
     /// When the application wrote it.
     pub started: Time,
+    /// Time that it would take alone on the empty network.
+    pub ideal: Span,
 }

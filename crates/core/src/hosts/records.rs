@@ -64,6 +64,8 @@ pub struct MessageRow {
     pub load: u16,
     /// Class, by number.
     pub class: u16,
+    /// The load's name for it.
+    pub tag: u64,
     /// Bytes.
     pub bytes: u64,
     /// When the application wrote it.
@@ -129,19 +131,30 @@ impl Hosts {
             return;
         }
         let ideal = self.ideal(place, message, commons);
-        let Message { bytes, started, deadline, .. } = *message;
+        let Message { bytes, started, deadline, tag, .. } = *message;
         let met = deadline.and_then(|deadline| match ended {
             Some(ended) => Some(ended - started <= deadline),
             None => (now - started >= deadline).then_some(false),
         });
         let about = self.receivers[place].about;
         let (flow, load, class) = (about.serial, about.load, about.class);
-        self.message_rows.push(MessageRow { flow, load, class, bytes, started, ended, ideal, deadline, met });
+        self.message_rows.push(MessageRow {
+            flow,
+            load,
+            class,
+            tag,
+            bytes,
+            started,
+            ended,
+            ideal,
+            deadline,
+            met,
+        });
     }
 
     /// Time the message would take alone on the empty network, with a window that never limits: the
     /// handshake where it waited for one, then its packets, store and forward.
-    fn ideal(&mut self, place: usize, message: &Message, commons: &Commons) -> Span {
+    pub(super) fn ideal(&mut self, place: usize, message: &Message, commons: &Commons) -> Span {
         let about = self.receivers[place].about;
         let config = &self.configs[about.config as usize];
         let (mss, header) = (config.rules.mss, u64::from(config.header));

@@ -292,8 +292,9 @@ impl Hosts {
                 self.delivered.push(id);
             }
             if self.loads[load as usize].listens {
-                self.done
-                    .push_back((load, MessageDone { flow: id, tag: message.tag, started: message.started }));
+                let (tag, started) = (message.tag, message.started);
+                let ideal = self.ideal(place, &message, net.commons);
+                self.done.push_back((load, MessageDone { flow: id, tag, started, ideal }));
                 self.news = true;
             }
         }

@@ -128,6 +128,7 @@ impl Load {
             started: at,
             ended: None,
             timeouts: TimeoutCounts::default(),
+            ideal: None,
         });
         for i in 0..self.workers.len() {
             let jitter = self.random.within(self.settings.jitter);

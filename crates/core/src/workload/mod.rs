@@ -1,8 +1,11 @@
 //! Workloads: the traffic of applications, one file each, and the list below.
 
 pub mod deadlines;
+pub mod dependent;
 pub mod ends;
+pub mod schedules;
 pub mod sizes;
+mod written;
 
 use crate::events::random::Stream;
 pub use crate::hosts::MessageDone;
@@ -11,23 +14,26 @@ use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
 use crate::params::{Beyond, Code, Faults, Rule};
 use crate::routing::graph::{Graph, NodeId};
 use crate::routing::table::Routing;
+pub use dependent::Step;
 use shallows_units::{Span, Time};
 
-/// One round of an incast.
+/// One round of an incast, or of messages that depend on one another.
 #[derive(Debug, Clone, Copy)]
 pub struct Round {
     /// Number, from 0.
     pub round: u32,
-    /// Responses that it waits for.
+    /// Responses that it waits for; of dependent messages all.
     pub responses: u32,
     /// Their bytes together.
     pub bytes: u64,
-    /// When the requests were sent.
+    /// When the requests were sent, or the first message.
     pub started: Time,
     /// When the last response was there.
     pub ended: Option<Time>,
     /// Retransmission timeouts of the responding connections meanwhile.
     pub timeouts: TimeoutCounts,
+    /// The critical path of dependent messages that ended, each alone on the empty network.
+    pub ideal: Option<Span>,
 }
 
 /// The data for building a workload.
@@ -175,6 +181,18 @@ pub trait Workload: Send {
     fn rounds(&self) -> &[Round] {
         &[]
     }
+    /// Steps so far, where messages depend on one another.
+    fn steps(&self) -> &[Step] {
+        &[]
+    }
+    /// Names of its steps.
+    fn step_names(&self) -> Vec<String> {
+        vec![]
+    }
+    /// Round and step of the message with this tag.
+    fn place_of(&self, _tag: u64) -> Option<(u32, u32)> {
+        None
+    }
 }
 
 /// Makes a workload from outside this crate.
@@ -214,4 +232,6 @@ workloads! {
     "poisson" => Poisson(poisson),
     "incast" => Incast(incast),
     "table" => Table(table),
+    "collective" => Collective(collective),
+    "graph" => Graph(graph),
 }

@@ -122,11 +122,13 @@ impl Sections {
     }
 
     fn load(&self, chance: &mut Stream, hosts: &[String]) -> Value {
-        let mut load = self.component(chance, "traffic", &["table"], true, 0.3);
+        let mut load = self.component(chance, "traffic", &["table", "graph"], true, 0.3);
         let first = chance.below(hosts.len() as u64) as usize;
         let some = one(chance, &[2, 3, 4]).min(hosts.len());
         let some: Vec<&String> = (0..some).map(|i| &hosts[(first + i) % hosts.len()]).collect();
-        if load["kind"] == "bulk" && chance.chance(0.3) {
+        if load["kind"] == "collective" {
+            load["hosts"] = json!(some);
+        } else if load["kind"] == "bulk" && chance.chance(0.3) {
             load["from"] = if chance.chance(0.5) { json!(hosts) } else { json!(some) };
             load["pattern"] = "permutation".into();
             load.as_object_mut().expect("a table").remove("to");
@@ -138,7 +140,7 @@ impl Sections {
         if load["kind"] == "poisson" {
             load["sizes"] = self.component(chance, "traffic.sizes", &["empirical"], false, 0.3);
         }
-        if chance.chance(0.2) {
+        if load["kind"] != "collective" && chance.chance(0.2) {
             load["deadline"] = self.component(chance, "traffic.deadline", &[], false, 0.3);
         }
         if chance.chance(0.2) {

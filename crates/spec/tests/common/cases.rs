@@ -22,12 +22,16 @@ pub enum Load {
     FreshIncast,
     /// Listed flows.
     Table,
+    /// Rounds of a ring on connections that stay.
+    Collective,
+    /// Messages that wait for others, on fresh connections.
+    Graph,
 }
 
 impl Load {
     /// Every connection that it opens is closed.
     pub fn closes(self) -> bool {
-        !matches!(self, Load::Forever | Load::Kept | Load::Incast)
+        !matches!(self, Load::Forever | Load::Kept | Load::Incast | Load::Collective)
     }
 }
 
@@ -226,6 +230,19 @@ impl Case {
                 let flow =
                     |start: &str| json!({"from": host(from), "to": to, "bytes": bytes, "start": start});
                 json!({"kind": "table", "flows": [flow("0s"), flow("1us"), flow("1us"), flow("300us")]})
+            }
+            Load::Collective => {
+                // A block for each rank: no topology here has more than 100 hosts.
+                let bytes = format!("{}B", self.bytes + 100);
+                json!({"kind": "collective", "hosts": [from, to], "bytes": bytes, "rounds": 2, "gap": "30us",
+                    "jitter": "5us"})
+            }
+            Load::Graph => {
+                let host = from.replace('*', "0");
+                let there = |id: &str, after: Value| json!({"id": id, "from": host, "to": to, "bytes": bytes, "after": after, "delay": "2us"});
+                let back = json!({"id": "b", "from": to, "to": host, "bytes": bytes, "after": ["a", "d"]});
+                json!({"kind": "graph", "connection": "fresh",
+                    "messages": [there("a", json!([])), back, there("c", json!(["b"])), there("d", json!([]))]})
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod acks;
 mod bench;
+mod collective;
 mod connection;
 mod d2tcp;
 mod d3;

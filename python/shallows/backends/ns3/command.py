@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shallows.tables.metric_names import WITH_STEPS
+
 __all__ = ["PACKET_BYTES", "Refusal", "arguments"]
 
 PACKET_BYTES = 1500
@@ -25,6 +27,8 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     def ns(path: str) -> int:
         return numbers[path] // 1000
 
+    if load["kind"] in WITH_STEPS:
+        raise Refusal(f"the program for ns-3 has no {load['kind']}")
     of_load, of_transport = f"traffic.{name}", f"traffic.{name}.transport"
     transport = load["transport"]
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)

@@ -54,6 +54,7 @@ HEADLINE = (
     "*.slowdown_p99",
     "*.round_fct_mean_ps",
     "*.round_fct_p99_ps",
+    "*.round_slowdown_mean",
 )
 """Compared unless other metrics are named."""
 

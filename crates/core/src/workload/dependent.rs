@@ -1,0 +1,237 @@
+//! Messages that depend on one another: the records of their steps and rounds, and the connections that carry them.
+//!
+//! An ideal is a critical path: each message takes the time that it takes alone on the empty network, and begins when
+//! the ideals of all messages that it waits for have ended. Nothing in a run can be sooner. A round's ideal is at least
+//! the time that the payload takes through the link of each host. Messages that share another link are not counted
+//! against each other.
+
+use super::messages::Connection;
+use super::{MessageDone, Round, WorkCx};
+use crate::hosts::{FlowId, Pair, TimeoutCounts};
+use crate::routing::graph::Graph;
+use shallows_units::{Bytes, Rate, Span, Time};
+use std::collections::BTreeMap;
+
+/// One step of one round: the messages that the load's plan sends together.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// Number of the round.
+    pub round: u32,
+    /// Number in the round, from 0.
+    pub step: u32,
+    /// Its name, by place in [`super::Workload::step_names`].
+    pub name: u32,
+    /// Messages.
+    pub messages: u32,
+    /// Their bytes together.
+    pub bytes: u64,
+    /// When the first of them was written.
+    pub started: Option<Time>,
+    /// When the last of them was delivered.
+    pub ended: Option<Time>,
+    /// The longest ideal time of one of them.
+    pub ideal: Span,
+    left: u32,
+}
+
+/// One step of each round, as planned.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned {
+    /// Its name, by number.
+    pub name: u32,
+    /// Messages.
+    pub messages: u32,
+    /// Their bytes together.
+    pub bytes: u64,
+}
+
+/// A round of which messages are to come.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    left: u64,
+    timeouts_before: TimeoutCounts,
+    ideal: Span,
+}
+
+/// The records of a load.
+pub struct Steps {
+    plan: Vec<Planned>,
+    /// Messages of a step have so many tags.
+    width: u64,
+    /// No round takes less.
+    least: Span,
+    /// The ideal at which a round begins.
+    begins: Span,
+    rows: Vec<Step>,
+    rounds: Vec<Round>,
+    open: Vec<Open>,
+    /// Messages under way: the ideals at which they began.
+    under_way: BTreeMap<u64, Span>,
+}
+
+impl Steps {
+    /// Of a load whose rounds follow `plan`, with up to `width` messages a step.
+    pub fn new(plan: Vec<Planned>, width: u64, least: Span, begins: Span) -> Self {
+        let (rows, rounds, open) = (vec![], vec![], vec![]);
+        Steps { plan, width, least, begins, rows, rounds, open, under_way: BTreeMap::new() }
+    }
+
+    /// Steps of a round.
+    pub fn per_round(&self) -> u64 {
+        self.plan.len() as u64
+    }
+
+    /// The tag of one of the messages of a step, counted over all rounds.
+    pub fn tag(&self, step: u64, message: u64) -> u64 {
+        step * self.width + message
+    }
+
+    /// The step, counted over all rounds, and the message in it.
+    pub fn of_tag(&self, tag: u64) -> (u64, u64) {
+        (tag / self.width, tag % self.width)
+    }
+
+    /// The round and the step in it.
+    pub fn place_of(&self, tag: u64) -> (u32, u32) {
+        let step = tag / self.width;
+        ((step / self.per_round()) as u32, (step % self.per_round()) as u32)
+    }
+
+    /// Messages of a round.
+    pub fn messages(&self) -> u64 {
+        self.plan.iter().map(|step| u64::from(step.messages)).sum()
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> &[Step] {
+        &self.rows
+    }
+
+    /// Rounds so far.
+    pub fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+
+    /// A message is written now, at the ideal time `ideal`.
+    pub fn sent(&mut self, tag: u64, ideal: Span, cx: &WorkCx<'_>) {
+        let (step, _) = self.of_tag(tag);
+        while self.rows.len() as u64 <= step {
+            self.begin_round(cx);
+        }
+        self.rows[step as usize].started.get_or_insert(cx.now());
+        self.under_way.insert(tag, ideal);
+    }
+
+    fn begin_round(&mut self, cx: &WorkCx<'_>) {
+        let round = self.rounds.len() as u32;
+        let row = |(step, planned): (u32, &Planned)| {
+            let Planned { name, messages, bytes } = *planned;
+            let (started, ended, ideal, left) = (None, None, Span::ZERO, messages);
+            Step { round, step, name, messages, bytes, started, ended, ideal, left }
+        };
+        self.rows.extend((0..).zip(&self.plan).map(row));
+        let messages = self.messages();
+        self.rounds.push(Round {
+            round,
+            responses: messages as u32,
+            bytes: self.plan.iter().map(|step| step.bytes).fold(0, u64::saturating_add),
+            started: cx.now(),
+            ended: None,
+            timeouts: TimeoutCounts::default(),
+            ideal: None,
+        });
+        self.open.push(Open { left: messages, timeouts_before: cx.timeouts(), ideal: Span::ZERO });
+    }
+
+    /// A message has been delivered now; returns the ideal time of its delivery.
+    pub fn delivered(&mut self, done: &MessageDone, cx: &WorkCx<'_>) -> Span {
+        let ideal = self.under_way.remove(&done.tag).unwrap_or_default() + done.ideal;
+        let (round, _) = self.place_of(done.tag);
+        let row = &mut self.rows[(done.tag / self.width) as usize];
+        row.ideal = row.ideal.max(done.ideal);
+        row.left -= 1;
+        if row.left == 0 {
+            row.ended = Some(cx.now());
+        }
+        let open = &mut self.open[round as usize];
+        open.ideal = open.ideal.max(ideal);
+        open.left -= 1;
+        if open.left == 0 {
+            let round = &mut self.rounds[round as usize];
+            round.ended = Some(cx.now());
+            round.timeouts = cx.timeouts() - open.timeouts_before;
+            round.ideal = Some((open.ideal - self.begins).max(self.least));
+        }
+        ideal
+    }
+}
+
+/// The links of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct Links {
+    /// Bits a second out of it.
+    out: u64,
+    /// Bits a second into it.
+    into: u64,
+    /// Delay of the shortest.
+    pub delay: Span,
+}
+
+impl Links {
+    /// Of each node, by its place.
+    pub fn of_all(graph: &Graph) -> Vec<Links> {
+        let mut all = vec![Links { out: 0, into: 0, delay: Span::ps(u64::MAX) }; graph.nodes.len()];
+        for link in &graph.links {
+            let (from, to) = (link.from.index(), link.to.index());
+            all[from].out = all[from].out.saturating_add(link.rate.as_bps());
+            all[to].into = all[to].into.saturating_add(link.rate.as_bps());
+            for end in [from, to] {
+                all[end].delay = all[end].delay.min(link.delay);
+            }
+        }
+        all
+    }
+
+    /// The time that a host takes at least to send and to receive so much.
+    pub fn least(&self, out: u64, into: u64) -> Span {
+        let through = |rate: u64, bytes: u64| match (rate, bytes) {
+            (0, _) | (_, 0) => Span::ZERO,
+            _ => Rate::bps(rate).transmit(Bytes(bytes)),
+        };
+        through(self.out, out).max(through(self.into, into))
+    }
+}
+
+/// The connections of a load, by their ends where they are kept.
+pub struct Channels {
+    kept: BTreeMap<Pair, FlowId>,
+    connection: Connection,
+}
+
+impl Channels {
+    /// None is open yet.
+    pub fn new(connection: Connection) -> Self {
+        Channels { kept: BTreeMap::new(), connection }
+    }
+
+    /// Opens those that are kept, in order.
+    pub fn open(&mut self, pairs: impl IntoIterator<Item = Pair>, cx: &mut WorkCx<'_>) {
+        if self.connection == Connection::Fresh {
+            return;
+        }
+        for pair in pairs {
+            if cx.stopped() {
+                return;
+            }
+            self.kept.entry(pair).or_insert_with(|| cx.open(pair, None));
+        }
+    }
+
+    /// Writes a message.
+    pub fn send(&mut self, pair: Pair, bytes: u64, tag: u64, cx: &mut WorkCx<'_>) {
+        match self.kept.get(&pair) {
+            Some(flow) => cx.send(*flow, bytes, tag, None),
+            None => _ = cx.send_once(pair, bytes, tag, None),
+        }
+    }
+}
