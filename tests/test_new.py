@@ -8,6 +8,7 @@ import pytest
 from conftest import ROOT
 from conftest import shallows as command
 from shallows.cli import scaffold
+from shallows.document import places
 from shallows.errors import SpecError
 
 
@@ -103,3 +104,11 @@ def test_a_copy_of_a_paper_is_whole_and_reproduced_from_its_place(tmp_path):
     assert {claim["id"].split("/")[0] for claim in json.loads(ran.stdout)["claims"]} == {"mine"}
     assert command("copy", "xdctcp", "mine", cwd=tmp_path).returncode == 2
     assert command("copy", "xdctcp/bound", cwd=tmp_path).returncode == 2
+
+
+def test_next_steps_name_the_command_that_is_there(tmp_path, monkeypatch):
+    """A wheel has no `./shallows`."""
+    assert places.program() == "./shallows"
+    monkeypatch.setattr(places, "experiments_path", lambda: tmp_path / "_data/experiments")
+    assert places.program() == "shallows"
+    assert scaffold.create("cc", "mine", tmp_path).next[0] == "shallows run mine.toml"

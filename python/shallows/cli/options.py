@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from shallows import terminal
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
@@ -200,4 +201,4 @@ def _seconds(text: str) -> float:
 
 def command_line() -> str:
     """The command line as it was typed, for reports."""
-    return shlex.join(["./shallows", *sys.argv[1:]])
+    return shlex.join([program(), *sys.argv[1:]])

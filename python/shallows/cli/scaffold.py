@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from shallows.document.places import program
 from shallows.document.schema import schema
 from shallows.errors import Fault, SpecError, StoreError
 from shallows.words import did_you_mean
@@ -69,7 +70,7 @@ def create(kind: str, name: str, directory: Path) -> Made:
         directory / f"{module}.toml": "experiment.toml",
     }
     _write({path: _text(kind, template, about) for path, template in files.items()})
-    return Made(list(files), [f"./shallows run {module}.toml", f"{_python()} test_{module}.py"])
+    return Made(list(files), [f"{program()} run {module}.toml", f"{_python()} test_{module}.py"])
 
 
 def _python() -> str:
@@ -133,7 +134,7 @@ def _study(name: str, directory: Path) -> Made:
             f"# {paper}\n\nName the document, and list its figures: `{figure}`.\n"
         )
     _write(files)
-    command = f"./shallows reproduce ./{paper}"
+    command = f"{program()} reproduce ./{paper}"
     return Made(list(files), [f"{command} --quick", command])
 
 

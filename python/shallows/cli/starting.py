@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError, StoreError
 
 app = typer.Typer()
@@ -55,7 +56,7 @@ def copy(
     for file in place.rglob("*.toml"):
         _name_schema(file)
     shown = place if place.is_absolute() else f"./{place}"
-    print(f"wrote {place}\nnext: ./shallows reproduce {shown} --quick")
+    print(f"wrote {place}\nnext: {program()} reproduce {shown} --quick")
 
 
 def _name_schema(file: Path) -> None:

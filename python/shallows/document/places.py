@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["experiments_path", "flow_sizes_path"]
+__all__ = ["experiments_path", "flow_sizes_path", "program"]
 
 
 def experiments_path() -> Path:
@@ -13,6 +13,11 @@ def experiments_path() -> Path:
     In a checkout `_data/experiments` is a link to the root's `experiments`; a wheel holds the files.
     """
     return (Path(__file__).resolve().parents[1] / "_data/experiments").resolve()
+
+
+def program() -> str:
+    """The command to type: the script `./shallows` of a checkout, or `shallows` of an installed wheel."""
+    return "./shallows" if experiments_path().with_name("shallows").is_file() else "shallows"
 
 
 def flow_sizes_path() -> Path:

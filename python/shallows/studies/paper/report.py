@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.document.places import program
 from shallows.studies.page import place
 from shallows.studies.page.markdown import to_html
 from shallows.studies.paper import numbers, prose
@@ -85,7 +86,7 @@ def render(paper: str, sections: "Sequence[Section]", target: str, quick: bool) 
         causes=[(MARKS[kind], CAUSE_WORDS[kind]) for kind in CAUSES],
         unexpected=sum(record["verdict"] != record["expected_verdict"] for record in claims),
         mode="quick" if quick else "full",
-        command=f"./shallows reproduce {target}" + (" --quick" if quick else ""),
+        command=f"{program()} reproduce {target}" + (" --quick" if quick else ""),
         open=_open(sections[0].figure.readings),
         about=_about(sections),
     )
@@ -173,7 +174,7 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
         "extra_tables": [table for table in tables if table["folded"]],
         "claims": [_claim(section, record) for record in _ordered(section)],
         "failed": section.failed,
-        "command": f"./shallows reproduce {figure.paper}/{figure.name}",
+        "command": f"{program()} reproduce {figure.paper}/{figure.name}",
         "specs": [_spec(section, spec) for spec in dict.fromkeys(run.spec for run in section.runs)],
     }
 
