@@ -3,6 +3,8 @@
 Skipped, with a word, where there is no Chromium.
 """
 
+import contextlib
+
 import numpy as np
 import polars as pl
 import pytest
@@ -214,26 +216,39 @@ def test_dark_mode_and_text_size_are_kept(page, server):
     page.evaluate("localStorage.clear()")
 
 
+def offered(page, word):
+    """An entry of the list of completions. A check that ends just then closes the list, so ask again."""
+    from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+    entry = page.locator(".cm-tooltip-autocomplete li").filter(has_text=word)
+    for _ in range(12):
+        with contextlib.suppress(PlaywrightTimeout):
+            entry.wait_for(timeout=5000)
+            return entry
+        page.keyboard.press("Control+Space")
+    raise AssertionError(f"{word} is not offered")
+
+
 def test_the_editor_completes_keys_words_and_tables_with_their_meaning(page, server):
     page.goto(server)
     wait_for_runs(page)
     put_text(page, QUICKSTART.rstrip() + "\n\n[pro")
     page.keyboard.type("b", delay=50)
     # A click, since the editor takes no Enter for a list that has only just appeared.
-    page.locator(".cm-tooltip-autocomplete li").filter(has_text="probe").click()
+    offered(page, "probe").click()
     page.locator(".cm-tooltip-autocomplete").wait_for(state="hidden")
     page.keyboard.press("End")
     page.keyboard.insert_text("]")
     page.keyboard.type("\nqueue_tr", delay=50)
-    page.locator(".cm-tooltip-autocomplete li").filter(has_text="queue_trace").wait_for()
+    offered(page, "queue_trace")
     page.locator(".cm-completionInfo").filter(has_text="queue").wait_for()
     page.keyboard.press("Escape")
     put_text(page, QUICKSTART.replace('mark_at = "65pkt"', 'mark_at = "65pkt"\nmeasure = '))
     page.locator(".cm-line").filter(has_text="measure = ").click()
     page.keyboard.press("End")
     page.keyboard.press("Control+Space")
-    page.locator(".cm-tooltip-autocomplete li").filter(has_text="before").wait_for()
-    page.locator(".cm-tooltip-autocomplete li").filter(has_text="after").click()
+    offered(page, "before")
+    offered(page, "after").click()
     page.wait_for_function(
         "() => document.querySelector('.cm-content').innerText.includes('measure = \"after\"')"
     )
