@@ -45,6 +45,7 @@ def test_the_document_is_left_as_it_was(small):
         ({}, "sweep: is empty"),
         (3, "sweep: must be a table"),
         ({"gird": {"a": [1]}}, "sweep.gird: unknown key"),
+        ({"queue.k": ["1"]}, "a setting to vary goes into [sweep.grid]"),
         ({"grid": {}}, "sweep.grid: is empty"),
         ({"grid": {"queue.mark_at": []}}, 'sweep.grid."queue.mark_at": is empty'),
         ({"grid": {"queue.mark_at": "1pkt"}}, 'sweep.grid."queue.mark_at": must be a list'),

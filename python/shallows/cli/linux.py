@@ -9,6 +9,7 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import Json
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 app = typer.Typer(no_args_is_help=True, help="The Linux backend's kernel: build, list or remove it.")
@@ -70,7 +71,7 @@ def status(as_json: Json = False) -> None:
         columns = ("hash", "version", "source", "current")
         terminal.print_table("", columns, [[row[column] for column in columns] for row in rows])
     else:
-        typer.echo("there is no Linux kernel yet; make one with ./shallows linux build")
+        typer.echo(f"there is no Linux kernel yet; make one with {program()} linux build")
 
 
 @app.command()

@@ -9,6 +9,7 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import Json, Out, StorePath, command_line
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
@@ -35,7 +36,8 @@ def report(
     if run is None:
         rule = f"there is no such run in {place.path}"
         known = did_you_mean(name, [each.hash for each in place.runs()])
-        raise SpecError([Fault("report", rule, f'"{name}"', known or "./shallows run FILE prints its hash")])
+        hint = known or f"{program()} run FILE prints its hash"
+        raise SpecError([Fault("report", rule, f'"{name}"', hint)])
     point = Point("", {}, run.seed, run.experiment, "")
     outcome = Outcome(point, run.hash, "stored", run, metrics=with_sizes(run.tables))
     title = run.experiment.get("title") or f"Run {run.hash}"

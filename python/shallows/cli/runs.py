@@ -24,6 +24,7 @@ from shallows.cli.options import (
     command_line,
     makes_runs,
 )
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def run(
 
     document = load(file, settings)
     if "sweep" in document:
-        hint = f"./shallows sweep {file}"
+        hint = f"{program()} sweep {file}"
         raise SpecError([Fault("sweep", "describes several experiments; run takes one", hint=hint)])
     captures = pcapng.parse_requests(pcap)
     if captures:

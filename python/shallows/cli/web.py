@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shallows.cli.options import StorePath
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 __all__ = ["export", "web"]
@@ -62,7 +63,8 @@ def export(
     if NAME.match(run):
         found = Store(store).find(run)
         if found is None:
-            raise SpecError([Fault("RUN", "is not in the store", run, "./shallows run FILE prints its hash")])
+            hint = f"{program()} run FILE prints its hash"
+            raise SpecError([Fault("RUN", "is not in the store", run, hint)])
         experiment = found.experiment
     else:
         experiment = one_run(load(run, settings)).experiment

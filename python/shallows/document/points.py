@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from shallows.document.check import check_with_memory
 from shallows.document.paths import Document, set_path
+from shallows.document.places import program
 from shallows.document.sweep import Labels, Settings, read_sweep
 from shallows.errors import Fault, SpecError
 from shallows.words import show
@@ -73,7 +74,7 @@ def expand(document: Document) -> list[Point]:
     faults: list[Fault] = []
     for section in ("compare", "tune"):
         if section in document:
-            rule, hint = "is a separate study, not part of a run", f"./shallows {section} FILE"
+            rule, hint = "is a separate study, not part of a run", f"{program()} {section} FILE"
             faults.append(Fault(section, rule, show(document.pop(section)), hint))
     seeds = read_seeds(document, faults)
     factors, labels = read_sweep(document.pop("sweep", None), faults)

@@ -77,6 +77,8 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
         elif one["type"] == "extra_forbidden":
             known = _keys(model, loc[:-1])
             rule, hint = f"unknown key; known: {', '.join(known)}", did_you_mean(str(loc[-1]), known)
+            if at == "sweep" and len(loc) == 1 and not hint:
+                hint = f'a setting to vary goes into [sweep.grid]: "{loc[0]}" = [...]'
             found.append(Fault(path, rule, value, hint, "unknown-key"))
         elif one["type"] == "missing":
             about = _description(model, loc)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 from shallows.web.limits import Limits
 
@@ -53,7 +54,7 @@ def forbidden(document: Any, allow_python: bool) -> list[Fault]:
             "python" in (keys[0].strip('" '), *(part.split(".")[0].strip('" ') for part in path))
             and not allow_python
         ):
-            hint = "start the server with ./shallows web --allow-python"
+            hint = f"start the server with {program()} web --allow-python"
             faults.append(Fault("python", "is off: a page may not name Python code to run", hint=hint))
         elif (
             keys[-1].strip('" ') in ("name", "file", "path") and isinstance(value, str) and not _inside(value)

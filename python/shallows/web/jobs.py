@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 from shallows.studies.page.place import file_name
 from shallows.terminal import PROGRESS_LINES
@@ -65,7 +66,7 @@ class Job:
     @property
     def shown(self) -> str:
         """The command as one would type it."""
-        words = ["./shallows", *self.command]
+        words = [program(), *self.command]
         names = {str(path): "mine.toml" for path in self.folder.glob("*.toml")}
         names[str(self.folder / "second.toml")] = "second.toml"
         return shlex.join(names.get(word, word) for word in words)

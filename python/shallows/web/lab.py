@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import background_tasks, ui
 
+from shallows.document.places import program
 from shallows.errors import Fault
 from shallows.terminal import readable
 from shallows.web import address
@@ -304,7 +305,7 @@ class Laboratory:
         """The command line and the Python that give what is shown, and the address that holds it."""
         packed = address.pack({"text": self.text, "second": self.second})
         ui.run_javascript(f'history.replaceState(null, "", "/?x={packed}")')
-        shell, sets = "./shallows run mine.toml", ""
+        shell, sets = f"{program()} run mine.toml", ""
         if self.second:
             shell += " ".join(["", *(f"--set {shlex.quote(each)}" for each in self.overrides)])
             sets = f", settings={self.overrides!r}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shallows.document.places import program
 from shallows.errors import ShallowsError, SpecError
 from shallows.web.elements import ReportFigure
 from shallows.web.frame import Commands, frame, heading, room
@@ -39,8 +40,8 @@ def register(state: State) -> None:
             heading("Papers", 1)
             ui.label(
                 "Each row is a figure, each mark a claim with its verdict. A mark leads to the claim and the "
-                "runs behind it. Verdicts that ./shallows reproduce measured here stand out. The paler ones "
-                "are recorded for this form of the paper."
+                f"runs behind it. Verdicts that {program()} reproduce measured here stand out. "
+                "The paler ones are recorded for this form of the paper."
             )
             with ui.row().props('role="navigation" aria-label="Form"'):
                 for name, words in FORMS.items():
@@ -178,7 +179,7 @@ async def _figure_page(state: State, figure: Any, form: str) -> None:
     target = f"{figure.paper}/{figure.name}"
     quick = " --quick" if form == "quick" else ""
     Commands(
-        f"./shallows reproduce {target}{quick}",
+        f"{program()} reproduce {target}{quick}",
         f'shallows.reproduce("{target}"{", quick=True" if quick else ""})',
     )
     button = ui.button(f"Reproduce it, {form} form").props("no-caps unelevated dense padding='4px 14px'")

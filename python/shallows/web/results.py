@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from shallows.document.places import program
 from shallows.document.settings import flat, sources, text_of
 from shallows.results.store import FIGURES, StoredRun
 from shallows.terminal import readable
@@ -43,7 +44,7 @@ def register(state: State) -> None:
             if not q:
                 _reports()
             if not runs:
-                ui.label("No stored run fits. ./shallows run FILE stores one.").classes("sh-soft")
+                ui.label(f"No stored run fits. {program()} run FILE stores one.").classes("sh-soft")
                 return
             heading("Runs", 2)
             table = _listing(runs)
@@ -142,7 +143,7 @@ async def _run_page(state: State, run: StoredRun) -> None:
         ui.link("Manifest", f"/stored/{run.hash}/manifest.json")
         ui.link("Film in one file", f"/stored/{run.hash}/film.html")
     Commands(
-        f"./shallows report {run.hash}{state.store_option}",
+        f"{program()} report {run.hash}{state.store_option}",
         f'{state.store_code}.find("{run.hash}").tables["queues"]',
     )
     heading("Figures", 2)
@@ -218,7 +219,7 @@ async def _difference_page(a: StoredRun, b: StoredRun) -> None:
         for path, _, value in differences(flat(a.experiment), flat(b.experiment))
         if value is not None
     ]
-    shell = " ".join(["./shallows run a.toml", *(f"--set {shlex.quote(each)}" for each in sets[:12])])
+    shell = " ".join([f"{program()} run a.toml", *(f"--set {shlex.quote(each)}" for each in sets[:12])])
     Commands(shell, f'shallows.run("a.toml", settings={sets[:12]!r})')
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from shallows.document.places import program
 from shallows.results.store import StoredRun
 from shallows.terminal import scale
 from shallows.web.frame import Commands, frame, heading, on_dark, room
@@ -271,7 +272,7 @@ def _commands(state: State, runs: Sequence[StoredRun], metric: str, text: str | 
     if text is None:  # no single file describes them
         names = " ".join(run.hash for run in runs)
         Commands(
-            f'for run in {names}; do ./shallows report "$run"{option}; done',
+            f'for run in {names}; do {program()} report "$run"{option}; done',
             f'[{state.store_code}.find(run).metrics["{metric}"] for run in "{names}".split()]',
         )
         return
@@ -282,6 +283,6 @@ def _commands(state: State, runs: Sequence[StoredRun], metric: str, text: str | 
     button.props("no-caps flat dense")
     given = f", store={json.dumps(str(state.store.path))}" if option else ""
     Commands(
-        f"./shallows sweep sweep.toml --metric {shlex.quote(metric)}{option}",
+        f"{program()} sweep sweep.toml --metric {shlex.quote(metric)}{option}",
         f'shallows.sweep("sweep.toml"{given}).frame["{metric}"]',
     )

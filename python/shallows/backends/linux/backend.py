@@ -15,6 +15,7 @@ from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
 from shallows.backends.linux.tables import tables
 from shallows.backends.simulator import Simulator
+from shallows.document.places import program
 from shallows.errors import RunError, ShallowsError, SpecError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def ready() -> kernel.Kernel:
     """The kernel. Raises NoKernel."""
     found = kernel.find()
     if found is None:
-        raise NoKernel("there is no Linux kernel yet; make one with ./shallows linux build")
+        raise NoKernel(f"there is no Linux kernel yet; make one with {program()} linux build")
     return found
 
 

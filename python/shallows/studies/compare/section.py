@@ -20,6 +20,7 @@ from pydantic import Field
 from shallows.document import strict
 from shallows.document.load import load
 from shallows.document.paths import Document, parse_value, set_path
+from shallows.document.places import program
 from shallows.document.points import Point, expand
 from shallows.document.strict import Strict
 from shallows.errors import Fault, SpecError
@@ -103,7 +104,7 @@ def read(
                 rule = "must not be in one of several compared files"
                 if section != "compare":
                     rule = f"belongs to {command}; compare takes one experiment per scheme"
-                faults.append(Fault(f"{file}: {section}", rule, hint=f"./shallows {command} {file}"))
+                faults.append(Fault(f"{file}: {section}", rule, hint=f"{program()} {command} {file}"))
     table = CompareTable() if own is None else strict.read(CompareTable, own, "compare", faults)
     own = table or CompareTable()
     if len(experiments) > 1:
@@ -236,7 +237,7 @@ def _count(written: Mapping[str, Any], faults: list[Fault]) -> None:
         faults.append(Fault("compare", "needs at least two schemes", str(len(written)), hint))
     if len(written) > MAX_SCHEMES:
         rule = f"describes {len(written)} schemes; at most {MAX_SCHEMES} are allowed"
-        faults.append(Fault("compare", rule, hint="./shallows sweep"))
+        faults.append(Fault("compare", rule, hint=f"{program()} sweep"))
 
 
 def _scheme(
