@@ -47,8 +47,8 @@ def test_the_document_is_left_as_it_was(small):
         ({"gird": {"a": [1]}}, "sweep.gird: unknown key"),
         (
             {"queue.k": ["1"]},
-            'sweep."queue.k": unknown key; known: grid, zip, points, label, got ["1"] (a setting to vary goes into '
-            '[sweep.grid]: "queue.k" = [...])',
+            'sweep."queue.k": unknown key; known: grid, zip, points, label, got ["1"] (a setting to vary '
+            'goes into [sweep.grid]: "queue.k" = [...])',
         ),
         ({"grid": {}}, "sweep.grid: is empty"),
         ({"grid": {"queue.mark_at": []}}, 'sweep.grid."queue.mark_at": is empty'),
