@@ -218,7 +218,7 @@ mod tests {
             }
             for step in 0..schedule.steps() {
                 let before = held.clone();
-                for rank in 0..n {
+                for (rank, mine) in before.iter().enumerate() {
                     let (peer, bytes) = schedule.send(rank as u64, step);
                     // A byte a block: the bytes sent are the blocks that the algorithm names.
                     let width = bytes as usize;
@@ -229,7 +229,7 @@ mod tests {
                         (_, false) => rank / width * width,
                     };
                     for block in first..first + width {
-                        let sent = before[rank][block].clone();
+                        let sent = mine[block].clone();
                         match schedule.reduces(step) {
                             true => held[peer as usize][block].extend(sent),
                             false => held[peer as usize][block] = sent,
