@@ -86,7 +86,10 @@ def _mutate(lots: random.Random, document: dict[str, Any]) -> None:
         document[name] = copy.deepcopy(graft[name])
     else:
         value = table.get(key)
-        table[key] = [value] * lots.choice([0, 1, 2, 1000]) if lots.random() < 0.5 else {key: value}
+        copies = lots.choice([0, 1, 2, 1000])
+        if len(json.dumps(value)) > 10_000:
+            copies = min(copies, 2)  # a thousand of a thousand of a thousand fill any memory
+        table[key] = [value] * copies if lots.random() < 0.5 else {key: value}
 
 
 def faults(text: str) -> list[str]:

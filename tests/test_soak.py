@@ -20,7 +20,7 @@ def test_what_was_found_stays_mended(path):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_legal_experiments_keep_all_laws_and_repeat(seed):
     made = 0
-    for number in range(12):
+    for number in range(14):
         experiment = experiments.draw(random.Random(f"suite {seed} {number}"))
         if experiment is not None:
             made += 1

@@ -118,7 +118,7 @@ impl<'a> Yard<'a> {
         self.due[number].store(due.as_ps(), Ordering::Relaxed);
         self.work[number].store(cell.handled - before, Ordering::Relaxed);
         let hosts = &cell.hosts;
-        if hosts.news || !hosts.delivered.is_empty() || !cell.network.changes.is_empty() {
+        if hosts.news || !cell.network.changes.is_empty() {
             locked(&self.noted).push(number as u32);
         }
     }
@@ -309,24 +309,19 @@ impl Simulation {
         }
     }
 
-    /// Does the work across cells: losses and deliveries are told to senders, connections end.
+    /// Does the work across cells: losses are told to senders, connections end.
     fn settle(&mut self, yard: &Yard<'_>) {
         let mut noted = std::mem::take(&mut *locked(&yard.noted));
         noted.sort_unstable();
         noted.dedup();
-        let (mut over, mut changes, mut delivered) = (vec![], vec![], vec![]);
+        let (mut over, mut changes) = (vec![], vec![]);
         for number in &noted {
             let cell = &mut *locked(&yard.floor.cells[*number as usize]);
             changes.append(&mut cell.network.changes);
             over.append(&mut cell.hosts.over);
             cell.hosts.news = false;
-            delivered.append(&mut cell.hosts.delivered);
         }
         let commons = yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
-        for id in delivered {
-            let (cell, place) = commons.connections[id as usize].sender;
-            locked(&yard.floor.cells[cell as usize]).hosts.on_delivered(place);
-        }
         for change in &changes {
             let (cell, place) = commons.connections[change.flow as usize].sender;
             let hosts = &mut locked(&yard.floor.cells[cell as usize]).hosts;

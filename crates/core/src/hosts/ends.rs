@@ -26,7 +26,7 @@ pub struct Message {
     pub asks: bool,
 }
 
-/// A message that is not yet known to be delivered, at the end that sends it.
+/// A message at the end that sends it.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// One beyond its last byte in the stream.
@@ -66,7 +66,7 @@ pub struct SendingEnd {
     pub lost: u64,
     /// Copies that faults made of its packets.
     pub doubled: u64,
-    /// Messages not known to be delivered.
+    /// Messages not acknowledged whole, and some before them.
     pub blocks: VecDeque<Block>,
     /// The application has closed it.
     pub closed: bool,

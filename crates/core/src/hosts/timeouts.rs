@@ -4,7 +4,8 @@
 //! Center Networks", INFOCOM. A *block head* timeout follows the loss of a whole window at the start of a
 //! block: nothing comes back. A *block tail* timeout follows the loss of one of its last packets: too
 //! few come after it for the duplicates that fast retransmit needs. A block is a message here. The
-//! sender's view decides; timeouts of a handshake, of unbounded flows and all others are neither.
+//! sender's view decides: a message that came whole, of which it does not know, is one of which the end is
+//! missing. Timeouts of a handshake, of unbounded flows and all others are neither.
 
 use super::ends::{Block, SendingEnd};
 use crate::transport::{Config, State};
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(at(50_000, 0), (1, 0));
         assert_eq!(at(50_000, 1000), (0, 0)); // the first packet alone was lost
         assert_eq!(at(51_000, 0), (0, 0));
-        assert_eq!(at(49_000, 0), (0, 0)); // of the block before, delivered but not yet acknowledged
+        assert_eq!(at(49_000, 0), (0, 0)); // of the block before
     }
 
     #[test]

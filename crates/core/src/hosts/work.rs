@@ -91,8 +91,6 @@ pub struct Hosts {
     pub done: VecDeque<(u16, MessageDone)>,
     /// Connections of which an end here has nothing left to do, and since when.
     pub over: Vec<(Time, FlowId)>,
-    /// Connections, a message of which came whole, whose sender is in another cell.
-    pub delivered: Vec<FlowId>,
     /// Something stands in `done` or `over`.
     pub news: bool,
     /// Traced flows get a row whenever their window changes.
@@ -120,7 +118,6 @@ impl Hosts {
             trace_rows: vec![],
             done: VecDeque::new(),
             over: vec![],
-            delivered: vec![],
             news: false,
             trace_changes: false,
             measured_from: Time::ZERO,
@@ -139,6 +136,10 @@ impl Hosts {
         match order {
             Order::Open => end.sender.open(config, net),
             Order::Announce(block, due) => {
+                let una = end.sender.una;
+                while end.blocks.front().is_some_and(|block| block.end <= una) {
+                    end.blocks.pop_front();
+                }
                 end.blocks.push_back(block);
                 let message = MessageInfo { end: block.end, due };
                 end.sender.announce(&message, config, now);
@@ -267,11 +268,6 @@ impl Hosts {
         arm_sender(end, network);
     }
 
-    /// The first message that a sender here waits for has been delivered.
-    pub fn on_delivered(&mut self, place: u32) {
-        self.senders[place as usize].blocks.pop_front();
-    }
-
     #[cold]
     fn complete_messages(&mut self, id: FlowId, net: &Net) {
         let connection = net.commons.connections[id as usize];
@@ -286,11 +282,6 @@ impl Hosts {
             }
             let load = end.about.load;
             self.record_message(place, &message, Some(net.now), (net.now, net.commons));
-            if connection.sender.0 == self.cell {
-                self.on_delivered(connection.sender.1);
-            } else {
-                self.delivered.push(id);
-            }
             if self.loads[load as usize].listens {
                 let (tag, started) = (message.tag, message.started);
                 let ideal = self.ideal(place, &message, net.commons);

@@ -1,7 +1,7 @@
 //! The quick part of the soak: random legal experiments and mutated documents, without Python around them.
 //!
 //! `cargo run --profile checked -p shallows-spec --example soak -- runs|documents SEED [FROM] [COUNT]` prints what
-//! it found, counts and costs; `judge SEED FILE` judges a kept finding again. The same seed and numbers draw the same cases; with a COUNT of 1 a run is
+//! it found, counts and costs; `judge SEED FILE` judges a kept finding again. The same seed and numbers draw the same cases; with a COUNT of 1 the case is
 //! shown. `make soak-core` runs both; `make soak` is the rest.
 
 mod draw;
@@ -135,6 +135,9 @@ fn documents(seed: u64, from: u64, count: u64) -> u64 {
     };
     for number in from..from.saturating_add(count) {
         let text = seeds.draw(&mut Stream::new(seed, "documents", number));
+        if count == 1 {
+            println!("{text}");
+        }
         let begun = cpu_s();
         let found = mutate::faults(&text, &mut legal);
         let took = cpu_s() - begun;

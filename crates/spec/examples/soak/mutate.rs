@@ -162,7 +162,7 @@ impl Seeds {
         } else {
             let value = table.get(&key).cloned().unwrap_or_default();
             let changed = match chance.chance(0.5) {
-                true => vec![value; one(chance, &[0, 1, 2, 1000])].into(),
+                true => repeated(value, one(chance, &[0, 1, 2, 1000])),
                 false => json!({key.as_str(): value}),
             };
             table.insert(key, changed);
@@ -173,6 +173,12 @@ impl Seeds {
 fn is_large(document: &Value) -> bool {
     let Ok(experiment) = shallows_spec::parse(&document.to_string()) else { return false };
     experiment.topology.build(&mut Faults::default()).links.len() > MANY_PORTS
+}
+
+/// A list of `copies` of a value. A long one is there twice at most: a thousand of a thousand of a thousand fill any memory.
+fn repeated(value: Value, copies: usize) -> Value {
+    let copies = if value.to_string().len() > 10_000 { copies.min(2) } else { copies };
+    vec![value; copies].into()
 }
 
 fn odd(chance: &mut Stream) -> Value {
