@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+_SLOT = re.compile(r"\{\{\s*(?:(value|verdict|note):\s*)?([\w./ +-]+?)\s*\}\}")
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 REPORTS = ROOT / "reports"
@@ -55,15 +56,41 @@ def _title(directory: Path) -> str:
 
 
 def _page(paper: Path) -> str:
-    text = [(paper / "README.md").read_text(encoding="utf-8").rstrip()]
+    readme = (paper / "README.md").read_text(encoding="utf-8").rstrip()
+    text = [_named(readme, _recorded(paper))]
+    if _SLOT.search(readme):
+        command = f"`./shallows reproduce {paper.name}`"
+        text.append(f"Names of claims stand where the report of {command} has their numbers.")
     drawn = _drawn(paper)
     if drawn and not (REPORTS / paper.name).is_dir():
         text.append("The figures are those of the quick form, with fewer seeds and points.")
     if not drawn:
         text.append(f"Figures appear here after `./shallows reproduce {paper.name}` and a new `make site`.")
     for figure in sorted(path.parent for path in paper.glob("*/claims.toml")):
-        text.append(_figure(paper.name, figure, drawn))
+        text.append(_named(_figure(paper.name, figure, drawn), _recorded(paper), figure.name))
     return "\n\n".join(text) + "\n"
+
+
+def _recorded(paper: Path) -> dict[str, str]:
+    """By `figure/claim`: the verdict that the full form has."""
+    found = {}
+    for path in paper.glob("*/claims.toml"):
+        for claim in tomllib.loads(path.read_text(encoding="utf-8")).get("claim", []):
+            found[f"{path.parent.name}/{claim['id']}"] = claim.get("expected", {}).get("full", "")
+    return found
+
+
+def _named(text: str, recorded: dict[str, str], figure: str = "") -> str:
+    """The text with recorded verdicts in their slots; elsewhere the name under which a report has the number."""
+
+    def put(match: re.Match[str]) -> str:
+        what, name = match[1], match[2]
+        verdict = recorded.get(f"{figure}/{name}") or recorded.get(name)
+        if what == "verdict" and verdict:
+            return verdict.replace("not-determined", "not determined")
+        return f"`{name}`"
+
+    return _SLOT.sub(put, text)
 
 
 def _figure(paper: str, figure: Path, drawn: list[Path]) -> str:
