@@ -81,7 +81,7 @@ def _recorded(paper: Path) -> dict[str, str]:
 
 
 def _named(text: str, recorded: dict[str, str], figure: str = "") -> str:
-    """The text with recorded verdicts in their slots; elsewhere the name under which a report has the number."""
+    """The text with recorded verdicts in their slots; elsewhere the name of a number in the report."""
 
     def put(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
