@@ -3,24 +3,12 @@
 
 mod common;
 
-use common::cases::{Load, cases};
+use common::cases::{ANY, cases};
 use common::{Tables, load, run, set};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shallows_core::{Control, Simulation};
 use std::path::{Path, PathBuf};
-
-const ANY: &[Load] = &[
-    Load::Bulk,
-    Load::Forever,
-    Load::Kept,
-    Load::Fresh,
-    Load::Poisson,
-    Load::Incast,
-    Load::Table,
-    Load::Collective,
-    Load::Graph,
-];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]

@@ -3,25 +3,13 @@
 
 mod common;
 
-use common::cases::{Load, cases};
+use common::cases::{ANY, cases};
 use common::{Tables, load, run};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shallows_core::probe::{ColumnData, TableData};
 use shallows_core::{Control, Simulation};
 use shallows_units::{Span, Time};
-
-const ANY: &[Load] = &[
-    Load::Bulk,
-    Load::Forever,
-    Load::Kept,
-    Load::Fresh,
-    Load::Poisson,
-    Load::Incast,
-    Load::Table,
-    Load::Collective,
-    Load::Graph,
-];
 
 /// Advances to each multiple of `step`, looks, and returns the answers of `see`.
 fn watched<T>(simulation: &mut Simulation, step: Span, mut see: impl FnMut(&Simulation) -> T) -> Vec<T> {

@@ -122,11 +122,7 @@ impl Network {
             record.stood(before.0, before.1, now);
             record.became(after.0, after.1, now);
         }
-        for (packet, why) in dropped.drain(..) {
-            self.leaves_host(number, &packet);
-            self.lose(number, packet, why, commons);
-        }
-        self.dropped = dropped;
+        self.lose_all(number, dropped, commons);
         (taken, marked)
     }
 }

@@ -7,7 +7,7 @@ use crate::events::Source;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use crate::probe::inner::InnerRecords;
-use crate::queue::{InnerQueues, QueueCx, QueueDisc};
+use crate::queue::{DropWhy, InnerQueues, QueueCx, QueueDisc};
 
 /// A discipline that decides at departure, at work.
 pub struct Scheduled {
@@ -172,11 +172,16 @@ impl Network {
             record.stood(before.0, before.1, now);
             record.became(after.0, after.1, now);
         }
+        self.lose_all(number, dropped, commons);
+        marked
+    }
+
+    /// Takes the packets that a discipline gave up out of the books, and keeps the empty list.
+    pub(super) fn lose_all(&mut self, number: u32, mut dropped: Vec<(Packet, DropWhy)>, commons: &Commons) {
         for (packet, why) in dropped.drain(..) {
             self.leaves_host(number, &packet);
             self.lose(number, packet, why, commons);
         }
         self.dropped = dropped;
-        marked
     }
 }

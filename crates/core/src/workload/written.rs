@@ -111,7 +111,8 @@ fn waits_for(
             "must be a message to {}, from which \"{}\" leaves; this one goes to {there}",
             row.from, row.id
         );
-        let hint = format!("let a message from {there} to {} tell it", row.from);
+        let hint =
+            format!("list a message from {there} to {} that waits for this one, and wait for that", row.from);
         cx.fault(&at, Code::Conflict.rule(rule).hint(hint), id);
     }
     Some(other)

@@ -3,6 +3,19 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+/// Every load but incast over fresh connections.
+pub const ANY: &[Load] = &[
+    Load::Bulk,
+    Load::Forever,
+    Load::Kept,
+    Load::Fresh,
+    Load::Poisson,
+    Load::Incast,
+    Load::Table,
+    Load::Collective,
+    Load::Graph,
+];
+
 /// The traffic of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
