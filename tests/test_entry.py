@@ -1,10 +1,12 @@
 """Names, titles and mistakes on the command line: shown as they are, refused in words."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, shallows
@@ -79,3 +81,28 @@ def test_an_interrupt_while_python_begins_waits_until_shallows_does(tmp_path, wa
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (-signal.SIGINT, "")
     assert "--block-signal=INT" in (ROOT / "shallows").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the CPU time in /proc")
+def test_an_interrupt_ends_a_run_that_several_threads_work(tmp_path):
+    """A run that would take hours, cut into cells. Nothing of it is stored."""
+    file = ROOT / "experiments" / "bench" / "fat-tree-128.toml"
+    command = [sys.executable, "-m", "shallows", "run", file, "--set", "duration='1000s'", "--threads", "2"]
+    process = subprocess.Popen(
+        [*command, "--store", tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while _cpu_s(process.pid) < 4:  # the imports take less than two
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def _cpu_s(process: int) -> float:
+    """CPU time of a process and all its threads, in seconds. Source: proc(5), fields 14 and 15 of stat."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
