@@ -180,6 +180,13 @@ def test_a_relation_keeps_points_with_and_without_intervals():
         relation.panel({}, ("", ""), log="z")
 
 
+def test_nothing_stands_at_the_foot_of_a_logarithmic_axis():
+    shown = relation.panel({"a": [(1, 0.0), (2, 5.0), (4, 7.0)]}, ("x", "y"), log="y")
+    line, foot = relation.draw({"": shown}).axes[0].get_lines()
+    assert np.isnan(line.get_ydata()[0]) and line.get_ydata()[1:].tolist() == [5, 7]
+    assert foot.get_xdata() == [1] and foot.get_marker() == "v" and not foot.get_clip_on()
+
+
 def test_a_series_of_curves_keeps_its_colour_and_the_axis_its_numbers():
     figure = curves.draw(curves.info(CURVES | {"again": CURVES["one"]}, "flows", log_x=True))
     colours = [{line.get_label(): line.get_color() for line in ax.get_lines()} for ax in figure.axes]

@@ -7,7 +7,9 @@ import pytest
 from shallows.errors import SpecError, StoreError
 from shallows.execution.runner import Runner
 from shallows.studies.page.markdown import to_html
+from shallows.studies.page.place import cell
 from shallows.studies.paper.figure import find, short_names
+from shallows.studies.paper.report import head
 from shallows.studies.paper.reproduce import reproduce
 from shallows.studies.paper.show import show
 from study_fixture import fake_simulator, write_paper
@@ -128,6 +130,33 @@ def test_figures_and_tables_lead_to_the_claims_that_they_show(paper, monkeypatch
     module.write_text(text + 'SHOWS = {"queue": ("delay",), "Published <numbers>": ("ga*", "delay")}\n')
     page = reproduce("paper", **paper).reports[0].read_text()
     assert page.count('href="#claim-fig-delay"') == 3 and page.count('href="#claim-fig-gain"') == 2
+
+
+def test_claims_with_seeds_of_their_own_are_counted_in_seeds(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    module = paper["root"] / "paper" / "fig" / "figure.py"
+    module.write_text(module.read_text() + 'SAMPLES = "batches"\nSEEDED = ("ga*",)\n')
+    counted = {record["id"]: record["n_of"] for record in reproduce("paper", **paper).claims}
+    assert counted["paper/fig/delay"] == "batches" and counted["paper/fig/gain"] == "seeds"
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("dctcp_wait_p99_ms", "DCTCP wait 99th percentile (ms)"),
+        ("queue_mean_packets", "queue mean (packets)"),
+        ("timeouts", "timeouts"),
+        ("cubic", "Cubic"),
+        ("mean time (ms)", "mean time (ms)"),
+        ("ms", "ms"),
+    ],
+)
+def test_heads_of_tables_are_words(column, said):
+    assert head(column) == said
+
+
+def test_a_cell_without_a_number_is_a_dash():
+    assert [cell(float("nan")), cell(None), cell(1.23456), cell("a")] == ["–", "–", "1.235", "a"]
 
 
 def test_a_figure_that_is_said_to_show_a_claim_must_be_drawn(paper, monkeypatch):

@@ -162,6 +162,8 @@ def cell(tables):
         found = mean_ci(batches)
         out |= {"ratio": found.value, "ratio_low": found.low, "ratio_high": found.high}
         out["ratio_batches"] = batches.tolist()
+    together = {name: _together(tables, name) for name in ("cubic", "dctcp")}
+    out |= {"cubic_batches": together["cubic"].tolist(), "all_batches": sum(together.values()).tolist()}
     port = tables["queues"].filter(port=PORT)
     return out | {
         "utilisation": port["utilisation"][0],
@@ -170,11 +172,23 @@ def cell(tables):
     }
 
 
+def _together(tables, name):
+    """Mb/s of all flows of a class in each batch."""
+    mbps = batch_mbps(tables, name)
+    return np.zeros(BATCHES) if mbps is None else mbps * len(tables["flows"].filter(pl.col("class") == name))
+
+
 SHOWN = ("mbps", "window_packets", "srtt_ms", "wait_ms", "wait_p99_ms", "marked", "dropped", "timeouts",
          "packets")  # fmt: skip
 RATIO = ["ratio", "ratio_low", "ratio_high"]
 COLUMNS = RATIO + [f"{name}_{key}" for name in ("cubic", "dctcp") for key in SHOWN]
 """Columns of `cell` that tables show."""
+
+
+def over_seeds(runs, spec, column):
+    """A column of `cell` as one value a seed; of several cells of a seed the largest."""
+    frame = runs.frame(cell).filter(pl.col("spec") == spec).group_by("seed").agg(pl.col(column).max())
+    return mean_ci(frame.sort("seed")[column].fill_null(0.0).to_list())
 
 
 def cells(runs, spec="spec"):

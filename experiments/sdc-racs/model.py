@@ -17,6 +17,7 @@ PIPE_PACKETS = 1e9 * RTT_S / PACKET_BITS  # 25
 GAINS_A = (2, 5, 10, 50, 100)  # table 3.2
 GAINS_B = (1, 2, 5, 10)  # table 3.3
 THRESHOLDS = tuple(range(10, 101, 10))  # figures 3.4, 3.5
+CROWDS = (1, 2, 4)  # times the flows, for the sentence after figure 3.5
 SIZES = {"A": 50, "B": 100, "C": 100_000}
 SETTINGS = {
     "flows": FLOWS,
@@ -44,7 +45,9 @@ class Classes(NamedTuple):
     ended_a_second: float
 
 
-def classes(gain_a, gain_b, a_packets=SIZES["A"], b_packets=SIZES["B"], c_packets=SIZES["C"], alpha=ALPHA):
+def classes(
+    gain_a, gain_b, a_packets=SIZES["A"], b_packets=SIZES["B"], c_packets=SIZES["C"], alpha=ALPHA, flows=FLOWS
+):
     """Classes A and B with these gains over class C, for flows as large as their class allows.
 
     `a_packets` and `b_packets` are the thresholds of classes A and B; a flow's parameters are those of
@@ -58,9 +61,9 @@ def classes(gain_a, gain_b, a_packets=SIZES["A"], b_packets=SIZES["B"], c_packet
     sizes = {"A": a_packets, "B": b_packets, "C": c_packets}
     order = list(own.values())
     mixed = {name: aimd.effective(order, [a_packets, b_packets], size) for name, size in sizes.items()}
-    flows = [mixed[name] for name, count in FLOWS.items() for _ in range(count)]
-    alphas, betas = zip(*flows, strict=True)
-    first = dict(zip(FLOWS, np.cumsum([0, *FLOWS.values()]), strict=False))
+    each = [mixed[name] for name, count in flows.items() for _ in range(count)]
+    alphas, betas = zip(*each, strict=True)
+    first = dict(zip(flows, np.cumsum([0, *flows.values()]), strict=False))
     rates = aimd.throughputs(alphas, betas, PIPE_PACKETS, RTT_S)
     windows = aimd.mean_windows(alphas, betas, PIPE_PACKETS)
     return Classes(
@@ -71,7 +74,7 @@ def classes(gain_a, gain_b, a_packets=SIZES["A"], b_packets=SIZES["B"], c_packet
         {name: float(windows[at]) for name, at in first.items()},
         float(rates.sum()) * PACKET_BITS / 1e6,
         aimd.flows_completed(
-            list(FLOWS.values()), [sizes[name] / float(rates[at]) for name, at in first.items()], 1.0
+            list(flows.values()), [sizes[name] / float(rates[at]) for name, at in first.items()], 1.0
         ),
     )
 
@@ -79,6 +82,15 @@ def classes(gain_a, gain_b, a_packets=SIZES["A"], b_packets=SIZES["B"], c_packet
 def by_threshold(alpha=ALPHA):
     """Networks by class A's threshold, as in figures 3.4 and 3.5."""
     return {a: classes(10, 2, a_packets=a, c_packets=1_000_000, alpha=alpha) for a in THRESHOLDS}
+
+
+def by_crowd(alpha=ALPHA):
+    """The same network by how many times as many flows of each class there are."""
+    crowds = {times: {name: times * count for name, count in FLOWS.items()} for times in CROWDS}
+    return {
+        times: classes(10, 2, c_packets=1_000_000, alpha=alpha, flows=flows)
+        for times, flows in crowds.items()
+    }
 
 
 def row(label, found):

@@ -57,7 +57,7 @@ def measure(runs):
             note=f"{estimate(at[40])}; within 0.5 to 2 at {', '.join(fair)} ms"
         ),
         "formula": Measured(
-            median(off), min(off), max(off), BATCHES, note="with the classic queue as measured"
+            median(off), min(off), max(off), BATCHES, "with the classic queue as measured", range=True
         ),
         "coupled-flat": _flat(by_rtt(runs, "coupled")),
     }
@@ -119,7 +119,7 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        f"{name}, {n} + {n} flows": by_rtt(runs, name, n).select("base_rtt_ms", *COLUMNS)
-        for name in SPECS
+        f"{title}, {n} + {n} flows": by_rtt(runs, name, n).select("base_rtt_ms", *COLUMNS)
+        for name, title in (("dualq", "DualQ"), ("coupled", "Coupled single queue"))
         for n in FLOWS
     }

@@ -53,10 +53,10 @@ def measure(runs):
         found[f"{name}-within-two"] = all_within(frame)
         same = frame["dctcp_wait_ms"] / frame["cubic_wait_ms"]
         found[f"{name}-same-queue"] = Measured(
-            same.median(), same.min(), same.max(), BATCHES, note=_waits(frame)
+            same.median(), same.min(), same.max(), BATCHES, _waits(frame), range=True
         )
     law = frame.select((pl.col("cubic_dropped").sqrt() * 1.63 / pl.col("dctcp_marked")).alias("x"))["x"]
-    found["law"] = Measured(law.median(), law.min(), law.max(), BATCHES)
+    found["law"] = Measured(law.median(), law.min(), law.max(), BATCHES, range=True)
     return found
 
 

@@ -1,5 +1,6 @@
 """Figure 4: throughput of DT-CWA against beta."""
 
+import numpy as np
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import every, is_below
 from shallows.studies.paper.kit import curve, of, samples
@@ -24,16 +25,24 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
     }
 
 
+MARGIN = 10.0
+"""Mb/s, a hundredth of the link: what the line of a plot can show."""
+
+
 def below_chosen(frame, senders):
-    """By each larger beta, throughput less that at 0.2 in Mb/s, paired by seed."""
+    """By each larger beta, throughput less that at 0.2 in Mb/s, paired by seed; under None for their mean."""
     chosen = samples(frame, "mbps", workers=senders, beta=CHOSEN)
     larger = [beta for beta in frame["beta"].unique().sort() if beta > CHOSEN]
-    return {b: paired_difference(samples(frame, "mbps", workers=senders, beta=b), chosen) for b in larger}
+    by = {beta: samples(frame, "mbps", workers=senders, beta=beta) for beta in larger}
+    by[None] = np.mean(list(by.values()), axis=0)
+    return {beta: paired_difference(found, chosen) for beta, found in by.items()}
 
 
 def _falls(differences):
-    """Whether throughput is below at every larger beta."""
-    return every(is_below(each, unit=f"Mb/s at {beta}") for beta, each in differences.items())
+    """Whether throughput is nowhere above that at 0.2, and below it in the mean, by what a plot shows."""
+    parts = [is_below(differences[None], -MARGIN, unit="Mb/s in the mean")]
+    parts += [is_below(each, MARGIN, unit=f"at {beta}") for beta, each in differences.items() if beta]
+    return every(parts)
 
 
 SHOWS = {
@@ -48,7 +57,9 @@ def measure(runs):
         for senders in SENDERS:
             differences = below_chosen(of(frame, spec=load), senders)
             found[f"falls-{load}-{senders}"] = _falls(differences)
-            found[f"falls-at-1-{load}-{senders}"] = is_below(differences[max(differences)], unit="Mb/s")
+            found[f"falls-at-1-{load}-{senders}"] = is_below(
+                differences[max(filter(None, differences))], unit="Mb/s"
+            )
     return found
 
 

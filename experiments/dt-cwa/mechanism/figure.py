@@ -21,7 +21,7 @@ from ..common import (
 )
 
 QUERIES = [10, 30, 35, 45, 55, 60]
-LONG = [3, 10, 30, 60]
+LONG = [10, 30, 60]  # three flows all come from one rack, whose link they fill: no queue at switch 1
 _TRACE = {"probe.queue_trace": "change", "probe.ports": PORT, "duration": "250ms", "warmup": "50ms"}
 
 

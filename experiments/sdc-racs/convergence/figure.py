@@ -3,8 +3,9 @@
 import numpy as np
 import polars as pl
 from shallows.figures import curves, forest
-from shallows.statistics.estimates import mean_ci
+from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies.paper.claims import is_below
+from shallows.studies.paper.kit import of
 
 from ..common import NAMES, difference, one
 
@@ -44,13 +45,14 @@ def convergence(tables):
 
 
 SHOWS = {
-    "convergence": ("racs-before-*",),
+    "convergence": ("racs-before-*", "dctcp-slower"),
 }
 
 
 def measure(runs):
     frame = runs.frame(convergence)
-    return {
+    longer = paired_ratio(*(of(frame, spec=name)["ms"].to_list() for name in ("dctcp", "sack")))
+    return {"dctcp-slower": longer} | {
         f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
         for other in ("sdc", "dctcp", "sack", "cubic", "red")
     }

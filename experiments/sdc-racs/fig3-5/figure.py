@@ -1,9 +1,10 @@
 """Figure 3.5: effective beta of classes B and C by class A's threshold."""
 
+import polars as pl
 from shallows.figures import style
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, THRESHOLDS, by_threshold
+from ..model import ALPHA, THRESHOLDS, by_crowd, by_threshold
 from ..model import SETTINGS as SETTINGS
 
 SPECS: dict = {}  # theory only
@@ -16,8 +17,10 @@ def _betas(name, alpha=ALPHA):
     return [found.effective[name].beta for found in by_threshold(alpha).values()]
 
 
+CROWD = "Throughput of a flow of class A by the number of flows"
 SHOWS = {
-    "effective-beta": ("*",),
+    "effective-beta": ("b-*", "alpha-*", "c-*"),
+    CROWD: ("small-share",),
 }
 
 
@@ -25,7 +28,14 @@ def measure(runs):
     alpha = runs.reading["model_alpha"]
     b, c = _betas("B", alpha), _betas("C", alpha)
     alphas = {found.effective["B"].alpha for found in by_threshold(alpha).values()}
+    small = [found.mbps["A"] for found in by_crowd(alpha).values()]
+    told = ", ".join(f"{mbps:.1f}" for mbps in small)
     return {
+        "small-share": Measured(
+            small == sorted(small, reverse=True),
+            n_seeds=0,
+            note=f"{told} Mb/s each with 1, 2 and 4 times the flows",
+        ),
         "b-more-aggressive": Measured(b == sorted(b), n_seeds=0, note=f"beta' {b[0]:.3f} to {b[-1]:.3f}"),
         "alpha-unchanged": Measured(max(alphas) - min(alphas) < 1e-12, n_seeds=0),
         "c-unchanged": Measured(max(c) - min(c), n_seeds=0),
@@ -40,3 +50,10 @@ def draw(runs, reference):
     ax.set(xlabel="threshold of class A (packets)", ylabel="effective beta", ylim=(0, 1))
     style.legend(ax)
     return {"effective-beta": drawn}
+
+
+def tables(runs):
+    rows = [
+        {"times the flows": n, "Mb/s of each": round(found.mbps["A"], 2)} for n, found in by_crowd().items()
+    ]
+    return {CROWD: pl.DataFrame(rows)}

@@ -18,7 +18,7 @@ HABITS = {
     "losses halve the window": ["transport.loss_halves"],
     "the handshake's mark": ["transport.opening", "transport.handshake_marks"],
 }
-NONE, ALL = "none of them", "all of them"
+NONE, ALL, LOWER = "none of them", "all of them", "all, and K a packet lower"
 GRID = {
     'sweep.grid."transport.cc.g"': [0.0625, 0.095],
     'sweep.grid."transport.cc.ns"': [0.2, 0.4, 0.5],
@@ -37,6 +37,7 @@ SPECS = {
         (NONE, BY_THE_RFCS),
         *((name, _without(keys)) for name, keys in HABITS.items()),
         (ALL, {}),
+        (LOWER, {"queue.mark_at": "93440B"}),  # 64 x 1460
     )
 }
 
@@ -74,7 +75,7 @@ SHOWS = {
 CAPTIONS = {
     "difference from the published sweep": (
         "Wait of short flows, ours less published, in the corner where both kinds of flow cut hardest and "
-        "elsewhere: with none of the habits, each alone, and all."
+        "elsewhere: with none of the habits, each alone, and all; last, all with a threshold a packet lower."
     ),
 }
 
@@ -84,6 +85,7 @@ def measure(runs):
     return {
         "corner-without": is_below(difference(frame, NONE, True), 0.0, unit="%"),
         "corner-rises": is_above(shift(frame, True), unit="points"),
+        "less-than-a-packet": is_below(difference(frame, LOWER, False), 0.0, unit="%"),
         "fewer-cuts": is_above(_paired(frame, "query_cuts"), unit="cuts of a query flow in a second"),
         "slower-queries": is_below(_paired(frame, "query_median_us"), unit="us"),
     }
@@ -107,7 +109,7 @@ def draw(runs, reference):
     from shallows.figures import forest
 
     frame = compared(runs)
-    names = [name for name in (NONE, *HABITS, ALL) if len(frame.filter(pl.col("spec") == name))]
+    names = [name for name in (NONE, *HABITS, ALL, LOWER) if len(frame.filter(pl.col("spec") == name))]
     series = {
         label: {name: difference(frame, name, corner) for name in names}
         for label, corner in (("corner: ns from 0.4, nl from 0.8", True), ("elsewhere", False))

@@ -94,10 +94,20 @@ def _legends(figure: "Figure", axes: "list[Axes]") -> None:
         style.legend(ax, **place)
 
 
+def _at_the_foot(ax, x, colour: str) -> None:
+    """A logarithmic axis has no zero: such points are triangles at its foot."""
+    for place in x:
+        ax.plot(place, 0, "v", color=colour, transform=ax.get_xaxis_transform(), clip_on=False, markersize=5)
+        ax.annotate("0", (place, 0), xycoords=("data", "axes fraction"), xytext=(4, 3), fontsize=6,
+                    textcoords="offset points", color=colour)  # fmt: skip
+
+
 def _panel(ax, shown: Panel, line: str) -> None:
     for k, (name, (x, y, low, high)) in enumerate(shown.series.items()):
-        ax.plot(x, y, line, color=style.colour(k), label=name)
-        known = ~np.isnan(low)
+        nothing = (y <= 0) if "y" in shown.log else np.zeros(len(y), bool)
+        ax.plot(x, np.where(nothing, np.nan, y), line, color=style.colour(k), label=name)
+        _at_the_foot(ax, x[nothing], style.colour(k))
+        known = ~np.isnan(low) & ~nothing
         ax.vlines(x[known], low[known], high[known], color=style.colour(k), linewidth=1.2)
     for k, (name, (x, y)) in enumerate(shown.theory.items()):
         ax.plot(x, y, ("--", ":", "-.", (0, (5, 1)))[k % 4], color=style.INK, linewidth=0.8, label=name)

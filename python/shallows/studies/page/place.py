@@ -100,7 +100,7 @@ def number(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """A table's cell: four digits, or the text."""
-    if value is None or isinstance(value, bool):
-        return number(value)
+    """A table's cell: four digits, or the text; a dash where there is no number."""
+    if value is None or isinstance(value, bool) or value != value:
+        return number(None if value != value else value)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 MARKS = dict(zip(CAUSES, ("D", "O", "S", "U", "?"), strict=True))
 """The letter of a cause in the matrix: document, open, simulator, us, not found."""
 
+UNITS = {
+    "mbps": "Mb/s", "gbps": "Gb/s", "ms": "ms", "us": "us", "percent": "%", "packets": "packets", "kb": "KB",
+}  # fmt: skip
+WORDS = {
+    "cubic": "Cubic", "dctcp": "DCTCP", "prague": "Prague", "reno": "Reno", "rtt": "RTT", "fct": "completion",
+    "srtt": "smoothed RTT", "sd": "standard deviation", "p50": "median", "p99": "99th percentile",
+}  # fmt: skip
+"""Units and words of columns' names in the heads of tables."""
+
 PAGE_PT, LEAST_SHARE = 7.2 * 72, 65
 """Figures fill the page; a narrow one takes at least this share of it in per cent."""
 
@@ -158,7 +167,7 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
     tables = [
         {
             "caption": title,
-            "columns": table.columns,
+            "columns": [head(name) for name in table.columns],
             "rows": table.rows(),
             "folded": title in folded,
             "shows": _shown(section, title),
@@ -179,6 +188,16 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
     }
 
 
+def head(column: str) -> str:
+    """A column's name as the head of a table: `dctcp_wait_p99_ms` is "DCTCP wait, 99th percentile (ms)"."""
+    if not re.fullmatch("[a-z][a-z0-9_]*", column):
+        return column
+    *words, last = column.split("_")
+    unit = UNITS.get(last) if words else None
+    text = " ".join(WORDS.get(word, word) for word in (words if unit else [*words, last]))
+    return f"{text} ({unit})" if unit else text
+
+
 def _shown(section: "Section", name: str) -> list[dict[str, str]]:
     """Squares of the claims that a figure or table shows."""
     ids = section.figure.shows.get(name, ())
@@ -188,7 +207,7 @@ def _shown(section: "Section", name: str) -> list[dict[str, str]]:
 def _image(figure: str, name: str, captions: Mapping[str, str], svg: bytes) -> dict[str, Any]:
     width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', svg)
     share = 100 * float(width[1]) / PAGE_PT if width else 100.0
-    caption = captions.get(name) or name.replace("-", " ").capitalize()
+    caption = captions.get(name) or name[:1].upper() + name[1:]
     return {
         "data": base64.b64encode(svg).decode(),
         "caption": caption,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,7 +199,7 @@ def _section(
                 paper=figure.paper,
                 figure=figure.name,
                 mode="quick" if quick else "full",
-                n_of=getattr(figure.module, "SAMPLES", "seeds"),
+                n_of=_sampled(figure, claim),
                 backend=backend if runs or failed else "theory",
             )
         )
@@ -209,6 +210,12 @@ def _section(
     if absent:
         raise KeyError(f"{figure.path.name}/figure.py: SHOWS names {absent}, which is not drawn")
     return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
+
+
+def _sampled(figure: Figure, claim: Claim) -> str:
+    """What the samples of a claim are: `SAMPLES` of figure.py, but seeds where `SEEDED` has its pattern."""
+    seeded = any(fnmatchcase(claim.id, pattern) for pattern in getattr(figure.module, "SEEDED", ()))
+    return "seeds" if seeded else getattr(figure.module, "SAMPLES", "seeds")
 
 
 def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
