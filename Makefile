@@ -86,6 +86,7 @@ wheel:
 	tools/uv build --wheel --out-dir dist --quiet .
 	tools/try_wheel.sh
 
-# The picture of the live page in README.md, drawn in a real browser.
+# The picture of the live page in README.md, drawn in a real browser, and those of the gallery's cards.
 picture:
+	$(UV) python tools/gallery_pictures.py
 	$(UV) python tools/picture.py

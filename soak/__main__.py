@@ -1,4 +1,4 @@
-"""`python -m soak --hours 1`: soaks for a time, prints seeds and findings, and counts what was done."""
+"""`python -m soak --hours 1`: soaks for a time, prints seeds and findings, and counts runs."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def _cpu_s() -> float:
     return sum(os.times()[:4])
 
 
-def one_run(lots: random.Random, place: Path) -> list[str]:
+def one_run(draws: random.Random, place: Path) -> list[str]:
     """A random experiment, run twice, at times in four threads at once. A finding is made small and kept."""
-    experiment = experiments.draw(lots)
+    experiment = experiments.draw(draws)
     if experiment is None:
         return []
-    found = runs.faults(experiment, threads=4 if lots.random() < 0.125 else 1)
+    found = runs.faults(experiment, threads=4 if draws.random() < 0.125 else 1)
     if found:
 
         def is_wrong(smaller: object) -> bool:
@@ -72,12 +72,12 @@ def _legal(document: object) -> bool:
     return json.loads(_core.check(json.dumps(document)))["experiment"] == document
 
 
-def one_document(lots: random.Random, place: Path) -> list[str]:
+def one_document(draws: random.Random, place: Path) -> list[str]:
     """A hundred mutated documents through the checker."""
     found = []
     for _ in range(100):
-        text = documents.draw(lots)
-        wrong = documents.faults(text) + documents.settings(lots)
+        text = documents.draw(draws)
+        wrong = documents.faults(text) + documents.settings(draws)
         if wrong:
             found += [*wrong, f"kept in {regressions.keep('check', wrong, text)}"]
     return found
@@ -86,23 +86,23 @@ def one_document(lots: random.Random, place: Path) -> list[str]:
 _stored: dict[str, object] = {}
 
 
-def one_flip(lots: random.Random, place: Path) -> list[str]:
+def one_flip(draws: random.Random, place: Path) -> list[str]:
     """A hundred flipped bits of a stored run, and its capture read back."""
     if str(place) not in _stored:
         _stored[str(place)] = readers.make_store(place)
     run = _stored[str(place)]
-    found = [each for _ in range(100) for each in readers.flip(lots, run)]  # type: ignore[arg-type]
+    found = [each for _ in range(100) for each in readers.flip(draws, run)]  # type: ignore[arg-type]
     return found + readers.capture(run, place)  # type: ignore[arg-type]
 
 
-def one_file(lots: random.Random, place: Path) -> list[str]:
+def one_file(draws: random.Random, place: Path) -> list[str]:
     """A hundred damaged experiment files."""
-    return [each for _ in range(100) for each in readers.toml(lots, place)]
+    return [each for _ in range(100) for each in readers.toml(draws, place)]
 
 
-def one_disk(lots: random.Random, place: Path) -> list[str]:
+def one_disk(draws: random.Random, place: Path) -> list[str]:
     """A sweep on a disk that is full."""
-    return disks.full(lots, place) if disks.possible() else []
+    return disks.full(draws, place) if disks.possible() else []
 
 
 PARTS: dict[str, tuple[float, Callable[[random.Random, Path], list[str]]]] = {

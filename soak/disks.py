@@ -19,12 +19,12 @@ def possible() -> bool:
     return sys.platform == "linux" and os.geteuid() == 0
 
 
-def full(lots: random.Random, place: Path) -> list[str]:
+def full(draws: random.Random, place: Path) -> list[str]:
     """A sweep on a file system of a random small size, or of few inodes."""
     disk, file = place / "disk", place / "full.toml"
     disk.mkdir(exist_ok=True)
     file.write_text(EXPERIMENT.replace("seeds = 200", "seeds = 6"))
-    option = lots.choice([f"size={lots.randrange(4, 400)}k", f"nr_inodes={lots.randrange(3, 80)}"])
+    option = draws.choice([f"size={draws.randrange(4, 400)}k", f"nr_inodes={draws.randrange(3, 80)}"])
     if subprocess.run(["mount", "-t", "tmpfs", "-o", option, "none", disk], check=False).returncode:
         return []
     try:

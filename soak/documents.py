@@ -33,7 +33,7 @@ MOST_S = 2.0
 
 @cache
 def seeds() -> list[dict[str, Any]]:
-    """The project's experiments, without what makes several runs of one."""
+    """The project's experiments, without the sections that make several runs of one."""
     found = []
     for path in sorted(experiments_path().rglob("*.toml")):
         document = tomllib.loads(path.read_text("utf-8"))
@@ -47,53 +47,53 @@ def seeds() -> list[dict[str, Any]]:
     return found
 
 
-def draw(lots: random.Random) -> str:
-    """A mutated document as JSON, or as what once was JSON."""
-    document = copy.deepcopy(lots.choice(seeds()))
-    for _ in range(lots.choice([1, 1, 2, 3, 6])):
-        _mutate(lots, document)
+def draw(draws: random.Random) -> str:
+    """A mutated document as JSON, or as text that once was JSON."""
+    document = copy.deepcopy(draws.choice(seeds()))
+    for _ in range(draws.choice([1, 1, 2, 3, 6])):
+        _mutate(draws, document)
     text = json.dumps(document)
-    if lots.random() < 0.125:
-        at = lots.randrange(len(text))
+    if draws.random() < 0.125:
+        at = draws.randrange(len(text))
         text = (
             text[:at]
-            + lots.choice(["", "\0", '"', "{", "}", "[", "9" * 400, "\\ud800", "é"])
+            + draws.choice(["", "\0", '"', "{", "}", "[", "9" * 400, "\\ud800", "é"])
             + text[at + 1 :]
         )
     return text
 
 
-def _mutate(lots: random.Random, document: dict[str, Any]) -> None:
+def _mutate(draws: random.Random, document: dict[str, Any]) -> None:
     table = document
     while True:
         inner = [value for value in table.values() if isinstance(value, dict) and value]
-        if not inner or lots.random() < 0.3:
+        if not inner or draws.random() < 0.3:
             break
-        table = lots.choice(inner)
+        table = draws.choice(inner)
     keys = list(table) or [""]
-    key, way = lots.choice(keys), lots.random()
+    key, way = draws.choice(keys), draws.random()
     if way < 0.5:
-        table[key] = lots.choice(ODD)
+        table[key] = draws.choice(ODD)
     elif way < 0.6:
         table.pop(key, None)
     elif way < 0.75:
-        table[lots.choice([key + "x", key[:-1], key.upper(), "kind", "limit", "rate", "from", "seed"])] = (
-            lots.choice(ODD)
+        table[draws.choice([key + "x", key[:-1], key.upper(), "kind", "limit", "rate", "from", "seed"])] = (
+            draws.choice(ODD)
         )
     elif way < 0.9:
-        graft = lots.choice(seeds())
-        name = lots.choice(list(graft))
+        graft = draws.choice(seeds())
+        name = draws.choice(list(graft))
         document[name] = copy.deepcopy(graft[name])
     else:
         value = table.get(key)
-        copies = lots.choice([0, 1, 2, 1000])
+        copies = draws.choice([0, 1, 2, 1000])
         if len(json.dumps(value)) > 10_000:
             copies = min(copies, 2)  # a thousand of a thousand of a thousand fill any memory
-        table[key] = [value] * copies if lots.random() < 0.5 else {key: value}
+        table[key] = [value] * copies if draws.random() < 0.5 else {key: value}
 
 
 def faults(text: str) -> list[str]:
-    """What is wrong with the checker's answer; nothing for a good one."""
+    """The fault of the checker's answer; nothing for a good one."""
     began = time.thread_time()
     try:
         answer = json.loads(_core.check(text))
@@ -114,14 +114,14 @@ def faults(text: str) -> list[str]:
     return found
 
 
-def settings(lots: random.Random) -> list[str]:
+def settings(draws: random.Random) -> list[str]:
     """Faults of `--set` with odd paths and values."""
     path = "".join(
-        lots.choice(["a", ".", '"', "[", "]", "\\", "=", "queue", " ", "\0", "é"])
-        for _ in range(lots.randrange(9))
+        draws.choice(["a", ".", '"', "[", "]", "\\", "=", "queue", " ", "\0", "é"])
+        for _ in range(draws.randrange(9))
     )
     try:
-        set_path({"queue": "red", "a": 1}, path, lots.choice(ODD))
+        set_path({"queue": "red", "a": 1}, path, draws.choice(ODD))
     except ShallowsError:
         pass
     except Exception as error:

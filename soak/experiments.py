@@ -1,7 +1,7 @@
 """Random legal experiments: every topology, discipline, control, transport, probe and fault of a wire.
 
 Settings are drawn from the declared parameters, so that an addition to the simulator is soaked without a
-line here. Whatever the checker refuses is changed until the experiment is legal. Networks and times are
+line here. A setting that the checker refuses is changed until the experiment is legal. Networks and times are
 small: a run costs milliseconds, and thousands of different ones find more than a long one.
 """
 
@@ -32,7 +32,7 @@ RATES = ("10Mbps", "100Mbps", "1Gbps", "2500Mbps", "10Gbps", "25Gbps", "40Gbps")
 BYTES = ("1B", "100B", "536B", "1460B", "4KB", "15KB", "60KB", "200KB", "1MB")
 SIZES = ("1pkt", "2pkt", "5pkt", "20pkt", "65pkt", "250pkt", "1500B", "10KB", "100KB", "none")
 KEPT = frozenset({"topology", "queue", "transport", "traffic", "duration", "kind", "from", "to"})
-"""What an experiment cannot be without."""
+"""The parts that an experiment cannot be without."""
 
 OFTEN = ("0s", "1ns", "1us")
 """Intervals of messages that make a run short."""
@@ -49,9 +49,9 @@ def _sections() -> dict[str, dict[str, list[dict[str, Any]]]]:
     }
 
 
-def draw(lots: random.Random) -> Document | None:
+def draw(draws: random.Random) -> Document | None:
     """A legal experiment, or None where ten repairs do not make one."""
-    document = _written(lots)
+    document = _written(draws)
     for _ in range(10):
         try:
             [point] = expand(load(document))
@@ -65,47 +65,47 @@ def draw(lots: random.Random) -> Document | None:
     return None
 
 
-def _written(lots: random.Random) -> Document:
+def _written(draws: random.Random) -> Document:
     document: Document = {
-        "seed": lots.randrange(1000),
-        "ecmp": lots.choice(["flow", "round-robin", "random"]),
+        "seed": draws.randrange(1000),
+        "ecmp": draws.choice(["flow", "round-robin", "random"]),
     }
-    duration = lots.choice([50, 200, 500, 1000, 2000])
-    document |= {"duration": f"{duration}us", "warmup": f"{lots.choice([0, 0, duration // 3])}us"}
-    document["topology"] = _component(lots, "topology", without=("graph",), counts=(1, 2, 3, 4), share=0.6)
-    if lots.random() < 0.03:  # large enough to be cut into cells, which threads work
+    duration = draws.choice([50, 200, 500, 1000, 2000])
+    document |= {"duration": f"{duration}us", "warmup": f"{draws.choice([0, 0, duration // 3])}us"}
+    document["topology"] = _component(draws, "topology", without=("graph",), counts=(1, 2, 3, 4), share=0.6)
+    if draws.random() < 0.03:  # large enough to be cut into cells, which threads work
         document |= {
             "topology": {"kind": "fat-tree", "k": 8, "rate": "10Gbps", "delay": "1us"},
             "duration": "50us",
         }
-    document["queue"] = _component(lots, "queue")
-    if lots.random() < 0.3:
-        document["nic"] = _component(lots, "queue")
-    if lots.random() < 0.3:
-        document["port_control"] = _component(lots, "port_control")
-    if lots.random() < 0.4:
-        pattern = lots.choice(["*->*", "*->*", "*->h*", "s*->*"])
-        document["port"] = {pattern: _settings(lots, _sections()["port"]["port"], 0.25)}
-    if lots.random() < 0.15:
-        document["switch"] = {"*": _settings(lots, _sections()["switch"]["switch"], 0.7)}
-    document["transport"] = _transport(lots, document)
+    document["queue"] = _component(draws, "queue")
+    if draws.random() < 0.3:
+        document["nic"] = _component(draws, "queue")
+    if draws.random() < 0.3:
+        document["port_control"] = _component(draws, "port_control")
+    if draws.random() < 0.4:
+        pattern = draws.choice(["*->*", "*->*", "*->h*", "s*->*"])
+        document["port"] = {pattern: _settings(draws, _sections()["port"]["port"], 0.25)}
+    if draws.random() < 0.15:
+        document["switch"] = {"*": _settings(draws, _sections()["switch"]["switch"], 0.7)}
+    document["transport"] = _transport(draws, document)
     hosts = _hosts(document["topology"])
-    document["traffic"] = {f"load{k}": _load(lots, hosts) for k in range(lots.choice([1, 1, 2, 3]))}
+    document["traffic"] = {f"load{k}": _load(draws, hosts) for k in range(draws.choice([1, 1, 2, 3]))}
     if any(_opens_often(load) for load in document["traffic"].values()):
         document |= {"duration": "20us", "warmup": "0us"}
-    if lots.random() < 0.5:
-        document["probe"] = _probe(lots)
+    if draws.random() < 0.5:
+        document["probe"] = _probe(draws)
     return document
 
 
-def _transport(lots: random.Random, document: Document) -> Document:
-    profile = lots.choice(list(_sections()["transport"]))
-    transport = {"profile": profile} | _settings(lots, _sections()["transport"][profile], 0.08)
-    transport["mss"] = lots.choice(["200B", "536B", "1460B", "1460B", "9000B"])
-    if lots.random() < 0.06:
+def _transport(draws: random.Random, document: Document) -> Document:
+    profile = draws.choice(list(_sections()["transport"]))
+    transport = {"profile": profile} | _settings(draws, _sections()["transport"][profile], 0.08)
+    transport["mss"] = draws.choice(["200B", "536B", "1460B", "1460B", "9000B"])
+    if draws.random() < 0.06:
         document["python"] = {"modules": PLUGINS}
-        return transport | {"cc": lots.choice(["aimd", "dctcp"])}
-    return transport | {"cc": _component(lots, "transport.cc")}
+        return transport | {"cc": draws.choice(["aimd", "dctcp"])}
+    return transport | {"cc": _component(draws, "transport.cc")}
 
 
 def _hosts(topology: Document) -> list[str]:
@@ -130,20 +130,20 @@ def _hosts(topology: Document) -> list[str]:
     return ["h0", "h1"]
 
 
-def _load(lots: random.Random, hosts: list[str]) -> Document:
-    load = _component(lots, "traffic", without=("table",), counts=(1, 2, 3))
-    some = lots.sample(hosts, min(len(hosts), lots.choice([2, 3, 4])))
-    if load["kind"] == "bulk" and lots.random() < 0.3:
-        load |= {"from": hosts if lots.random() < 0.5 else some, "pattern": "permutation"}
+def _load(draws: random.Random, hosts: list[str]) -> Document:
+    load = _component(draws, "traffic", without=("table",), counts=(1, 2, 3))
+    some = draws.sample(hosts, min(len(hosts), draws.choice([2, 3, 4])))
+    if load["kind"] == "bulk" and draws.random() < 0.3:
+        load |= {"from": hosts if draws.random() < 0.5 else some, "pattern": "permutation"}
         load.pop("to", None)
     else:
         load |= {"from": some[1:], "to": some[:1], "pattern": "all"}
     if load["kind"] == "poisson":
-        load["sizes"] = _component(lots, "traffic.sizes", without=("empirical",))
-    if lots.random() < 0.2:
-        load["deadline"] = _component(lots, "traffic.deadline")
-    if lots.random() < 0.2:
-        load["transport"] = {"cc": _component(lots, "transport.cc")}
+        load["sizes"] = _component(draws, "traffic.sizes", without=("empirical",))
+    if draws.random() < 0.2:
+        load["deadline"] = _component(draws, "traffic.deadline")
+    if draws.random() < 0.2:
+        load["transport"] = {"cc": _component(draws, "transport.cc")}
     return load
 
 
@@ -154,54 +154,54 @@ def _opens_often(load: Document) -> bool:
     return (small and "load" in load) or any(load.get(key) in OFTEN for key in ("interval", "every"))
 
 
-def _probe(lots: random.Random) -> Document:
-    probe = _settings(lots, _sections()["probe"]["probe"], 0.3)
+def _probe(draws: random.Random) -> Document:
+    probe = _settings(draws, _sections()["probe"]["probe"], 0.3)
     for trace in ("queue_trace", "port_trace", "flow_trace"):
-        probe[trace] = lots.choice(["off", "off", "10us", "37us", "change"])
-    if lots.random() < 0.4:
+        probe[trace] = draws.choice(["off", "off", "10us", "37us", "change"])
+    if draws.random() < 0.4:
         probe["packets"] = ["*->*"]
     return probe | {"trace_rows": 2_000_000}
 
 
 def _component(
-    lots: random.Random,
+    draws: random.Random,
     section: str,
     without: tuple[str, ...] = (),
     counts: tuple[int, ...] = COUNTS,
     share: float = 0.3,
 ) -> Document:
     known = {name: params for name, params in _sections()[section].items() if name not in without}
-    kind = lots.choice(sorted(known))
-    return {"kind": kind} | _settings(lots, known[kind], share, counts)
+    kind = draws.choice(sorted(known))
+    return {"kind": kind} | _settings(draws, known[kind], share, counts)
 
 
 def _settings(
-    lots: random.Random, params: list[dict[str, Any]], share: float, counts: tuple[int, ...] = COUNTS
+    draws: random.Random, params: list[dict[str, Any]], share: float, counts: tuple[int, ...] = COUNTS
 ) -> Document:
     chosen = {}
     for param in params:
-        if param["required"] or lots.random() < share:
-            value = _value(lots, param, counts)
+        if param["required"] or draws.random() < share:
+            value = _value(draws, param, counts)
             if value is not None:
                 chosen[param["name"]] = value
     return chosen
 
 
-def _value(lots: random.Random, param: dict[str, Any], counts: tuple[int, ...]) -> Any:
+def _value(draws: random.Random, param: dict[str, Any], counts: tuple[int, ...]) -> Any:
     kind = param["kind"]
     optional = kind.endswith(" or none")
-    if optional and lots.random() < 0.3:
+    if optional and draws.random() < 0.3:
         return "none"
     drawn: dict[str, Callable[[], Any]] = {
-        "span": lambda: lots.choice(SPANS),
-        "rate": lambda: lots.choice(RATES),
-        "bytes": lambda: lots.choice(BYTES),
-        "size": lambda: lots.choice(SIZES[: -1 if not optional else None]),
-        "count": lambda: lots.choice(counts),
-        "real": lambda: lots.choice([0.0, 0.001, 0.0625, 0.25, 0.5, 0.9, 1.0, 1.5, 4.0, 100.0]),
-        "flag": lambda: lots.random() < 0.5,
-        "choice": lambda: lots.choice(param["choices"]),
-        "list of count": lambda: sorted(lots.sample(range(1, 60), lots.randrange(4))),
+        "span": lambda: draws.choice(SPANS),
+        "rate": lambda: draws.choice(RATES),
+        "bytes": lambda: draws.choice(BYTES),
+        "size": lambda: draws.choice(SIZES[: -1 if not optional else None]),
+        "count": lambda: draws.choice(counts),
+        "real": lambda: draws.choice([0.0, 0.001, 0.0625, 0.25, 0.5, 0.9, 1.0, 1.5, 4.0, 100.0]),
+        "flag": lambda: draws.random() < 0.5,
+        "choice": lambda: draws.choice(param["choices"]),
+        "list of count": lambda: sorted(draws.sample(range(1, 60), draws.randrange(4))),
     }
     make = drawn.get(kind.removesuffix(" or none"))
     return make() if make else None
@@ -232,7 +232,7 @@ def _mend(document: Document, fault: Fault) -> bool:
         table[last] = {"kind": "fixed", "bytes": "20KB"}
     elif last in table and not (last in KEPT and not parents):
         del table[last]
-    elif words:  # what is at fault is a default, and the rule names what does not go with it
+    elif words:  # a default is at fault, and the rule names the setting that does not go with it
         for word in words:
             del table[word]
     else:

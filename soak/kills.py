@@ -1,4 +1,4 @@
-"""Sweeps killed with signal 9, several on one store at once: what bears a run's name is whole, always."""
+"""Sweeps killed with signal 9, several on one store at once: a directory named as a run is whole, always."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ to = "r0"
 """
 
 
-def kill(lots: random.Random, place: Path) -> list[str]:
+def kill(draws: random.Random, place: Path) -> list[str]:
     """Starts one to three sweeps on a store, kills each at some moment, and checks all stored runs."""
     file, store = place / "killed.toml", place / "killed"
-    plugin = lots.random() < 0.3  # then runs are made in processes
+    plugin = draws.random() < 0.3  # then runs are made in processes
     module = str(Path(examples.__file__).with_name("aimd.py"))
     python = f"[python]\nmodules = [{json.dumps(module)}]\n" if plugin else ""
     file.write_text(EXPERIMENT.replace('"dctcp"', '"aimd"' if plugin else '"dctcp"') + python)
     command = [sys.executable, "-m", "shallows", "sweep", str(file), "--store", str(store), "--workers", "2"]
-    count = lots.choice([1, 1, 2, 3])
+    count = draws.choice([1, 1, 2, 3])
     sweeps = [_start(command) for _ in range(count)]
     before = len(names(store))
     until = time.monotonic() + 60
@@ -45,7 +45,7 @@ def kill(lots: random.Random, place: Path) -> list[str]:
             break
         time.sleep(0.002)
     for sweep in sweeps:
-        time.sleep(lots.random() * 0.05)
+        time.sleep(draws.random() * 0.05)
         os.killpg(sweep.pid, signal.SIGKILL)
         sweep.wait()
     found = [each for name in names(store) for each in _check(Store(store), name)]

@@ -29,28 +29,28 @@ packets = ["*->*"]
 """
 
 
-def damage(lots: random.Random, data: bytes) -> bytes:
+def damage(draws: random.Random, data: bytes) -> bytes:
     """The data with bits flipped, bytes lost, doubled, or replaced."""
     changed = bytearray(data)
-    for _ in range(lots.choice([1, 1, 1, 2, 8])):
-        at, way = lots.randrange(len(changed) or 1), lots.random()
+    for _ in range(draws.choice([1, 1, 1, 2, 8])):
+        at, way = draws.randrange(len(changed) or 1), draws.random()
         if way < 0.6 and changed:
-            changed[at] ^= 1 << lots.randrange(8)
+            changed[at] ^= 1 << draws.randrange(8)
         elif way < 0.75:
-            del changed[at : at + lots.choice([1, 4, 100])]
+            del changed[at : at + draws.choice([1, 4, 100])]
         elif way < 0.9:
-            changed[at:at] = lots.choice(
-                [b"\0", b"\xff" * 8, b'"', b"[" * 500, changed[: lots.randrange(99)]]
+            changed[at:at] = draws.choice(
+                [b"\0", b"\xff" * 8, b'"', b"[" * 500, changed[: draws.randrange(99)]]
             )
         else:
             changed = changed[:at]
     return bytes(changed)
 
 
-def toml(lots: random.Random, place: Path) -> list[str]:
+def toml(draws: random.Random, place: Path) -> list[str]:
     """A damaged experiment file through everything before the run."""
     file = place / "damaged.toml"
-    file.write_bytes(damage(lots, TOML))
+    file.write_bytes(damage(draws, TOML))
     return _only_words("a damaged TOML file", lambda: expand(load(file)))
 
 
@@ -63,12 +63,12 @@ def make_store(place: Path) -> StoredRun:
     return outcome.run
 
 
-def flip(lots: random.Random, run: StoredRun) -> list[str]:
+def flip(draws: random.Random, run: StoredRun) -> list[str]:
     """One bit of a stored run flips. It must be absent, refused, or not be read as another table."""
     store = Store(run.path.parent)
-    file = lots.choice([file for file in run.path.iterdir() if file.suffix in (".parquet", ".json")])
+    file = draws.choice([file for file in run.path.iterdir() if file.suffix in (".parquet", ".json")])
     whole = file.read_bytes()
-    at, bit = lots.randrange(len(whole)), lots.randrange(8)
+    at, bit = draws.randrange(len(whole)), draws.randrange(8)
     file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
     try:
         found = store.find(run.hash)

@@ -1,4 +1,4 @@
-"""What the soak has found: made as small as it stays wrong, and kept in tests/regressions/ for ever."""
+"""The finds of the soak: made as small as it stays wrong, and kept in tests/regressions/ for ever."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ STOPPED = "stopped by the clock"
 
 
 def faults(experiment: Document, threads: int = 1) -> list[str]:
-    """What is wrong with the run of a resolved experiment; nothing for a good one.
+    """The fault of the run of a resolved experiment; nothing for a good one.
 
     A RunError in words is a legal end. With `threads` the run is repeated in as many at once, each of which
     works the cells of its run with another number of the core's threads.

@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter) -> None:
 
 @pytest.fixture(autouse=True)
 def ctrl_c_is_an_exception():
-    """Whatever the shell that started the tests ignores, and whatever a library set as it was imported."""
+    """Signals are as usual, also under a shell that ignores some or after a library's import."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

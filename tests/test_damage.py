@@ -48,7 +48,7 @@ def test_no_flipped_bit_gives_another_table(tmp_path):
         for _ in range(60):
             at, bit = chance.randrange(len(whole)), chance.randrange(8)
             file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
-            with suppress(OtherFormat):  # the number of the format may be what was flipped
+            with suppress(OtherFormat):  # the flip may hit the number of the format
                 assert store.find(NAME) is None, (file.name, at, bit)
             with pytest.raises((DamagedRun, OtherFormat)):
                 store.check(NAME)
@@ -130,7 +130,7 @@ def read_only(place, *command, cwd) -> subprocess.CompletedProcess:
 
 
 def test_a_store_that_is_read_only_can_be_used(tmp_path):
-    """Fault 19: what it has is found; what it has not is refused before anything runs."""
+    """Fault 19: existing files are found; a missing one is refused before anything runs."""
     file = write_toml(tmp_path / "s.toml", SMALL | {"seeds": 2})
     assert shallows("run", file, cwd=tmp_path).returncode == 0
     for figure in (tmp_path / "runs").glob("*/queue.svg"):

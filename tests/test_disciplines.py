@@ -113,7 +113,7 @@ def test_means_over_many_jobs_are_those_of_mg1(law, load):
 
 
 def test_known_means_of_mm1():
-    """Exponential sizes: PS and FB have the mean of M/M/1, whatever their order (no sizes are known)."""
+    """Exponential sizes: PS and FB have the mean of M/M/1 in any order (no sizes are known)."""
     got = mg1.mg1_disciplines(load=0.8, shape=0)
     assert got["ps_slowdown"] == pytest.approx(5, rel=1e-4) == got["fb_slowdown"]
     assert got["srpt_slowdown"] < 0.6 * 5

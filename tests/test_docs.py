@@ -41,7 +41,8 @@ def test_no_page_has_a_banned_phrase(page):
     assert prose.banned_in(text) == []
 
 
-SOURCES = ("python/shallows/**/*.py", "crates/**/*.rs", "tools/**/*.py", "experiments/**/*.md", "**/*.j2")
+PYTHON = ("python/shallows/**/*.py", "tests/*.py", "tools/**/*.py", "soak/*.py", "experiments/**/*.py")
+SOURCES = (*PYTHON, "crates/**/*.rs", "experiments/**/*.md", "**/*.j2")
 
 
 def test_no_source_has_a_banned_phrase():
@@ -64,9 +65,24 @@ def test_no_comment_of_rust_begins_with_a_clause():
     assert found == []
 
 
+def test_no_clause_is_the_subject_of_a_comment_or_docstring_of_python():
+    found = [
+        f"{name(path)}:{line}: {clause}"
+        for pattern in PYTHON
+        for path in ROOT.glob(pattern)
+        if path.name not in ("_classes.py", "study_fixture.py")  # generated from Rust; a page under test
+        for line, clause in prose.clauses_in_python(path.read_text())
+    ]
+    assert found == []
+
+
 def test_such_a_clause_is_found():
     rust = '/// What it is.\n// Sent. Who asks is served\n//! What is lost?\nlet what = "What is it";\n'
     assert prose.clauses_in(rust) == [(1, "What it is."), (2, "Who asks is served")]
+    python = (
+        'def f():\n    """Sends; what is lost is sent again."""\n    # who asks waits\n    # What is lost?\n'
+    )
+    assert prose.clauses_in_python(python) == [(2, "what is lost is sent again."), (3, "who asks waits")]
 
 
 def test_the_measure_counts_words_and_finds_phrases_across_lines():

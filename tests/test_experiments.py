@@ -73,7 +73,7 @@ def test_a_published_claim_has_a_figure_or_table_that_shows_it(figure):
     shown = {claim for claims in figure.shows.values() for claim in claims}
     published = {claim.id for claim in figure.claims if claim.kind == "published"}
     assert published <= shown
-    assert all(figure.shows.values()), "a figure or table that is said to show claims shows none"
+    assert all(figure.shows.values()), "SHOWS names a figure or table that shows no claim"
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

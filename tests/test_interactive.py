@@ -1,4 +1,4 @@
-"""Figures that carry their numbers: the numbers drawn, and what stays an image."""
+"""Figures that carry their numbers: the numbers drawn, and figures that stay images."""
 
 import json
 from xml.etree import ElementTree

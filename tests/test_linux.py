@@ -79,7 +79,7 @@ def test_disciplines_in_the_words_of_tc(settings, words):
 
 
 def test_a_threshold_is_a_step_that_leaves_out_the_packet_in_service():
-    # Marked is who finds more than 20 packets, of which Linux does not see the one being sent.
+    # A packet that finds more than 20 is marked, of which Linux does not see the one being sent.
     step = qdiscs.qdisc(resolved()["queue"], 1500).step
     assert step == (199 * 1500, 20 * 1500, 1 | 8)
     with pytest.raises(qdiscs.Refusal, match="first packet"):
@@ -181,7 +181,7 @@ def test_a_tree_of_the_users_is_only_read(tmp_path):
         assert len(edits.edit_tree(linked)) == 5
     assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
     assert {path: path.stat().st_mtime_ns for path in before} == times
-    # make compiles what is newer than its object: edited files are as old as theirs.
+    # make compiles sources that are newer than their objects: edited files are as old as theirs.
     edited = "arch/um/os-Linux/util.c"
     assert (linked / edited).stat().st_mtime_ns == (mine / edited).stat().st_mtime_ns
     assert "uml_seed" in (linked / edited).read_text()

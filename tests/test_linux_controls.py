@@ -1,4 +1,4 @@
-"""The kernel's own congestion controls: what is refused where, and what they do where there is a kernel.
+"""The kernel's own congestion controls: refusals, and their behaviour where there is a kernel.
 
 Tolerances say what they follow from. Sources: Cardwell et al. 2016 (BBR: one round trip and 200 ms of every
 10 s at four packets; 2 bandwidth-delay products in flight at most), Ware et al. 2019 (BBR's share beside
@@ -226,7 +226,7 @@ def test_two_bbr_share_with_one_product_of_queue(tmp_path):
 
 @needs_kernel
 def test_bbr_beside_cubic_takes_most_of_a_small_buffer_and_less_of_a_large_one(tmp_path):
-    """Ware et al. 2019, eq. (7): the less, the larger the buffer; whatever the number of the others."""
+    """Ware et al. 2019, eq. (7): the less, the larger the buffer, for any number of others."""
     shares = {}
     for limit in (200, 1000):
         queue = {"kind": "drop-tail", "limit": f"{limit}pkt"}

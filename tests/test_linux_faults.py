@@ -120,7 +120,7 @@ with machine.boot(backend.ready(), root.root(), "duration 900000000000000\\nsamp
 
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGKILL])
 def test_a_command_that_is_interrupted_takes_its_machine_along(with_signal):
-    """Ctrl-C leaves nothing; what is killed leaves files, which the next run clears away."""
+    """Ctrl-C leaves nothing; a killed run leaves files, which the next run clears away."""
     command = subprocess.Popen([sys.executable, "-c", LONG], cwd=ROOT, stderr=subprocess.DEVNULL)
     binary, owner = str(backend.ready().path), f"shallows-linux-{command.pid}-"
 

@@ -30,7 +30,7 @@ SAFE = {'"&nbsp;"', '"_<wbr>"', "intro", "s.readme"}
 
 
 class Tags(HTMLParser):
-    """What a browser would make of a page: elements, handlers of events, text outside of scripts."""
+    """A page as a browser reads it: elements, handlers of events, text outside of scripts."""
 
     def __init__(self, page):
         super().__init__()
@@ -100,7 +100,7 @@ def test_markdown_of_a_study(tmp_path):
 
 
 def test_templates_hand_on_nothing_else_as_html():
-    """What is left, the report of a paper and that of the validation, rests on the same escaping."""
+    """The other reports, of a paper and of the validation, rest on the same escaping."""
     found = {}
     for place in files("shallows").rglob("*.j2"):
         text = place.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Memory: what is free, a run that would not fit, and a run that comes to hold too much."""
+"""Memory: the free amount, a run that would not fit, and a run that comes to hold too much."""
 
 import json
 

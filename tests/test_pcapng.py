@@ -1,4 +1,4 @@
-"""Captures: what was written is what the simulation recorded, to our own reader and to Wireshark's."""
+"""Captures: a file holds the recorded packets, to our own reader and to Wireshark's."""
 
 import csv
 import io
@@ -135,7 +135,7 @@ def test_a_host_sees_its_connection_from_syn_to_fin(run, tmp_path):
     assert set(lost["seq"] + 1) == set(again)
     flow = run.tables["flows"].filter(pl.col("src") == "s0").to_dicts()[0]
     assert sum(p["flags"] >> 6 & 1 for p in back[1:]) > 0
-    # RFC 3168 s.6.1.2: on new data after a reduction, whatever the reason.
+    # RFC 3168 s.6.1.2: on new data after a reduction, for any reason.
     reductions = sum(flow[why] for why in ("ecn_reductions", "fast_recoveries", "timeouts"))
     assert sum(p["flags"] >> 7 & 1 for p in out[1:]) in range(1, reductions + 1)
     assert {p["ecn"] for p in data} <= {0, 2}

@@ -1,4 +1,4 @@
-"""Algorithms in Python that misbehave: what they do is named, and ends one run, not the sweep."""
+"""Algorithms in Python that misbehave: a message names the fault, which ends one run, not the sweep."""
 
 import json
 import random

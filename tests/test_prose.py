@@ -1,4 +1,4 @@
-"""No number in prose: what a README says in digits is quoted, a setting, or generated."""
+"""No number in prose: digits of a README are quoted, a setting, or generated."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The suite for a user's congestion control: it passes what is right, and names what is not."""
+"""The suite for a user's congestion control: it passes right ones, and names the faults of others."""
 
 import itertools
 

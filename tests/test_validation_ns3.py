@@ -1,4 +1,4 @@
-"""`./shallows validate` on ns-3: what runs there and how; its absence; one cell, where it is installed."""
+"""`./shallows validate` on ns-3: its cells and commands; its absence; one cell, where it is installed."""
 
 import copy
 import json

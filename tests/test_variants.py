@@ -1,4 +1,4 @@
-"""Variants of experiments in TOML: what a figure and its paper declare, and every fault of the file."""
+"""Variants of experiments in TOML: declarations of a figure and its paper, and every fault of the file."""
 
 import pytest
 from shallows.errors import SpecError

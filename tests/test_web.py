@@ -1,8 +1,10 @@
-"""The live page without a browser: films, drawings, forms, what a page may name, and the server's gate."""
+"""The live page without a browser: films, drawings, forms, names for a page, and the server's gate."""
 
 import asyncio
 import json
+import sys
 import tomllib
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,6 +19,9 @@ from shallows.web.document import forbidden, line_of, parse
 from shallows.web.editing import lookup, put, sliders
 from shallows.web.gallery_entries import entries
 from shallows.web.limits import Limits
+
+sys.path.insert(0, str(ROOT / "tools"))
+import gallery_pictures
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 
@@ -120,6 +125,18 @@ def test_every_entry_of_the_gallery_says_enough_and_its_sliders_work(entry):
             resolved(put(entry.text, slider.path, slider.value_at(at)))
 
 
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_every_entry_of_the_gallery_has_a_small_picture(entry):
+    assert ElementTree.fromstring(entry.picture).tag.endswith("svg")
+    assert len(entry.picture) < 20_000
+
+
+@pytest.mark.parametrize("name", ["quickstart", "rtt-unfair"])
+def test_the_picture_of_an_entry_is_its_run(name):
+    entry = next(each for each in entries() if each.name == name)
+    assert gallery_pictures.picture(entry) == entry.picture, "make picture"
+
+
 # ---- forms and text in step ----
 
 
@@ -165,7 +182,7 @@ def test_a_fault_is_shown_at_its_line(path, line):
     assert QUICKSTART.splitlines()[line_of(QUICKSTART, path) - 1].startswith(line)
 
 
-# ---- what a page may name ----
+# ---- names that a page may use ----
 
 OUTSIDE = [
     "/etc/passwd",

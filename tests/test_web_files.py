@@ -1,4 +1,4 @@
-"""What the live page takes from the disk: files made in a process apart, reports, and words of completion."""
+"""Files behind the live page: those made in a process apart, reports, and words of completion."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def stored(tmp_path_factory):
 
 
 def make(*wishes, limits=None):
-    """What a workshop makes of wishes, one after the other; errors as they are."""
+    """The answers of a workshop to wishes, one after the other; errors as they are."""
 
     async def all_of_them():
         shop = Workshop(limits or Limits())

@@ -129,7 +129,7 @@ def test_ctrl_c_ends_a_sweep_that_the_page_started_and_what_is_finished_stays(br
 
 
 def _working_in(folder):
-    """Processes in a directory: the server, its workers, and what they started."""
+    """Processes in a directory: the server, its workers, and their children."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The `shallows` script, with stand-ins for cargo, uv and python3: what it says, and when it builds."""
+"""The `shallows` script, with stand-ins for cargo, uv and python3: its messages, and when it builds."""
 
 import os
 import shutil

@@ -73,7 +73,7 @@ INNER = {
         "switch": ("switch", "Shared buffers of switches, by name or pattern."),
         "transport": ("transport", "TCP and its congestion control."),
         "traffic": ("traffic", "The loads, by name."),
-        "probe": ("probe", "What is recorded."),
+        "probe": ("probe", "The records of a run."),
         "python": ("python", "Algorithms, workloads and topologies written in Python."),
     },
     "port": {
@@ -87,7 +87,7 @@ INNER = {
         "transport": ("transport", "Settings over those of `[transport]`, for this load."),
     },
 }
-"""Tables within tables: what the file format holds beside the declared settings."""
+"""Tables within tables: the file format beside the declared settings."""
 
 
 def files() -> dict[Path, str]:
@@ -283,7 +283,7 @@ def _page(title: str, section: Section) -> str:
 
 
 def _profiles(section: Section) -> list[str]:
-    """One table of all settings, and of each profile what it sets otherwise."""
+    """One table of all settings, and the other values of each profile."""
     first = section["components"][0]
     usual = {param["name"]: param["default"] for param in first["params"]}
     parts = ["## Profiles\n\n`profile` sets all settings at once; single settings override it.\n"]

@@ -58,7 +58,7 @@ def main(runs=1000, pairs=1):
             while not file.exists():
                 time.sleep(0.1)
             ways = {"threads": Threads(2), "cluster": Cluster(to_address(str(file)))}
-            for way, executor in ways.items():  # what is loaded on first use is not counted
+            for way, executor in ways.items():  # modules loaded on first use are not counted
                 shallows.sweep(
                     EXPERIMENT | {"seeds": [10**6, 10**6 + 1]}, store=place / f"warm {way}", executor=executor
                 )

@@ -37,7 +37,7 @@ COST = """() => {
 
 
 def main() -> None:
-    """Measures what the command line names."""
+    """Runs the measurement that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     kinds = parser.add_subparsers(dest="what", required=True)
     memory = kinds.add_parser("memory")

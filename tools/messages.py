@@ -76,7 +76,7 @@ def _part(path: Path, found: Iterable[str]) -> list[str]:
 
 
 def of_python(source: str) -> Iterator[str]:
-    """The texts of a Python file; what an f-string fills in stands in braces."""
+    """The texts of a Python file; fields of an f-string stand in braces."""
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
@@ -98,7 +98,7 @@ def of_python(source: str) -> Iterator[str]:
 
 
 def _types(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Annotations, and what `cast` takes as a type: texts, but no messages."""
+    """Annotations, and types given to `cast`: texts, but no messages."""
     for node in nodes:
         if isinstance(node, ast.AnnAssign) and not isinstance(node.annotation, ast.Subscript):
             yield node.annotation

@@ -41,7 +41,7 @@ paper = { "transport.cc.g" = 0.0625, "queue.mark_at" = "65pkt" }
 
 
 def main() -> None:
-    """Makes what is shown, then takes the pictures."""
+    """Makes runs and reports, then takes the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _work(folder: Path) -> dict[str, Any]:
-    """What each command printed."""
+    """The output of each command."""
     found = entry("quickstart")
     assert found is not None
     short = found.text.replace('"10ms"', '"1ms"').replace('"50ms"', '"10ms"').replace("Four", "Swept:")

@@ -1,4 +1,4 @@
-"""What Shallows is made of: docs/licences.md, and with `--sbom FILE` a bill of materials (CycloneDX 1.5).
+"""The parts of Shallows: docs/licences.md, and with `--sbom FILE` a bill of materials (CycloneDX 1.5).
 
 The compiled part's dependencies come from Cargo.lock, the Python part's from uv.lock: those that a user gets,
 with all extras, without the tools of development. ECharts, which draws
@@ -66,7 +66,7 @@ def _known(licence: str) -> bool:
 
 
 def rust() -> list[Package]:
-    """What is compiled into the core."""
+    """The crates in the core."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"]
     known = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
     nodes = {node["id"]: node for node in known["resolve"]["nodes"]}
@@ -83,7 +83,7 @@ def rust() -> list[Package]:
 
 
 def python() -> list[Package]:
-    """What a user's environment gets, with all extras."""
+    """The packages of a user's environment, with all extras."""
     bill = python_bill()
     return sorted(
         Package("pypi", one["name"], one["version"], _licence(one["name"]))
@@ -92,7 +92,7 @@ def python() -> list[Package]:
 
 
 def within() -> list[Package]:
-    """What lies in the package itself: the library that draws figures in pages."""
+    """The parts within the package itself: the library that draws figures in pages."""
     text = (ROOT / "python/shallows/figures/page/echarts.min.js").read_text(encoding="utf-8")
     version = re.search(r'\.version="(\d+\.\d+\.\d+)"', text)
     assert version is not None

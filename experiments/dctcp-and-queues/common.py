@@ -1,4 +1,4 @@
-"""What the figures of this paper share: networks, queues, what is measured, and means over seeds.
+"""Common to the figures of this paper: networks, queues, measures, and means over seeds.
 
 Queues are counted as `tc` counts them, without the packet that is being sent.
 """
@@ -59,7 +59,7 @@ def scheme(title, cc, queue, ecn="auto"):
 
 
 def seen(tables):
-    """What a run shows of the bottleneck and of its flows."""
+    """Measures of the bottleneck and of the flows of a run."""
     queue = tables["queues"].filter(pl.col("port") == PORT).row(0, named=True)
     flows = tables["flows"].filter(pl.col("dst") == "r0")
     # Only the simulator knows waits; its queue counts the packet that is being sent too.

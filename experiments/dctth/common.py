@@ -1,4 +1,4 @@
-"""What the figures of this paper share: its network, rates by batch means, and the statistics of a cell."""
+"""Common to the figures of this paper: its network, rates by batch means, and the statistics of a cell."""
 
 import numpy as np
 import polars as pl
@@ -125,7 +125,7 @@ def wait_ms(tables, name, q, what="wait"):
 
 
 def of_class(tables, name):
-    """What the flows of one class did: rates, windows, marks and drops as shares of what was sent."""
+    """Measures of the flows of one class: rates, windows, marks and drops as shares of the sent packets."""
     flows = tables["flows"].filter(pl.col("class") == name)
     sent = int(flows["packets_sent"].sum())
     if not sent:

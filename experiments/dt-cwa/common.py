@@ -1,4 +1,4 @@
-"""What the figures of this paper share: the schemes, the loads, what is measured, and comparisons by seed."""
+"""Common to the figures of this paper: the schemes, the loads, measures, and comparisons by seed."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ SCHEMES = {
 }
 FIGURE_SCHEMES = (DCTCP, DCTCP0, DTCWA, DTCWA_EARLY)
 COMPARED = (DCTCP, DTCWA)
-"""What the document's claims compare. Under a reading beside the base nothing else is run."""
+"""The schemes that the document's claims compare. Under a reading beside the base nothing else is run."""
 BASE_READING = read_readings(Path(__file__).parent / "readings.toml").given(BASE)
 
 
@@ -108,7 +108,7 @@ def sweep(load, flows=FLOWS, names=FIGURE_SCHEMES, reading=None, **more):
 
 
 def seen(tables):
-    """What a run shows: throughput, query completion, timeouts by kind and by the worker's switch, drops."""
+    """Measures of a run: throughput, query completion, timeouts by kind and by the worker's switch, drops."""
     flows = tables["flows"]
     responses = flows.filter(pl.col("dst") == "r0")
     rounds = metrics.round_metrics(tables, "query")

@@ -1,4 +1,4 @@
-"""What the figures of this paper share: the transports with their settings, and what is measured of a run."""
+"""Common to the figures of this paper: the transports with their settings, and measures of a run."""
 
 from pathlib import Path
 

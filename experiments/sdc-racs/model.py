@@ -1,4 +1,4 @@
-"""The model of section 3.4 with the thesis' numbers: what figures 3.2 to 3.5 and tables 3.2, 3.3 share."""
+"""The model of section 3.4 with the thesis' numbers, for figures 3.2 to 3.5 and tables 3.2, 3.3."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ SETTINGS = {
     "gains": [*GAINS_A, *GAINS_B],
     "thresholds": [f"{size}pkt" for size in THRESHOLDS],
 }
-"""What texts of the figures may name."""
+"""Numbers that texts of the figures may name."""
 
 
 class Classes(NamedTuple):
@@ -94,7 +94,7 @@ def by_crowd(alpha=ALPHA):
 
 
 def row(label, found):
-    """What a table shows of a network."""
+    """A network's row of a table."""
     out = dict(label)
     for name in FLOWS:
         out |= {

@@ -1,4 +1,4 @@
-"""What the figures of this paper share: the two triplets, the document's definitions, and paired gains."""
+"""Common to the figures of this paper: the two triplets, the document's definitions, and paired gains."""
 
 import polars as pl
 from shallows.statistics.estimates import Estimate
@@ -35,10 +35,10 @@ RANDOM_PHASES = BY_THE_RFCS | {
 }
 """Settings over the published schedule: nothing is synchronised, and statistics start in the steady state.
 
-The habits of ns-2 are off: what is asked here is the document's idea, not its simulator.
+The habits of ns-2 are off: the question here is the document's idea, not its simulator.
 
 Without a first ssthresh the three long flows, which now start together, lose hundreds of packets in their
-first slow start, and in one run of three one of them waits 200 ms for a timeout: chance, whatever g, ns, nl.
+first slow start, and in one run of three one of them waits 200 ms for a timeout: chance, at any g, ns, nl.
 """
 
 
@@ -69,7 +69,7 @@ def wait_us(tables, *classes):
 
 
 def steady(tables):
-    """What a run in the steady state shows: four delays by class, throughput, queue, utilisation."""
+    """Measures of a run in the steady state: four delays by class, throughput, queue, utilisation."""
     out = {}
     for label, classes in (
         ("short", SHORT),

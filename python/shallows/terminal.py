@@ -40,7 +40,7 @@ _json: TextIO | None = None
 
 
 def keep_output_for_json() -> None:
-    """Keeps standard output for `print_json`: what algorithms and libraries print goes to standard error."""
+    """Keeps standard output for `print_json`: algorithms and libraries print to standard error."""
     global _json
     sys.stdout.flush()
     _json = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding)
@@ -124,7 +124,7 @@ def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
     except KeyboardInterrupt:
         raise Interrupted("interrupted; finished runs are stored") from None
     finally:
-        if listening:  # what follows shows what is stored; libraries that it loads may swallow an exception
+        if listening:  # later commands show the stored runs; libraries that it loads may swallow an exception
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -39,7 +39,7 @@ def check_congestion_control(cls: type[CongestionControl], **settings: Any) -> N
     `settings` override the class's defaults, as in an experiment file. The checks:
 
     - declaration: it can be named, and its settings have legal defaults;
-    - windows: whatever the transport may tell it, the window stays between a segment and the file's bound,
+    - windows: on any input from the transport the window stays between a segment and the file's bound,
       and congestion never opens it;
     - growth: an undisturbed flow fills an idle link;
     - loss, ECN, timeout: each makes the window smaller, and the flow recovers and ends;
@@ -170,7 +170,7 @@ def _walk(bench: _Bench, seed: int, cwnd_max: float) -> Iterator[tuple[str, floa
 
 
 def _held(control: CongestionControl, cwnd_max: float) -> float:
-    """The window in force, as the transport holds it; what is no window stays as it is."""
+    """The window in force, as the transport holds it; a value that is no window stays as it is."""
     cwnd = control.cwnd
     if isinstance(cwnd, int | float) and cwnd > 0:
         control.cwnd = max(min(cwnd, cwnd_max), MSS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +70,33 @@ CLAUSE = re.compile(r"(?://[/!]?[ ]|[.:;][ ])((?:What|Who|Whoever|Whatever)[ ][^
 def clauses_in(rust: str) -> list[tuple[int, str]]:
     """Each comment of Rust that begins a sentence with such a clause, and its line; no question."""
     return [(rust.count("\n", 0, match.start(1)) + 1, match[1]) for match in CLAUSE.finditer(rust)]
+
+
+_PYTHON = re.compile(r"(?:^\s*|[.:;,(]\s+)((?:what|who|whoever|whatever)\b[^?]*)$", re.IGNORECASE)
+
+
+def clauses_in_python(text: str) -> list[tuple[int, str]]:
+    """The same of comments and docstrings of Python, also where a clause follows a comma; line by line."""
+    parts = [
+        (token.start[0], token.string.strip("#"))
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    for node in ast.walk(
+        ast.parse(text)
+    ):  # a string that stands alone: of a module, a function, an attribute
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            parts.append((node.lineno, node.value.value))
+    return sorted(
+        (first + number, match[1])
+        for first, part in parts
+        for number, line in enumerate(part.splitlines())
+        for match in _PYTHON.finditer(line)
+    )
 
 
 def banned_in(text: str) -> list[tuple[int, str]]:

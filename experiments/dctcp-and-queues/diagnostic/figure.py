@@ -1,4 +1,4 @@
-"""Queue variability against bandwidth: what grows between 50 and 100 Mb/s, and why the queue has a floor."""
+"""Queue variability against bandwidth: its growth between 50 and 100 Mb/s, and why the queue has a floor."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import is_above
@@ -38,7 +38,7 @@ SPECS = {
 
 
 def frame_of(runs):
-    """The runs with what their title says in columns."""
+    """The runs with the words of their titles in columns."""
     import polars as pl
 
     parts = pl.col("title").str.split("|").list

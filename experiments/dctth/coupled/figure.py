@@ -1,4 +1,4 @@
-"""One coupled queue: Cubic or Reno beside DCTCP, dropped with the square of what DCTCP is marked with."""
+"""One coupled queue: Cubic or Reno beside DCTCP, dropped with the square of DCTCP's marking probability."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The 121 cells behind DualPI2, what the slides became: with DCTCP (any ECT) and Prague (ECT(1))."""
+"""The 121 cells behind DualPI2, as the slides later became: with DCTCP (any ECT) and Prague (ECT(1))."""
 
 import polars as pl
 from shallows.studies.paper.claims import Measured

@@ -51,7 +51,7 @@ def _less(row):
 
 
 def _large(frame):
-    """Whether RED's queue with Cubic alone is longer than a BDP in the mean, whatever the flows."""
+    """Whether RED's queue with Cubic alone is longer than a BDP in the mean, for all numbers of flows."""
     alone = frame.filter((pl.col("dctcp") == 0) & (pl.col("cubic") > 0)).sort("cubic")
     queues = ", ".join(f"{q:.0f}" for q in alone["queue_mean_packets"])
     return Measured(

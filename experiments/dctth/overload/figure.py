@@ -92,7 +92,7 @@ HEAVY = 40  # 40 floors of two packets in 8 ms are three times the link
 
 
 def by_flows(runs, name):
-    """The cells of one queue by DCTCP flows, with what of the link Cubic gets."""
+    """The cells of one queue by DCTCP flows, with Cubic's share of the link."""
     share = (100 * pl.col("cubic") * pl.col("cubic_mbps") / RATE_MBPS).alias("cubic_percent")
     return cells(runs, name).sort("dctcp").with_columns(share)
 

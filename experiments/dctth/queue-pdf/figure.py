@@ -24,7 +24,7 @@ SPECS = {name: ("spec.toml", changes) for name, changes in SETTINGS.items()} | {
 
 
 def queue(tables):
-    """What departures left behind in packets (mean, 99th percentile), the mean wait, the link's use."""
+    """Packets left behind by departures (mean, 99th percentile), the mean wait, the link's use."""
     port = tables["queues"].filter(port=PORT).row(0, named=True)
     left = tables["queue_histogram"].filter(port=PORT)
     total = left["at_dequeue"].sum()

@@ -1,4 +1,4 @@
-"""Long-run rates under given marks against the slides' formulas and those derived for what senders do."""
+"""Long-run rates under given marks against the slides' formulas and those derived for these senders."""
 
 import math
 

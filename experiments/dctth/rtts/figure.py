@@ -1,4 +1,4 @@
-"""Several base RTTs at once: what each kind of flow gets by its round trip, behind three queues."""
+"""Several base RTTs at once: the share of each kind of flow by its round trip, behind three queues."""
 
 import numpy as np
 import polars as pl

@@ -117,7 +117,7 @@ NAMES = {_slug(name): name for name in CIRCUMSTANCES} | {
 
 
 def outcome(frame, title, base=DCTCP):
-    """What a reading gives against the four published numbers, and how far from them it is.
+    """The results of a reading beside the four published numbers, and their distance.
 
     The distance adds |ln ratio| of the two gains' factors, and how far the two bounds are overstepped.
     """

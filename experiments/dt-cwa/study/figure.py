@@ -167,7 +167,7 @@ def _keeps(frame, factor):
 
 
 def sentences(frame):
-    """What a switch engineer should take from it, with numbers of these runs."""
+    """The lesson for a switch engineer, with numbers of these runs."""
     titles = frame["title"].unique(maintain_order=True).to_list()
     explicit = {WANTED[cc] for cc in NO_WINDOW}
 

@@ -53,7 +53,7 @@ def measure(runs):
 
 
 def numbers(runs):
-    """What the text names beside claims."""
+    """Numbers that the text names beside claims."""
     by_gain = networks()
     first, last = by_gain[2].fct_ms["A"], by_gain[100].fct_ms["A"]
     return {"afct-falls share": (Measured(100 * (1 - last / first), n_seeds=0), "%")}

@@ -105,7 +105,7 @@ def _loss(series, printed):
 
 
 def _drawn(frame, ids, nothing=None, in_bytes=(), bounds=None):
-    """Completion and loss of these transports; `nothing`: what the text says to lose nothing."""
+    """Completion and loss of these transports; `nothing`: transports that lose nothing by the text."""
 
     def series(column, names=ids, how=""):
         return {

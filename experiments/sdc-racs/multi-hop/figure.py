@@ -169,7 +169,7 @@ def measure(runs):
 
 
 def _near(rates):
-    """Whether rates stand in the published ratio, whatever the capacity, within 3 %."""
+    """Whether rates stand in the published ratio at every capacity, within 3 %."""
     ratios = [rates[flow] / want for flow, want in zip(FLOWS, PUBLISHED["racs"], strict=True)]
     return max(ratios) / min(ratios) < 1.03
 

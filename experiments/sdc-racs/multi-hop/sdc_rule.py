@@ -28,14 +28,14 @@ JITTER, WARMUP, END = 10_000 * US, 300_000 * US, 1_000_000 * US  # the scenario'
 
 
 class Port:
-    """What stands at a link's end, and eq. (3.4)."""
+    """The port at a link's end, and eq. (3.4)."""
 
     def __init__(self):
         self.load = 0.0
         self.tick = None
         self.classes = False
         self.free_at = 0
-        self.line = deque()  # what waits: when its transmission begins, bytes
+        self.line = deque()  # waiting packets: begin of transmission, bytes
         self.waiting = 0
         self.arrived = 0
         self.queued = 0  # bytes x ps

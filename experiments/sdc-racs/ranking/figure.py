@@ -18,7 +18,7 @@ SCORES = {
     "deadlines": ("deadlines", "met", -1, "deadlines met (%)"),
     "long": ("long", "utilisation", -1, "share of the link, 10 long flows (%)"),
 }
-"""By column: scenario, what is measured, 1 where less is better, and its name."""
+"""By column: scenario, measure, 1 where less is better, and its name."""
 
 REFERENCES = ("mix", "benchmark", "incast")
 RESPONSE_BYTES = 25_000

@@ -1,4 +1,4 @@
-"""What each parameter that the thesis leaves out does: one at a time around the default."""
+"""The effect of each parameter that the thesis leaves out: one at a time around the default."""
 
 import polars as pl
 from shallows.figures import style

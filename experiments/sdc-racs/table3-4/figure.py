@@ -81,7 +81,7 @@ def measure(runs):
 
 
 def numbers(runs):
-    """What the text names beside claims.
+    """Numbers that the text names beside claims.
 
     With d0 = 0.2 s for ever, y' = (alpha / d0) y (1 - y) for the share y of the link in use, so that from y0
     on (d0 / alpha) ln(1 / y0) seconds of the link stay unused in all.

@@ -1,4 +1,4 @@
-"""xDCTCP beside D2TCP: what a class that is declared once does, and what a deadline on each message does."""
+"""xDCTCP beside D2TCP: the effect of a class declared once, and of a deadline on each message."""
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference

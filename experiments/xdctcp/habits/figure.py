@@ -43,7 +43,7 @@ SPECS = {
 
 
 def seen(tables):
-    """The wait of short flows by the document's definition, and what query flows did."""
+    """The wait of short flows by the document's definition, and measures of query flows."""
     query = tables["flows"].filter(pl.col("class") == "query")
     messages = tables["messages"].filter(pl.col("class") == "query")["fct_ps"].drop_nulls()
     return {

@@ -28,7 +28,7 @@ SHOWN = {k: CHANGES[k] for k in KEPT}
 
 
 def senders(query, short, long):
-    """Who sends what, in the document's order."""
+    """Senders and their loads, in the document's order."""
     ends = (query, query + short, query + short + long)
     names = [f"s{a}..s{b - 1}" if b - a > 1 else f"s{a}" for a, b in zip((0, *ends[:2]), ends, strict=True)]
     return {f"traffic.{k}.from": name for k, name in zip(("query", "short", "long"), names, strict=True)}

@@ -1,6 +1,6 @@
 """Triplets outside the document's grid: does any dominate its optimum, and by how much?
 
-Exploring picks the luckiest of many, so what it finds is run again with seeds that had no part in the choice.
+Exploring picks the luckiest of many, so its finds are run again with seeds that had no part in the choice.
 """
 
 import polars as pl

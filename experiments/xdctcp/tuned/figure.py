@@ -21,7 +21,7 @@ from ..common import (
 KEPT_PERCENT = 0.05
 SETTINGS = {"kept": f"{KEPT_PERCENT}%"}
 PUBLISHED_K = 65
-# What ./shallows tune confirmed, to three digits (reference.csv has all trials): trials 62, 50, 24 of
+# Settings confirmed by ./shallows tune, to three digits (reference.csv has all trials): trials 62, 50, 24 of
 # triplet.toml, and 8, 9, 1 of threshold.toml.
 TRIPLETS = [
     {"g": 0.331, "ns": 0.881, "nl": 0.968},

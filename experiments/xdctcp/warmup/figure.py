@@ -14,7 +14,7 @@ SPECS = {
         RANDOM_PHASES
         | {
             "duration": "1400ms",
-            "transport.initial_ssthresh": "none",  # the start-up is what is asked about here
+            "transport.initial_ssthresh": "none",  # the start-up is the subject here
             "probe.port_trace": "off",
             "sweep.points": [settings(t) for t in (DCTCP, OPTIMUM)],
             "sweep.grid.warmup": WARMUPS,

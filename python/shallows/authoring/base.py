@@ -212,7 +212,7 @@ _NODE = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class Graph:
-    """A network, node by node and link by link: what a topology function returns."""
+    """A network, node by node and link by link, as a topology function returns it."""
 
     def __init__(self) -> None:
         self.hosts: list[str] = []

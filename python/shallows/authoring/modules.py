@@ -1,7 +1,7 @@
 """Components written in Python: found in modules, declared to the checker, given to runs.
 
 An experiment names modules (`[python] modules = ["my_cc.py"]`, paths relative to its file), or is given
-classes. What they declare is written into the document as `python.components`, with a hash of the sources:
+classes. Their declarations are written into the document as `python.components`, with a hash of the sources:
 part of what is checked, recorded and hashed, so that an edited algorithm never serves stale results.
 """
 
@@ -34,7 +34,7 @@ _helpers: set[str] = set()
 """Names of modules that stood beside a user's module and were imported for it."""
 
 
-# ---- what an experiment names ----
+# ---- modules that an experiment names ----
 
 
 def of_modules(document: dict[str, Any], base: Path | None = None) -> None:
@@ -48,7 +48,7 @@ def of_modules(document: dict[str, Any], base: Path | None = None) -> None:
     names = python.get("modules", [])
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return  # the checker says what is wrong with it
+        return  # the checker reports its faults
     components: list[dict[str, Any]] = []
     faults: list[Fault] = []
     for name in names:
@@ -62,7 +62,7 @@ def of_modules(document: dict[str, Any], base: Path | None = None) -> None:
 
 
 def add(document: dict[str, Any], algorithms: Iterable[Any]) -> None:
-    """Declares classes and topology functions in `document`. Raises SpecError for what is none."""
+    """Declares classes and topology functions in `document`. Raises SpecError for other objects."""
     found = []
     for algorithm in algorithms:
         file = sys.modules[algorithm.__module__].__dict__.get("__file__")
@@ -117,7 +117,7 @@ def paths(experiment: Mapping[str, Any]) -> dict[tuple[str, str], str] | None:
 
 
 def learn(known: Mapping[tuple[str, str], str]) -> None:
-    """Takes over what `paths` said in another process."""
+    """Takes over the answer of `paths` in another process."""
     _paths.update(known)
 
 

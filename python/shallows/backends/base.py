@@ -19,9 +19,9 @@ __all__ = ["Backend", "Made", "Running", "Watched"]
 
 @dataclass(frozen=True)
 class Made:
-    """A run that has ended: its tables, and what the manifest says of how it was made.
+    """A run that has ended: its tables, and the manifest's account of its making.
 
-    `about` holds `counts` and `cpu_s`, and what else the backend has to say.
+    `about` holds `counts` and `cpu_s`, and further facts of the backend.
     """
 
     tables: dict[str, pl.DataFrame]

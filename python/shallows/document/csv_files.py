@@ -1,7 +1,7 @@
 """Files that an experiment names: distributions of flow sizes, tables of flows, and graphs of messages.
 
 The numbers are put into the experiment before it is checked, so that they are part of what is recorded and
-hashed: a run says what it ran, whatever becomes of the file.
+hashed: a run keeps its own input, also when the file changes.
 """
 
 import copy

@@ -36,7 +36,7 @@ __all__ = ["MAX_RUNS", "Point", "expand", "key_of", "one_run", "read_seeds"]
 class Point:
     """One run: its label in the sweep, the settings that the sweep varies, its seed, the complete experiment.
 
-    `key` is a hash of the experiment without its title: two runs with the same key are the same run, whatever
+    `key` is a hash of the experiment without its title: two runs with the same key are the same run, however
     they are called. All seeds of a point share the label, which is empty where nothing is varied.
     """
 

@@ -1,7 +1,7 @@
-"""The `[sweep]` section: what is varied, and how its points are called.
+"""The `[sweep]` section: varied settings, and the labels of its points.
 
 A point's label comes from `label` in `points` and `zip`, from `{ label = ..., value = ... }` in `grid`, or
-from the pattern `label` of the section; else it is made of what is varied.
+from the pattern `label` of the section; else it is made of the varied settings.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _HOMES = {
 }
 
 NAMES = tuple(_HOMES)
-"""What `--backend` takes."""
+"""The values of `--backend`."""
 
 
 def backend(

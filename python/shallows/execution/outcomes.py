@@ -32,7 +32,7 @@ class Sweep(Sequence[Outcome]):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """One row a run: `label`, what the sweep varied, `seed`, `status`, metrics with units in names.
+        """One row a run: `label`, the varied settings, `seed`, `status`, metrics with units in names.
 
         A single point has no label.
         """

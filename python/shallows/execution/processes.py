@@ -101,7 +101,7 @@ class _Child:
         return pickle.load(self.process.stdout)
 
     def cancel(self) -> None:
-        """Ends it; what it has not stored is lost."""
+        """Ends it; a run that it has not stored is lost."""
         self.process.kill()
 
     def progress(self) -> float:
@@ -136,7 +136,7 @@ def main() -> None:
     """A child's life."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and ends this one
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what an algorithm prints is no answer
+    os.dup2(2, 1)  # the output of an algorithm is no answer
     questions = sys.stdin.buffer
     while True:
         try:

@@ -130,7 +130,7 @@ class Runner:
         They run in threads (or processes, where they call algorithms written in Python, which threads would
         do one at a time), or where the executor takes them. Equal experiments are run once. A run that fails
         is recorded and the others go on. Each outcome has its metrics if `metrics`. Ctrl-C stops all at once;
-        what has ended is stored. Raises SpecError; StoreError, and stops, as soon as the store cannot be used
+        ended runs are stored. Raises SpecError; StoreError, and stops, as soon as the store cannot be used
         or is full.
         """
         return self.run_jobs(self.identify(points), metrics=metrics, progress=progress)

@@ -1746,7 +1746,7 @@ class Experiment(WholeExperiment):
     """The loads, by name."""
 
     probe: Probe | None = None
-    """What is recorded."""
+    """The records of a run."""
 
     python: Python | None = None
     """Algorithms, workloads and topologies written in Python."""

@@ -18,7 +18,7 @@ DASHES = ("--", "-.", ":")
 class Panel(NamedTuple):
     """`series[name][x]` with the label of the vertical axis, unit included; `log` for a logarithmic one.
 
-    `floor`: where a logarithmic axis begins, for values that may be zero; what is less stands there, at "0".
+    `floor`: where a logarithmic axis begins, for values that may be zero; smaller values stand there, at "0".
     `lines` are drawn across with their names; `references[name][x]` are values without an interval, such as a
     closed form's, drawn in black and then grey dashes; `published[name]` are points (x, y), drawn as crosses.
     """

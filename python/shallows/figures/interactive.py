@@ -53,7 +53,7 @@ def picture(figure: Figure) -> bytes:
 
 @functools.cache
 def packed() -> dict[str, str]:
-    """What a page of its own needs to show such figures: modules by name, as gzip in base64."""
+    """The modules with which a page shows such figures: by name, as gzip in base64."""
     files = {"echarts": "echarts.min.js", "shallows-figures": "index.js"}
     return {
         name: base64.b64encode(gzip.compress((HERE / file).read_bytes(), 9, mtime=0)).decode()
@@ -62,7 +62,7 @@ def packed() -> dict[str, str]:
 
 
 def described(figure: Figure) -> dict[str, Any] | None:
-    """What a laid-out figure draws: its size in points, and panels with axes, series and notes.
+    """The content of a laid-out figure: its size in points, and panels with axes, series and notes.
 
     None if it holds what a page cannot draw alike.
     """

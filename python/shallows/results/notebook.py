@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["of_experiment", "of_run", "of_sweep", "table"]
 
 MOST_ROWS = 40
-"""Of a table; what follows is counted."""
+"""Of a table; further rows are only counted."""
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -43,7 +43,7 @@ def of_run(run: StoredRun) -> str:
 
 
 def of_sweep(sweep: Sequence[Any]) -> str:
-    """Outcomes (`shallows.Sweep`), one row a run: what was varied, and what every run has."""
+    """Outcomes (`shallows.Sweep`), one row a run: varied settings, and columns of every run."""
     from shallows.tables.metrics import SWEEP_COLUMNS
 
     names = list(dict.fromkeys(name for outcome in sweep for name in outcome.point.params))

@@ -297,7 +297,7 @@ def _write(path: Path, data: bytes) -> Mark:
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """SHA-256 of a manifest's values but for `sha256` itself, whatever the order and the blanks."""
+    """SHA-256 of a manifest's values but for `sha256` itself, in any order and with any blanks."""
     values = {key: value for key, value in manifest.items() if key != "sha256"}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -62,7 +62,7 @@ def mean_ci(samples: Samples, level: float = 0.95) -> Estimate:
 def paired_difference(a: Samples, b: Samples, level: float = 0.95) -> Estimate:
     """Mean of a - b with its t interval, a and b run with the same seeds in the same order.
 
-    Common random numbers: what the seeds do to both cancels, so the interval is narrower than
+    Common random numbers: their common effect cancels, so the interval is narrower than
     that of two independent means. Law and Kelton, Simulation Modeling and Analysis, section 11.2.
     """
     a, b = _pair(a, b)
@@ -131,7 +131,7 @@ def percentile(samples: Samples, q: float) -> float:
 
 
 def percentile_ci(samples: Samples, q: float, level: float = 0.95) -> Estimate:
-    """The q-quantile and an interval between two order statistics, whatever the distribution.
+    """The q-quantile and an interval between two order statistics, for any distribution.
 
     Its coverage is at least `level`; too few samples for that give no interval (the 99th percentile
     at 95 % needs 368).

@@ -1,4 +1,4 @@
-"""The laws of a run's tables, from `laws.toml`: what each column may hold, and what holds between columns.
+"""The laws of a run's tables, from `laws.toml`: legal values of each column, and laws between columns.
 
 `broken` checks the tables of one run. Tests do so after every run that they make, `./shallows check-run` on
 request, and `docs/reference/tables.md` is made from the same file.
@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what one row is, its columns in order, and the laws of a row with their reasons."""
+    """A table: the meaning of a row, its columns in order, and the laws of a row with their reasons."""
 
     name: str
     row: str

@@ -76,7 +76,7 @@ def with_sizes(tables: Tables) -> dict[str, Number]:
 
 
 def drops(queues: pl.DataFrame) -> int:
-    """Packets dropped at all ports, whatever the cause."""
+    """Packets dropped at all ports, for any cause."""
     return sum(int(queues[column].sum()) for column in _DROPS.values())
 
 

@@ -73,7 +73,7 @@ def slow_start(
         window *= 2
         rounds += 1
     place = packets - before  # of the last packet in its round
-    full_ps = packet_ps if place > 1 else last * per_byte_ps  # what it waits behind at each further link
+    full_ps = packet_ps if place > 1 else last * per_byte_ps  # bytes before it at each further link
     last_ps = last * per_byte_ps + (links - 1) * full_ps
     fct_ps = began_ps + (place - 1) * packet_ps + delay_ps + last_ps
     return {"rtt_ps": rtt_ps, "rounds": rounds, "fct_ps": fct_ps, "goodput_bps": size_bytes * 8e12 / fct_ps}

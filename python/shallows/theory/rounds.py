@@ -48,7 +48,7 @@ def independent_limit(p: float, step: float, beta: float) -> float:
     """Each packet marked with probability p apart from all others, for p towards 0.
 
     V = W^2 p / (2 step) grows by one for 1 / p packets, an exponential time, and is cut to q V, q =
-    beta^2. What a mark finds is the sum of q^k E_k with independent exponential E_k of mean 1, whose
+    beta^2. A mark finds the sum of q^k E_k with independent exponential E_k of mean 1, whose
     moments are E[V^s] = Gamma(1 + s) (q^(1+s); q) / (q; q) with infinite q-Pochhammer products; packets a
     round trip are 1 / E[1 / W]. For step 1 and beta 1/2 it is 1.3098 / sqrt(p).
 

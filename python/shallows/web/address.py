@@ -19,7 +19,7 @@ def pack(content: dict[str, Any]) -> str:
 
 
 def unpack(text: str) -> dict[str, Any] | None:
-    """What was packed; None for anything else."""
+    """The packed document; None for anything else."""
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         inflate = zlib.decompressobj()

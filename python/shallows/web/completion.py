@@ -1,4 +1,4 @@
-"""What can be written where, for the editor: from the JSON Schema that comes with experiments.
+"""Keys and words for each place of the file, for the editor: from the JSON Schema of experiments.
 
 A table has kinds; each kind has keys, and a key words. The schema is made from the checker's own
 declarations, so that the editor offers what the checker accepts.
@@ -35,7 +35,7 @@ def known() -> dict[str, Any]:
 
     `same`: paths whose keys are those of another.
 
-    Names of loads, ports and switches are left out of the paths. A key has `label`, `detail` (what it takes),
+    Names of loads, ports and switches are left out of the paths. A key has `label`, `detail` (its values),
     `info` (meaning, range and default) and `words`, each with its meaning.
     """
     found: dict[str, Any] = {"keys": {}, "tables": {}, "same": {}, "named": list(NAMED)}
@@ -93,7 +93,7 @@ def _key(name: str, schema: Schema) -> dict[str, Any]:
 
 
 def _takes(schema: Schema) -> str:
-    """What a key takes, in a word."""
+    """The values of a key, in a word."""
     options = [schema, *map(_resolved, schema.get("anyOf", []))]
     if any("enum" in each or "const" in each for each in options) and not schema.get("examples"):
         return "name" if any("properties" in each for each in options) else "word"

@@ -1,4 +1,4 @@
-"""Films of runs: what the ports and the first flows did, look by look, as bytes that a page draws.
+"""Films of runs: states of the ports and of the first flows, look by look, as bytes that a page draws.
 
 A film has a header (JSON) and chunks. A chunk is a JSON head, its length before it in four bytes, and
 little-endian 32-bit floats: for each metric, a row a look, a column a port or a flow.
@@ -96,7 +96,7 @@ class Filming:
         return first, tables
 
     def encode(self, seen: Seen) -> bytes:
-        """The chunk of what was seen; chunks in order, since rates are differences."""
+        """The chunk of some looks; chunks in order, since rates are differences."""
         first, tables = seen
         ports, flows = (columns_of(tables[name]) for name in ("ports", "flows"))
         looks = len(ports["time_ps"]) // max(len(self._rates), 1)

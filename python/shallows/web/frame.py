@@ -1,4 +1,4 @@
-"""What all pages share: the head with its rooms, text size, dark mode, commands to copy, tables."""
+"""The parts that all pages share: the head with its rooms, text size, dark mode, commands to copy, tables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The gallery: experiments worth seeing.
 
 An entry is `gallery/NAME.toml`, an experiment file like any other, and `NAME.about.toml`: title, three
-sentences, which settings to drag, what to watch, a second scheme.
+sentences, settings to drag, hints for the eye, a second scheme, the metric of its picture. `NAME.svg` is that
+picture; tools/gallery_pictures.py draws it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ __all__ = ["Entry", "entries", "entry", "first"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An experiment of the gallery."""
+    """An experiment of the gallery. `picture` is SVG, empty before it is drawn."""
 
     name: str
     text: str
     about: dict[str, Any]
+    picture: str
 
     @property
     def second(self) -> str:
@@ -39,7 +41,9 @@ def entries() -> tuple[Entry, ...]:
     for path in FOLDER.glob("*.about.toml"):
         name = path.name.removesuffix(".about.toml")
         about = tomllib.loads(path.read_text())
-        found.append(Entry(name, (FOLDER / f"{name}.toml").read_text(), about))
+        drawn = FOLDER / f"{name}.svg"
+        picture = drawn.read_text() if drawn.exists() else ""
+        found.append(Entry(name, (FOLDER / f"{name}.toml").read_text(), about, picture))
     return tuple(sorted(found, key=lambda each: (each.about["place"], each.name)))
 
 

@@ -139,7 +139,7 @@ class Jobs:
         return [*words, "--store", str(self._store.path.absolute()), "--json"]
 
     def _file(self, text: str, settings: list[str], folder: Path) -> Path:
-        """The experiment as a file; what a page may not name is refused here too."""
+        """The experiment as a file; names that a page may not use are refused here too."""
         from shallows.web.document import parse
 
         for setting in settings:
@@ -183,7 +183,7 @@ class Jobs:
                 os.killpg(job.process.pid, signal.SIGKILL)  # its workers too
 
     def _watch(self, job: Job) -> None:
-        """In a thread: what the process says, and how it ends."""
+        """In a thread: reads the words of the process, and its end."""
         assert job.process is not None and job.process.stderr is not None
         for raw in job.process.stderr:
             line = raw.decode(errors="replace").rstrip()
@@ -209,7 +209,7 @@ class Jobs:
             del self._jobs[job.name]
 
     def close(self) -> None:
-        """The server ends: so does its work. What has ended is stored."""
+        """The server ends: so does its work. Ended runs are stored."""
         for job in self._jobs.values():
             self._kill(job)
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The laboratory: an experiment on the left, as forms and as a file; what it does on the right."""
+"""The laboratory: an experiment on the left, as forms and as a file; its run on the right."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Laboratory:
         self.second = self._second_of_entry = second
         self._quiet = False
         self._changes = 0
+        self._first_fault: int | None = None
         self._sliders: dict[str, tuple[Slider, ui.slider, ui.label]] = {}
         with ui.element("div").classes("sh-lab"):
             with ui.column().classes("sh-left"):
@@ -80,7 +81,7 @@ class Laboratory:
         self.other.props(
             'dense clearable debounce=400 hint="transport.cc=newreno queue.mark_at=20pkt"'
         ).style("width: 100%")
-        # Made once: whoever drags gets no new elements, of which a browser would keep the names.
+        # Made once: a browser would keep the names of elements made anew for each run.
         self.shown = ui.column().classes("sh-left").style("gap: 4px; margin-top: 14px")
         self.shown.set_visibility(False)
         with self.shown:
@@ -93,7 +94,7 @@ class Laboratory:
             self.starting = Starting(self.jobs, lambda: self.text, lambda: self.overrides)
 
     def _forms(self, document: dict[str, Any]) -> None:
-        """Common settings beside the file; what they say follows it."""
+        """Common settings beside the file; their values follow it."""
         control = lookup(document, "transport.cc")
         queue = lookup(document, "queue.kind") or document.get("queue")
         values = {
@@ -208,9 +209,11 @@ class Laboratory:
     async def _begin(self) -> None:
         try:
             await self.player.client.connected(timeout=30)
-        except TimeoutError:  # whoever asked for the page never opened it
+        except TimeoutError:  # the page was asked for, and never opened
             return
         await self._changed(0.0, run=True)
+        if self._first_fault:
+            self.editor.reveal_line(self._first_fault)
 
     async def _changed(self, after: float, run: bool = False) -> None:
         """Checks what is written, and runs it unless that takes long."""
@@ -290,10 +293,11 @@ class Laboratory:
             line = line_of(self.text, fault.path)
             lines[line] = "\n".join(filter(None, [lines.get(line), str(fault)]))
         count = self.text.count("\n") + 1
-        self.editor.decorations = [
-            {"kind": "line", "line": min(n, count), "class": "sh-fault"} for n in lines
-        ]
-        self.editor.line_tooltips = {min(n, count): text for n, text in lines.items()}
+        self._first_fault = min(lines, default=None)
+        # Setting the properties would send the editor's text back, and undo the keys pressed meanwhile.
+        marked = [{"kind": "line", "line": min(n, count), "class": "sh-fault"} for n in lines]
+        self.editor.run_method("setDecorations", marked)
+        self.editor.run_method("setLineTooltips", {min(n, count): text for n, text in lines.items()})
         self.faults.clear()
         with self.faults:
             for fault in faults[:20]:
@@ -323,7 +327,7 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def _other_queue(document: dict[str, Any], kind: str) -> Any:
-    """A queue of another kind: what both kinds know is kept, and what the new one needs is given a value."""
+    """A queue of another kind: common settings are kept, and required ones of the new kind get a value."""
     from shallows.document.schema import schema
 
     [section] = [each for each in schema()["sections"] if each["path"] == "queue"]

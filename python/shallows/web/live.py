@@ -1,4 +1,4 @@
-"""What the page fetches: films as they grow, and single packets. Numbers only, as bytes or JSON."""
+"""Data that the page fetches: films as they grow, and single packets. Numbers only, as bytes or JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def films_router(sessions: Sessions) -> APIRouter:
 
     @router.get("/live/{key}/films")
     async def films(key: str, have: str = Query("", max_length=200)) -> Response:
-        """What is new since `have`: side.number.chunks.over, with commas between."""
+        """News since `have`: side.number.chunks.over, with commas between."""
         session, known = session_of(key), _known(have)
         ends = time.monotonic() + WAIT_S
         while True:

@@ -117,9 +117,12 @@ def _text(metric: str, value: Any, interval: Any = None) -> str:
 
 
 def _words(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k} = {_setting(value)}" for k, value in settings.items()) or "as written"
+
+
+def _setting(value: Any) -> str:
     return (
-        ", ".join(f"{k} = {v if isinstance(v, str) else json.dumps(v)}" for k, v in settings.items())
-        or "as written"
+        f"{value:.4g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
     )
 
 

@@ -33,7 +33,10 @@ def register(state: State) -> None:
     async def results(q: str = "") -> None:
         with frame("Results", "Results"):
             heading("Results", 1)
-            ui.label(f"Runs of the store {state.store.path}. All words must fit: queue.mark_at=20pkt dctcp")
+            ui.label(
+                f"The store is {state.store.path}. A search finds the runs that fit all its words, "
+                "such as queue.mark_at=20pkt dctcp."
+            )
             box = (
                 ui.input("Search by setting", value=q)
                 .props("dense clearable")

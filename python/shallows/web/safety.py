@@ -1,4 +1,4 @@
-"""What stands between the network and the page: hosts, origins, the token, sizes, and what a page may load.
+"""The gate between the network and the page: hosts, origins, the token, sizes, and sources of a page.
 
 The server listens on loopback unless told otherwise, and then only with a token in the address. Host and
 Origin are checked, so that another site's page cannot use the reader's browser to speak to the server (DNS
@@ -90,7 +90,7 @@ class Gate:
             return await _refuse(scope, receive, send, *refusal)
         if self._token is not None and not self._is_known(headers):
             return await self._ask(scope, receive, send)
-        # What proxies say of the address is not believed: it would lead the page's own links elsewhere.
+        # Proxies' claims about the address are not believed: it would lead the page's own links elsewhere.
         kept = [
             (name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded")
         ]

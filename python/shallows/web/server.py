@@ -20,7 +20,7 @@ __all__ = ["serve"]
 
 
 def build(options: Options, token: str | None) -> tuple[Any, State]:
-    """The application, ready for an ASGI server, and what its pages share."""
+    """The application, ready for an ASGI server, and the state of its pages."""
     os.environ.setdefault(
         "NICEGUI_STORAGE_PATH", str(Path(os.environ.get("TMPDIR", "/tmp")) / f"shallows-web-{os.getpid()}")
     )
@@ -77,7 +77,7 @@ def serve(options: Options) -> None:
 
 
 def _leave(state: State | None) -> None:
-    """Ends what is left, and this process at once: Python would wait for every thread that still reads."""
+    """Ends the other work, and this process at once: Python would wait for every thread that still reads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if state is not None:
         state.close()

@@ -56,7 +56,7 @@ class Session:
         self._lock = threading.Lock()
         self._changed = asyncio.Event()
 
-    # ---- what a page asks for ----
+    # ---- requests of a page ----
 
     def run(self, side: int, text: str, settings: list[str], name: str = "") -> Film:
         """Begins a run; the one that this side had ends."""
@@ -141,7 +141,7 @@ class Session:
         threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
 
     def _listen(self, pipe: Any, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: what the worker says, as long as it lives."""
+        """In a thread: reads the words of the worker, as long as it lives."""
         with contextlib.suppress(RuntimeError):  # the server is closing
             while True:
                 try:

@@ -1,4 +1,4 @@
-"""Buttons that start work on what the laboratory shows."""
+"""Buttons that start work on the experiment of the laboratory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server was started, and what all its pages share."""
+"""How a server was started, and the state that all its pages share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Options:
 
 
 class State:
-    """What all pages of the server share."""
+    """The state that all pages of the server share."""
 
     def __init__(self, options: Options):
         self.options = options

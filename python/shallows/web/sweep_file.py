@@ -38,7 +38,7 @@ def sweep_text(runs: Sequence[StoredRun]) -> str | None:
 
 
 def _apart(experiments: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What all have in common, and what each has of its own: settings by path, or whole sections."""
+    """Settings common to all, and those of each: by path, or whole sections."""
     flats = [flat(each) for each in experiments]
     paths = dict.fromkeys(path for each in flats for path in each)
     differ = [p for p in paths if len({json.dumps(each.get(p, "absent")) for each in flats}) > 1]

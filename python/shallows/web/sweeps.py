@@ -1,4 +1,4 @@
-"""Stored runs as a sweep: parallel coordinates and a heat map over what differs; both lead to the runs."""
+"""Stored runs as a sweep: parallel coordinates and a heat map over settings; both lead to the runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW = 8
 """Values of a setting that get a tick each; more of them stand on an even scale."""
 
 Unit = tuple[float, str]
-"""What a value is divided by for the reader, and the name of the result with its unit."""
+"""The size of a unit, and the name of the result with that unit."""
 
 __all__ = ["register"]
 
@@ -231,9 +231,15 @@ def _heat(
             cells.setdefault((str(_word(axes[a][i])), str(_word(axes[b][i]))), []).append(i)
         xs, ys = (sorted({key[k] for key in cells}, key=_size) for k in (0, 1))
         sides = xs, ys
-        data = [
-            [xs.index(i), ys.index(j), sum(values[n] for n in own) / len(own) / unit[0]]
+        means = [
+            (xs.index(i), ys.index(j), sum(values[n] for n in own) / len(own) / unit[0])
             for (i, j), own in cells.items()
+        ]
+        low, high = min(mean[2] for mean in means), max(mean[2] for mean in means)
+        # White is legible on the darkest colour alone, the first one.
+        data = [
+            {"value": mean, "label": {"color": "#fff" if mean[2] - low < 0.1 * (high - low) else "#14181d"}}
+            for mean in means
         ]
         style = {"type": "category", "axisLabel": ink.words, "nameTextStyle": ink.words | {"fontWeight": 600}}
         label = {"show": len(data) <= 100, "fontSize": 13, ":formatter": "p => p.value[2].toPrecision(4)"}
@@ -243,7 +249,7 @@ def _heat(
             "tooltip": {"position": "top", ":valueFormatter": "v => Number(v).toPrecision(6)"},
             "xAxis": style | {"data": xs, "name": a, "nameLocation": "middle", "nameGap": 30},
             "yAxis": style | {"data": ys, "name": b},
-            "visualMap": _scale("", [cell[2] for cell in data], ink),
+            "visualMap": _scale("", [mean[2] for mean in means], ink),
             "series": [series],
         }
         _draw(chart, option)
@@ -254,7 +260,7 @@ def _heat(
         draw()
 
     def lead(event: Any) -> None:
-        i, j, _ = event.data
+        i, j, _ = event.value
         at = sides[0][int(i)], sides[1][int(j)]
         own = cells[at]
         words = f"{q} {across.value}={at[0]} {up.value}={at[1]}".strip()

@@ -45,6 +45,7 @@ def register(state: State) -> None:
                 for each in entries():
                     with ui.element("article").classes("sh-card"):
                         heading(each.about["title"], 2)
+                        ui.html(each.picture, sanitize=False).classes("sh-sketch")  # our own file
                         ui.label(each.about["about"])
                         ui.label(each.about["watch"]).classes("sh-soft")
                         ui.link("Open in the laboratory", f"/?show={each.name}")

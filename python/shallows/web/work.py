@@ -1,4 +1,4 @@
-"""Work: what the page has started, how far it is, and how it ended."""
+"""Work: the jobs of the page, their progress, and how they ended."""
 
 from __future__ import annotations
 

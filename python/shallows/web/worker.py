@@ -1,6 +1,6 @@
 """The process in which a session's experiments are checked and run, apart from the server.
 
-It answers the messages of `session`: what a page asks for can exhaust or crash this process, and the server
+It answers the messages of `session`: a page's request can exhaust or crash this process, and the server
 starts another. Each side of the page (one scheme, or two) has one run at a time; a new one ends it.
 """
 
@@ -53,7 +53,7 @@ class _Bench:
             self._pipe.send(message)
 
     def answer(self, message: tuple[Any, ...]) -> None:
-        """Does what one message asks for; a fault is an answer too."""
+        """Serves one message; a fault is an answer too."""
         kind, *rest = message
         if kind == "check":
             self._check(*rest)
@@ -70,17 +70,7 @@ class _Bench:
             self.send("packets", number, self._sides[side].packets(at_ps) if side in self._sides else None)
 
     def _resolve(self, text: str, settings: list[str]) -> dict[str, Any]:
-        from shallows.document.points import expand
-        from shallows.web.document import parse
-
-        document = parse(text, settings, self._limits, self._allow)
-        for section in ("sweep", "compare", "tune"):
-            document.pop(section, None)  # the laboratory runs one point; the studies have their own pages
-        document.pop("seeds", None)
-        try:
-            return expand(document)[0].experiment
-        except MemoryError:
-            raise SpecError([Fault("topology", "needs more memory than this page may use")]) from None
+        return resolved(text, settings, self._limits, self._allow)
 
     def _check(self, number: int, text: str, settings: list[str]) -> None:
         try:
@@ -107,6 +97,21 @@ class _Bench:
         else:
             self._sides[side] = run
             run.start()
+
+
+def resolved(text: str, settings: list[str], limits: Limits, allow: bool) -> dict[str, Any]:
+    """The one experiment that the laboratory runs of a file. Raises SpecError."""
+    from shallows.document.points import expand
+    from shallows.web.document import parse
+
+    document = parse(text, settings, limits, allow)
+    for section in ("sweep", "compare", "tune"):
+        document.pop(section, None)  # the laboratory runs one point; the studies have their own pages
+    document.pop("seeds", None)
+    try:
+        return expand(document)[0].experiment
+    except MemoryError:
+        raise SpecError([Fault("topology", "needs more memory than this page may use")]) from None
 
 
 class _Side:
@@ -181,7 +186,7 @@ class _Side:
             send("failed", *where, message) if message else send("end", *where, self._spent)
 
     def _look(self, filming: Filming, seen: queue.Queue[Any]) -> str:
-        """Runs to the end; what stopped it before, or nothing."""
+        """Runs to the end; returns why it stopped before, or nothing."""
         from shallows.errors import ShallowsError
 
         try:

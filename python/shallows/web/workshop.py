@@ -22,7 +22,7 @@ __all__ = ["Workshop", "WorkshopError"]
 
 
 class WorkshopError(ShallowsError):
-    """A file was not made; the message says why. `gone`: what it should show is not there."""
+    """A file was not made; the message says why. `gone`: its run or table is missing."""
 
     def __init__(self, message: str, gone: bool = False):
         super().__init__(message)

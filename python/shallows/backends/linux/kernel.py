@@ -35,7 +35,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A built kernel: its static binary, its name, and what it was made of."""
+    """A built kernel: its static binary, its name, and its sources."""
 
     path: Path
     about: dict[str, Any]
@@ -135,7 +135,7 @@ def _build_tree(
 ) -> Kernel:
     """From a tree of the user's, by way of links to its files: the tree itself is only read.
 
-    Nothing but `make` knows what has changed in it, so it is asked each time; what it has compiled is kept.
+    Nothing but `make` knows what has changed in it, so it is asked each time; its objects are kept.
     The kernel's name is a hash of the result.
     """
     work = cache.cache() / "build" / f"tree-{cache.digest(str(tree.resolve()).encode(), *recipe)}"
@@ -246,7 +246,7 @@ def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> Non
 
 
 class _group:  # noqa: N801 - used as a function
-    """A process group that ends with the block, whatever happens in it."""
+    """A process group that ends with the block, however the block ends."""
 
     def __init__(self, command: list[str]):
         self.process = subprocess.Popen(

@@ -25,7 +25,7 @@ def lines(
 
     `numbers` are the quantities of the experiment (`_core.plan`).
 
-    `flows` and `messages` are the simulator's tables of the experiment: what open loops send when.
+    `flows` and `messages` are the simulator's tables of the experiment: sends of open loops with times.
     """
     loads = experiment["traffic"]
     names = sorted({controls.kernel_name(load["transport"]) for load in loads.values()})

@@ -108,7 +108,7 @@ def _run(
     silence_s: float,
 ) -> float:
     environment = {
-        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps what glibc registers
+        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps memory that glibc registers
         "TMPDIR": str(directory / "memory"),
         "HOME": str(directory / "memory"),
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -139,7 +139,7 @@ _TURNS = itertools.count(os.getpid())
 
 def _prepare(turn: int) -> None:
     """In the child, before the kernel starts."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # who is killed takes the machine along
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed process takes the machine along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
     # Kernel and guest are two processes that hand over at each call: on one core three times faster.
     cores = sorted(os.sched_getaffinity(0))
@@ -250,7 +250,7 @@ def _fits(place: Path) -> bool:
 
 
 def _clear(place: Path) -> None:
-    """Removes what processes left that were killed."""
+    """Removes the remains of killed processes."""
     for left in place.glob(f"{PREFIX}*"):
         owner = left.name.removeprefix(PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists() and left.stat().st_uid == os.getuid():

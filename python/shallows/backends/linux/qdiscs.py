@@ -104,7 +104,7 @@ def _threshold(settings: _Settings, frame: int) -> Qdisc:
         raise Refusal(("measure", 'must be "before": Linux\'s RED looks at the queue that the packet finds'))
     unit, mark_at = _amount(settings, "mark_at")
     in_service = int(settings["count_in_service"])
-    # Marked is what finds more than K; RED marks at its threshold and above.
+    # A packet that finds more than K is marked; RED marks at its threshold and above.
     least = (mark_at + 1 - in_service) * frame if unit == "packets" else mark_at + 1 - in_service * frame
     if least <= 0:
         raise Refusal(("mark_at", "must be above the packet in service, which Linux's RED does not see"))
@@ -177,7 +177,7 @@ PIE = {
     "derandomise": True,
     "cap_adjustment": True,
 }
-"""What Linux 5.0 and later do, tc having no say in it (sch_pie.c)."""
+"""As Linux 5.0 and later do, tc having no say in it (sch_pie.c)."""
 
 
 def _pie(settings: _Settings, _frame: int) -> Qdisc:
@@ -197,8 +197,8 @@ def _pie(settings: _Settings, _frame: int) -> Qdisc:
 
 
 # Attributes of sch_dualpi2, linux/pkt_sched.h: limit (packets), target and period (us), gains (Hz x 256),
-# step (packets or us), least length for the step, coupling, what to do in overload and when, the classic
-# queue's per cent, what is low latency.
+# step (packets or us), least length for the step, coupling, action in overload and its limit, the classic
+# queue's per cent, rule for low latency.
 _LIMIT, _TARGET, _TUPDATE, _ALPHA, _BETA, _STEP_PACKETS, _STEP_US = 1, 3, 4, 5, 6, 7, 8
 _LEAST_LENGTH, _COUPLING, _OVERLOAD, _EARLY, _CLASSIC_PERCENT, _ECN_MASK = 9, 10, 11, 12, 13, 14
 

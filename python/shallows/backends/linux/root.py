@@ -24,7 +24,7 @@ __all__ = ["Root", "root"]
 
 @dataclass(frozen=True)
 class Root:
-    """A root directory and what is in it."""
+    """A root directory and its content."""
 
     path: Path
     about: dict[str, Any]

@@ -145,7 +145,7 @@ def scenario(
 ) -> Scenario:
     """The guest's plan for an experiment on `network` (`_core.plan`).
 
-    `flows` and `messages` are the simulator's tables of the same experiment: who sends what when, of every
+    `flows` and `messages` are the simulator's tables of the same experiment: bytes and times of every
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
     return _Writer(experiment, network).write(flows, messages)
@@ -259,7 +259,7 @@ class _Writer:
             self._batch("ip", node, f"addr add {_address(self.hosts.index(node))}/32 dev lo")
         for number, port in enumerate(self.ports):
             if port["from"] == node:
-                # No super-packets: what a qdisc sees is what the wire carries.
+                # No super-packets: a qdisc sees the packets of the wire.
                 gso = self._offload()
                 self._batch("ip", node, f"link set p{number} up mtu {self.frame} txqueuelen 1000 {gso}")
                 # Known once and for all, so that no ARP crosses the queue under test.

@@ -36,7 +36,7 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
     installed = sorted(Path("/usr/src").glob(f"{package}.tar.xz"))
     if installed:
         return installed[0]
-    shutil.rmtree(place, ignore_errors=True)  # what an interrupted download left
+    shutil.rmtree(place, ignore_errors=True)  # remains of an interrupted download
     place.mkdir(parents=True)
     suites = [None, *NEWER_SUITES]  # the machine's own first
     said = []
@@ -67,7 +67,7 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
 
 
 PRODUCTS = ("*.o", "*.a", "*.ko", ".*.cmd", ".config", ".config.old", ".git")
-"""What a tree in which has been built holds beside its sources, and what would be long to walk."""
+"""Files of a built tree beside its sources, and directories that would be long to walk."""
 
 PRODUCED = re.compile(r"include/(config|generated)|arch/[^/]+/include/generated")
 """Directories of such."""

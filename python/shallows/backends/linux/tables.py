@@ -46,7 +46,7 @@ def tables(
 
 
 def _shaped(found: pl.DataFrame | None, like: pl.DataFrame) -> pl.DataFrame:
-    """`found` with the columns and types of `like`; what it has not is null."""
+    """`found` with the columns and types of `like`; columns that it lacks are null."""
     import polars as pl
 
     if found is None:

@@ -1,4 +1,4 @@
-"""Programs of the machine that the backend needs, and the command that installs what is missing."""
+"""Programs of the machine that the backend needs, and the command that installs missing ones."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _queue(
     held = limit * PACKET_BYTES
     if kind == "drop-tail":
         return {"disc": "fifo", "limit": f"{limit - 2}p"}, held
-    # Marked is what finds more than K in the port, so K and more besides the packet in service.
+    # A packet that finds more than K in the port is marked, so K and more besides the packet in service.
     _only(settings, measure="before", first_exempt=False, not_ect="drop")
     least = _packets(settings["mark_at"]) - 1
     if least < 2:

@@ -63,7 +63,7 @@ class SlurmOptions(Strict):
 def to_address(address: str) -> Connect:
     """Connects to a scheduler: `host:8786`, `tcp://host:8786`, `tls://...`, or the .json file it wrote.
 
-    Raises SpecError for what is no address, and if the packages are missing; the connection itself RunError.
+    Raises SpecError for a wrong address, and if the packages are missing; the connection itself RunError.
     """
     faults = _missing("--cluster")
     if address.endswith(".json"):

@@ -2,7 +2,7 @@
 
 The one contract is the store, which all machines must see: a task makes its run there, or finds it, and
 returns a record of about a kilobyte. So nothing is lost with a worker, and a run that is made twice is stored
-once. What goes wrong with a worker (it dies, hangs, is full, or has another version) moves the run to another
+once. A failure of a worker (it dies, hangs, is full, or has another version) moves the run to another
 one, up to `TRIES` times; then the run counts as failed, with the names of the workers, and the sweep goes on.
 A fault of the run itself would occur anywhere, so it is not tried again.
 """
@@ -189,7 +189,7 @@ class _Sweep:
         future.add_done_callback(self._answers.put)
 
     def _rescue(self, silent: set[str]) -> list[Outcome]:
-        """Gives to others what gone workers have left behind, what silent ones have, what is overdue."""
+        """Gives the runs of gone and silent workers to others, and overdue runs."""
         for attempt in self._tries():
             if attempt.given_to.isdisjoint(self._crew.present):  # dask would wait for their return
                 self._forget(attempt)

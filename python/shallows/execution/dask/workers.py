@@ -77,7 +77,7 @@ class _Worker:
 
 
 class Crew:
-    """Those who serve a sweep."""
+    """The workers of a sweep."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Crew:
         self._idle_since, self._told = time.monotonic(), False
 
     def close(self) -> None:
-        """Removes what the workers were to see."""
+        """Removes the files for the workers."""
         self._token.unlink(missing_ok=True)
 
     @property

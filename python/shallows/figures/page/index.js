@@ -124,12 +124,12 @@ export function optionOf(numbers, look) {
   const names = [...new Set(panels.flatMap((panel) => panel.series.map((one) => one.name)).filter(Boolean))];
   const percent = (share, whole, shift = 0) => `${(100 * (share * whole + shift)) / (look.height)}%`;
   const grids = panels.map(({ box: [x, y, w, h] }) => ({ left: `${100 * x}%`, width: `${100 * w}%`,
-    top: percent(y, look.height - STRIP, STRIP), height: percent(h, look.height - STRIP) }));
+    top: percent(y, look.whole, STRIP), height: percent(h, look.whole) }));
   const series = panels.flatMap((panel, grid) => panel.series.map((one) => seriesOf(one, grid, look)));
-  const text = (at, words, size, extra) => ({ type: "text", left: `${100 * at[0]}%`, top: percent(at[1], look.height - STRIP, STRIP),
+  const text = (at, words, size, extra) => ({ type: "text", left: `${100 * at[0]}%`, top: percent(at[1], look.whole, STRIP),
     silent: true, style: { text: words, fill: look.text, font: `${size}px ${FONT}`, ...extra } });
   const titles = panels.filter((panel) => panel.title).map(({ title, box }) =>
-    text([box[0], Math.max(0, box[1] - (look.font + 6) / (look.height - STRIP))], title, look.font));
+    text([box[0], Math.max(0, box[1] - (look.font + 6) / (look.whole))], title, look.font));
   panels.forEach(({ notes }, grid) => notes.forEach(({ at, text: words, colour, size }) => series.push({
     type: "scatter", xAxisIndex: grid, yAxisIndex: grid, silent: true, data: [at], symbolSize: 0.01, animation: false, tooltip: { show: false },
     label: { show: true, position: "inside", formatter: () => words, color: seen(colour, look), fontSize: Math.max(9, Math.min(13, size * look.scale)) } })));
@@ -155,7 +155,18 @@ function lookOf(numbers, box, dark) {
   const scale = width / numbers.size[0];
   const ink = dark ? { text: "#e6e6e6", soft: "#a8b0ba", edge: "#717c88", line: "#333b44", back: "#222932" }
     : { text: "#1c1c1c", soft: "#555d66", edge: "#8a929b", line: "#e2e5e8", back: "#ffffff" };
-  return { ...ink, dark, scale, width, height: scale * numbers.size[1] + STRIP, font: Math.max(9, Math.min(15, 8 * scale)) };
+  const font = Math.max(9, Math.min(15, 8 * scale)), printed = scale * numbers.size[1];
+  // Letters do not shrink without end: on a narrow screen panels move apart for the ticks and the title between them.
+  const gaps = numbers.panels.flatMap(({ box: [x, y, , h] }) =>
+    numbers.panels.filter(({ box }) => box[0] === x && box[1] > y).map(({ box }) => box[1] - y - h));
+  const least = Math.min(...gaps.filter((gap) => gap > 0.01));
+  const whole = Math.max(printed, Math.min(2 * printed, (2.4 * font + 12) / least));
+  // The printed legend's room below the panels stays empty here: only axis labels need some.
+  const lowest = Math.max(...numbers.panels.map(({ box: [, y, , h] }) => y + h));
+  const words = numbers.panels.some(({ x }) => x.ticks?.length);
+  const below = words ? Infinity : 4.2 * font + 10;
+  const height = STRIP + Math.min(whole, whole * lowest + below);
+  return { ...ink, dark, scale, width, whole, height, font };
 }
 
 // Shows the figure in a box beside an image that carries its numbers; `dark` tells whether the page is dark now.

@@ -2,7 +2,7 @@
 
 The same seed gives every scheme the same arrivals, phases and losses on the wire, because random streams are
 named and no scheme draws from another's. So schemes are compared seed by seed, and what chance does to both
-cancels. What a scheme does to a wait or a completion time is rather a factor than a sum, and such numbers are
+cancels. The effect of a scheme on a wait or on a completion time is a factor rather, and such numbers are
 skewed; so where all values are above zero it is the logarithms that are tested.
 Sources: Law and Kelton, Simulation Modeling and Analysis, section 11.2; Holm (1979) for many comparisons.
 """

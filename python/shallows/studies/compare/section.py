@@ -1,6 +1,6 @@
 """The schemes of a comparison: each one experiment file, or settings over one shared file.
 
-`docs/compare.md` has the grammar. A scheme may change transports, queues and probes. What else differs
+`docs/compare.md` has the grammar. A scheme may change transports, queues and probes. Another difference
 (topology, traffic, duration ...) would make a comparison of unequals, and is refused unless allowed by name.
 """
 
@@ -50,7 +50,7 @@ class CompareTable(Strict):
 
 @dataclass(frozen=True)
 class Scheme:
-    """One side of a comparison: its name, what it sets, and its runs, one a seed."""
+    """One side of a comparison: its name, its settings, and its runs, one a seed."""
 
     name: str
     settings: dict[str, Any]

@@ -52,7 +52,7 @@ def write_runs(
 
 
 def _write_csv(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """A row a run: its label, what was varied, seed, hash, and every metric."""
+    """A row a run: its label, varied settings, seed, hash, and every metric."""
     varied = list(dict.fromkeys(p for each in outcomes for p in each.point.params))
     metrics = list(dict.fromkeys(name for each in outcomes for name in each.metrics or {}))
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One stored run: the experiment file it comes from, what its sweep varied (by short name), its seed."""
+    """One stored run: the experiment file it comes from, varied settings (by short name), its seed."""
 
     spec: str
     params: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Run:
 class Runs(Sequence[Run]):
     """The runs of a figure, in the order of its sweep, seeds fastest. `reference`: published numbers.
 
-    `reading`: what each dimension of the paper's readings.toml is in these runs.
+    `reading`: the choice for each dimension of the paper's readings.toml in these runs.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Runs(Sequence[Run]):
         return found[0]
 
     def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
-        """One row a run: `spec`, what the sweep varied, `seed`, and what `compute` makes of its tables.
+        """One row a run: `spec`, the varied settings, `seed`, and the numbers that `compute` returns.
 
         Computed once for each function.
         """

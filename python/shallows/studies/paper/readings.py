@@ -157,7 +157,7 @@ class Readings:
     plans: Mapping[str, Plan] = field(default_factory=dict)
 
     def given(self, reading: Reading) -> dict[str, Any]:
-        """What each dimension is under a reading, as figure.py sees it."""
+        """The choice for each dimension under a reading, as figure.py sees it."""
         base = {name: dimension.base.given for name, dimension in self.dimensions.items()}
         return base | {dimension.id: value.given for dimension, value in reading.departures}
 

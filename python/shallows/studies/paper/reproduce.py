@@ -28,7 +28,7 @@ Progress = Callable[[str, int], AbstractContextManager[terminal.Report]]
 class Section:
     """One figure's part of a report. `images`: name to SVG; `failed`: reasons of runs that failed.
 
-    `numbers`: what its text and others' may name beside claims. `tried`: readings beside the base.
+    `numbers`: values that its text and others' may name beside claims. `tried`: readings beside the base.
     """
 
     figure: Figure
@@ -247,7 +247,7 @@ def _found(claim: Claim, reading: Reading, measured: Mapping[str, Any], runs: Ru
 
 
 def _numbers(figure: Figure, runs: Runs, whole: bool) -> dict[str, dict[str, Any]]:
-    """What `numbers` of figure.py gives: by name, a value or a value and its unit."""
+    """The answer of `numbers` in figure.py: by name, a value or a value and its unit."""
     if not whole or not hasattr(figure.module, "numbers"):
         return {}
     found = {}

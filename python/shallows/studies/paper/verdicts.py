@@ -139,7 +139,7 @@ def record(
 ) -> dict[str, Any]:
     """The claim's record of `reproduce --json`; its keys are a contract. `with_causes` checks the cause.
 
-    `n_of`: what `n_seeds` counts, "seeds" or "batches" of one long run.
+    `n_of`: the things that `n_seeds` counts, "seeds" or "batches" of one long run.
     """
     found = concluded.base.measured
     notes = [found.note if found.note != concluded.base.why else "", claim.note]
@@ -222,7 +222,7 @@ def headline(records: Sequence[Mapping[str, Any]], kind: str) -> str:
     return (
         f"{counts['holds']} of {len(mine)} {'claims of ours' if kind == 'ours' else kind + ' claims'} hold, "
         f"{counts['holds-if']} hold under another reading, "
-        f"{counts['differs']} differ{under}, {counts['not-determined']} are not determined"
+        f"{counts['differs']} differ{under}, {counts['not-determined']} not determined"
     )
 
 

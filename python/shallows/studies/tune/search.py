@@ -1,6 +1,6 @@
 """Tuning by ask and tell: a sampler proposes settings, the mean over seeds of their runs goes back to it.
 
-Every trial uses the same seeds (common random numbers). The trials only choose: what is claimed of the
+Every trial uses the same seeds (common random numbers). The trials only choose: every claim about the
 winners is measured anew, with seeds that no trial used, against the baselines, seed by seed. Nothing but the
 store of runs is kept: proposals follow from the sampler's seed and from what was told, so a study that was
 stopped asks for the same runs again, finds them stored, and goes on. Samplers: Optuna (Akiba et al. 2019).

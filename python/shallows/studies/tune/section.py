@@ -85,7 +85,7 @@ class Goal(Strict):
 
 
 class Objective(Goal):
-    """A metric to make small or large. `margin`: what counts as no loss, a share of the baseline's mean."""
+    """A metric to make small or large. `margin`: a loss that counts as none, share of the baseline's mean."""
 
     metric: str
 
@@ -279,7 +279,7 @@ def _check_runs(tuning: Tuning, faults: list[Fault]) -> None:
         except SpecError as error:
             faults += [replace(f, path=where + f.path) for f in error.faults]
             if not where:
-                return  # what is wrong with the file is wrong with all
+                return  # a fault of the file is a fault of all
         else:
             known += names(point.experiment)
     for section, named in (("objectives", tuning.objectives), ("constraints", tuning.constraints)):

@@ -133,17 +133,20 @@ def with_interval(metric: str, estimate: Any) -> str:
     return text + " [{}, {}]".format(*(terminal.readable(metric, end) for end in estimate.ci))
 
 
-_SCALES = {"_bps": (1e-6, "Mb/s"), "_ps": (1e-6, "us")}
-
-
 def draw(found: Tuned) -> Figure:
     """The front. Error: ValueError if no trial has values."""
     from shallows.figures import front
     from shallows.statistics.estimates import Estimate
 
     metrics = [objective.metric for objective in found.what.objectives]
-    scales = [next((s for end, s in _SCALES.items() if m.endswith(end)), (1.0, "")) for m in metrics]
-    axes = [f"{m} ({unit})" if unit else m for m, (_, unit) in zip(metrics, scales, strict=True)]
+    largest = {
+        m: max((abs(t.values[m] or 0.0) for t in found.trials if t.values), default=0.0) for m in metrics
+    }
+    scales = [(1 / size, unit) for size, unit in (terminal.scale(m, largest[m]) for m in metrics)]
+    axes = [
+        f"{terminal.heading(m)} ({unit})" if unit else m.replace("_", " ")
+        for m, (_, unit) in zip(metrics, scales, strict=True)
+    ]
 
     def values(numbers: list[int]) -> list[list[float]]:
         chosen = [found.trials[number].values for number in numbers]

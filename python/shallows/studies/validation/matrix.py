@@ -80,7 +80,7 @@ class MatrixTable(Strict):
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: what it is, and its experiment, or why it is not run."""
+    """One cell: its description, and its experiment, or why it is not run."""
 
     name: str
     cc: str
@@ -105,7 +105,7 @@ class Cell:
 
     @property
     def packets(self) -> float:
-        """Packets of a run at full rate: what it costs."""
+        """Packets of a run at full rate: its cost."""
         from shallows import _core
 
         if not self.points:

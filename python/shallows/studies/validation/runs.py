@@ -28,7 +28,7 @@ __all__ = ["BACKENDS", "Result", "Validation", "choose", "cost", "points", "tota
 
 @dataclass(frozen=True)
 class Result:
-    """A cell with the numbers of its runs by backend, one a seed, what failed, and why a backend has none."""
+    """A cell with numbers of its runs by backend, one a seed, failures, and why a backend has none."""
 
     cell: Cell
     runs: dict[str, list[dict[str, float | None]]]
@@ -92,7 +92,7 @@ class Validation:
 def choose(wanted: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """The simulator and the backends that are wanted, else all there are; and what is said of the others.
 
-    They stand in this order, whatever was written: ns-3's flows start when the simulator's did. Raises
+    They stand in this order, not in that of the file: ns-3's flows start when the simulator's did. Raises
     SpecError; ShallowsError if ns-3 is wanted and not installed.
     """
     from shallows.backends.ns3.program import program
@@ -203,7 +203,7 @@ def _about(outcomes: dict[tuple[str, str], Outcome]) -> dict[str, Any]:
     for (backend, _), outcome in outcomes.items():
         if outcome.run is not None:
             manifest = outcome.run.manifest
-            own = manifest.get(backend, {})  # what the backend says of itself
+            own = manifest.get(backend, {})  # the backend's own report
             version = own.get("version", manifest["version"])
             entry = about.setdefault(backend, {"version": version, "cpu_s": 0.0, "runs": 0})
             entry["cpu_s"] += manifest["cpu_s"]

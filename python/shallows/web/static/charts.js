@@ -21,7 +21,7 @@ function rowsOf(film, port = 0) {
     { key: "rate", title: fast ? "Rate (Gb/s)" : "Rate (Mb/s)", scale: fast ? 1e-9 : 1e-6, smooth: 100 },
     { key: "alpha", title: "Alpha, marked share", optional: true },
     { key: "srtt", title: long ? "Smoothed RTT (ms)" : "Smoothed RTT (us)", scale: long ? 1e-3 : 1 },
-    { key: "marks", title: "Marks and drops" },
+    { key: "marks", title: "Marked (solid), dropped (dashed)" },
   ];
 }
 

@@ -25,7 +25,10 @@ export class Matrix {
       view.heat === "queue" ? film.at("queue", look, port) / most : film.at("busy", look, port);
     this.cells = [];
     this.scale = textScale();
-    const gap = 18, list = 200 * this.scale;
+    // On a narrow screen the list of hottest ports stands below the blocks.
+    const narrow = width < 620 * this.scale;
+    const gap = narrow ? 10 : 18, list = narrow ? 0 : 200 * this.scale;
+    const bottom = height - (narrow ? (HOTTEST + 1) * 18 * this.scale + 12 : 0);
     const columns = blocks.map((block) => Math.max(...block.rows.map((row) => row.ports.length)));
     const free = width - list - gap * (blocks.length + 1);
     const share = columns.map((count) => Math.sqrt(count));
@@ -34,12 +37,14 @@ export class Matrix {
     const seen = [];
     blocks.forEach((block, index) => {
       const room = (free * share[index]) / all;
-      const [w, h] = [room / columns[index], (height - 44) / block.rows.length];
+      const [w, h] = [room / columns[index], (bottom - 44) / block.rows.length];
       pen.fillStyle = colours.text;
-      pen.font = this.font();
+      pen.font = narrow ? this.font(11) : this.font();
       pen.textAlign = "left";
       pen.textBaseline = "alphabetic";
-      pen.fillText(block.title, left, 20, room + gap - 8);
+      const fits = pen.measureText(block.title).width < room + gap - 4;
+      const lines = fits ? [block.title] : block.title.split(/ (?=to )/);
+      lines.forEach((line, i) => pen.fillText(line, left, 20 + (i + 1 - lines.length) * 13, room + gap - 4));
       block.rows.forEach((row, y) => row.ports.forEach((port, x) => {
         const hot = value(port);
         const cell = [left + x * w, 30 + y * h, Math.max(w - 0.6, 0.6), Math.max(h - 0.6, 0.6)];
@@ -52,7 +57,7 @@ export class Matrix {
       }));
       left += room + gap;
     });
-    this.hottest(pen, seen, colours, view, width - list);
+    this.hottest(pen, seen, colours, view, narrow ? [gap, bottom, 18] : [width - list, 20, 36]);
   }
 
   sign(pen, [x, y, w, h], colour) {
@@ -64,7 +69,7 @@ export class Matrix {
     pen.fill();
   }
 
-  hottest(pen, seen, colours, view, left) {
+  hottest(pen, seen, colours, view, [left, top, step]) {
     const { film, look } = view;
     const waiting = ({ port }) => film.at("queue", look, port);
     const inside = ({ port }) => (film.layout.ports[port].switch ? 1 : 0);
@@ -72,18 +77,21 @@ export class Matrix {
     seen.sort((a, b) => b.hot - a.hot || inside(b) - inside(a) || waiting(b) - waiting(a) || a.port - b.port);
     pen.font = this.font();
     pen.fillStyle = colours.text;
-    pen.fillText("Hottest ports", left, 20);
+    pen.fillText("Hottest ports", left, top);
     seen.slice(0, HOTTEST).forEach(({ port, cell }, place) => {
       pen.strokeStyle = colours.chosen;
       pen.lineWidth = 2;
       pen.strokeRect(cell[0] - 2, cell[1] - 2, cell[2] + 4, cell[3] + 4);
-      const y = 44 + place * 36 * this.scale;
+      const beside = step < 30;
+      const y = top + (beside ? 18 : 24) * (beside ? this.scale : 1) + place * step * this.scale;
+      const { name } = film.layout.ports[port];
       pen.fillStyle = colours.text;
-      pen.fillText(film.layout.ports[port].name, left, y);
+      pen.fillText(name, left, y);
       pen.fillStyle = colours.soft;
       const busy = Math.round(100 * film.at("busy", look, port));
-      pen.fillText(`${busy} % busy, ${Math.round(film.at("queue", look, port))} packets`, left, y + 16 * this.scale);
-      this.cells.push({ port, cell: [left, y - 14, 190 * this.scale, 34 * this.scale] });
+      pen.fillText(`${busy} % busy, ${Math.round(film.at("queue", look, port))} packets`,
+        left + (beside ? 120 * this.scale : 0), y + (beside ? 0 : 16 * this.scale));
+      this.cells.push({ port, cell: [left, y - 14, (beside ? 320 : 190) * this.scale, (step - 2) * this.scale] });
     });
     const chosen = seen.find(({ port }) => port === view.chosen);
     if (chosen) {
@@ -93,7 +101,7 @@ export class Matrix {
     }
   }
 
-  font() { return `${Math.round(13 * this.scale)}px system-ui, sans-serif`; }
+  font(size = 13) { return `${Math.round(size * this.scale)}px system-ui, sans-serif`; }
 
   portAt(x, y) {
     const hit = this.cells.find(({ cell }) =>
