@@ -26,7 +26,7 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
 
 
 MARGIN = 10.0
-"""Mb/s, a hundredth of the link: what the line of a plot can show."""
+"""Mb/s, a hundredth of the link: the least that the line of a plot shows."""
 
 
 def below_chosen(frame, senders):
