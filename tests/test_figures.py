@@ -108,6 +108,16 @@ def test_queue_time_is_cut_to_the_window():
     assert time_ms.tolist() == [2, 3, 4] and packets.tolist() == [60, 40, 50]
 
 
+@pytest.mark.parametrize(("scale", "said", "first"), [(1, "time (ms)", "2"), (10_000, "time (s)", "20")])
+def test_long_times_are_in_seconds(scale, said, first):
+    info = queue_time.info({"": small_run()}, from_ms=2, to_ms=4)
+    info.series[""] = (info.series[""][0] * scale, info.series[""][1])
+    (ax,) = queue_time.draw(info).axes
+    ax.set_xticks([2 * scale])
+    ax.figure.canvas.draw()
+    assert ax.get_xlabel() == said and ax.get_xticklabels()[0].get_text() == first
+
+
 def test_goodput_of_a_flow_and_arrivals_of_a_class():
     time_ms, gbps = goodput_time.info(small_run()).series["flow 0"]
     assert time_ms.tolist() == list(range(1, 9)) and gbps == pytest.approx([3.0] * 8)

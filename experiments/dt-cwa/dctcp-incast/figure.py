@@ -101,8 +101,10 @@ def _packets(window):
 
 def _law(windows, window):
     """Onset times initial window, over the buffer."""
-    first = onset(of(windows, initial_window=window))
-    return _estimate(None if first is None else first * _packets(window) / BUFFER)
+    packets = _packets(window) / BUFFER
+    at = _onset(of(windows, initial_window=window))
+    ends = (None if end is None else end * packets for end in at[:3])
+    return at._replace(**dict(zip(("value", "low", "high"), ends, strict=True)))
 
 
 CAPTIONS = {

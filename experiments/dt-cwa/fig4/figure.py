@@ -2,7 +2,7 @@
 
 import numpy as np
 from shallows.statistics.estimates import paired_difference
-from shallows.studies.paper.claims import every, is_below
+from shallows.studies.paper.claims import every, is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples
 
 from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, schemes, seen, table_of
@@ -47,12 +47,19 @@ def _falls(differences):
 
 SHOWS = {
     "throughput by beta": ("falls-*",),
+    f"Means over the seeds, {LOAD_NAMES['query-1MB']}": ("timeouts-*",),
 }
 
 
 def measure(runs):
     frame = runs.frame(seen)
     found = {}
+    if "query-1MB" in set(frame["spec"]):
+        large, chosen = (
+            samples(frame, "timeouts_per_flow", spec="query-1MB", workers=10, beta=beta)
+            for beta in (1.0, CHOSEN)
+        )
+        found["timeouts-query-1MB-10"] = is_above(paired_difference(large, chosen), unit="timeouts a flow")
     for load in set(frame["spec"]):
         for senders in SENDERS:
             differences = below_chosen(of(frame, spec=load), senders)

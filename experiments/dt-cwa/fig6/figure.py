@@ -1,11 +1,12 @@
 """Figure 6: throughput against the number of flows."""
 
-from shallows.statistics.estimates import mean_ci
+from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples
 
 from ..common import (
     DCTCP,
+    DCTCP0,
     DTCWA,
     FLOWS,
     LOAD_NAMES,
@@ -38,7 +39,7 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
 
 
 SHOWS = {
-    "throughput by number of flows": ("gain-*", "*below-200", "right-k-*"),
+    "throughput by number of flows": ("gain-*", "*below-200", "right-k-*", "alpha-*"),
 }
 
 
@@ -61,6 +62,10 @@ def measure(runs):
         mean_ci(samples(queries, "mbps", title=DCTCP, workers=40)), 200.0, "Mb/s"
     )
     found["gain-after-20"] = _appears(queries)
+    if DCTCP0 in queries["title"]:
+        found["alpha-1-costs"] = is_above(change(queries, "mbps", DCTCP0, DCTCP, workers=30), unit="%")
+        zero, one = (samples(queries, "timeouts_per_flow", title=t, workers=55) for t in (DCTCP0, DCTCP))
+        found["alpha-0-times-out"] = is_above(paired_difference(zero, one), unit="timeouts a flow")
     return found
 
 

@@ -1,8 +1,8 @@
 """Figure 7: mean query completion time against the number of flows, "
 "by load, in the base reading."""
 
-from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.claims import is_below
+from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples
 
 from ..common import DTCWA, LOAD_NAMES, everywhere_below, seen, sweep, table_of
@@ -17,7 +17,7 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
 
 
 SHOWS = {
-    "query completion time by number of flows": ("below-*",),
+    "query completion time by number of flows": ("below-*", "grows-*"),
 }
 
 
@@ -30,6 +30,9 @@ def measure(runs):
             continue
         found[f"below-dctcp-{load}"] = everywhere_below(mine, "qct_ms", "workers")
         until = samples(mine, "qct_ms", title=DTCWA, workers=35)
+        least, most = mine["workers"].min(), mine["workers"].max()
+        ends = [samples(mine, "qct_ms", title=DTCWA, workers=n) for n in (most, least)]
+        found[f"grows-{load}"] = is_above(paired_difference(*ends), unit=f"ms from {least} to {most} flows")
         found[f"below-50ms-{load}"] = is_below(mean_ci(until), 50.0, "ms at 35 flows")
     return found
 

@@ -88,6 +88,8 @@ SHOWS = {
     "timeouts by number of flows": ("timeouts-*",),
     "queue oscillation by number of flows": ("sd", "sd-*"),
     "Timeouts a flow by the worker's switch, 1 MB in all": ("outcast",),
+    "Timeouts a query by kind, 1 MB in all": ("drops-query-1MB",),
+    "Timeouts a query by kind, 64 KB each": ("drops-query-64KB",),
     OUTCAST: ("black-out", "outcast-share"),
 }
 
@@ -100,6 +102,7 @@ def measure(runs):
         if mine.is_empty():
             continue
         found[f"timeouts-{load}"] = everywhere_below(mine, "timeouts_per_flow", "workers")
+        found[f"drops-{load}"] = everywhere_below(mine, "drops", "workers")
         for flows in (30, 55):
             a, b = (samples(mine, "timeouts_per_flow", title=t, workers=flows) for t in (DTCWA, DCTCP))
             found[f"timeouts-{load}-{flows}"] = is_below(paired_difference(a, b), unit="timeouts a flow")

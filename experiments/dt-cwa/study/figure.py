@@ -134,13 +134,7 @@ def measure(runs):
     frame = seen(runs)
     titles = [WANTED[cc] for cc in present()[0]]
     windows = [WANTED[cc] for cc in present()[0] if cc not in NO_WINDOW]
-    absent = ", ".join(present()[1]) or "none"
-    cells = frame.select("factor", "title", "workers").n_unique()
-    cpu = sum(run.stored.manifest["cpu_s"] for run in runs)
-    found = {
-        "cells": Measured(cells, n_seeds=0, note=f"{len(runs)} runs; absent schemes: {absent}"),
-        "cpu": Measured(cpu, n_seeds=0, note="simulation only, on the machine that ran them"),
-    }
+    found = {}
     onsets = {title: onset(frame, "base", title) for title in titles}
     note = "; ".join(f"{title} {n}" for title, n in onsets.items())
     later = (onsets["DCTCP"] or 10**9) > (onsets["Reno"] or 10**9)

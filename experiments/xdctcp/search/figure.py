@@ -42,7 +42,11 @@ def measure(runs):
     found = [label for label, yes in dominating.items() if yes]
     decided = False if found else None if None in dominating.values() else True
     return {
-        "not-dominated": Measured(decided, note=f"dominated by {'; '.join(found) or 'none of those found'}"),
+        "not-dominated": Measured(
+            decided,
+            n_seeds=len(runs.where("confirm").seeds),
+            note=f"dominated by {'; '.join(found) or 'none of those found'}",
+        ),
         "optimum-gain": change(frame, "short_wait_us"),
     }
 

@@ -68,7 +68,7 @@ def draw(info: FlowTime) -> "Figure":
             ax.plot(time_ms, values, color=style.colour(k, label), label=label, linewidth=0.8)
         ax.set(ylabel=PANELS[column][0])
         ax.set_ylim(bottom=0)
-    axes[-1].set_xlabel("time (ms)")
+    style.time_axis(axes[-1])
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     return figure

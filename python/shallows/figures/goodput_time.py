@@ -59,7 +59,8 @@ def draw(info: GoodputTime) -> "Figure":
     figure, (ax,) = style.canvas()
     for k, (label, (time_ms, gbps)) in enumerate(info.series.items()):
         ax.plot(time_ms, gbps, drawstyle="steps-pre", color=style.colour(k, label), label=label)
-    ax.set(xlabel="time (ms)", ylabel=info.label)
+    ax.set(ylabel=info.label)
+    style.time_axis(ax)
     ax.set_ylim(bottom=0)
     style.legend(ax, loc="best", ncols=2)
     return figure

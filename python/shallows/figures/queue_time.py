@@ -58,5 +58,5 @@ def draw(info: QueueTime) -> "Figure":
                         ha="right", va="bottom", color=style.INK)  # fmt: skip
         ax.set(title=", ".join(filter(None, (label, f"port {info.ports[k]}"))), ylabel="queue (packets)")
     axes[0].set_ylim(bottom=0)
-    axes[-1].set_xlabel("time (ms)")
+    style.time_axis(axes[-1])
     return figure
