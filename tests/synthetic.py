@@ -57,6 +57,12 @@ SCHEMAS = {
         **dict.fromkeys(["mean_wait_ps", "p50_wait_ps", "p95_wait_ps", "p99_wait_ps", "utilisation"], F64),
         "is_switch": U32,
     },
+    "pauses": {
+        "port": STR,
+        **dict.fromkeys(["is_switch", "priority"], U32),
+        **dict.fromkeys(["over_ps", "paused", "paused_ps", "pauses_sent", "frames_sent"], U64),
+        **dict.fromkeys(["held_bytes", "max_held_bytes", "max_headroom_bytes", "headroom_bytes"], U64),
+    },
     "queue_histogram": {"port": STR, "packets": U64, "time_ps": U64, "at_dequeue": U64},
     "inner_queues": {
         **dict.fromkeys(["port", "queue", "class", "what"], STR),

@@ -51,7 +51,7 @@ CHOSEN = {
 OPEN = ("topology", "transport.cc", "traffic")
 """Sections that Python modules add to: any `kind` may stand there, and the checker knows which."""
 
-NAMED = ("port", "switch", "traffic")
+NAMED = ("port", "switch", "priority", "traffic")
 """Sections that hold tables under names of the user's choice."""
 
 SUFFIX = {"traffic": "Load", "traffic.sizes": "Sizes", "traffic.deadline": "Deadline", "": "Experiment"}
@@ -71,6 +71,8 @@ INNER = {
             "Overrides of ports by name or pattern; each changes what it names and no more.",
         ),
         "switch": ("switch", "Shared buffers of switches, by name or pattern."),
+        "priority": ("priority", "Priorities at ports, by their numbers from 0 to 7."),
+        "pfc": ("pfc", "Flow control of the lossless priorities."),
         "transport": ("transport", "TCP and its congestion control."),
         "traffic": ("traffic", "The loads, by name."),
         "probe": ("probe", "The records of a run."),
@@ -79,6 +81,10 @@ INNER = {
     "port": {
         "queue": ("queue", "Another discipline."),
         "port_control": ("port_control", 'Another controller; `"none"` for none.'),
+    },
+    "priority": {
+        "queue": ("queue", "Discipline of its lane at switch ports; by default that of the port."),
+        "nic": ("queue", "Discipline of its lane at host ports; by default that of the port."),
     },
     "transport": {"cc": ("transport.cc", "Congestion control.")},
     "traffic": {

@@ -8,7 +8,7 @@ use crate::routing::choice::Ecmp;
 use crate::topology::Topology;
 use crate::transport::Transport;
 use crate::workload::Traffic;
-use shallows_units::{Bytes, Rate, Span};
+use shallows_units::{Bytes, Rate, Size, Span};
 
 crate::params! {
     /// Overrides of the ports that a name or pattern selects. A pattern changes only the settings that it names. Where
@@ -32,6 +32,16 @@ crate::params! {
         reorder: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Longest time for which such a packet is held back.
         reorder_delay: Span = "0s", "[0s, 100000s]", "none";
+        /// Flow control, port of a switch: fixed XOFF for the packets of one priority that came by this port, or "none".
+        pfc_xoff: Option<Bytes> = "none", "[1B, ]", "thresholds follow the free memory";
+        /// Flow control: XOFF is this times the free shared memory, or "none". The lesser of this and `pfc_xoff` holds.
+        pfc_alpha: Option<f64> = 0.125, "(0, 1000000]", "HPCC's simulator at the rate of its hosts: 1/8";
+        /// Flow control: XON lies so far below XOFF, in bytes, or in packets of the largest size.
+        pfc_hysteresis: Size = "2pkt", "", "Zhu 2015 (DCQCN) s.4: two MTUs";
+        /// Flow control: memory for what one priority still sends after XOFF, or "none": what the link needs.
+        pfc_headroom: Option<Bytes> = "none", "", "rate x (delays + response) + two frames + the pause frame";
+        /// Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate.
+        pfc_response: Option<Span> = "none", "[0s, 1s]", "IEEE 802.3-2018 s.31B.3.7";
     }
 }
 
@@ -62,6 +72,68 @@ crate::params! {
         /// Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all.
         alpha: Option<f64> = 1.0, "(0, 1000000]", "Choudhury and Hahne 1998: a saturated port leaves half free";
     }
+}
+
+crate::params! {
+    /// A priority, named by its number from 0 to 7. Every port then has a lane for each named priority. A load names its
+    /// priority in `transport.priority`.
+    pub struct PrioritySettings {
+        /// Bytes that the lane sends in a round, or "none": strict. Strict lanes go before all others, the highest number
+        /// first; the others share the rest in proportion to their quanta.
+        quantum: Option<Bytes> = "none", "[64B, 1GB]", "IEEE 802.1Q-2018 s.8.6.8.1; Linux sch_ets";
+        /// Whether it is lossless: switches pause their neighbours before their memory is full.
+        pfc: bool = false, "", "IEEE 802.1Qbb: off by default";
+    }
+}
+
+crate::params! {
+    /// Priority-based flow control (IEEE 802.1Qbb), for the priorities with `pfc = true`. Thresholds, headroom and the
+    /// response time belong to ports (`port."*->*".pfc_alpha` ..), memory to switches (`switch."*".buffer`).
+    pub struct PfcSettings {
+        /// Length of a pause in quanta of 512 bit times. It is sent again after half of it.
+        quanta: u64 = 65535, "[1, 65535]", "IEEE 802.3-2018 s.31B.2: sixteen bits, the most";
+        /// Whether a headroom that can lose packets is refused.
+        lossy: Lossy = "refused", "", "a lossless priority is lossless";
+        /// The end of a deadlock, in which ports of a cycle wait for each other for ever.
+        deadlock: Deadlocks = "stop", "", "a run that stands still is an error";
+        /// With deadlock = "watchdog": a switch's port that is paused for so long drops its waiting packets.
+        watchdog: Span = "200ms", "(0s, 100000s]", "Junos: two polls of 100 ms";
+    }
+}
+
+crate::choices! {
+    /// The end of a deadlock.
+    pub enum Deadlocks {
+        /// The run ends with an error that names its cycle.
+        Stop = "stop",
+        /// A switch's port that is paused for too long drops its waiting packets.
+        Watchdog = "watchdog",
+        /// None: the run goes on to its end, and a note names the cycle.
+        GoOn = "go-on",
+    }
+}
+
+crate::choices! {
+    /// What becomes of an experiment whose headroom can lose packets.
+    pub enum Lossy {
+        /// It does not run.
+        Refused = "refused",
+        /// It runs.
+        Allowed = "allowed",
+    }
+}
+
+/// A priority, with the disciplines of its lanes.
+#[derive(Debug, Clone)]
+pub struct PrioritySpec {
+    /// Its number.
+    pub number: u8,
+    /// Its settings.
+    pub settings: PrioritySettings,
+    /// Discipline of its lane at switch ports; or the port's.
+    pub queue: Option<Queue>,
+    /// The same at host ports.
+    pub nic: Option<Queue>,
 }
 
 /// Settings of switches.
@@ -128,6 +200,10 @@ pub struct Experiment {
     pub ports: Vec<PortOverride>,
     /// Settings of switches, in order.
     pub switches: Vec<SwitchOverride>,
+    /// Priorities that ports tell apart, by number; none, and a port has one queue.
+    pub priorities: Vec<PrioritySpec>,
+    /// Flow control of the lossless ones.
+    pub pfc: PfcSettings,
     /// Loads, in order.
     pub loads: Vec<LoadSpec>,
     /// The choice of recordings.
@@ -139,6 +215,12 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The lossless priorities, a bit each.
+    pub fn lossless(&self) -> u8 {
+        let bit = |spec: &PrioritySpec| u8::from(spec.settings.pfc) << spec.number;
+        self.priorities.iter().map(bit).fold(0, |all, bit| all | bit)
+    }
+
     /// A run with the given parts and otherwise defaults; a help for tests and examples.
     pub fn new(topology: Topology, queue: Queue, loads: Vec<LoadSpec>, duration: Span) -> Self {
         let run =
@@ -152,6 +234,8 @@ impl Experiment {
             control,
             ports: vec![],
             switches: vec![],
+            priorities: vec![],
+            pfc: PfcSettings::defaults(),
             loads,
             probes,
             cut: Cut::Large,

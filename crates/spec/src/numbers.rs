@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use shallows_core::cc::Algorithm;
-use shallows_core::experiment::{PortSettings, RunSettings, SwitchSettings};
+use shallows_core::experiment::{PfcSettings, PortSettings, PrioritySettings, RunSettings, SwitchSettings};
 use shallows_core::params::{Component, Fault, Kind, Param, Params};
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -42,6 +42,13 @@ pub(crate) fn of_record(record: &Value) -> Numbers {
     for (name, switch) in tables(&record["switch"]) {
         found.table(switch, &format!("switch.{name}"), &SwitchSettings::list());
     }
+    for (name, priority) in tables(&record["priority"]) {
+        let path = format!("priority.{name}");
+        found.table(priority, &path, &PrioritySettings::list());
+        found.component(&priority["queue"], &format!("{path}.queue"), &Queue::list());
+        found.component(&priority["nic"], &format!("{path}.nic"), &Queue::list());
+    }
+    found.table(&record["pfc"], "pfc", &PfcSettings::list());
     for (name, load) in tables(&record["traffic"]) {
         found.load(load, &format!("traffic.{name}"));
     }

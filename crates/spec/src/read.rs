@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use shallows_core::experiment::{
-    Experiment, LoadSpec, PortOverride, PortPatch, RunSettings, SwitchOverride, SwitchPatch,
+    Experiment, LoadSpec, PfcSettings, PortOverride, PortPatch, PrioritySettings, PrioritySpec, RunSettings,
+    SwitchOverride, SwitchPatch,
 };
 use shallows_core::params::custom::{Plugins, PythonSettings};
 use shallows_core::params::{Code, Fault, Faults, Names, ParamType, Params, Rule, Table};
@@ -27,12 +28,14 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         "port_control",
         "port",
         "switch",
+        "priority",
+        "pfc",
         "transport",
         "traffic",
         "probe",
     ];
     let mut section = |name: &'static str| top.raw(name).cloned();
-    let [python, topology, queue, nic, control, port, switch, transport, traffic, probe] =
+    let [python, topology, queue, nic, control, port, switch, priority, pfc, transport, traffic, probe] =
         sections.map(&mut section);
     top.finish();
 
@@ -50,6 +53,13 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     };
     let ports = ports(port.as_ref(), faults);
     let switches = switches(switch.as_ref(), faults);
+    let priorities = priorities(priority.as_ref(), faults);
+    let pfc_written = pfc.is_some();
+    let pfc: PfcSettings = settings(pfc.as_ref(), "pfc", faults);
+    if pfc_written && !priorities.iter().any(|spec| spec.settings.pfc) {
+        let rule = Code::Conflict.rule("changes nothing: no [priority.N] has pfc = true");
+        faults.add("pfc", rule, &Value::Null);
+    }
     let transport = transport.map(expand_cc);
     let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, faults);
     let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
@@ -63,6 +73,8 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         control: control?,
         ports,
         switches,
+        priorities,
+        pfc,
         loads,
         probes,
         cut: Default::default(),
@@ -166,6 +178,30 @@ fn switches(written: Option<&Value>, faults: &mut Faults) -> Vec<SwitchOverride>
         overrides.push(SwitchOverride { switches: Names(vec![name.clone()]), settings });
     }
     overrides
+}
+
+/// The priorities, in the order of their numbers.
+fn priorities(written: Option<&Value>, faults: &mut Faults) -> Vec<PrioritySpec> {
+    let mut found = vec![];
+    for (name, map) in tables(written, "priority", faults) {
+        let path = format!("priority.{name}");
+        let number = Some(name.as_str()).filter(|name| name.len() == 1).and_then(|name| name.parse().ok());
+        let Some(number) = number.filter(|number| *number < 8u8) else {
+            let rule = Code::OutOfRange.rule("must be a number from 0 to 7, as in [priority.3]");
+            faults.add(&path, rule, &name.as_str().into());
+            continue;
+        };
+        let mut table = Table::new(&path, map, faults);
+        let settings = PrioritySettings::read(&mut table);
+        let (queue, nic) = (table.raw("queue").cloned(), table.raw("nic").cloned());
+        table.finish();
+        let [queue, nic] = [("queue", queue), ("nic", nic)].map(|(key, queue)| {
+            queue.and_then(|q| component(Some(&q), &format!("{path}.{key}"), &[], faults, Queue::read))
+        });
+        found.push(PrioritySpec { number, settings, queue, nic });
+    }
+    found.sort_by_key(|spec| spec.number);
+    found
 }
 
 fn loads(

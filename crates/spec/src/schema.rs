@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shallows_core::cc::Algorithm;
-use shallows_core::experiment::{PortSettings, RunSettings, SwitchSettings};
+use shallows_core::experiment::{PfcSettings, PortSettings, PrioritySettings, RunSettings, SwitchSettings};
 use shallows_core::params::custom::PythonSettings;
 use shallows_core::params::{Code, Component, Kind, Param, Params};
 use shallows_core::port_control::Protocol;
@@ -23,6 +23,8 @@ pub fn schema() -> String {
         section("port_control", "port control", &Protocol::list()),
         section("port", "port override", &[single::<PortSettings>("port")]),
         section("switch", "switch settings", &[single::<SwitchSettings>("switch")]),
+        section("priority", "priority", &[single::<PrioritySettings>("priority")]),
+        section("pfc", "flow control", &[single::<PfcSettings>("pfc")]),
         section("transport", "transport profile", &Transport::list()),
         section("transport.cc", "congestion control", &Algorithm::list()),
         section("traffic", "workload", &Traffic::list()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use shallows_core::Experiment;
-use shallows_core::experiment::SwitchOverride;
+use shallows_core::experiment::{PrioritySpec, SwitchOverride};
 use shallows_core::params::custom::Declared;
 use shallows_core::params::{ParamType, Params};
 use std::sync::Arc;
@@ -29,6 +29,19 @@ pub fn resolved(experiment: &Experiment) -> Value {
     map.insert("port".into(), Value::Object(ports));
     let switch = |over: &SwitchOverride| (over.switches.0.join(","), Value::Object(shown(&over.settings)));
     map.insert("switch".into(), experiment.switches.iter().map(switch).collect());
+    if !experiment.priorities.is_empty() {
+        let priority = |spec: &PrioritySpec| {
+            let mut table = shown(&spec.settings);
+            for (key, queue) in [("queue", &spec.queue), ("nic", &spec.nic)] {
+                table.extend(queue.as_ref().map(|queue| (key.to_string(), Value::Object(queue.show()))));
+            }
+            (spec.number.to_string(), Value::Object(table))
+        };
+        map.insert("priority".into(), experiment.priorities.iter().map(priority).collect());
+    }
+    if experiment.lossless() != 0 {
+        map.insert("pfc".into(), Value::Object(shown(&experiment.pfc)));
+    }
     let mut traffic = Map::new();
     for load in &experiment.loads {
         let mut table = load.traffic.show();

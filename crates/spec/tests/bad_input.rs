@@ -80,6 +80,52 @@ fn wrong_documents_are_told_what_is_wrong() {
         &[("port", json!({"swich->r0": {"loss": 0.5}}))],
         &[("port", json!({"switch->r0": {"loss": 1.5}}))],
         &[("port", json!({"switch->r0": {"queue": {"kind": "threshold", "mark_at": "300pkt"}}}))],
+        &[("priority", json!({"8": {}}))],
+        &[("priority", json!({"03": {}, "high": {}}))],
+        &[("priority", json!({"0": {"quantum": "10B"}}))],
+        &[("priority", json!({"0": {"queue": {"kind": "drop-tial"}, "nic": 3}}))],
+        &[("priority", json!({"0": {"pcf": true}}))],
+        &[("priority", json!({"3": {}}))],
+        &[("transport.priority", json!(3))],
+        &[("transport.priority", json!(8)), ("transport.ack_priority", json!("high"))],
+        &[("priority", json!({"0": {}})), ("traffic.long.transport", json!({"ack_priority": 6}))],
+        &[("pfc", json!({"quanta": 65535}))],
+        &[("priority", json!({"0": {}})), ("pfc", json!({"quanta": 0}))],
+        &[("port", json!({"*->*": {"pfc_alpha": 0.5, "pfc_xoff": "0B"}}))],
+        &[("priority", json!({"0": {"pfc": true}}))],
+        &[
+            ("priority", json!({"0": {"pfc": true, "queue": {"kind": "codel", "limit": "none"}}})),
+            ("switch", json!({"*": {"buffer": "9MB"}})),
+        ],
+        &[
+            ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),
+            ("switch", json!({"*": {"buffer": "100KB"}})),
+        ],
+        &[
+            ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),
+            ("switch", json!({"*": {"buffer": "9MB"}})),
+            ("port", json!({"switch->s*": {"pfc_headroom": "50KB"}, "switch->s1": {"pfc_headroom": "60KB"}})),
+        ],
+        &[
+            ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),
+            ("switch", json!({"*": {"buffer": "9MB"}})),
+            ("pfc", json!({"quanta": 20, "lossy": "yes", "deadlock": "wait", "watchdog": "0s"})),
+        ],
+        &[
+            ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),
+            ("switch", json!({"*": {"buffer": "9MB"}})),
+            ("pfc", json!({"quanta": 20})),
+        ],
+        &[
+            ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),
+            ("switch", json!({"*": {"buffer": "9MB"}})),
+            (
+                "topology",
+                json!({
+            "kind": "graph", "hosts": ["s0", "r0"], "switches": "sw", "links": [
+                {"from": "s0", "to": "sw", "duplex": false}, {"from": "sw", "to": "r0"}]}),
+            ),
+        ],
         &[("duration", json!("0s"))],
         &[("duration", json!(1))],
         &[("duration", json!("1"))],

@@ -207,6 +207,77 @@ fn cut_or_whole_is_one_where_nothing_ties() {
     }
 }
 
+/// The same with flow control: a pause crosses cells as packets do. Memory is short, so that pauses spread.
+fn paused(mut document: Value, lossless: &[u8]) -> Value {
+    set(&mut document, "queue", json!({"kind": "drop-tail", "limit": "none"}));
+    set(&mut document, "switch", json!({"*": {"buffer": "400KB"}}));
+    set(&mut document, "pfc", json!({"deadlock": "go-on"}));
+    document["port"]["*->*"] = json!({"pfc_response": "100ns", "pfc_alpha": 0.5});
+    document["priority"] = json!({"3": {}, "6": {}});
+    for priority in lossless {
+        document["priority"][priority.to_string()]["pfc"] = json!(true);
+    }
+    for (i, flow) in document["traffic"]["all"]["flows"].as_array_mut().expect("flows").iter_mut().enumerate()
+    {
+        flow["start"] = json!(format!("{}ps", i * 104_729));
+        flow["to"] = json!(if i < 12 { format!("h{}", 12 + i % 3) } else { format!("h{}", i - 9) });
+    }
+    set(&mut document, "transport.initial_window", json!("100pkt"));
+    set(&mut document, "transport.priority", json!(3));
+    set(&mut document, "transport.ack_priority", json!(6));
+    document
+}
+
+fn pauses(simulation: &Simulation) -> u64 {
+    Tables::of(simulation).u64("pauses", "paused").iter().sum()
+}
+
+#[test]
+fn pauses_are_the_same_cut_or_whole_where_nothing_ties() {
+    let mut document = tree(4, "300KB");
+    set(&mut document, "duration", json!("10us"));
+    document["port"] = without_ties(document.clone(), 4)["port"].take();
+    set(&mut document, "duration", json!("1ms"));
+    let document = paused(document, &[3]);
+    let [one, many] = [Cut::Never, Cut::Always].map(|how| ran(cut(&document, how)));
+    assert!(pauses(&one) > 100, "{}", pauses(&one));
+    assert_eq!((one.cells(), many.cells()), (1, 20));
+    for table in one.tables().iter().map(|table| table.name) {
+        assert_eq!(rows(&one, table), rows(&many, table), "{table}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any threads and any stops, with faults on the wires, of which pause frames know nothing.
+    #[test]
+    fn threads_and_stops_change_no_pause(
+        seed in 1u64..1000, both in any::<bool>(), faulty in any::<bool>(), every in 1u64..40, ecmp in 0usize..3,
+    ) {
+        let mut document = paused(tree(4, "300KB"), if both { &[3, 6] } else { &[3] });
+        set(&mut document, "duration", json!("300us"));
+        set(&mut document, "warmup", json!("50us"));
+        set(&mut document, "seed", json!(seed));
+        set(&mut document, "ecmp", json!(["flow", "round-robin", "random"][ecmp]));
+        if faulty {
+            document["port"]["edge*->*"] = json!({"loss": 0.01, "duplicate": 0.02, "reorder": 0.05, "reorder_delay": "20us"});
+        }
+        let alone = worked(&document, 1);
+        prop_assert!(pauses(&alone) > 0);
+        for threads in [2, 3] {
+            prop_assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{} threads", threads);
+        }
+        let mut stepped = cut(&document, Cut::Always);
+        let mut until = Time::ZERO;
+        while !stepped.advance(until, &Control::new()).expect("the run ends") {
+            assert!(stepped.books().balance());
+            until += Span::us(every);
+        }
+        prop_assert_eq!(hashes(&alone), hashes(&stepped));
+    }
+}
+
 /// Mean over flows of the logarithm of their completion times.
 fn mean_log_fct(simulation: &Simulation) -> f64 {
     let tables = Tables::of(simulation);

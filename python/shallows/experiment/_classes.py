@@ -50,11 +50,13 @@ __all__ = [
     "ParetoSizes",
     "ParkingLotTopology",
     "PfabricQueue",
+    "Pfc",
     "Pi2Queue",
     "PieQueue",
     "PoissonLoad",
     "Port",
     "PragueCc",
+    "Priority",
     "PriorityQueue",
     "Probe",
     "Python",
@@ -1230,6 +1232,21 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
+    pfc_xoff: str = 'none'
+    """Flow control, port of a switch: fixed XOFF for the packets of one priority that came by this port, or "none". Range [1B, ]. Default: thresholds follow the free memory."""
+
+    pfc_alpha: float | Literal["none"] = 0.125
+    """Flow control: XOFF is this times the free shared memory, or "none". The lesser of this and `pfc_xoff` holds. Range (0, 1000000]. Default: HPCC's simulator at the rate of its hosts: 1/8."""
+
+    pfc_hysteresis: str = '2pkt'
+    """Flow control: XON lies so far below XOFF, in bytes, or in packets of the largest size. Default: Zhu 2015 (DCQCN) s.4: two MTUs."""
+
+    pfc_headroom: str = 'none'
+    """Flow control: memory for what one priority still sends after XOFF, or "none": what the link needs. Default: rate x (delays + response) + two frames + the pause frame."""
+
+    pfc_response: str = 'none'
+    """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
+
     queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
@@ -1245,6 +1262,38 @@ class Switch(Part):
 
     alpha: float | Literal["none"] = 1.0
     """Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all. Range (0, 1000000]. Default: Choudhury and Hahne 1998: a saturated port leaves half free."""
+
+
+class Priority(Part):
+    """A priority, named by its number from 0 to 7. Every port then has a lane for each named priority. A load names its priority in `transport.priority`."""
+
+    quantum: str = 'none'
+    """Bytes that the lane sends in a round, or "none": strict. Strict lanes go before all others, the highest number first; the others share the rest in proportion to their quanta. Range [64B, 1GB]. Default: IEEE 802.1Q-2018 s.8.6.8.1; Linux sch_ets."""
+
+    pfc: bool = False
+    """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
+
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    """Discipline of its lane at switch ports; by default that of the port."""
+
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    """Discipline of its lane at host ports; by default that of the port."""
+
+
+class Pfc(Part):
+    """Priority-based flow control (IEEE 802.1Qbb), for the priorities with `pfc = true`. Thresholds, headroom and the response time belong to ports (`port."*->*".pfc_alpha` ..), memory to switches (`switch."*".buffer`)."""
+
+    quanta: int = 65535
+    """Length of a pause in quanta of 512 bit times. It is sent again after half of it. Range [1, 65535]. Default: IEEE 802.3-2018 s.31B.2: sixteen bits, the most."""
+
+    lossy: Literal["refused", "allowed"] = 'refused'
+    """Whether a headroom that can lose packets is refused. Default: a lossless priority is lossless."""
+
+    deadlock: Literal["stop", "watchdog", "go-on"] = 'stop'
+    """The end of a deadlock, in which ports of a cycle wait for each other for ever. Default: a run that stands still is an error."""
+
+    watchdog: str = '200ms'
+    """With deadlock = "watchdog": a switch's port that is paused for so long drops its waiting packets. Range (0s, 100000s]. Default: Junos: two polls of 100 ms."""
 
 
 class Transport(Part):
@@ -1372,6 +1421,12 @@ class Transport(Part):
 
     small_queues: str = '4MiB'
     """TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at its pacing rate, or two packets if that is more, and goes on when one has left. Range [1B, ]. Default: Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none."""
+
+    priority: int = 0
+    """Priority of data packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
+
+    ack_priority: int | Literal["none"] = 'none'
+    """Priority of acknowledgements, or "none": that of the data. Range [0, 7]. Default: IEEE 802.1Q: a stream's frames carry one priority."""
 
     nagle: bool = False
     """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
@@ -1738,6 +1793,12 @@ class Experiment(WholeExperiment):
 
     switch: dict[str, Switch] | None = None
     """Shared buffers of switches, by name or pattern."""
+
+    priority: dict[str, Priority] | None = None
+    """Priorities at ports, by their numbers from 0 to 7."""
+
+    pfc: Pfc | None = None
+    """Flow control of the lossless priorities."""
 
     transport: Transport | None = None
     """TCP and its congestion control."""

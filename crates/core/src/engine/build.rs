@@ -2,6 +2,7 @@
 
 use super::check::{Checked, Chosen};
 use super::estimate::Estimate;
+use super::lanes;
 use super::layout::lay_out;
 use super::notes;
 use super::partition::{Cut, Partition};
@@ -15,6 +16,7 @@ use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::Roster;
 use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
+use crate::net::pfc::NOWHERE;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
 use crate::port_control::Protocol;
@@ -51,9 +53,15 @@ impl Experiment {
 
 /// Builds the run.
 fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> Simulation {
-    let Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, loads } = checked;
+    let Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, flow_control, loads } =
+        checked;
     let run = &experiment.run;
     let mut ports = ports(experiment, &graph, &chosen);
+    for (port, flow) in ports.iter_mut().zip(&flow_control) {
+        if let (Service::Departure(scheduled), Some(flow)) = (&mut port.service, flow) {
+            scheduled.pausing = Some(Box::new(flow.pausing(port.rate)));
+        }
+    }
     let start = |work| Load { work, wake_at: Time::MAX, source: Source::NONE };
     let mut loads: Vec<Load> = loads.into_iter().map(start).collect();
     let infos: Vec<LoadInfo> = (0..)
@@ -95,7 +103,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
-        notes: notes::at_build(experiment, &graph, &chosen),
+        notes: notes::at_build(experiment, &graph, &chosen, &flow_control),
         places,
         cells,
         commons,
@@ -121,9 +129,17 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         warm: false,
         before_warmup: vec![],
         tapped: vec![],
+        backs: if flow_control.is_empty() { vec![] } else { backs(&graph) },
+        deadlocks: experiment.pfc.deadlock,
+        deadlock: None,
         memory,
         finished: false,
     }
+}
+
+/// By link: the one back along its cable.
+fn backs(graph: &Graph) -> Vec<u32> {
+    graph.links.iter().map(|link| graph.find_link(link.to, link.from).unwrap_or(NOWHERE)).collect()
 }
 
 /// Every port, empty.
@@ -136,7 +152,12 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
         let link = &graph.links[i];
         let rate = settings.rate.unwrap_or(link.rate);
         let delay = settings.delay.unwrap_or(link.delay);
-        let service = match queue.build(Place { rate, random: Stream::new(seed, "queue", i as u64) }) {
+        let is_switch = graph.role(link.from) == Role::Switch;
+        let place = Place { rate, random: Stream::new(seed, "queue", i as u64) };
+        let service = match queue.build(place) {
+            _ if !experiment.priorities.is_empty() => {
+                Service::departure(Box::new(lanes::build(experiment, queue, (i, rate), is_switch)))
+            }
             Built::Arrival(admission) if control.departures() => {
                 Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))
             }
@@ -147,7 +168,6 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
             }
             Built::Departure(disc) => Service::departure(disc),
         };
-        let is_switch = graph.role(link.from) == Role::Switch;
         let mut port = Port::new(rate, delay, is_switch, service);
         if bounded
             && !is_switch

@@ -2,6 +2,8 @@
 //! and the memory that a run would take. Nothing is built here that grows with the run.
 
 use super::estimate::Estimate;
+use super::lanes;
+use super::lossless::{self, Flow};
 use crate::events::MAX_SOURCES;
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
@@ -34,6 +36,8 @@ pub struct Checked<'a> {
     pub traced: Vec<u32>,
     /// Ports whose packets are recorded.
     pub tapped: Vec<u32>,
+    /// By link: its port's part in flow control. Empty without lossless priorities.
+    pub flow_control: Vec<Option<Flow>>,
     /// The sources of data.
     pub loads: Vec<Box<dyn Workload>>,
 }
@@ -65,7 +69,9 @@ impl Experiment {
         self.nic.check("nic", &mut faults);
         let (classes, class_of) = classes(self, &mut faults);
         let chosen = chosen(self, &graph, &mut faults);
-        let buffers = buffers(self, &graph, &chosen, &mut faults);
+        lanes::check(self, &mut faults);
+        let mut buffers = buffers(self, &graph, &chosen, &mut faults);
+        let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
         if self.probes.port_trace == TraceWhen::Change {
@@ -80,7 +86,18 @@ impl Experiment {
         if !faults.0.is_empty() {
             return Err(faults);
         }
-        Ok(Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, loads })
+        Ok(Checked {
+            graph,
+            routing,
+            chosen,
+            classes,
+            class_of,
+            buffers,
+            traced,
+            tapped,
+            flow_control,
+            loads,
+        })
     }
 }
 
@@ -231,7 +248,8 @@ fn buffers(
     for (node, (settings, path)) in of_node.into_iter().filter(|(_, (settings, _))| settings.buffer.is_some())
     {
         let ports = ports_of.remove(&node).unwrap_or_default();
-        for (key, limit) in ports.iter().flat_map(|port| chosen[*port as usize].queue.limits()) {
+        let queues = ports.iter().flat_map(|port| lanes::queues(experiment, &chosen[*port as usize]));
+        for (key, limit) in queues.flat_map(Queue::limits) {
             // One limit that nobody wrote would hide the other.
             let rule = format!(
                 "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"

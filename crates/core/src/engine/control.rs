@@ -1,5 +1,6 @@
 //! Watching and stopping a run from another thread, and the ways in which it can fail.
 
+use super::deadlock::Deadlock;
 use super::estimate::gb;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,6 +75,8 @@ pub enum RunError {
     Cancelled,
     /// A trace grew beyond `probe.trace_rows`.
     TraceTooLong(u64),
+    /// Ports wait for each other for ever.
+    Deadlock(Deadlock),
     /// More connections stood at once than one run can hold.
     TooManyFlows(usize),
     /// The run's items would take more memory than allowed.
@@ -94,6 +97,10 @@ impl std::fmt::Display for RunError {
             RunError::TraceTooLong(rows) => write!(
                 f,
                 "a trace grew beyond {rows} rows: trace at a longer interval, fewer ports or classes, or raise probe.trace_rows"
+            ),
+            RunError::Deadlock(found) => write!(
+                f,
+                "{found}. Route without such a cycle, or write pfc.deadlock = \"watchdog\" or \"go-on\""
             ),
             RunError::TooMuchHeld { held, bytes, most } => write!(
                 f,

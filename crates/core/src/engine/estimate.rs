@@ -5,16 +5,20 @@
 //! for such loads. Tests hold the estimate against the measured peak of runs of several sizes.
 
 use super::check::Checked;
+use super::lanes;
 use crate::events::EVENT_BYTES;
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::CONNECTION_BYTES;
 use crate::hosts::records::{FlowRow, MessageRow};
+use crate::net::pfc::Pausing;
+use crate::net::pfc::ingress::Ingress;
 use crate::net::port::{Controlled, Port};
 use crate::packet::Packet;
 use crate::params::{Code, Faults};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
+use crate::queue::Queue;
 use crate::routing::graph::{Graph, Link, Node, Role};
 use crate::workload::Expected;
 use serde_json::{Value, json};
@@ -155,11 +159,14 @@ fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
         let control = if chosen.kind() == "none" { 0 } else { size_of::<Controlled>() as u64 };
         let ring = LEAST_RING * size_of::<Packet>() as u64;
         let events = 2 * EVENT_BYTES as u64;
-        bytes += size_of::<Port>() as u64 + chosen.queue.memory() + record + control + ring + events;
+        let queues: u64 = lanes::queues(experiment, chosen).map(Queue::memory).sum();
+        bytes += size_of::<Port>() as u64 + queues + record + control + ring + events;
     }
     if probes.port_trace != TraceWhen::Off {
         bytes += traced * checked.classes.len() as u64 * size_of::<Arrivals>() as u64;
     }
+    let controlled = checked.flow_control.iter().flatten().count() as u64;
+    bytes += controlled * (size_of::<Pausing>() + size_of::<Ingress>() + EVENT_BYTES) as u64;
     let cure = "a smaller topology, or probe.queues = false";
     Part { what: "ports", count: checked.graph.links.len() as u64, bytes, cure }
 }

@@ -3,9 +3,10 @@
 use super::partition::Partition;
 use crate::events::EventQueue;
 use crate::experiment::{Experiment, SwitchSettings};
+use crate::net::pfc::NOWHERE;
 use crate::net::port::Port;
 use crate::net::{Commons, Network};
-use crate::routing::graph::Graph;
+use crate::routing::graph::{Graph, Link};
 use crate::routing::table::Routing;
 
 /// The cells' parts of the network, each port's cell and place there, and the data that all cells read.
@@ -64,6 +65,9 @@ pub(super) fn lay_out(
     let crossing = partition.whole.is_none() && opposites.iter().any(Option::is_some);
     let opposites = if crossing { opposites.iter().map(|port| port.map(place)).collect() } else { vec![] };
     let port_places = places.iter().map(|(_, place)| *place).collect();
-    let commons = Commons { connections: vec![], links, port_places, node_places, opposites, routing };
+    let controlled = networks.iter().any(|network| network.ports.iter().any(|port| port.pausing().is_some()));
+    let back = |link: &Link| graph.find_link(link.to, link.from).map_or(NOWHERE, place);
+    let backs = if controlled { graph.links.iter().map(back).collect() } else { vec![] };
+    let commons = Commons { connections: vec![], links, port_places, node_places, opposites, backs, routing };
     (networks, places, commons)
 }

@@ -6,6 +6,7 @@ use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::Pair;
 use crate::hosts::connections::locked;
 use crate::hosts::records::alpha;
+use crate::net::pfc::PAUSE;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
 use crate::probe::{TableBuilder, TableData};
@@ -152,7 +153,8 @@ impl Simulation {
     fn packets_now(&self, most: usize) -> TableData {
         let rings = (0..).zip(self.ports()).flat_map(|(number, port)| {
             let (head, held) = (port.ring.head(), port.ring.len());
-            (0..held).map(move |i| (number, *port.ring.at(head.wrapping_add(i))))
+            let packets = (0..held).map(move |i| (number, *port.ring.at(head.wrapping_add(i))));
+            packets.filter(|(_, packet)| packet.flow != PAUSE)
         });
         let rows: Vec<PacketNow> = rings
             .take(most)

@@ -4,14 +4,18 @@ mod alone;
 mod build;
 pub mod check;
 pub mod control;
+pub mod deadlock;
 pub mod estimate;
 mod inner_tables;
+mod lanes;
 mod layout;
 mod limits;
 mod live;
+pub mod lossless;
 mod notes;
 mod packet_table;
 pub mod partition;
+mod pause_table;
 mod pauses;
 mod queue_tables;
 pub mod results;
@@ -19,6 +23,7 @@ mod threads;
 mod windows;
 
 use crate::events::Source;
+use crate::experiment::Deadlocks;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::{Connections, Opener, Roster};
 use crate::net::port::{Port, Service};
@@ -78,6 +83,12 @@ pub struct Simulation {
     before_warmup: Vec<live::Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
+    /// By link the one back along its cable, where flow control needs it; else empty.
+    backs: Vec<u32>,
+    /// What ends a deadlock.
+    deadlocks: Deadlocks,
+    /// The first deadlock, where it did not end the run.
+    deadlock: Option<deadlock::Deadlock>,
     /// The most bytes of memory that the run may hold.
     memory: Option<u64>,
     finished: bool,

@@ -3,6 +3,7 @@
 
 use super::Simulation;
 use super::check::Chosen;
+use super::lossless::Flow;
 use crate::cc::EcnUse;
 use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;
@@ -15,7 +16,25 @@ use std::collections::BTreeMap;
 const MOST_NAMES: usize = 4;
 
 /// The notes that are known before a run.
-pub fn at_build(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<String> {
+pub fn at_build(
+    experiment: &Experiment,
+    graph: &Graph,
+    chosen: &[Chosen<'_>],
+    flow_control: &[Option<Flow>],
+) -> Vec<String> {
+    let mut notes = sorted_by_ect1(experiment, graph, chosen);
+    let lossy = (0u32..).zip(flow_control).filter(|(_, flow)| flow.as_ref().is_some_and(Flow::is_lossy));
+    let lossy: Vec<String> = lossy.map(|(number, _)| graph.port_name(number)).collect();
+    if !lossy.is_empty() {
+        let ports = names(&lossy);
+        notes.push(format!(
+            "{ports}: the headroom is smaller than what may come after XOFF, so packets can be lost."
+        ));
+    }
+    notes
+}
+
+fn sorted_by_ect1(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<String> {
     // Most ports share one set of settings, which is looked at once.
     let mut seen = BTreeMap::new();
     let mut sorts_by_ect1 = |port: &Chosen<'_>| {
@@ -56,6 +75,7 @@ impl Simulation {
     /// Lines for a reader of the results, those of the run included.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        notes.extend(self.deadlock.as_ref().map(|found| format!("{found}.")));
         let in_cell = |(cell, one): (u32, &Cell)| -> Vec<(u32, u32)> {
             one.network.buffers().never_short().map(|place| (cell, place)).collect()
         };

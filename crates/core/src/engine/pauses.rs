@@ -67,8 +67,9 @@ impl Simulation {
         }
     }
 
-    pub(super) fn check(&self, floor: &Floor, control: &Control) -> Result<(), RunError> {
+    pub(super) fn check(&mut self, floor: &Floor, control: &Control) -> Result<(), RunError> {
         self.heed(floor, control, self.now)?;
+        self.look_for_deadlock(floor)?;
         let changes = |p: &Port| p.record.as_ref().map_or(0, |r| r.changes().len());
         let (mut tapped, mut traced, mut by_change) = (0, self.roster.trace_rows.len(), 0);
         for cell in &floor.cells {

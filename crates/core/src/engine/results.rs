@@ -66,6 +66,7 @@ impl Simulation {
             self.rounds_table(),
             self.steps_table(),
             self.queues_table(),
+            self.pauses_table(),
             self.queue_histogram(),
             self.inner_table(),
             self.inner_histogram(),

@@ -28,6 +28,8 @@ pub enum Event {
     Load(u32),
     /// The clock of a port's controller strikes.
     Tick(u32),
+    /// The clock of a port that pauses its peer, or that its peer pauses.
+    Pause(u32),
     /// A packet outside the FIFO of its wire (reordered or duplicated there) reaches the far end.
     Stray(u32),
 }

@@ -92,6 +92,7 @@ pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
         Event::Receiver(place) => hosts.on_receiver_timer(place, net),
         Event::Load(_) => {}
         Event::Tick(port) => net.network.tick(port),
+        Event::Pause(port) => net.network.clock(port, net.commons),
         Event::Stray(place) => {
             if let Some(packet) = net.network.land_stray(place, net.commons) {
                 hosts.on_packet(&packet, net);

@@ -173,6 +173,7 @@ impl Connections<'_> {
         let connection = Connection {
             serial,
             class: load.class,
+            priorities: config.priorities(),
             enters,
             sender: (cells[0], sender),
             receiver: (cells[1], receiver),

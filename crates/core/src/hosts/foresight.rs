@@ -80,7 +80,9 @@ impl Cell {
         self.network.events.before(until, &mut landings.due);
         for event in &landings.due {
             match event {
-                Event::Wire(port) | Event::Port(port) | Event::Tick(port) => self.network.foresee(*port),
+                Event::Wire(port) | Event::Port(port) | Event::Tick(port) | Event::Pause(port) => {
+                    self.network.foresee(*port)
+                }
                 Event::Sender(place) => self.hosts.foresee_sender(*place),
                 Event::Receiver(place) => self.hosts.foresee_receiver(*place),
                 Event::Load(_) | Event::Stray(_) => {}

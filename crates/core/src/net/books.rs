@@ -41,7 +41,7 @@ impl Network {
     pub fn in_flight(&self) -> u64 {
         let in_ports = |p: &Port| match &p.service {
             Service::Arrival(_) | Service::Lined(_) => u64::from(p.ring.len()) + u64::from(p.behind),
-            Service::Departure(s) => u64::from(p.ring.len()) + s.held().0,
+            Service::Departure(s) => p.on_wire() + s.held().0,
         };
         let strays = (self.strays.len() - self.free_strays.len()) as u64;
         self.ports.iter().map(in_ports).sum::<u64>() + strays

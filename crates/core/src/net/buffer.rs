@@ -7,7 +7,9 @@
 //! is complete: a packet is refused only when the buffer is full.
 //! Fine points: a queue counts whole packets, the one being transmitted included; the buffer decides
 //! before the port's discipline does, whose own drops free nothing that was taken.
-//! Left out: headroom, pools by priority, alpha by queue inside a port.
+//! With flow control (`pfc`) the size is what is left beside headrooms and reserves. Lossless packets then pass by this
+//! law, which counts them all the same, and a port's queue is its lossy packets.
+//! Left out: pools by priority, alpha by queue inside a port.
 //!
 //! Each port's share is counted when it last was looked at. Since ports only send in between, that is
 //! never less than they hold: where the old count admits a packet, the true one would, and the
@@ -22,7 +24,7 @@ use crate::queue::DropWhy;
 pub const ALONE: u32 = u32::MAX;
 
 /// One switch's memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Buffer {
     size: u64,
     alpha: Option<f64>,
@@ -32,6 +34,16 @@ struct Buffer {
     ports: Vec<u32>,
     /// Packets refused.
     refused: u64,
+    /// Bytes of the total that stand in headrooms.
+    headroom: u64,
+    /// Accounts that are closed: port and priority.
+    closed: Vec<(u32, u8)>,
+}
+
+impl Buffer {
+    fn free(&self) -> u64 {
+        (self.size + self.headroom).saturating_sub(self.total)
+    }
 }
 
 /// One port's part of its buffer.
@@ -54,7 +66,7 @@ impl Buffers {
     pub fn add(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) -> u32 {
         let (first, buffer) = (self.shares.len() as u32, self.buffers.len() as u32);
         self.shares.extend(ports.iter().map(|_| Share { buffer, counted: 0 }));
-        self.buffers.push(Buffer { size, alpha, total: 0, ports, refused: 0 });
+        self.buffers.push(Buffer { size, alpha, ports, ..Buffer::default() });
         first
     }
 
@@ -67,13 +79,45 @@ impl Buffers {
         share.counted = bytes;
     }
 
-    /// Whether the port of `share` may take a packet of `size` bytes, by the last count.
+    /// Whether the port of `share`, which holds `charged` lossless bytes, may take a lossy packet of `size` bytes, by the
+    /// last count.
     #[inline]
-    pub fn fits(&self, share: u32, size: u16) -> bool {
+    pub fn fits(&self, share: u32, size: u16, charged: u64) -> bool {
         let Share { buffer, counted } = self.shares[share as usize];
         let buffer = &self.buffers[buffer as usize];
-        let free = buffer.size - buffer.total;
-        u64::from(size) <= free && buffer.alpha.is_none_or(|alpha| (counted as f64) < alpha * free as f64)
+        let (free, queue) = (buffer.free(), counted - charged);
+        u64::from(size) <= free && buffer.alpha.is_none_or(|alpha| (queue as f64) < alpha * free as f64)
+    }
+
+    fn of(&mut self, share: u32) -> &mut Buffer {
+        &mut self.buffers[self.shares[share as usize].buffer as usize]
+    }
+
+    /// Bytes of shared memory that are free, where `share` is.
+    pub fn free(&self, share: u32) -> u64 {
+        self.buffers[self.shares[share as usize].buffer as usize].free()
+    }
+
+    /// So many bytes come into headrooms.
+    pub fn use_headroom(&mut self, share: u32, bytes: u64) {
+        self.of(share).headroom += bytes;
+    }
+
+    /// So many bytes leave headrooms.
+    pub fn free_headroom(&mut self, share: u32, bytes: u64) {
+        self.of(share).headroom -= bytes;
+    }
+
+    /// The closed accounts of the switch.
+    pub fn closed(&mut self, share: u32) -> &mut Vec<(u32, u8)> {
+        &mut self.of(share).closed
+    }
+
+    /// All closed accounts: the size of the shared memory, port, and priority.
+    pub fn all_closed(&self) -> impl Iterator<Item = (u64, u32, u8)> {
+        self.buffers
+            .iter()
+            .flat_map(|buffer| buffer.closed.iter().map(|(port, priority)| (buffer.size, *port, *priority)))
     }
 
     /// A packet for the port of `share` is refused.
@@ -122,7 +166,7 @@ impl Network {
             arrivals[class].came(packet.size, 0);
         }
         if let Service::Departure(scheduled) = &mut port.service {
-            scheduled.note(packet, |record, _, queue| record.came(queue, class, packet));
+            scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
         }
         self.lose(number, *packet, DropWhy::Buffer, commons);
     }
@@ -130,8 +174,9 @@ impl Network {
     /// Whether the buffer has room for `size` bytes more at a port, settled.
     pub(super) fn has_room(&mut self, number: u32, size: u16) -> bool {
         self.count(number);
-        let share = self.ports[number as usize].share;
-        if self.buffers.fits(share, size) {
+        let port = &self.ports[number as usize];
+        let (share, charged) = (port.share, port.pausing().map_or(0, |pausing| pausing.charged));
+        if self.buffers.fits(share, size, charged) {
             return true;
         }
         for i in 0..self.buffers.sharers(share) {
@@ -139,7 +184,7 @@ impl Network {
             self.ports[other as usize].settle(self.now);
             self.count(other);
         }
-        self.buffers.fits(share, size)
+        self.buffers.fits(share, size, charged)
     }
 
     /// Counts the bytes of its buffer that a port, settled, holds.

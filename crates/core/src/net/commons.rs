@@ -1,7 +1,7 @@
 //! Data that all cells of a network read, and the network as one of them sees it.
 
 use super::Network;
-use crate::packet::{Extension, Packet};
+use crate::packet::{Extension, Flags, Packet};
 use crate::routing::table::{Entry, Routing};
 use shallows_units::{Rate, Span, Time};
 use std::ops::{Deref, DerefMut};
@@ -13,6 +13,8 @@ pub struct Connection {
     pub serial: u32,
     /// Its class.
     pub class: u16,
+    /// Priorities of its data and of its acknowledgements.
+    pub priorities: [u8; 2],
     /// How packets of its sender and of its receiver enter the network.
     pub enters: [Entry; 2],
     /// Cell and place there of the end that sends.
@@ -27,7 +29,15 @@ impl Default for Connection {
     /// The first of all, in one cell.
     fn default() -> Self {
         let enters = [Entry::Port(0); 2];
-        Connection { serial: 0, class: 0, enters, sender: (0, 0), receiver: (0, 0), end: 0 }
+        Connection {
+            serial: 0,
+            class: 0,
+            priorities: [0; 2],
+            enters,
+            sender: (0, 0),
+            receiver: (0, 0),
+            end: 0,
+        }
     }
 }
 
@@ -47,6 +57,8 @@ pub struct Commons {
     /// By link to another cell: the port there that sends back along the same cable, if a controller stands at it.
     /// Empty without any.
     pub opposites: Vec<Option<u32>>,
+    /// By link: the port that sends back along the same cable, in the cell at the link's end. Empty without flow control.
+    pub backs: Vec<u32>,
 }
 
 impl Commons {
@@ -59,6 +71,13 @@ impl Commons {
     #[inline]
     pub fn class(&self, packet: &Packet) -> usize {
         self.connections[packet.flow as usize].class as usize
+    }
+
+    /// The priority of `packet`.
+    #[inline]
+    pub fn priority(&self, packet: &Packet) -> u8 {
+        let [data, acks] = self.connections[packet.flow as usize].priorities;
+        if packet.flags.any(Flags::REVERSE) { acks } else { data }
     }
 }
 

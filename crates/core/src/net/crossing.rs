@@ -4,6 +4,7 @@
 //! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
 //! the packets here, each at the time at which it lands.
 
+use super::pfc::{MAC, NOWHERE};
 use super::{Commons, Network, UNDECIDED};
 use crate::packet::{Extension, NONE, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
@@ -77,6 +78,9 @@ impl Network {
     #[cold]
     fn hand_over_watched(&mut self, number: u32, mut packet: Packet, inbox: &mut Inbox, commons: &Commons) {
         let (now, link) = (self.now, self.links[number as usize]);
+        if self.ends_frame(number, &packet) {
+            return self.put(Parcel { packet, link, node: MAC }, inbox);
+        }
         let node = self.ports[number as usize].leads_to;
         self.now = packet.at;
         if self.pass_wire(number, &mut packet, commons) {
@@ -104,6 +108,28 @@ impl Network {
     /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
     #[inline(always)]
     pub fn land_from(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        if !commons.backs.is_empty() {
+            return self.land_charged(parcel, way, commons);
+        }
+        self.land_at(parcel, way, commons)
+    }
+
+    /// The same, where ports are charged for packets, and pause frames come too.
+    #[inline(never)]
+    fn land_charged(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        let came_by = commons.backs[parcel.link as usize];
+        if parcel.node == MAC {
+            self.hear(came_by, &parcel.packet, commons);
+            return None;
+        }
+        self.came_by = came_by;
+        let delivered = self.land_at(parcel, way, commons);
+        self.came_by = NOWHERE;
+        delivered
+    }
+
+    #[inline(always)]
+    fn land_at(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
         if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
             self.consult_return(*opposite, &parcel.packet);
         }

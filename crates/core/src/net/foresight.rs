@@ -4,7 +4,7 @@
 //! ring, and a bin each of lengths and waits. In a large network other cells have pushed them out of the caches since
 //! the last window. Each step below needs the lines that the one before has brought.
 
-use super::port::HOST;
+use super::pfc::{MAC, PAUSE};
 use super::{Commons, Network};
 use crate::packet::Packet;
 use shallows_units::Time;
@@ -16,7 +16,7 @@ impl Network {
     /// The port by which `packet` will go on from `node`, where that can be said before its turn; else [`UNDECIDED`].
     #[inline(always)]
     pub fn way(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
-        if node == HOST || self.choosers[commons.node_places[node as usize] as usize].sprays() {
+        if node >= MAC || self.choosers[commons.node_places[node as usize] as usize].sprays() {
             return UNDECIDED;
         }
         self.choose(node, packet, commons)
@@ -55,6 +55,7 @@ impl Network {
     #[inline]
     pub fn next_from(&self, number: u32) -> Option<(&Packet, u32)> {
         let port = &self.ports[number as usize];
-        Some((port.ring.front()?, port.leads_to))
+        let packet = port.ring.front().filter(|packet| packet.flow != PAUSE)?;
+        Some((packet, port.leads_to))
     }
 }

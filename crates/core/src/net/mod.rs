@@ -6,6 +6,7 @@ mod commons;
 mod crossing;
 mod foresight;
 mod line;
+pub mod pfc;
 pub mod port;
 pub mod ring;
 mod scheduled;
@@ -25,6 +26,7 @@ use buffer::{ALONE, Buffers};
 pub use commons::{Change, Commons, Connection, Happened, Net};
 pub use crossing::{Inbox, Parcel, Post};
 pub use foresight::UNDECIDED;
+use pfc::NOWHERE;
 use port::{Admitted, HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
 
@@ -54,9 +56,11 @@ pub struct Network {
     pub host_waits: Vec<Waits>,
     /// Packets that may still enter before somebody looks at how many there are.
     pub room: u64,
+    /// The port that sends back along the wire by which the packet at hand has come, where flow control needs it.
+    came_by: u32,
     buffers: Buffers,
-    /// Packets that left the order of a wire, each with the node at its end.
-    strays: Vec<(Packet, u32)>,
+    /// Packets that left the order of a wire, each with the node at its end and the port that sends back.
+    strays: Vec<(Packet, u32, u32)>,
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
@@ -81,6 +85,11 @@ impl Network {
                 controlled.source = events.add(Event::Tick(i));
             }
         }
+        for (i, port) in (0..).zip(&mut ports) {
+            if let Some(pausing) = port.pausing_mut() {
+                pausing.source = events.add(Event::Pause(i));
+            }
+        }
         let host_waits = vec![Waits::default(); ports.len()];
         Network {
             now: Time::ZERO,
@@ -95,6 +104,7 @@ impl Network {
             totals: Totals::default(),
             until: Time::MAX,
             room: u64::MAX,
+            came_by: NOWHERE,
             buffers: Buffers::default(),
             strays: vec![],
             stray_sources: vec![],
@@ -174,8 +184,8 @@ impl Network {
     /// A packet that left the order of its wire reaches the far end.
     pub fn land_stray(&mut self, place: u32, commons: &Commons) -> Option<Packet> {
         self.free_strays.push(place);
-        let (packet, node) = self.strays[place as usize];
-        self.onward(node, packet, commons)
+        let (packet, node, came_by) = self.strays[place as usize];
+        self.onward_by(came_by, node, packet, commons)
     }
 
     /// `packet` is at `node`: a switch sends it on, a host has it.
@@ -252,7 +262,7 @@ impl Network {
             && why != DropWhy::Wire
         {
             let class = commons.class(&packet);
-            scheduled.note(&packet, |record, _, queue| record.dropped(queue, class, &packet, why));
+            scheduled.note(&packet, commons, |record, _, queue| record.dropped(queue, class, &packet, why));
         }
         self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;
@@ -262,19 +272,24 @@ impl Network {
     #[cold]
     #[inline(never)]
     fn land_watched(&mut self, number: u32, mut packet: Packet, commons: &Commons) -> Option<Packet> {
+        if self.ends_frame(number, &packet) {
+            self.hear(self.back(number, commons), &packet, commons);
+            return None;
+        }
+        let came_by = self.back(number, commons);
         if !self.pass_wire(number, &mut packet, commons) {
             return None;
         }
         let (twice, late) = self.disturb(number);
         if twice {
             let extension = self.double(&packet);
-            self.stray(number, Packet { extension, ..packet }, self.now);
+            self.stray(number, Packet { extension, ..packet }, self.now, came_by);
         }
         if let Some(late) = late {
-            self.stray(number, packet, self.now + late);
+            self.stray(number, packet, self.now + late, came_by);
             return None;
         }
-        self.come_back(number, packet, commons)
+        self.come_back(number, packet, came_by, commons)
     }
 
     /// Loses or marks a packet at the far end of a watched wire and records it; whether it is still there.
@@ -326,8 +341,8 @@ impl Network {
         });
     }
 
-    fn stray(&mut self, number: u32, packet: Packet, at: Time) {
-        let packet = (packet, self.ports[number as usize].leads_to);
+    fn stray(&mut self, number: u32, packet: Packet, at: Time, came_by: u32) {
+        let packet = (packet, self.ports[number as usize].leads_to, came_by);
         let place = match self.free_strays.pop() {
             Some(place) => {
                 self.strays[place as usize] = packet;
@@ -352,7 +367,12 @@ impl Network {
         }
         self.consult(number, packet, false, AnyPortControl::on_arrive);
         let shared = self.ports[number as usize].share != ALONE;
-        if shared && !self.has_room(number, packet.size) {
+        let charged = self.charged(packet, commons);
+        let fits = |net: &mut Self| match charged {
+            Some(of) => net.charge(number, of, packet.size),
+            None => net.has_room(number, packet.size),
+        };
+        if shared && !fits(self) {
             return self.refuse(number, packet, commons);
         }
         let class = || commons.class(packet);
@@ -361,17 +381,20 @@ impl Network {
         if shared {
             self.count(number);
         }
+        if let Some(of) = charged {
+            self.judge(number, of, commons);
+        }
     }
 
     /// A packet has come along the wire of `number`: the controller of the port that sends the other way
     /// sees the returning packets.
-    fn come_back(&mut self, number: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
+    fn come_back(&mut self, number: u32, packet: Packet, came_by: u32, commons: &Commons) -> Option<Packet> {
         if let Some(opposite) = self.ports[number as usize].opposite
             && packet.flags.any(Flags::REVERSE)
         {
             self.consult(opposite, &packet, true, AnyPortControl::on_return);
         }
-        self.onward(self.ports[number as usize].leads_to, packet, commons)
+        self.onward_by(came_by, self.ports[number as usize].leads_to, packet, commons)
     }
 
     /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past

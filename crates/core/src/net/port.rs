@@ -103,7 +103,7 @@ pub struct Port {
     pub plain: bool,
     /// Not the discipline alone decides about arrivals: a controller looks at them, or a buffer is shared.
     pub apart: bool,
-    /// No fault is injected between this wire and the next port, and no controller listens to the way back.
+    /// No fault is injected between this wire and the next port, and nobody listens on the way.
     pub clear: bool,
     /// Its wire leads to another cell.
     pub crosses: bool,
@@ -171,7 +171,8 @@ impl Port {
         self.apart = self.control.is_some() || self.share != ALONE;
         let watched = self.record.is_some() || self.arrivals.is_some();
         self.plain = takes_all && !watched && !self.apart;
-        self.clear = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
+        self.clear =
+            self.faults.is_none() && self.opposite.is_none() && !self.tapped && self.pausing().is_none();
     }
 
     /// The facts that a controller may know; call after [`Port::settle`].
@@ -408,7 +409,8 @@ impl Port {
 
     /// Packets whose transmission has ended and that are still on the wire.
     pub fn on_wire(&self) -> u64 {
-        u64::from(self.departed.wrapping_sub(self.ring.head()))
+        let pauses = self.pausing().map_or(0, |pausing| pausing.on_wire);
+        u64::from(self.departed.wrapping_sub(self.ring.head())) - u64::from(pauses)
     }
 
     /// The warm-up ends: statistics begin with the packets held now.
@@ -423,6 +425,9 @@ impl Port {
             && let Some(inner) = &mut scheduled.inner
         {
             inner.restart();
+        }
+        if let Some(pausing) = self.pausing_mut() {
+            pausing.restart(now);
         }
         if let Some(faults) = &mut self.faults {
             // A discipline at arrival has let go of the packet that leaves now, one at departure has not.

@@ -1,5 +1,7 @@
 //! Ports whose discipline decides at departure: two events a packet, and their counts.
 
+use super::buffer::ALONE;
+use super::pfc::{NOWHERE, Pausing};
 use super::port::Service;
 use super::small_queues::Sockets;
 use super::{Commons, Network};
@@ -19,6 +21,10 @@ pub struct Scheduled {
     pub source: Source,
     /// Records of its queues, where it has several.
     pub inner: Option<Box<InnerRecords>>,
+    /// Priority of the packet being transmitted, and the port that is charged for it.
+    pub of: (u8, u32),
+    /// The port's part in flow control, if any.
+    pub pausing: Option<Box<Pausing>>,
     /// The packets of each connection here, in a host whose senders bound them.
     pub sockets: Option<Box<Sockets>>,
 }
@@ -26,16 +32,22 @@ pub struct Scheduled {
 impl Scheduled {
     /// At work with `disc`, empty.
     pub fn new(disc: Box<dyn QueueDisc>) -> Self {
-        Scheduled { disc, serving: None, source: Source::NONE, inner: None, sockets: None }
+        let of = (0, NOWHERE);
+        Scheduled { disc, serving: None, source: Source::NONE, inner: None, of, pausing: None, sockets: None }
     }
 
     /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
     #[inline]
-    pub fn note(&mut self, packet: &Packet, tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize)) {
+    pub fn note(
+        &mut self,
+        packet: &Packet,
+        commons: &Commons,
+        tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize),
+    ) {
         if let Some(record) = &mut self.inner
             && let Some(queues) = self.disc.inner()
         {
-            tell(record, queues, queues.of(packet));
+            tell(record, queues, queues.of(packet, commons.priority(packet)));
         }
     }
 
@@ -54,12 +66,13 @@ impl Network {
         let class = commons.class(&packet);
         let to_end = commons.connections[packet.flow as usize].end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
+        let (priority, came_by) = (commons.priority(&packet), self.came_by);
         let marked = self.ask(number, commons, |scheduled, cx| {
-            scheduled.note(&packet, |record, _, queue| record.came(queue, class, &packet));
+            scheduled.note(&packet, commons, |record, _, queue| record.came(queue, class, &packet));
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
             }
-            cx.remaining = remaining;
+            (cx.remaining, cx.priority, cx.came_by) = (remaining, priority, came_by);
             scheduled.disc.enqueue(packet, cx);
         });
         let port = &mut self.ports[number as usize];
@@ -69,7 +82,7 @@ impl Network {
         if marked > 0
             && let Service::Departure(scheduled) = &mut port.service
         {
-            scheduled.note(&packet, |record, _, queue| record.marked(queue, class, &packet, marked));
+            scheduled.note(&packet, commons, |record, _, queue| record.marked(queue, class, &packet, marked));
         }
         self.serve(number, commons);
     }
@@ -81,7 +94,9 @@ impl Network {
         let Service::Departure(scheduled) = &mut port.service else {
             return self.serve_behind(number, commons);
         };
-        if scheduled.serving.is_some() && port.free_at == now {
+        if scheduled.serving.is_none() && scheduled.pausing.is_some() {
+            self.launch_frame(number);
+        } else if scheduled.serving.is_some() && port.free_at == now {
             let before = scheduled.held();
             let packet = scheduled.serving.take().expect("just seen");
             let after = scheduled.held();
@@ -89,6 +104,7 @@ impl Network {
                 record.stood(before.0, before.1, now);
                 record.left(after.0, after.1, now);
             }
+            let (of, size) = (scheduled.of, packet.size);
             let (controlled, counted) = (port.control.is_some(), scheduled.sockets.is_some());
             if counted {
                 self.leaves_host(number, &packet);
@@ -97,24 +113,31 @@ impl Network {
                 self.consult(number, &packet, false, AnyPortControl::on_depart);
             }
             let port = &mut self.ports[number as usize];
+            let charges = port.pausing().is_some() && port.share != ALONE;
             if let Some(at) = port.launch(packet, now) {
                 self.expect(number, at);
+            }
+            if charges {
+                self.release(number, of, size, commons);
             }
         }
         self.serve(number, commons);
     }
 
     /// Begins the next transmission if the transmitter is free.
-    fn serve(&mut self, number: u32, commons: &Commons) {
+    pub(super) fn serve(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
-        let Service::Departure(scheduled) = &self.ports[number as usize].service else { return };
-        if scheduled.serving.is_some() {
+        let port = &self.ports[number as usize];
+        let Service::Departure(scheduled) = &port.service else { return };
+        let taken = scheduled.serving.is_some();
+        if taken || scheduled.pausing.is_some() && self.sends_frame(number) {
             return;
         }
         let mut next = None;
         let marked = self.ask(number, commons, |scheduled, cx| {
             next = scheduled.disc.dequeue(cx);
             scheduled.serving = next;
+            scheduled.of = (cx.priority, cx.came_by);
         });
         let port = &mut self.ports[number as usize];
         match next {
@@ -131,7 +154,7 @@ impl Network {
                 port.free_at = now + port.transmission(packet.size);
                 if let Service::Departure(scheduled) = &mut port.service {
                     let class = commons.class(&packet);
-                    scheduled.note(&packet, |record, queues, queue| {
+                    scheduled.note(&packet, commons, |record, queues, queue| {
                         record.marked(queue, class, &packet, marked);
                         record.left(queue, class, &packet, wait, queues.len(queue));
                     });
@@ -149,7 +172,7 @@ impl Network {
     }
 
     /// Calls the discipline, then counts and records its actions; returns the packets it marked.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         number: u32,
         commons: &Commons,
@@ -158,10 +181,12 @@ impl Network {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return 0 };
+        let paused = scheduled.pausing.as_ref().map_or(0, |pausing| pausing.paused());
         let before = scheduled.held();
         let mut dropped = std::mem::take(&mut self.dropped);
         let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
         let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
+        cx.paused = paused;
         call(scheduled, &mut cx);
         let marked = cx.marked();
         port.counts.marks += marked;

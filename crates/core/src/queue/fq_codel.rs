@@ -208,7 +208,7 @@ impl InnerQueues for Discipline {
         number.to_string()
     }
 
-    fn of(&self, packet: &Packet) -> usize {
+    fn of(&self, packet: &Packet, _: u8) -> usize {
         self.queue_of(packet) as usize
     }
 

@@ -54,6 +54,12 @@ pub struct QueueCx<'a> {
     pub remaining: u64,
     /// Packets and bytes that wait in the line in front.
     pub line: (u64, u64),
+    /// The priority of the arriving packet, or of the one that [`QueueDisc::dequeue`] gives.
+    pub priority: u8,
+    /// The port by which this packet came to its switch, where that port is charged for it.
+    pub came_by: u32,
+    /// Priorities that may not send, a bit each.
+    pub paused: u8,
     dropped: &'a mut Vec<(Packet, DropWhy)>,
     marked: u64,
 }
@@ -61,7 +67,9 @@ pub struct QueueCx<'a> {
 impl<'a> QueueCx<'a> {
     /// A context whose drops go to `dropped`.
     pub fn new(now: Time, serving: u64, free_at: Time, dropped: &'a mut Vec<(Packet, DropWhy)>) -> Self {
-        QueueCx { now, serving, free_at, remaining: 0, line: (0, 0), dropped, marked: 0 }
+        let came_by = parts::lanes::NOWHERE;
+        let (remaining, line, priority, paused) = (0, (0, 0), 0, 0);
+        QueueCx { now, serving, free_at, remaining, line, priority, came_by, paused, dropped, marked: 0 }
     }
 
     /// Gives `packet` up.
@@ -106,6 +114,10 @@ pub trait QueueDisc: Send {
     fn line(&self) -> Option<Line> {
         None
     }
+    /// A packet of `priority` is held that came by the port `came_by`, which is charged for it.
+    fn holds_from(&self, _priority: u8, _came_by: u32) -> bool {
+        false
+    }
     /// The queues inside, where there are several.
     fn inner(&self) -> Option<&dyn InnerQueues> {
         None
@@ -138,8 +150,8 @@ pub trait InnerQueues {
     fn count(&self) -> usize;
     /// The name of queue `number` in tables.
     fn name(&self, number: usize) -> String;
-    /// The queue of `packet`: the same answer before it is taken, when it is dropped and when it leaves.
-    fn of(&self, packet: &Packet) -> usize;
+    /// The queue of `packet` with `priority`: the same answer before it is taken, when it is dropped and when it leaves.
+    fn of(&self, packet: &Packet, priority: u8) -> usize;
     /// Packets held in queue `number`.
     fn len(&self, number: usize) -> u64;
 }
@@ -185,6 +197,17 @@ macro_rules! disciplines {
                 match self {
                     $( Queue::$avariant(s) => Built::Arrival(AnyAdmission::$avariant($afile::Discipline::new(s, place))), )*
                     $( Queue::$dvariant(s) => Built::Departure(Box::new($dfile::Discipline::new(s, place))), )*
+                }
+            }
+
+            /// Names of those that decide at arrival.
+            pub const AT_ARRIVAL: &[&str] = &[$($aword),*];
+
+            /// Whether it decides about a packet when that comes, and serves in order of arrival.
+            pub fn decides_at_arrival(&self) -> bool {
+                match self {
+                    $( Queue::$avariant(_) => true, )*
+                    $( Queue::$dvariant(_) => false, )*
                 }
             }
 

@@ -62,7 +62,7 @@ impl Discipline {
 
 impl QueueDisc for Discipline {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
-        let band = self.of(&packet);
+        let band = self.of(&packet, 0);
         let (held, limit) = &mut self.bands[band];
         if limit.is_below((held.packets() + 1, held.bytes() + u64::from(packet.size))) {
             return cx.drop(packet, DropWhy::Full);
@@ -103,7 +103,7 @@ impl InnerQueues for Discipline {
         ["high", "low"][number].into()
     }
 
-    fn of(&self, packet: &Packet) -> usize {
+    fn of(&self, packet: &Packet, _: u8) -> usize {
         usize::from(!is_low_latency(packet, self.classify))
     }
 

@@ -117,6 +117,12 @@ impl Config {
         }
     }
 
+    /// Priorities of data and of acknowledgements.
+    pub fn priorities(&self) -> [u8; 2] {
+        let s = &self.settings;
+        [s.priority, s.ack_priority.unwrap_or(s.priority)].map(|priority| priority as u8)
+    }
+
     /// Connections open with a handshake, and close with one.
     pub fn handshakes(&self) -> bool {
         self.settings.opening == Opening::Handshake

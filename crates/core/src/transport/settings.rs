@@ -219,6 +219,10 @@ crate::params! {
         /// TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at
         /// its pacing rate, or two packets if that is more, and goes on when one has left.
         small_queues: Option<Bytes> = "4MiB", "[1B, ]", "Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none";
+        /// Priority of data packets at ports that tell priorities apart: a lane each (section `priority`).
+        priority: u64 = 0, "[0, 7]", "IEEE 802.1Q-2018 s.6.9.3: best effort";
+        /// Priority of acknowledgements, or "none": that of the data.
+        ack_priority: Option<u64> = "none", "[0, 7]", "IEEE 802.1Q: a stream's frames carry one priority";
         /// Whether a short segment waits while data is outstanding.
         nagle: bool = false, "", "RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do";
         /// Whether data packets are ECN-capable.

@@ -83,7 +83,8 @@ def check(experiment: Mapping[str, Any], without: Collection[str] = ()) -> list[
             found += _queue_faults(f"port.{name}.queue", port["queue"], without)
         found += _not_done("port", f"port.{name}", port, PORT)
     found += _not_done("probe", "probe", experiment["probe"], PROBE)
-    for section, what in (("switch", "shared buffers"), ("python", "components in Python")):
+    sections = {"switch": "shared buffers", "priority": "priorities", "pfc": "flow control"}
+    for section, what in (sections | {"python": "components in Python"}).items():
         if experiment.get(section):
             found.append(Fault(section, f"is not supported on Linux: only the simulator has {what}"))
     if experiment.get("port_control", {}).get("kind", "none") != "none":

@@ -27,6 +27,9 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     def ns(path: str) -> int:
         return numbers[path] // 1000
 
+    for section in ("switch", "priority", "pfc"):
+        if experiment.get(section):
+            raise Refusal(f"the program for ns-3 has no [{section}]")
     if load["kind"] in WITH_STEPS:
         raise Refusal(f"the program for ns-3 has no {load['kind']}")
     of_load, of_transport = f"traffic.{name}", f"traffic.{name}.transport"

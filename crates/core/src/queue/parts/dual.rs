@@ -122,7 +122,7 @@ impl InnerQueues for Dual {
         ["L", "C"][number].into()
     }
 
-    fn of(&self, packet: &Packet) -> usize {
+    fn of(&self, packet: &Packet, _: u8) -> usize {
         let classic = packet.flags.any(Flags::CLASSIC) || !is_low_latency(packet, self.classify);
         usize::from(classic)
     }

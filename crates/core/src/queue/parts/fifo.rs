@@ -3,7 +3,7 @@
 
 use crate::packet::Packet;
 use crate::queue::{Admission, Backlog, QueueCx, QueueDisc, Verdict};
-use shallows_units::{Bytes, Rate, Time};
+use shallows_units::{Bytes, Rate, Span};
 use std::collections::VecDeque;
 
 /// A queue in order of arrival.
@@ -13,24 +13,30 @@ pub struct Fifo<A> {
     held: VecDeque<Packet>,
     bytes: u64,
     rate: Rate,
-    /// When the transmitter will have sent all that stands.
-    free_at: Time,
+    /// How long the transmitter takes for them.
+    standing: Span,
 }
 
 impl<A> Fifo<A> {
     /// Empty, before a transmitter of `rate`.
     pub fn new(admission: A, rate: Rate) -> Self {
-        Fifo { admission, held: VecDeque::new(), bytes: 0, rate, free_at: Time::ZERO }
+        Fifo { admission, held: VecDeque::new(), bytes: 0, rate, standing: Span::ZERO }
+    }
+
+    fn transmission(&self, packet: &Packet) -> Span {
+        self.rate.transmit(Bytes(u64::from(packet.size)))
     }
 }
 
 impl<A: Admission + Send> QueueDisc for Fifo<A> {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
+        // As the fast path reckons it, to the picosecond.
+        let free_at = if self.held.is_empty() { cx.free_at } else { cx.free_at.max(cx.now) + self.standing };
         let standing = Backlog {
             packets: self.held.len() as u64 + u64::from(cx.serving > 0),
             bytes: self.bytes + cx.serving,
             serving: cx.serving,
-            free_at: self.free_at,
+            free_at,
         };
         match self.admission.admit(&packet, standing, cx.now) {
             Verdict::Drop(why) => return cx.drop(packet, why),
@@ -39,8 +45,7 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
             }
             Verdict::Pass => {}
         }
-        // As the fast path reckons it, to the picosecond.
-        self.free_at = self.free_at.max(cx.now) + self.rate.transmit(Bytes(u64::from(packet.size)));
+        self.standing += self.transmission(&packet);
         self.bytes += u64::from(packet.size);
         self.held.push_back(packet);
     }
@@ -48,6 +53,7 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
     fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
         let packet = self.held.pop_front()?;
         self.bytes -= u64::from(packet.size);
+        self.standing -= self.transmission(&packet);
         Some(packet)
     }
 

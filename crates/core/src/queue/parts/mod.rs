@@ -1,4 +1,4 @@
-//! Parts of several disciplines: limits and measures, held packets, controllers, two queues, the FIFO.
+//! Parts of several disciplines: limits and measures, held packets, controllers, two queues, the FIFO, lanes by priority.
 
 pub mod classify;
 pub mod departure_rate;
@@ -6,6 +6,7 @@ pub mod dual;
 pub mod fifo;
 pub mod gauge;
 pub mod held;
+pub mod lanes;
 pub mod pi;
 pub mod slope;
 pub mod sparse;

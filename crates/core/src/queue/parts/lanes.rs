@@ -1,0 +1,215 @@
+//! Priorities at one port: a lane for each, with a discipline of its own.
+//!
+//! Source: IEEE 802.1Q-2018 s.8.6.8.1 (strict priority) and s.8.6.8.3 (enhanced transmission selection). Lanes without a
+//! quantum are strict: the highest number goes first, before all lanes with one. Those share the rest by deficit round
+//! robin (Shreedhar and Varghese 1996, IEEE/ACM Trans. Networking 4(3)), in the form of Linux sch_fq_codel: a lane sends
+//! while its credit is positive, so nobody looks at a packet before its turn. A paused lane keeps its credit and waits.
+//!
+//! Left out: credit-based shaping (s.8.6.8.2), gates (s.8.6.8.4), and a line in front of a lane's `fq`.
+
+use super::fifo::Fifo;
+use crate::packet::{Backlog, Packet, Verdict};
+use crate::queue::{Admission, AnyAdmission, Built, InnerQueues, QueueCx, QueueDisc};
+use shallows_units::{Bytes, Rate, Time};
+use std::collections::VecDeque;
+
+/// Numbers of priorities: three bits of a VLAN tag (IEEE 802.1Q-2018 s.6.9.3).
+pub const PRIORITIES: usize = 8;
+
+/// No port: the packet was made in this node.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// A lane of a port that is to be built.
+pub struct LaneOf {
+    /// Its number.
+    pub priority: u8,
+    /// Bytes of a round, or strict.
+    pub quantum: Option<u64>,
+    /// Its packets are never dropped, and each remembers by which port it came.
+    pub lossless: bool,
+    /// Its discipline.
+    pub queue: Built,
+}
+
+struct Lane {
+    priority: u8,
+    quantum: Option<i64>,
+    credit: i64,
+    disc: Box<dyn QueueDisc>,
+    /// Of a lossless lane: the ports by which its packets came, in order.
+    came_by: Option<VecDeque<u32>>,
+    /// When its last transmission ends.
+    free_at: Time,
+}
+
+/// The lanes of a port.
+pub struct Lanes {
+    /// Strict ones first, the highest number first.
+    lanes: Vec<Lane>,
+    /// By priority: its lane.
+    places: [usize; PRIORITIES],
+    /// How many are strict.
+    strict: usize,
+    /// Whose turn it is among the others.
+    turn: usize,
+    /// The lane of the packet in transmission.
+    sending: usize,
+    rate: Rate,
+}
+
+/// The discipline of a lossless lane: it marks, and drops nothing.
+struct Lossless(AnyAdmission);
+
+impl Admission for Lossless {
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
+        match self.0.admit(packet, backlog, now) {
+            Verdict::Drop(_) => Verdict::Pass,
+            verdict => verdict,
+        }
+    }
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        self.0.observe(put);
+    }
+}
+
+impl Lanes {
+    /// Empty, before a transmitter of `rate`.
+    pub fn new(all: Vec<LaneOf>, rate: Rate) -> Self {
+        let lane = |of: LaneOf| Lane {
+            priority: of.priority,
+            quantum: of.quantum.map(|bytes| bytes as i64),
+            credit: 0,
+            disc: match of.queue {
+                Built::Arrival(admission) if of.lossless => Box::new(Fifo::new(Lossless(admission), rate)),
+                Built::Arrival(admission) => Box::new(Fifo::new(admission, rate)),
+                Built::Departure(disc) => disc,
+            },
+            came_by: of.lossless.then(VecDeque::new),
+            free_at: Time::ZERO,
+        };
+        let mut lanes: Vec<Lane> = all.into_iter().map(lane).collect();
+        lanes.sort_by_key(|lane| (lane.quantum.is_some(), std::cmp::Reverse(lane.priority)));
+        let mut places = [usize::MAX; PRIORITIES];
+        lanes.iter().enumerate().for_each(|(i, lane)| places[usize::from(lane.priority)] = i);
+        let strict = lanes.iter().filter(|lane| lane.quantum.is_none()).count();
+        Lanes { lanes, places, strict, turn: strict, sending: 0, rate }
+    }
+
+    /// Takes a packet from lane number `number`.
+    fn take(&mut self, number: usize, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let lane = &mut self.lanes[number];
+        let free_at = std::mem::replace(&mut cx.free_at, lane.free_at);
+        let packet = lane.disc.dequeue(cx);
+        cx.free_at = free_at;
+        let packet = packet?;
+        lane.free_at = cx.now + self.rate.transmit(Bytes(u64::from(packet.size)));
+        cx.priority = lane.priority;
+        cx.came_by = lane.came_by.as_mut().and_then(VecDeque::pop_front).unwrap_or(NOWHERE);
+        self.sending = number;
+        Some(packet)
+    }
+
+    /// Takes a packet from the lanes that share by quanta; `waiting` are the priorities that may send.
+    fn take_turns(&mut self, mut waiting: u8, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        while waiting != 0 {
+            let number = self.turn;
+            let lane = &mut self.lanes[number];
+            let bit = 1 << lane.priority;
+            if waiting & bit != 0 && lane.credit > 0 {
+                if let Some(packet) = self.take(number, cx) {
+                    self.lanes[number].credit -= i64::from(packet.size);
+                    return Some(packet);
+                }
+                waiting &= !bit; // its discipline dropped all that it had
+                continue;
+            }
+            if waiting & bit != 0 {
+                lane.credit += lane.quantum.unwrap_or(0);
+            } else if lane.disc.backlog().packets == 0 {
+                lane.credit = lane.credit.min(0); // an empty lane saves nothing up (s.IV of the paper)
+            }
+            self.turn = if number + 1 < self.lanes.len() { number + 1 } else { self.strict };
+        }
+        None
+    }
+}
+
+impl QueueDisc for Lanes {
+    fn enqueue(&mut self, packet: Packet, cx: &mut QueueCx<'_>) {
+        let number = self.places[usize::from(cx.priority)];
+        let lane = &mut self.lanes[number];
+        let (serving, free_at) = (cx.serving, cx.free_at);
+        cx.serving = if number == self.sending { serving } else { 0 };
+        cx.free_at = lane.free_at;
+        lane.disc.enqueue(packet, cx);
+        if let Some(came_by) = &mut lane.came_by {
+            came_by.push_back(cx.came_by);
+        }
+        (cx.serving, cx.free_at) = (serving, free_at);
+    }
+
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let open = |lane: &Lane| cx.paused >> lane.priority & 1 == 0 && lane.disc.backlog().packets > 0;
+        let mut waiting = 0;
+        for lane in &self.lanes {
+            waiting |= u8::from(open(lane)) << lane.priority;
+        }
+        for number in 0..self.strict {
+            if waiting >> self.lanes[number].priority & 1 != 0
+                && let Some(packet) = self.take(number, cx)
+            {
+                return Some(packet);
+            }
+        }
+        let strict = self.lanes[..self.strict].iter().fold(0, |bits, lane| bits | 1 << lane.priority);
+        self.take_turns(waiting & !strict, cx)
+    }
+
+    fn backlog(&self) -> Backlog {
+        let all = self.lanes.iter().map(|lane| lane.disc.backlog());
+        all.fold(Backlog::default(), |sum, one| Backlog {
+            packets: sum.packets + one.packets,
+            bytes: sum.bytes + one.bytes,
+            ..sum
+        })
+    }
+
+    fn reads_remaining(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.disc.reads_remaining())
+    }
+
+    fn inner(&self) -> Option<&dyn InnerQueues> {
+        Some(self)
+    }
+
+    fn holds_from(&self, priority: u8, came_by: u32) -> bool {
+        let lane = &self.lanes[self.places[usize::from(priority)]];
+        lane.came_by.as_ref().is_some_and(|ports| ports.contains(&came_by))
+    }
+
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        self.lanes.iter().for_each(|lane| lane.disc.observe(put));
+    }
+}
+
+impl InnerQueues for Lanes {
+    fn count(&self) -> usize {
+        PRIORITIES
+    }
+
+    fn name(&self, number: usize) -> String {
+        number.to_string()
+    }
+
+    fn of(&self, _: &Packet, priority: u8) -> usize {
+        usize::from(priority)
+    }
+
+    fn len(&self, number: usize) -> u64 {
+        self.lanes[self.places[number]].disc.backlog().packets
+    }
+}
+
+#[cfg(test)]
+#[path = "lanes/tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+use super::*;
+use crate::packet::tests::packet;
+use crate::params::Params;
+use crate::queue::{Place, Queue, drop_tail, threshold};
+use shallows_units::Size;
+
+/// A lane with a drop-tail FIFO of at most `limit` packets.
+fn lane(priority: u8, quantum: Option<u64>, lossless: bool, limit: Option<u64>) -> LaneOf {
+    let settings = drop_tail::Settings { limit: limit.map(Size::Packets), ..drop_tail::Settings::defaults() };
+    let queue = Queue::DropTail(settings).build(crate::queue::tests::place());
+    LaneOf { priority, quantum, lossless, queue }
+}
+
+/// Puts a packet of `size` bytes into the lane of `priority`; returns the drops.
+fn put(lanes: &mut Lanes, priority: u8, size: u16) -> usize {
+    let mut dropped = vec![];
+    let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+    (cx.priority, cx.came_by) = (priority, u32::from(priority) + 10);
+    lanes.enqueue(packet(size), &mut cx);
+    dropped.len()
+}
+
+/// The priorities of the next packets, while those of `paused` wait.
+fn take(lanes: &mut Lanes, packets: usize, paused: u8) -> Vec<u8> {
+    let mut dropped = vec![];
+    let mut one = || {
+        let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+        cx.paused = paused;
+        lanes.dequeue(&mut cx).map(|_| cx.priority)
+    };
+    (0..packets).map_while(|_| one()).collect()
+}
+
+#[test]
+fn strict_lanes_go_first_by_number() {
+    let mut lanes = Lanes::new(
+        vec![lane(0, Some(1500), false, None), lane(2, None, false, None), lane(6, None, false, None)],
+        Rate::gbps(10),
+    );
+    for priority in [0, 2, 6, 0, 2, 6] {
+        put(&mut lanes, priority, 1000);
+    }
+    assert_eq!(lanes.backlog().packets, 6);
+    assert_eq!(take(&mut lanes, 9, 0), [6, 6, 2, 2, 0, 0]);
+}
+
+/// Deficit round robin: the bytes of lanes that always have packets are as their quanta, whatever the packets' sizes.
+#[test]
+fn the_others_share_by_their_quanta() {
+    let all = [(0, 1500, 1500), (1, 3000, 400), (2, 4500, 9000)];
+    let of = |(priority, quantum, _): (u8, u64, u16)| lane(priority, Some(quantum), false, None);
+    let mut lanes = Lanes::new(all.into_iter().map(of).collect(), Rate::gbps(10));
+    for (priority, _, size) in all {
+        (0..5000).for_each(|_| _ = put(&mut lanes, priority, size));
+    }
+    let mut bytes = [0u64; 3];
+    for priority in take(&mut lanes, 4000, 0) {
+        bytes[usize::from(priority)] += u64::from(all[usize::from(priority)].2);
+    }
+    let unit = bytes.iter().sum::<u64>() / 6;
+    for (sent, share) in bytes.into_iter().zip([1, 2, 3]) {
+        // A lane is at most a quantum and a packet ahead of or behind the others (theorem 2 of the paper).
+        assert!(sent.abs_diff(share * unit) <= 4500 + 2 * 9000, "{bytes:?}");
+    }
+}
+
+/// A paused lane waits with all its packets; the others go on, and it has its turn when the pause is over.
+#[test]
+fn a_paused_lane_waits() {
+    let mut lanes = Lanes::new(
+        vec![lane(1, Some(1500), false, None), lane(3, None, true, None), lane(5, Some(1500), false, None)],
+        Rate::gbps(10),
+    );
+    for priority in [1, 3, 5, 1, 3, 5] {
+        put(&mut lanes, priority, 1500);
+    }
+    assert_eq!(take(&mut lanes, 2, 1 << 3 | 1 << 1), [5, 5]);
+    assert_eq!(take(&mut lanes, 2, 1 << 3 | 1 << 1), [0; 0]);
+    assert_eq!(take(&mut lanes, 9, 1 << 3), [1, 1]);
+    assert_eq!(take(&mut lanes, 9, 0), [3, 3]);
+    assert_eq!(lanes.backlog(), Backlog::default());
+}
+
+/// A lossless lane passes the limit of its discipline and remembers by which port each packet came.
+#[test]
+fn a_lossless_lane_drops_nothing() {
+    let mut lossy = Lanes::new(vec![lane(3, None, false, Some(2))], Rate::gbps(10));
+    assert_eq!((0..5).map(|_| put(&mut lossy, 3, 1500)).sum::<usize>(), 3);
+    let mut lossless = Lanes::new(vec![lane(3, None, true, Some(2))], Rate::gbps(10));
+    assert_eq!((0..5).map(|_| put(&mut lossless, 3, 1500)).sum::<usize>(), 0);
+    assert!(lossless.holds_from(3, 13) && !lossless.holds_from(3, 12));
+    let mut dropped = vec![];
+    let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+    assert!(lossless.dequeue(&mut cx).is_some());
+    assert_eq!((cx.priority, cx.came_by), (3, 13));
+}
+
+/// Each lane marks by its own queue: a threshold in one does not see the packets of the other.
+#[test]
+fn each_lane_marks_by_its_own_length() {
+    let settings = threshold::Settings { mark_at: Size::Packets(3), ..threshold::Settings::defaults() };
+    let marking = |priority| LaneOf {
+        priority,
+        quantum: None,
+        lossless: false,
+        queue: Queue::Threshold(settings.clone())
+            .build(Place { rate: Rate::gbps(10), ..crate::queue::tests::place() }),
+    };
+    let mut lanes = Lanes::new(vec![marking(0), marking(7)], Rate::gbps(10));
+    let mut marked = [0; 2];
+    for round in 0..12 {
+        let (mut dropped, lane) = (vec![], usize::from(round >= 10));
+        let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+        cx.priority = [0, 7][lane];
+        lanes.enqueue(packet(1500), &mut cx);
+        marked[lane] += cx.marked();
+    }
+    assert!(marked[0] >= 6 && marked[1] == 0, "{marked:?}");
+}
