@@ -1,13 +1,15 @@
 """The Linux backend: refusals, tc's lines, the edits; and runs, if a kernel has been built."""
 
 import json
+import os
 import shutil
 
 import polars as pl
 import pytest
 import shallows
+from conftest import shallows as command
 from shallows import _core
-from shallows.backends.linux import backend, kernel, qdiscs, root, scenario, source
+from shallows.backends.linux import backend, cache, kernel, qdiscs, readback, root, scenario, source, tools
 from shallows.backends.linux.gpl import edits
 from shallows.document.check import resolve
 from shallows.document.load import load
@@ -86,11 +88,25 @@ def test_a_threshold_is_a_step_that_leaves_out_the_packet_in_service():
         qdiscs.qdisc(resolved()["queue"] | {"first_exempt": True}, 1500)
 
 
+CALLS = """#include <linux/kernel.h>
+void handle_syscall(struct uml_pt_regs *r)
+{
+\t\tif (IS_ERR_VALUE(ret) &&
+\t\t    (time_travel_mode == TT_MODE_INFCPU ||
+\t\t     time_travel_mode == TT_MODE_EXTERNAL)) {
+\t\t\tum_udelay(1);
+\t\t\tschedule();
+\t\t}
+}
+"""
+
+
 def tree(tmp_path, timer="#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"):
     files = {
         "arch/um/Kconfig": "config HZ\n\tint\n\tdefault 100\n",
         edits.TIMER: timer,
         "arch/um/os-Linux/util.c": "#include <os.h>\nssize_t os_getrandom(void *b)\n{\n\treturn 0;\n}\n",
+        edits.CALLS: CALLS,
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -136,6 +152,27 @@ def test_the_plan_says_which_hosts_a_load_names():
     assert sorted(ends["b"]["from"]) == ["s1", "s10", "s11", "s9"] and network["several"] is None
 
 
+@pytest.mark.parametrize(
+    ("words", "reported", "faults"),
+    [
+        ("fq limit 1000 nopacing", {"limit": 1000, "pacing": False}, []),
+        ("fq limit 1000 nopacing", {"limit": 1000}, ["fq of p0: pacing is True after False was asked"]),
+        ("codel target 5000us noecn", {"target": 5000}, []),
+        (
+            "codel target 5000us noecn",
+            {"target": 5000, "ecn": True},
+            ["codel of p0: ecn is True after False"],
+        ),
+        ("tbf rate 80bit limit 9", {"rate": 10, "lat": 7}, []),
+    ],
+)
+def test_settings_are_compared_with_those_that_tc_reports(words, reported, faults):
+    """As iproute2 6.1 prints them: `pacing` where it is off alone."""
+    log = f"$ tc\n[{json.dumps({'kind': words.split()[0], 'dev': 'p0', 'options': reported})}]\n"
+    found = readback.differences([("p0", words)], readback.disciplines(log))
+    assert len(found) == len(faults) and all(a.startswith(b) for a, b in zip(found, faults, strict=True))
+
+
 def test_several_shortest_paths_are_refused():
     ends = [("a", "x"), ("x", "u"), ("u", "y"), ("y", "b"), ("x", "v"), ("v", "y")]
     links = [{"from": one, "to": other} for one, other in ends]
@@ -155,10 +192,12 @@ def test_several_shortest_paths_are_refused():
 
 
 def test_edits_are_made_once(tmp_path):
-    assert len(edits.edit_tree(tree(tmp_path))) == 5
+    assert len(edits.edit_tree(tree(tmp_path))) == 8
     assert edits.edit_tree(tmp_path) == []
     assert "default 1000" in (tmp_path / "arch/um/Kconfig").read_text()
     assert 'uml_seed=<number>\\n"' in (tmp_path / "arch/um/os-Linux/util.c").read_text()
+    calls = (tmp_path / edits.CALLS).read_text()
+    assert "um_udelay" not in calls and 'uml_call_ns=<nanoseconds>\\n"' in calls
 
 
 def test_a_tree_of_the_users_is_only_read(tmp_path):
@@ -178,7 +217,7 @@ def test_a_tree_of_the_users_is_only_read(tmp_path):
     times = {path: path.stat().st_mtime_ns for path in before}
     for _ in range(2):
         linked = source.linked(mine, tmp_path / "linked")
-        assert len(edits.edit_tree(linked)) == 5
+        assert len(edits.edit_tree(linked)) == 8
     assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
     assert {path: path.stat().st_mtime_ns for path in before} == times
     # make compiles sources that are newer than their objects: edited files are as old as theirs.
@@ -187,7 +226,7 @@ def test_a_tree_of_the_users_is_only_read(tmp_path):
     assert "uml_seed" in (linked / edited).read_text()
     # Files built in the tree are left out, or make would refuse to build elsewhere.
     found = {path.relative_to(linked).as_posix() for path in linked.rglob("*") if path.is_file()}
-    assert found == {"arch/um/Kconfig", edits.TIMER, edited, "net/a.c", "dts"} - {"dts"}
+    assert found == {"arch/um/Kconfig", edits.TIMER, edits.CALLS, edited, "net/a.c"}
     assert (linked / "dts").resolve() == (mine / "net").resolve()
 
 
@@ -200,6 +239,52 @@ def test_what_is_no_tree_is_refused_by_its_own_name(tmp_path):
 def test_a_tree_that_looks_otherwise_is_refused(tmp_path):
     with pytest.raises(edits.UnknownTree, match="expected one place"):
         edits.edit_tree(tree(tmp_path, timer="#define TIMER_MULTIPLIER 512\n"))
+
+
+def fake_apt(tmp_path, monkeypatch, says):
+    """An apt-get that fails with these words, and a file that counts its calls."""
+    calls, place = tmp_path / "calls", tmp_path / "bin"
+    place.mkdir()
+    (place / "apt-get").write_text(f"#!/bin/sh\necho \"$@\" >>{calls}\necho '{says}' >&2\nexit 100\n")
+    (place / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    monkeypatch.setenv("SHALLOWS_CACHE", str(tmp_path / "cache"))
+    return calls
+
+
+def test_a_missing_network_is_said_at_once(tmp_path, monkeypatch):
+    calls = fake_apt(tmp_path, monkeypatch, "E: Failed to fetch x  Temporary failure resolving somewhere")
+    with pytest.raises(ShallowsError, match=r"the network is missing.*--tree"):
+        source.fetch("linux-source-0.0", lambda text: None)
+    assert len(calls.read_text().splitlines()) == 1
+
+
+def test_a_package_that_is_nowhere_is_looked_for_in_every_suite(tmp_path, monkeypatch):
+    calls = fake_apt(tmp_path, monkeypatch, "E: Unable to locate package linux-source-0.0")
+    with pytest.raises(ShallowsError, match=r"linux-source-0.0 was not found .*Unable to locate"):
+        source.fetch("linux-source-0.0", lambda text: None)
+    assert len(calls.read_text().splitlines()) == 1 + len(source.NEWER_SUITES)
+
+
+def test_missing_packages_are_named_together_with_the_command(tmp_path, monkeypatch):
+    has = {"gcc", "make", "tar", "ip", "tc", "ldd"}
+    monkeypatch.setattr(tools, "find", lambda name: f"/usr/bin/{name}" if name in has else None)
+    monkeypatch.setenv("SHALLOWS_CACHE", str(tmp_path))
+    with pytest.raises(ShallowsError, match=r"needs flex, bison, .*sudo apt install apt bc binutils bison"):
+        kernel.build(None, None, print, print, 1)
+    assert not list(tmp_path.iterdir())  # nothing was begun
+
+
+def test_status_shows_a_build_that_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHALLOWS_CACHE", str(tmp_path))
+    assert kernel.running() is None
+    with cache.locked("build"):
+        kernel._told("linux-source-7.2", lambda share: None)(0.0)
+        found = kernel.running()
+        assert (found["source"], found["share"]) == ("linux-source-7.2", 0.0)
+        said = command("linux", "status", cwd=tmp_path)
+        assert "a build of linux-source-7.2 runs: 0% after 0 minutes" in said.stdout
+    assert kernel.running() is None
 
 
 def test_without_a_kernel_it_says_how_to_get_one(tmp_path, monkeypatch):

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from shallows import terminal
+from shallows.cli.linux_exec import exec_
 from shallows.cli.options import Json
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
-app = typer.Typer(no_args_is_help=True, help="The Linux backend's kernel: build, list or remove it.")
+app = typer.Typer(no_args_is_help=True, help="The Linux backend: its kernel, and programs in its machine.")
+app.command("exec")(exec_)
 
 
 @app.command()
@@ -55,6 +57,7 @@ def build(
         terminal.print_json(made.about)
         return
     typer.echo(f"Linux {made.about['version']} is ready: {made.path}")
+    typer.echo(f"Try it: {program()} run experiments/quickstart-linux.toml --backend linux")
     if made.weakness:
         typer.echo(f"Note: {made.weakness}.")
 
@@ -64,13 +67,17 @@ def status(as_json: Json = False) -> None:
     """Lists the kernels, and the one that runs use."""
     from shallows.backends.linux import kernel as kernels
 
-    rows = kernels.status()
+    rows, now = kernels.status(), kernels.running()
     if as_json:
         terminal.print_json(rows)
-    elif rows:
+        return
+    if now is not None:
+        what = now["source"] or "a kernel"
+        typer.echo(f"a build of {what} runs: {now['share']:.0%} after {now['elapsed_s'] / 60:.0f} minutes")
+    if rows:
         columns = ("hash", "version", "source", "current")
         terminal.print_table("", columns, [[row[column] for column in columns] for row in rows])
-    else:
+    elif now is None:
         typer.echo(f"there is no Linux kernel yet; make one with {program()} linux build")
 
 

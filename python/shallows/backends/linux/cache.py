@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-__all__ = ["HERE", "cache", "digest", "locked", "put"]
+__all__ = ["HERE", "busy", "cache", "digest", "locked", "put"]
 
 
 def cache() -> Path:
@@ -54,3 +54,17 @@ def locked(name: str, tell: Callable[[str], None] = lambda text: None) -> Iterat
             tell(f"waiting for another {name} to end")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def busy(name: str) -> bool:
+    """Whether a process holds the lock of this name."""
+    import fcntl
+
+    try:
+        with (cache() / f"{name}.lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -38,8 +38,8 @@ def lines(
         load = flow["traffic"]
         if load in open_loops:
             place[flow["id"]] = len(place)
-            ends = f"{hosts[flow['src']]} {hosts[flow['dst']]}"
-            yield f"open {number[load]} {ends} {control[load]} {flow['start_ps'] // 1000}"
+            pair = f"{hosts[flow['src']]} {hosts[flow['dst']]}"
+            yield f"open {number[load]} {pair} {control[load]} {flow['start_ps'] // 1000}"
             if flow["bytes"] is None:
                 yield f"send {place[flow['id']]} {flow['start_ps'] // 1000} -1"
     for message in messages.iter_rows(named=True):

@@ -12,12 +12,12 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from shallows.backends.linux import cache
+from shallows.backends.linux import cache, confine
 from shallows.backends.linux.kernel import Kernel
 from shallows.backends.linux.root import Root
 from shallows.errors import Cancelled, RunError
@@ -51,8 +51,13 @@ def boot(
     progress: Callable[[float], None] = lambda share: None,
     memory_mb: int = 512,
     silence_s: float = SILENCE_S,
+    options: Sequence[str] = (),
+    confined: bool = False,
 ) -> Iterator[Answer]:
     """Runs a plan to its end; the results are there within the block.
+
+    `options` are further words of the kernel's command line. A machine that is `confined` may write to its
+    own directory and nowhere else, as far as the host's kernel can see to that (`confine`).
 
     Raises RunError with what the guest or its console said, Cancelled if `cancelled()` became true.
     """
@@ -62,7 +67,9 @@ def boot(
         began = time.monotonic()
         console = directory / "console.log"
         try:
-            cpu = _run(_command(kernel, seed, memory_mb), directory, cancelled, progress, silence_s)
+            command = [*_command(kernel, seed, memory_mb), *options]
+            with confine.to(directory) if confined else nullcontext(_as_before) as limit:
+                cpu = _run(command, directory, cancelled, progress, silence_s, limit)
             said = console.read_text(errors="replace")
             if (directory / "failed").exists():
                 raise RunError(_refusal(directory))
@@ -106,6 +113,7 @@ def _run(
     cancelled: Callable[[], bool],
     progress: Callable[[float], None],
     silence_s: float,
+    limit: Callable[[], None],
 ) -> float:
     environment = {
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps memory that glibc registers
@@ -123,7 +131,7 @@ def _run(
             stdout=console,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: _prepare(turn),  # the child does nothing else
+            preexec_fn=lambda: _prepare(turn, limit),  # the child does nothing else
         )
         try:
             return _watch(process, directory / "console.log", cancelled, progress, silence_s)
@@ -137,13 +145,18 @@ _TURNS = itertools.count(os.getpid())
 """Cores in turn, so that the machines of one process share none while another is free."""
 
 
-def _prepare(turn: int) -> None:
+def _as_before() -> None:
+    """No limit."""
+
+
+def _prepare(turn: int, limit: Callable[[], None]) -> None:
     """In the child, before the kernel starts."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed process takes the machine along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
     # Kernel and guest are two processes that hand over at each call: on one core three times faster.
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[turn % len(cores)]})
+    limit()
 
 
 def _watch(

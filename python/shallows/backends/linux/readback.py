@@ -18,6 +18,12 @@ FLAGS = {
     "adaptative": "adaptive",
 }
 
+OFF = {"noecn": "ecn", "nopacing": "pacing"}
+"""Words that switch something off."""
+
+SHOWN_IF_OFF = {"pacing"}
+"""Options that tc reports where they are off, and else leaves out."""
+
 __all__ = ["differences", "disciplines"]
 
 
@@ -50,7 +56,9 @@ def _differences(words: list[str], options: dict[str, Any]) -> Iterable[str]:
     for word in places:
         if word in FLAGS:
             wanted[FLAGS[word]] = True
-        elif word != "noecn":
+        elif word in OFF:
+            wanted[OFF[word]] = False
+        else:
             wanted[word] = next(places)
     for name, value in wanted.items():
         if name in UNCHECKED or (
@@ -58,8 +66,9 @@ def _differences(words: list[str], options: dict[str, Any]) -> Iterable[str]:
         ):  # the shaper reports its limit as a time
             continue
         if isinstance(value, bool):
-            if bool(options.get(name)) != value:
-                yield f"{name} is {bool(options.get(name))} after {value} was asked"
+            has = bool(options.get(name, name in SHOWN_IF_OFF))
+            if has != value:
+                yield f"{name} is {has} after {value} was asked"
         elif not _same(value, options.get(name)):
             yield f"{name} is {options.get(name)} after {value} was asked"
 

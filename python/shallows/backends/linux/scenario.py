@@ -36,7 +36,7 @@ ETHERNET_BYTES = 14
 GSO_HEADERS = 512
 """Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
 
-LATENESS_NS = 1000
+LATENESS_NS = 10
 """Of a port's timer at most: it waits for the port's next event where the guest's program has just run
 (measured; why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
 
@@ -51,7 +51,7 @@ SYSCTLS = {
 """Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
 sent yet would only take memory."""
 
-__all__ = ["Scenario", "check", "scenario"]
+__all__ = ["Scenario", "address", "check", "scenario"]
 
 
 @dataclass
@@ -142,14 +142,23 @@ def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str])
 
 
 def scenario(
-    experiment: Mapping[str, Any], network: Mapping[str, Any], flows: pl.DataFrame, messages: pl.DataFrame
+    experiment: Mapping[str, Any],
+    network: Mapping[str, Any],
+    flows: pl.DataFrame,
+    messages: pl.DataFrame,
+    further: Iterable[str] = (),
 ) -> Scenario:
-    """The guest's plan for an experiment on `network` (`_core.plan`).
+    """The guest's plan for an experiment on `network` (`_core.plan`), with `further` lines of it.
 
     `flows` and `messages` are the simulator's tables of the same experiment: bytes and times of every
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
-    return _Writer(experiment, network).write(flows, messages)
+    return _Writer(experiment, network).write(flows, messages, further)
+
+
+def address(host: int) -> str:
+    """IPv4 address of the host of this number among the hosts."""
+    return f"10.1.{host // 250}.{host % 250 + 1}"
 
 
 def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
@@ -201,7 +210,8 @@ class _Writer:
             raise SpecError([Fault("topology", "needs links in both directions on Linux", name)])
         return back
 
-    def write(self, flows: pl.DataFrame, messages: pl.DataFrame) -> Scenario:
+    def write(self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str]) -> Scenario:
+        """The whole plan."""
         names = list(self.experiment["traffic"])
         made = Scenario("", loads=names, ends=self.network["loads"], numbers=self.numbers)
         made.hosts = [self.nodes[n]["name"] for n in self.hosts]
@@ -217,10 +227,10 @@ class _Writer:
                 made.rates_bps.append(port["rate_bps"])
                 self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x}")
         self._times(made)
-        self.lines += [f"host {node} {_address(number)}" for number, node in enumerate(self.hosts)]
+        self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
-        self.lines.append("go")
+        self.lines += [*further, "go"]
         for node in range(len(self.nodes)):
             self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
         for node in range(len(self.nodes)):
@@ -257,7 +267,7 @@ class _Writer:
     def _node(self, node: int) -> None:
         self._batch("ip", node, "link set lo up")
         if self.nodes[node]["host"]:
-            self._batch("ip", node, f"addr add {_address(self.hosts.index(node))}/32 dev lo")
+            self._batch("ip", node, f"addr add {address(self.hosts.index(node))}/32 dev lo")
         for number, port in enumerate(self.ports):
             if port["from"] == node:
                 # No super-packets: a qdisc sees the packets of the wire.
@@ -272,13 +282,11 @@ class _Writer:
                 )
                 self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
                 self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
-        own = f" src {_address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
+        own = f" src {address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
         rules = f" initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}" if own else ""
         for host, row in zip(self.hosts, self.network["routes"], strict=True):
             if host != node and row[node] is not None:
-                to = (
-                    f"{_address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
-                )
+                to = f"{address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
                 self._batch("ip", node, f"route add {to}{own}{rules}")
         for name, value in sysctls(self.experiment).items():
             self.lines_after(f"sysctl {node} {name} {value}")
@@ -375,10 +383,6 @@ def _shaped_bps(rate_bps: int) -> int:
     """A millionth less: the shaper's fixed point takes up to 1 ns from a frame's time, and what it sends too
     fast would wait, unseen, in the netem behind it."""
     return (rate_bps - -(-rate_bps // 1_000_000)) // 8 * 8
-
-
-def _address(host: int) -> str:
-    return f"10.1.{host // 250}.{host % 250 + 1}"
 
 
 def _gateway(port: int) -> str:

@@ -46,6 +46,8 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
             tell(f"downloading {package} ({suite or 'the suite of this machine'})")
             _apt(["download", *options, package], place)
             break
+        except _NoNetwork:
+            raise
         except ShallowsError as error:
             said.append(f"{suite or 'own suite'}: {error}")
     else:
@@ -99,12 +101,29 @@ def linked(tree: Path, place: Path) -> Path:
     return place
 
 
+NO_NETWORK = re.compile(
+    r"Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Connection refused"
+    r"|Network is unreachable|[Cc]onnection timed out|Cannot initiate the connection"
+)
+"""What apt says where there is no way to its mirror."""
+
+PATIENCE = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15", "-o", "Acquire::https::Timeout=15"]
+
+
 def _apt(arguments: list[str], directory: Path) -> None:
-    ran = subprocess.run(
-        ["apt-get", *arguments], cwd=directory, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    command = ["apt-get", *PATIENCE, *arguments]
+    ran = subprocess.run(command, cwd=directory, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if NO_NETWORK.search(ran.stderr):
+        raise _NoNetwork(
+            "the network is missing: apt cannot reach its mirror, from which the kernel's sources come; "
+            "give a kernel tree with --tree, or a binary with --kernel"
+        )
     if ran.returncode:
         raise ShallowsError(_last_error(ran.stderr) or f"apt-get ended with {ran.returncode}")
+
+
+class _NoNetwork(ShallowsError):
+    """No other suite of the mirror helps."""
 
 
 def _last_error(text: str) -> str:

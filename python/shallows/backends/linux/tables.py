@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 UNKNOWN_SSTHRESH = 0x7FFFFFFF
 """Linux's slow-start threshold before there is one."""
 
-__all__ = ["tables"]
+__all__ = ["tables", "until"]
 
 
 def tables(
@@ -43,6 +43,26 @@ def tables(
         "flow_trace": _flow_trace(read["trace"], read["flows"], made, experiment),
     }
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
+
+
+def until(
+    directory: Path,
+    made: Scenario,
+    experiment: Mapping[str, Any],
+    simulated: Mapping[str, pl.DataFrame],
+    ended_ps: int,
+) -> dict[str, pl.DataFrame]:
+    """`queues` and `flows` of a run that was counted from 0 to `ended_ps`."""
+    import polars as pl
+
+    read = {
+        name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in ("flows", "queues", "samples")
+    }
+    found = {
+        "queues": _queues(read["queues"], read["samples"], made, 0, ended_ps),
+        "flows": _flows(read["flows"], made, experiment, 0, ended_ps),
+    }
+    return {name: _shaped(table, simulated[name]) for name, table in found.items()}
 
 
 def _shaped(found: pl.DataFrame | None, like: pl.DataFrame) -> pl.DataFrame:

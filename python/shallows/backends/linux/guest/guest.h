@@ -19,6 +19,10 @@ void *grow(void *array, size_t size, size_t count);
 FILE *output(const char *name);
 void done(FILE *file);
 
+/* What an event of the loop is about: the first member of the structure that `watch` was given. */
+enum what { LISTENER, SENDER, RECEIVER, OUTPUT, CHILD, CAPTURE };
+void watch(int descriptor, void *what, uint32_t events, int again);
+
 nanoseconds now(void);
 void enter(int node); /* the node's network namespace, for sockets made from here on */
 
@@ -48,7 +52,6 @@ nanoseconds traffic_due(void);
 void traffic_wake(nanoseconds at);
 void traffic_ready(void *what, uint32_t events);
 int send_message(int connection, int64_t bytes, int round);
-void watch(int socket, void *what, uint32_t events, int again);
 int open_connection(int load, int from, int to, int control, nanoseconds at);
 
 /* flows.c */
@@ -65,6 +68,27 @@ nanoseconds rounds_due(void);
 void rounds_wake(nanoseconds at);
 void rounds_delivered(int tag, nanoseconds at, int connection);
 void rounds_write(void);
+
+/* programs.c: programs of the host machine */
+void add_variable(char *words);
+void set_directory(char *words);
+void add_program(char *words, FILE *plan);
+int programs_any(void);
+void programs_start(void);
+void program_output(void *what);
+void programs_reap(void);
+int programs_over(void); /* whether there were programs to wait for, and all have ended */
+void programs_stop(void (*turn)(nanoseconds until));
+
+/* hosts.c: the files that they see */
+void keep_all(char *words);
+void hosts_write(void);
+
+/* capture.c */
+void add_capture(char *words);
+void captures_start(void);
+void capture_take(void *what);
+void captures_write(void);
 
 extern nanoseconds began, length, warmup;
 extern uint64_t seed;

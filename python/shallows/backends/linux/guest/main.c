@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the machine before programs start. */
+#define UPTIME 10000000000LL
+
 nanoseconds began, length, warmup;
 uint64_t seed;
 int no_delay;
@@ -128,6 +131,11 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "send")) add_message(words);
 	else if (!strcmp(line, "rounds")) add_rounds(words);
 	else if (!strcmp(line, "worker")) add_worker(words);
+	else if (!strcmp(line, "variable")) add_variable(words);
+	else if (!strcmp(line, "directory")) set_directory(words);
+	else if (!strcmp(line, "program")) add_program(words, plan);
+	else if (!strcmp(line, "keep")) keep_all(words);
+	else if (!strcmp(line, "capture")) add_capture(words);
 	else if (!strcmp(line, "seed")) seed = strtoull(words, NULL, 10);
 	else if (!strcmp(line, "duration")) length = number(words);
 	else if (!strcmp(line, "warmup")) warmup = number(words);
@@ -153,19 +161,56 @@ static void read_plan(FILE *plan)
 	}
 }
 
-void watch(int socket, void *what, uint32_t events, int again)
+void watch(int descriptor, void *what, uint32_t events, int again)
 {
 	struct epoll_event event = { .events = events, .data.ptr = what };
 
-	if (epoll_ctl(loop, again ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event))
+	if (epoll_ctl(loop, again ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event))
 		fail("epoll");
+}
+
+static void handle(void *what, uint32_t events)
+{
+	switch (*(enum what *)what) {
+	case OUTPUT:
+		program_output(what);
+		break;
+	case CHILD:
+		programs_reap();
+		break;
+	case CAPTURE:
+		capture_take(what);
+		break;
+	default:
+		traffic_ready(what, events);
+	}
+}
+
+/* Waits for events, until an instant at most, and handles them. */
+static void turn(nanoseconds until)
+{
+	struct itimerspec when = { .it_value = { until / 1000000000, until % 1000000000 } };
+	struct epoll_event ready[64];
+	uint64_t ticks;
+	int n;
+
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL))
+		fail("timer");
+	n = epoll_wait(loop, ready, 64, -1);
+	if (n < 0 && errno != EINTR)
+		fail("epoll_wait");
+	for (int i = 0; i < n; i++) {
+		if (ready[i].data.ptr)
+			handle(ready[i].data.ptr, ready[i].events);
+		else if (read(timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN)
+			fail("timer");
+	}
 }
 
 static void work(void)
 {
 	nanoseconds sample_at = sample_every ? 0 : NEVER, trace_at = trace_every ? 0 : NEVER, warm_at = warmup;
-	struct epoll_event ready[64];
-	nanoseconds told = 0;
+	nanoseconds programs_at = 0, told = 0;
 
 	for (;;) {
 		nanoseconds at = now() - began, next = length;
@@ -188,29 +233,20 @@ static void work(void)
 			flows_sample(at, traced);
 			trace_at += trace_every;
 		}
-		if (at >= length)
+		if (at >= length || programs_over())
 			break;
+		if (programs_at <= at) {
+			programs_start();
+			programs_at = NEVER;
+		}
 		traffic_wake(at);
 		rounds_wake(at);
-		nanoseconds due[] = { warm_at, sample_at, trace_at, traffic_due(), rounds_due() };
+		nanoseconds due[] = { warm_at, sample_at, trace_at, programs_at, traffic_due(), rounds_due() };
 		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
 			next = due[i] < next ? due[i] : next;
-		next += began;
-		struct itimerspec when = { .it_value = { next / 1000000000, next % 1000000000 } };
-		if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL))
-			fail("timer");
-		int n = epoll_wait(loop, ready, 64, -1);
-		if (n < 0 && errno != EINTR)
-			fail("epoll_wait");
-		for (int i = 0; i < n; i++) {
-			uint64_t ticks;
-
-			if (ready[i].data.ptr)
-				traffic_ready(ready[i].data.ptr, ready[i].events);
-			else if (read(timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN)
-				fail("timer");
-		}
+		turn(next + began);
 	}
+	length = now() - began;
 }
 
 int main(void)
@@ -245,9 +281,15 @@ int main(void)
 	flows_start();
 	traffic_start();
 	began = (now() / 1000000 + 10) * 1000000; /* a round instant soon */
+	if (programs_any() && began < UPTIME) /* iputils' ping takes a clock below 1 s for one that was not read */
+		began = UPTIME;
+	captures_start();
 	work();
 	printf("guest: traffic done\n");
 	count_queues();
+	programs_stop(turn);
+	captures_write();
+	hosts_write();
 	flows_write();
 	rounds_write();
 	write_queues();

@@ -15,10 +15,8 @@
 #define TCP_CC_INFO 26
 #endif
 
-enum what { LISTENER, SENDER, RECEIVER };
-
 struct end {
-	enum what what; /* first, so that an event tells what it is of */
+	enum what what; /* first, so that an event says what it is about */
 	int connection, socket;
 };
 

@@ -1,0 +1,203 @@
+"""`./shallows linux exec`: programs of this machine over an experiment's network, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shallows import terminal
+from shallows.cli.options import File, Json, Progress, Settings
+from shallows.errors import Fault, Interrupted, SpecError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from shallows.backends.linux.programs import Command, Ended, Outcome
+
+__all__ = ["exec_"]
+
+QUEUES = (
+    *("port", "packets_out", "drops_full", "drops_aqm", "marks"),
+    *("mean_packets", "max_packets", "utilisation"),
+)
+"""Columns of the queues' table that are shown; `--out` has all."""
+
+
+def exec_(
+    file: File,
+    commands: Annotated[
+        list[str], typer.Argument(metavar="COMMAND...", help="A command for each --on.", show_default=False)
+    ],
+    on: Annotated[
+        list[str],
+        typer.Option("--on", metavar="HOST COMMAND", help="Runs a shell command on a host; s* is all."),
+    ],
+    settings: Settings = [],  # noqa: B006 - typer reads it as "none given"
+    out: Annotated[
+        Path | None,
+        typer.Option(help="New directory for outputs, tables and changed files.", show_default=False),
+    ] = None,
+    pcap: Annotated[
+        list[str],
+        typer.Option(
+            "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes packets for Wireshark: r0=r0.pcapng."
+        ),
+    ] = [],  # noqa: B006
+    keep: Annotated[bool, typer.Option("--keep", help="Keeps changed files, in --out.")] = False,
+    call: Annotated[str, typer.Option(metavar="SPAN", help="Virtual time that a system call takes.")] = "1us",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the machine for programs.")] = "1GB",
+    env: Annotated[
+        list[str], typer.Option("--env", metavar="NAME=VALUE", help="A variable for programs.")
+    ] = [],  # noqa: B006
+    progress: Progress = True,
+    as_json: Json = False,
+) -> None:
+    """Runs programs of this machine on hosts of the file's network, in virtual time.
+
+    The run ends when all programs have ended, or at the file's `duration`. A command that ends with `&` is a
+    server: the run does not wait for it. Programs see this machine's files and write to a copy of their own.
+    """
+    from shallows.backends.linux import programs
+    from shallows.document.load import load
+    from shallows.document.points import one_run
+    from shallows.results import pcapng
+
+    asked = _commands(on, commands)
+    captures = pcapng.parse_requests(pcap)
+    faults: list[Fault] = []
+    lab = programs.Lab(
+        asked,
+        Path.cwd(),
+        captures,
+        keep,
+        _number(faults, "--call", "span", call) // 1000,
+        _number(faults, "--memory", "bytes", memory) // 2**20,
+        _environment(faults, env),
+    )
+    if keep and out is None:
+        faults.append(Fault("--keep", "needs --out, the directory in which files are kept"))
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        rule = "must be a new or an empty directory, since nothing is overwritten"
+        faults.append(Fault("--out", rule, str(out)))
+    if faults:
+        raise SpecError(faults)
+    experiment = one_run(programs.experiment(load(file, settings))).experiment
+    with _stoppable(), terminal.progress(file.name, 1, progress) as report:
+        outcome = programs.execute(experiment, lab, out, progress=report)
+    if out is not None:
+        _write(outcome, out)
+    if as_json:
+        terminal.print_json(_document(outcome))
+    else:
+        _show(outcome)
+    if any(each.failed for each in outcome.programs):
+        raise typer.Exit(1)
+
+
+def _commands(hosts: Sequence[str], texts: Sequence[str]) -> tuple[Command, ...]:
+    """Each host with its command: typer gives them as two lists in the order of the command line."""
+    from shallows.backends.linux import programs
+
+    if len(hosts) != len(texts):
+        rule = 'needs a host and one command in quotes, as in --on r0 "ping -c 3 s0"'
+        raise SpecError([Fault("--on", rule, f"{len(hosts)} hosts and {len(texts)} commands")])
+    return tuple(programs.command(host, text) for host, text in zip(hosts, texts, strict=True))
+
+
+def _number(faults: list[Fault], option: str, kind: str, text: str) -> int:
+    from shallows import _core
+
+    try:
+        return _core.parse_quantity(kind, text)
+    except ValueError as error:
+        faults.append(Fault(option, str(error), text))
+        return 0
+
+
+def _environment(faults: list[Fault], texts: Sequence[str]) -> Mapping[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals or "\n" in text:
+            faults.append(Fault("--env", "must be NAME=VALUE on one line", text))
+        found[name] = value
+    return found
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the machine and clear its files, as Ctrl-C does."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise Interrupted(f"stopped by {signal.Signals(number).name}")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _how_it_ended(program: Ended) -> str:
+    if program.stopped:
+        return "stopped at the end of the run"
+    how = f"signal {program.signal}" if program.signal else f"exit status {program.status}"
+    return f"{how} after {program.ended_s:.6f} s"
+
+
+def _show(outcome: Outcome) -> None:
+    for program in outcome.programs:
+        terminal.say(f"== {program.host}: {program.command} ({_how_it_ended(program)})")
+        for name, text in (("", program.stdout), ("on standard error:\n", program.stderr)):
+            if text:
+                terminal.say(name + text.decode(errors="replace").rstrip("\n"))
+    queues = outcome.queues.select(QUEUES)
+    terminal.print_table("", QUEUES, queues.rows())
+    terminal.say(f"{outcome.ended_s:.6f} s of virtual time")
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
+    programs = [
+        {
+            "host": each.host,
+            "command": each.command,
+            "status": each.status,
+            "signal": each.signal,
+            "stopped": each.stopped,
+            "ended_s": each.ended_s,
+            "stdout": each.stdout.decode(errors="replace"),
+            "stderr": each.stderr.decode(errors="replace"),
+        }
+        for each in outcome.programs
+    ]
+    return {
+        "programs": programs,
+        "queues": outcome.queues.to_dicts(),
+        "ended_s": outcome.ended_s,
+        "about": outcome.about,
+    }
+
+
+def _write(outcome: Outcome, out: Path) -> None:
+    """Outputs by host, what ended how, and the tables."""
+    out.mkdir(parents=True, exist_ok=True)
+    document = _document(outcome)
+    count: dict[str, int] = {}
+    for each, row in zip(outcome.programs, document["programs"], strict=True):
+        count[each.host] = count.get(each.host, 0) + 1
+        name = f"{each.host}.{count[each.host]}"
+        (out / f"{name}.stdout").write_bytes(each.stdout)
+        (out / f"{name}.stderr").write_bytes(each.stderr)
+        row |= {"stdout": f"{name}.stdout", "stderr": f"{name}.stderr"}
+    del document["queues"]
+    (out / "programs.json").write_text(json.dumps(document, indent=1) + "\n")
+    outcome.queues.write_csv(out / "queues.csv")
+    if outcome.flows is not None:
+        outcome.flows.write_csv(out / "flows.csv")
