@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import shallows
@@ -54,6 +55,42 @@ def test_work_results_and_a_film_that_plays_from_a_file(page, server, folder, tm
         page.wait_for_function("() => shallows.player.close[0]?.packets.length > 3")
     finally:
         page.context.set_offline(False)
+
+
+def test_each_download_of_a_run_opens(page, server, folder, tmp_path):
+    path = folder / "captured.toml"
+    path.write_text(SHORT)
+    settings = ["probe.packets=switch->*", "probe.queue_trace=100us"]
+    run = shallows.run(path, settings=settings, store=folder / "runs", progress=False)
+    page.goto(f"{server}run/{run.hash}")
+    page.get_by_text("Settings and their sources").wait_for()
+    links = page.locator('a[href^="/stored/"]').all()
+    got = {}
+    for link in links:
+        with page.expect_download() as download:
+            link.click()
+        name = download.value.suggested_filename
+        got[name] = tmp_path / name
+        download.value.save_as(got[name])
+    words = {name.removeprefix(run.hash) for name in got}
+    ports = {f"-switch-{host}.pcapng" for host in ("r0", "s0", "s1", "s2", "s3")}
+    assert (
+        ports | {"-queues.csv", "-queues.parquet", "-queue_time.svg", "-queue_time.png", ".json", ".html"}
+        <= words
+    )
+    for name, file in got.items():
+        data = file.read_bytes()
+        if name.endswith(".png"):
+            assert data.startswith(b"\x89PNG\r\n")
+        elif name.endswith(".svg"):
+            assert ElementTree.fromstring(data).tag.endswith("svg")
+        elif name.endswith("-queues.parquet"):
+            assert pl.read_parquet(file).equals(run.tables["queues"])
+        elif name.endswith("-queues.csv"):
+            assert pl.read_csv(file)["marks"].to_list() == run.tables["queues"]["marks"].to_list()
+        elif name.endswith("r0.pcapng"):
+            sent = run.tables["packets"].filter(pl.col("port") == "switch->r0")
+            assert data[:4] == b"\n\r\r\n" and len(data) > 60 * sent.height > 0
 
 
 def test_a_report_has_a_cursor_offline_and_its_image_without_scripts(page, server, folder, browser):

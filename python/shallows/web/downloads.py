@@ -79,7 +79,9 @@ def downloads_router(state: State) -> APIRouter:
     @router.get("/stored/{name}/packets/{place}.pcapng")
     async def packets(name: str, place: str) -> Response:
         """Packets of a link or host, where the run recorded them."""
-        return answer(await made("packets", name, place), "application/octet-stream", f"{name}.pcapng")
+        data = await made("packets", name, place)
+        word = re.sub(r"[^\w.]+", "-", place, flags=re.ASCII)
+        return answer(data, "application/octet-stream", f"{name}-{word}.pcapng")
 
     @router.get("/reports/{name}/{file}")
     async def report(name: str, file: str) -> Response:

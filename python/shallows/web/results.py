@@ -157,7 +157,8 @@ async def _run_page(state: State, run: StoredRun) -> None:
                     ReportFigure(f"/stored/{run.hash}/figures/{kind}.svg", kind.replace("_", " "))
                     with ui.row():
                         for form in ("svg", "png"):
-                            ui.link(f"{kind}.{form}", f"/stored/{run.hash}/figures/{kind}.{form}")
+                            link = ui.link(f"{kind}.{form}", f"/stored/{run.hash}/figures/{kind}.{form}")
+                            link.props(f'download="{run.hash}-{kind}.{form}"')
     heading("Summary", 2)
     metrics = await asyncio.to_thread(lambda: run.metrics)
     rows_table(["metric", "value"], [(name, readable(name, value)) for name, value in metrics.items()])
@@ -181,7 +182,8 @@ async def _run_page(state: State, run: StoredRun) -> None:
     ).classes("sh-tables")
     box.move()
     await show("queues")
-    for port in run.experiment.get("probe", {}).get("packets", []):
+    captured = await asyncio.to_thread(lambda: run.tables["packets"]["port"].unique().sort().to_list())
+    for port in captured:
         ui.link(
             f"packets of {port} for Wireshark",
             f"/stored/{run.hash}/packets/{quote(str(port), safe='')}.pcapng",

@@ -68,11 +68,17 @@ function axisOf(axis, side, grid, look) {
   return found;
 }
 
+// The printed colours on a dark page: thin lines need lighter ones.
+const LIGHTER = { "#0072b2": "#4aa8ea", "#d55e00": "#ff8a4c", "#009e73": "#2fc79a" };
+
 // Dark ink on a dark page would not be seen.
 function seen(colour, look) {
+  if (!look.dark) return colour;
   const value = parseInt(colour.slice(1), 16);
-  const light = 0.3 * (value >> 16) + 0.59 * ((value >> 8) & 255) + 0.11 * (value & 255);
-  return look.dark && light < 60 ? look.text : colour;
+  const [red, green, blue] = [value >> 16, (value >> 8) & 255, value & 255];
+  if (0.3 * red + 0.59 * green + 0.11 * blue < 60) return look.text;
+  if (red === green && green === blue) return look.text;
+  return LIGHTER[colour.toLowerCase()] ?? colour;
 }
 
 function seriesOf(one, grid, look) {

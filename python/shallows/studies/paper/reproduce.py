@@ -213,7 +213,7 @@ def _section(
 
 
 def _sampled(figure: Figure, claim: Claim) -> str:
-    """The kind of the samples of a claim: `SAMPLES` of figure.py, but seeds where `SEEDED` has its pattern."""
+    """The kind of a claim's samples: `SAMPLES` of figure.py, but seeds where `SEEDED` has its pattern."""
     seeded = any(fnmatchcase(claim.id, pattern) for pattern in getattr(figure.module, "SEEDED", ()))
     return "seeds" if seeded else getattr(figure.module, "SAMPLES", "seeds")
 
