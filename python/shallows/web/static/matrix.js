@@ -44,7 +44,7 @@ export class Matrix {
       pen.textBaseline = "alphabetic";
       const fits = pen.measureText(block.title).width < room + gap - 4;
       const lines = fits ? [block.title] : block.title.split(/ (?=to )/);
-      lines.forEach((line, i) => pen.fillText(line, left, 20 + (i + 1 - lines.length) * 13, room + gap - 4));
+      lines.forEach((line, i) => pen.fillText(line, left, 24 + (i + 1 - lines.length) * 13, room + gap - 4));
       block.rows.forEach((row, y) => row.ports.forEach((port, x) => {
         const hot = value(port);
         const cell = [left + x * w, 30 + y * h, Math.max(w - 0.6, 0.6), Math.max(h - 0.6, 0.6)];
