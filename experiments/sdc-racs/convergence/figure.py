@@ -58,6 +58,12 @@ def measure(runs):
     }
 
 
+CAPTIONS = {
+    "convergence": "How long a second long flow takes to its fair share. The thesis draws no figure of it.",
+    "share": "Share of the second flow after its beginning, mean over the seeds.",
+}
+
+
 def draw(runs, reference):
     frame = runs.frame(convergence)
     times = {NAMES[name]: one(frame, "ms", spec=name) for name in NAMES if name in IDS}

@@ -77,6 +77,12 @@ def _rates(tables):
     return {name: flows.filter(pl.col("class") == name)["goodput_bps"].mean() * on_wire for name in FLOWS}
 
 
+CAPTIONS = {
+    "model-against-packets": "Left: windows at a backoff, simulated against modelled; equal on the line. "
+    "Right: throughput of a flow by class, simulated and by the thesis' model.",
+}
+
+
 @style.styled
 def draw(runs, reference):
     drawn, (left, right) = style.canvas(columns=2, width_inch=style.PAGE_INCH)

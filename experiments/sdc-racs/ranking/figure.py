@@ -122,6 +122,12 @@ def measure(runs):
     return measured
 
 
+CAPTIONS = {"ranks": "Rank of each transport in each scenario, dark for the first."} | {
+    column: f"The scenario {scenario}: {label}, by transport."
+    for column, (scenario, _, _, label) in SCORES.items()
+}
+
+
 def draw(runs, reference):
     order = list(mean_ranks(runs))
     drawn = {"ranks": _ranks(runs, order)}

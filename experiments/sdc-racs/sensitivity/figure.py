@@ -118,6 +118,13 @@ def measure(runs):
     return measured
 
 
+CAPTIONS = {
+    "sdc": "SDC: what each parameter changes, against the default; blue the lower value, red the higher.",
+    "racs": "RACS: the same.",
+    "arrivals": "Mean completion time of the mix by how often a response comes.",
+}
+
+
 def draw(runs, reference):
     return {name: _panel(runs, name) for name in ("sdc", "racs")} | {"arrivals": _arrivals(runs)}
 
