@@ -15,6 +15,7 @@
 //! | [`net`] | the network at work: ports and wires |
 //! | [`cc`] | congestion controls, one file each |
 //! | [`transport`] | TCP: sender, receiver, recovery, timers |
+//! | [`drill`] | one host alone, whose peer is a packet script |
 //! | [`hosts`] | connections, their messages, and the records of them |
 //! | [`workload`] | the data that applications send, one file each |
 //! | [`experiment`] | the settings of one run |
@@ -28,6 +29,7 @@
 //! acknowledgement on the way back.
 
 pub mod cc;
+pub mod drill;
 pub mod engine;
 pub mod events;
 pub mod experiment;

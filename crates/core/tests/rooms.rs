@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// From the ground to the roof, as the table of `lib.rs` lists them.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "params",
     "events",
     "packet",
@@ -17,6 +17,7 @@ const ROOMS: [&str; 15] = [
     "net",
     "cc",
     "transport",
+    "drill",
     "hosts",
     "workload",
     "experiment",

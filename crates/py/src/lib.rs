@@ -2,6 +2,7 @@
 
 mod columns;
 mod control;
+mod drill;
 mod errors;
 mod facts;
 mod plugin;
@@ -19,6 +20,8 @@ mod _core {
     use shallows_units::{Bytes, Rate, Span};
     use std::collections::BTreeMap;
 
+    #[pymodule_export]
+    use crate::drill::ScriptedHost;
     #[pymodule_export]
     use crate::facts::{Ack, FlowStart};
     #[pymodule_export]

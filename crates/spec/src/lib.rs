@@ -4,6 +4,7 @@
 //! an [`Experiment`] with every default in place; all faults are collected. `docs/architecture.md`
 //! specifies the format.
 
+mod drill;
 mod numbers;
 mod plan;
 mod read;
@@ -18,6 +19,7 @@ use shallows_core::workload::{MakeWorkload, Traffic};
 use shallows_core::{Experiment, Simulation};
 use std::sync::Arc;
 
+pub use drill::drill;
 pub use numbers::numbers;
 pub use plan::plan;
 pub use schema::schema;

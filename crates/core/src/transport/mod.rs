@@ -6,6 +6,7 @@ pub mod by_time;
 pub mod config;
 pub mod detection;
 pub mod explicit;
+mod info;
 pub mod profiles;
 pub mod prr;
 pub mod rack;
@@ -22,6 +23,7 @@ pub mod timers;
 pub mod window;
 
 pub use config::Config;
+pub use info::CA_STATES;
 pub use profiles::Transport;
 pub use receiver::Receiver;
 pub use sender::{Sender, State};

@@ -59,8 +59,8 @@ pub struct Rack {
     least_rtt: Span,
     /// `RACK.fack`.
     fack: u64,
-    /// `RACK.reordering_seen`.
-    reordered: bool,
+    /// The most by which later data overtook a segment, in bytes; 0 before `RACK.reordering_seen`.
+    overtaken: u64,
     /// Something was delivered since losses were looked for.
     advanced: bool,
     /// Bytes and segments sacked.
@@ -155,7 +155,9 @@ impl Rack {
             }
         } else {
             self.on_round_trip(took);
-            self.reordered |= segment.end < self.fack;
+            if segment.end < self.fack {
+                self.overtaken = self.overtaken.max(self.fack - segment.seq);
+            }
         }
         self.fack = self.fack.max(segment.end);
         (self.advanced, self.rtt) = (true, took);
@@ -208,7 +210,7 @@ impl Rack {
 
     /// RFC 8985 s.6.2 step 4, without D-SACK.
     pub fn window(&self, at_once: bool, srtt: Span) -> Span {
-        if at_once && !self.reordered { Span::ZERO } else { Span::ps(self.least_rtt.as_ps() / 4).min(srtt) }
+        if at_once && self.overtaken == 0 { Span::ZERO } else { Span::ps(self.least_rtt.as_ps() / 4).min(srtt) }
     }
 
     /// RFC 8985 s.6.2 step 5, where something was delivered since the last time or a timer `expired`.
@@ -344,6 +346,22 @@ impl Rack {
     /// Bytes sacked.
     pub fn sacked(&self) -> u64 {
         self.sacked.0
+    }
+
+    /// Segments outstanding, lost and sent again (Linux `packets_out`, `lost_out`, `retrans_out`).
+    pub fn segments(&self) -> [u64; 3] {
+        let count = |wanted: fn(&Segment) -> bool| self.segments.iter().filter(|s| wanted(s)).count() as u64;
+        [count(|_| true), count(|s| s.lost), count(|s| s.again)]
+    }
+
+    /// The most by which later data overtook a segment, in bytes.
+    pub fn overtaken(&self) -> u64 {
+        self.overtaken
+    }
+
+    /// The least round trip; zero before there is one.
+    pub fn least_rtt(&self) -> Span {
+        self.least_rtt
     }
 
     /// Segments sacked.

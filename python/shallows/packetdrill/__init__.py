@@ -1,0 +1,1 @@
+"""Packet scripts in packetdrill's language, run against the simulator's own TCP."""

@@ -1,0 +1,95 @@
+"""The assertions of a script over tcp_info: comparisons of known names, never a program.
+
+packetdrill hands the text between `%{` and `}%` to Python. Scripts are data here: of Python's syntax tree, numbers,
+names, arithmetic and comparisons are worked out, and everything else is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+__all__ = ["NotKnown", "Assertion", "read"]
+
+_OPERATIONS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+}
+
+
+class NotKnown(Exception):
+    """A part of the text that is no comparison of numbers and names."""
+
+
+class Assertion:
+    """One `assert`."""
+
+    def __init__(self, tree: ast.expr):
+        self._tree = tree
+        self.text = ast.unparse(tree)
+        """The condition."""
+        self.names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+        """Names of tcp_info in it, and constants."""
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether it is true of `values`."""
+        return bool(_value(self._tree, values))
+
+
+def read(text: str) -> Iterator[Assertion]:
+    """The assertions of a piece of code. Raises NotKnown."""
+    try:
+        body = ast.parse(textwrap.dedent(text).strip()).body
+    except SyntaxError as error:
+        raise NotKnown(f"is not Python's syntax: {error.msg}") from None
+    for statement in body:
+        if not isinstance(statement, ast.Assert):
+            raise NotKnown(f"is no assertion: {ast.unparse(statement)}")
+        _check(statement.test)
+        yield Assertion(statement.test)
+
+
+def _check(tree: ast.expr) -> None:
+    known = (ast.BoolOp, ast.boolop, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Load, ast.Constant)
+    for node in ast.walk(tree):
+        if not isinstance(node, known) and type(node) not in _OPERATIONS:
+            raise NotKnown(f"is no comparison of numbers and names: {ast.unparse(tree)}")
+        if isinstance(node, ast.Constant) and not isinstance(node.value, int):
+            raise NotKnown(f"is no whole number: {ast.unparse(node)}")
+
+
+def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name):
+            return values[name]
+        case ast.UnaryOp(how, operand):
+            return _OPERATIONS[type(how)](_value(operand, values))
+        case ast.BinOp(left, how, right):
+            return _OPERATIONS[type(how)](_value(left, values), _value(right, values))
+        case ast.BoolOp(how, parts):
+            each = (_value(part, values) for part in parts)
+            return all(each) if isinstance(how, ast.And) else any(each)
+        case ast.Compare(left, how, right):
+            sides = [_value(side, values) for side in (left, *right)]
+            return all(_OPERATIONS[type(one)](*pair) for one, pair in zip(how, pairwise(sides), strict=True))
+    raise NotKnown(ast.unparse(node))
