@@ -13,6 +13,7 @@ import typer
 from shallows.cli import queries, runs, studies, web
 from shallows.cli.check_run import check_run
 from shallows.cli.linux import app as linux_app
+from shallows.cli.packetdrill import packetdrill
 from shallows.cli.report import report
 from shallows.cli.starting import app as starting_app
 
@@ -46,6 +47,7 @@ app.command("check-run")(check_run)
 app.command("list")(queries.list_)
 app.command()(queries.theory)
 app.command()(queries.bench)
+app.command()(packetdrill)
 app.command()(web.web)
 app.command()(web.export)
 app.add_typer(linux_app, name="linux")

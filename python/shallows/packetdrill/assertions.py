@@ -57,7 +57,7 @@ class Assertion:
 def read(text: str) -> Iterator[Assertion]:
     """The assertions of a piece of code. Raises NotKnown."""
     try:
-        body = ast.parse(textwrap.dedent(text).strip()).body
+        body = ast.parse(textwrap.dedent(text).strip().rstrip("\\")).body
     except SyntaxError as error:
         raise NotKnown(f"is not Python's syntax: {error.msg}") from None
     for statement in body:

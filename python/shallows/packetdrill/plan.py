@@ -81,8 +81,6 @@ def compile_(path: Path, text: str, known: Callable[[str], bool]) -> Plan:
     options, events = grammar.read(text, str(path))
     plan = Plan(path)
     plan.passive = not any(isinstance(event.action, Call) and event.action.name == "connect" for event in events)
-    for option in options:
-        _option(plan, option)
     _settings(plan, events)
     calls = Calls(events)
     for event in events:
@@ -92,8 +90,9 @@ def compile_(path: Path, text: str, known: Callable[[str], bool]) -> Plan:
                 plan.steps.append(Step(event.line, event.time, action))
         except (Refused, assertions.NotKnown) as why:
             plan.needs.append(Need(event.line, str(why)))
+    for option in options:
+        _option(plan, option)
     _handshake(plan)
-    plan.needs.sort(key=lambda need: need.line)
     return plan
 
 
@@ -123,9 +122,14 @@ def _packet(packet: Packet) -> None:
             raise Refused(NEEDED_OPTIONS[name])
         if name not in PLAIN_OPTIONS:
             raise Refused(f"the TCP option {name}")
-    for letters, feature in (("R", "resets"), ("U", "urgent data"), ("A01234567", "AccECN's negotiation")):
+    accurate = "A01234567"
+    if not packet.outbound and "S" in packet.flags:
+        accurate = "01234567"  # RFC 3168's hosts take no notice of AE in a SYN
+    for letters, feature in (("R", "resets"), ("U", "urgent data"), (accurate, "AccECN's negotiation")):
         if set(packet.flags) & set(letters):
             raise Refused(feature)
+    if packet.outbound and "S" not in packet.flags and any(one.startswith("TS ") for one in packet.options or ()):
+        raise Refused("the values of timestamps")
     if "S" in packet.flags and packet.length:
         raise Refused("TCP Fast Open")
     if not packet.outbound and "S" not in packet.flags and "." not in packet.flags:

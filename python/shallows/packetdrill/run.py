@@ -40,7 +40,8 @@ class Outcome:
         """A sentence for each fault, with its place."""
         if self.fault:
             return [str(self.fault)]
-        return [f"{self.path}:{need.line}: needs {need.feature}" for need in self.needs]
+        needs = sorted(self.needs, key=lambda need: need.line)
+        return [f"{self.path}:{need.line}: needs {need.feature}, which the simulator does not have" for need in needs]
 
 
 def run(path: Path, text: str | None = None) -> Outcome:
@@ -175,7 +176,7 @@ class _Run:
         scale = 0 if "S" in packet.flags else self._plan.scale
         window = None if packet.window is None else packet.window << scale
         blocks = [tuple(map(int, block.split(":"))) for block in plans.sacked(packet)]
-        flags = packet.flags.replace("P", "")
+        flags = packet.flags.replace("P", "").replace("A", "")
         why = self._host.arrive(
             flags, packet.ip or "noecn", packet.seq, packet.length, packet.ack or 0, blocks, window
         )

@@ -52,6 +52,23 @@ QUIET = re.compile(r"/tmp/sysctl_restore_\S+|ip tcp_metrics flush.*|ethtool -K t
 """Commands without a meaning here: they restore sysctls, or set offloads, which the simulator does not have."""
 
 
+NEEDED_SYSCTLS = {
+    "tcp_invalid_ratelimit": "challenge acknowledgements",
+    "tcp_shrink_window": "advertised windows and receive buffers",
+}
+"""Sysctls by the features that they need; another is refused by its own name."""
+
+NEEDED_COMMANDS = {
+    "dd": "files",
+    "grep": "the kernel's own counters",
+    "ip": "the device's settings",
+    "nstat": "the kernel's own counters",
+    "rm": "files",
+    "tc": "queue disciplines of the device",
+}
+"""Commands by the features that they need; another is refused by its own name."""
+
+
 class Unknown(Exception):
     """A command or a value that has no counterpart here; the text is the feature that it needs."""
 
@@ -73,7 +90,8 @@ def sysctls(text: str) -> Iterator[tuple[str, str]]:
         elif name == "tc" and "fq" in rest:
             raise Unknown("pacing by sch_fq")
         else:
-            raise Unknown(f"the shell command {name.rpartition('/')[2]}")
+            command = name.rpartition("/")[2]
+            raise Unknown(NEEDED_COMMANDS.get(command, f"the shell command {command}"))
 
 
 def _flag(key: str) -> Callable[[str], dict[str, Any]]:
@@ -122,7 +140,7 @@ def apply(name: str, value: str, opens: bool) -> dict[str, Any]:
     if name.startswith("tcp_ecn_option"):
         raise Unknown("AccECN's negotiation")
     if name not in _MEANINGS:
-        raise Unknown(f"the sysctl {name}")
+        raise Unknown(NEEDED_SYSCTLS.get(name, f"the sysctl {name}"))
     return _MEANINGS[name](value)
 
 

@@ -132,8 +132,12 @@ impl Sender {
         net: &mut Net,
     ) -> (Heard, Option<Ack>) {
         let now = net.now;
-        let known = if self.board.is_empty() { 0 } else { self.board.advance(una) };
         heard.acked = una - self.una;
+        let known = if self.board.is_empty() {
+            self.reported_by_duplicates(heard.acked, config)
+        } else {
+            self.board.advance(una)
+        };
         heard.delivered += heard.acked - known;
         self.una = una;
         self.next = self.next.max(una);
@@ -161,6 +165,17 @@ impl Sender {
             self.on_ack_in_repair(heard, config, net);
         }
         (heard, (cut_first && may_grow).then_some(Ack { may_grow, ..ack }))
+    }
+
+    /// Of `acked` bytes those that duplicate acknowledgements have reported before, where no SACK has: Linux
+    /// `tcp_remove_reno_sacks` counts a segment for each, and the rest, at least one, as new.
+    #[inline]
+    fn reported_by_duplicates(&self, acked: u64, config: &Config) -> u64 {
+        let duplicates = self.losses.dup_acks();
+        if duplicates == 0 || config.settings.sack || !config.rules.arithmetic.in_segments() {
+            return 0;
+        }
+        (duplicates * config.rules.mss).min(acked.saturating_sub(config.rules.mss))
     }
 
     /// The round trip that an acknowledgement of new data measures.
@@ -241,8 +256,11 @@ impl Sender {
                 EceGrowth::Round if self.recovery.is_after_timeout() => true,
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
             };
-        // RFC 7661 s.4.3, in Linux's form (tcp_is_cwnd_limited): slow start goes on while half the window is in use.
-        let in_use = || self.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight);
+        // RFC 7661 s.4.3: slow start goes on while half the window is in use.
+        let in_use = || match config.rules.arithmetic.in_segments() {
+            true => self.usage.lets_grow(self.slow_start(), self.window.bytes() / config.rules.mss),
+            false => self.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight),
+        };
         by_state && by_ecn && (!settings.validate_cwnd || in_use())
     }
 

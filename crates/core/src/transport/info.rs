@@ -41,10 +41,10 @@ impl Sender {
             ("tcpi_snd_wnd", config.receive_window),
         ];
         if let LossDetection::Time(rack) = &self.losses {
-            let [unacked, lost, retrans] = rack.segments();
+            let [lost, retrans] = rack.lost_and_resent();
             let overtaken = rack.overtaken().div_ceil(mss).min(MOST_REORDERING);
             all.extend([
-                ("tcpi_unacked", unacked),
+                ("tcpi_unacked", rack.outstanding()),
                 ("tcpi_sacked", rack.sacked_segments()),
                 ("tcpi_lost", lost),
                 ("tcpi_retrans", retrans),

@@ -20,6 +20,7 @@ pub mod sending;
 pub mod settings;
 mod small_queues;
 pub mod timers;
+mod usage;
 pub mod window;
 
 pub use config::Config;

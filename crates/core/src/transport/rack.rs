@@ -348,10 +348,15 @@ impl Rack {
         self.sacked.0
     }
 
-    /// Segments outstanding, lost and sent again (Linux `packets_out`, `lost_out`, `retrans_out`).
-    pub fn segments(&self) -> [u64; 3] {
+    /// Segments outstanding (Linux `packets_out`).
+    pub fn outstanding(&self) -> u64 {
+        self.segments.len() as u64
+    }
+
+    /// Segments lost and sent again (Linux `lost_out`, `retrans_out`).
+    pub fn lost_and_resent(&self) -> [u64; 2] {
         let count = |wanted: fn(&Segment) -> bool| self.segments.iter().filter(|s| wanted(s)).count() as u64;
-        [count(|_| true), count(|s| s.lost), count(|s| s.again)]
+        [count(|s| s.lost), count(|s| s.again)]
     }
 
     /// The most by which later data overtook a segment, in bytes.

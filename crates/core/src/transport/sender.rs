@@ -13,6 +13,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::settings::Opening;
 use super::timers::{EarlyTimer, Pacing};
+use super::usage::Usage;
 use super::window::Window;
 use crate::cc::{CongestionControl, Cx, FlowInfo, MessageInfo};
 use crate::net::Net;
@@ -84,6 +85,10 @@ pub struct Sender {
     pub closing: bool,
     /// The window, not the application, ended the last sending.
     pub(super) window_limited: bool,
+    /// The same over a round trip, in Linux's arithmetic.
+    pub(super) usage: Usage,
+    /// One beyond the last short segment.
+    pub(super) short_end: u64,
     /// Oldest number not acknowledged (SND.UNA).
     pub una: u64,
     /// Next number to send (SND.NXT); falls back after a timeout.
@@ -132,6 +137,8 @@ impl Sender {
             ecn: EcnState { agreed: config.ecn, echoed: false, tell_cwr: false, ace: (0, 0) },
             closing: false,
             window_limited: false,
+            usage: Usage::default(),
+            short_end: 0,
             una: 0,
             next: 0,
             high: 0,

@@ -31,10 +31,14 @@ impl Sender {
             return;
         }
         (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
+        let high = self.high;
         if config.explicit {
             self.pump_explicit(config, net)
         } else {
             self.pump_data(config, net)
+        }
+        if config.rules.arithmetic.in_segments() {
+            self.note_use(high, config);
         }
         if self.early.wants_probe {
             self.schedule_probe(config, net.now);
@@ -85,8 +89,8 @@ impl Sender {
             if flight > 0 && seq + payload - self.una > config.receive_window {
                 break;
             }
-            // RFC 9293 s.3.7.4: a short segment waits while data is outstanding.
-            if config.settings.nagle && payload < mss && !fin && flight > 0 && seq >= self.high {
+            let holds_short = config.settings.nagle && payload < mss && !fin && flight > 0;
+            if holds_short && seq >= self.high && self.awaits_earlier(config) {
                 break;
             }
             if starts && self.held_by_port(config, net) {
@@ -101,6 +105,12 @@ impl Sender {
         }
     }
 
+    /// Whether a short segment waits: RFC 9293 s.3.7.4 while any data is outstanding, Linux `tcp_minshall_check` while a
+    /// short segment is.
+    fn awaits_earlier(&self, config: &Config) -> bool {
+        !config.rules.arithmetic.in_segments() || self.short_end > self.una
+    }
+
     /// Sends the next part of the stream, `payload` bytes from `seq` on.
     #[inline]
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
@@ -112,6 +122,9 @@ impl Sender {
             prr.on_send(payload);
         }
         let end = seq + payload + u64::from(fin);
+        if payload < config.rules.mss {
+            self.short_end = end;
+        }
         if self.losses.on_send(seq, end, fin, net.now) {
             self.early.wants_probe = config.probes;
         }

@@ -67,6 +67,14 @@ fn nagle_holds_the_short_tail_back() {
     assert_eq!(fct(json!({"nagle": true, "ack_every": 2, "ack_delay": "1ms"})), waiting + MS);
     // A lone short segment, or a tail behind nothing outstanding, does not wait.
     assert_eq!(send(500, json!({"nagle": true}), &[]).fct()[0], LINE.one_way(540));
+    // Linux tcp_minshall_check: a short segment waits for an earlier short one alone.
+    let linux = json!({"nagle": true, "arithmetic": "linux"});
+    assert_eq!(fct(linux.clone()), together);
+    let two = json!({"kind": "messages", "bytes": "500B", "interval": "1ns", "count": 2});
+    for transport in [json!({"nagle": true}), linux] {
+        let done = watch(pair(transport, two.clone()), &[DELAYED]);
+        assert_eq!(done.fct()[1], 2 * LINE.one_way(540) + LINE.one_way(HEADER) - 1000);
+    }
 }
 
 /// DCTCP's receiver with every second segment acknowledged, each third marked. Segments before a change of

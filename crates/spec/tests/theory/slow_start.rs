@@ -118,6 +118,19 @@ fn a_window_that_is_not_used_does_not_grow() {
     close("not validated", last(false), 110.0 * MSS as f64, 0.0);
 }
 
+/// Linux tcp_cwnd_validate and tcp_is_cwnd_limited: a window that was full once grows until all that was outstanding then
+/// is acknowledged; another grows to twice the most that was outstanding. The kernel's own scripts say the same
+/// (slow-start-app-limited.pkt: 20 of ten segments; -9-packets-out.pkt: 18 of nine; ack-per-2pkt-send-5pkt.pkt: 10 of five).
+#[test]
+fn in_linuxs_arithmetic_a_window_grows_to_twice_what_was_outstanding() {
+    for (segments, window) in [(5, 10.0), (6, 12.0), (9, 18.0), (10, 20.0)] {
+        let load =
+            json!({"kind": "messages", "bytes": format!("{}B", segments * 1448), "interval": "1s", "count": 1});
+        let run = run(pair(json!({"profile": "linux"}), load));
+        close("window", run.flow("cwnd_bytes") / 1448.0, window, 0.0);
+    }
+}
+
 /// RFC 7661 s.4.3, Linux tcp_is_cwnd_limited: a window that the receiver's keeps from being filled grows to at most twice
 /// the flight in slow start, since there "half the window is in use" lets it grow, and not at all in avoidance.
 #[test]

@@ -1,0 +1,53 @@
+//! How far a sender uses its window, as Linux remembers it over a round trip.
+//!
+//! Source: Linux 7.2 net/ipv4/tcp_output.c `tcp_cwnd_validate`, include/net/tcp.h `tcp_is_cwnd_limited`. A window that was
+//! full once counts as full until what was outstanding then is acknowledged; in slow start one grows to twice the most
+//! that was outstanding. RFC 7661 s.4.3 leaves the measure open; elsewhere here it is the last sending alone.
+
+use super::config::Config;
+use super::detection::LossDetection;
+use super::sender::Sender;
+
+/// The use of the window since `until` was set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage {
+    /// `is_cwnd_limited`.
+    limited: bool,
+    /// `max_packets_out`, in segments.
+    most_out: u64,
+    /// `cwnd_usage_seq`.
+    until: u64,
+}
+
+impl Usage {
+    /// tcp_is_cwnd_limited: whether a window of `cwnd` segments may grow.
+    pub(super) fn lets_grow(&self, slow_start: bool, cwnd: u64) -> bool {
+        self.limited || (slow_start && cwnd < 2 * self.most_out)
+    }
+}
+
+impl Sender {
+    /// tcp_write_xmit at its end: data was to be sent, and all below `high` had been before.
+    pub(super) fn note_use(&mut self, high: u64, config: &Config) {
+        let sent = self.high > high;
+        if !sent && self.high >= self.limit() {
+            return;
+        }
+        let mss = config.rules.mss;
+        let full = self.flight(config).div_ceil(mss) >= self.send_window(config) / mss;
+        let limited = self.window_limited || full;
+        let out = self.segments_out(mss);
+        let Usage { limited: before, most_out, until } = self.usage;
+        if (sent || limited) && (self.una >= until || limited || (!before && out > most_out)) {
+            self.usage = Usage { limited, most_out: out, until: self.high };
+        }
+    }
+
+    /// `packets_out`.
+    fn segments_out(&self, mss: u64) -> u64 {
+        match &self.losses {
+            LossDetection::Time(rack) => rack.outstanding(),
+            LossDetection::Count(_) => (self.high - self.una).div_ceil(mss),
+        }
+    }
+}

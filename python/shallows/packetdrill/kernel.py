@@ -1,0 +1,94 @@
+"""The kernel's own packet scripts: where they are, and what the simulator does with each.
+
+They are GPL and not copied: `scripts` takes them from the source package that `./shallows linux build` fetches.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from shallows.backends.linux import cache as caches
+from shallows.backends.linux import source, tools
+from shallows.packetdrill.run import Outcome
+
+__all__ = ["Table", "differences", "digest", "found", "scripts", "table"]
+
+INSIDE = "tools/testing/selftests/net/packetdrill"
+"""Where the source has them."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is recorded of the kernel's scripts, by name without `.pkt`."""
+
+    version: str
+    digest: str
+    """Of all scripts' texts."""
+    passes: tuple[str, ...]
+    fails: dict[str, str]
+    """With the cause of each."""
+    needs: dict[str, tuple[str, ...]]
+    """With the features that each needs and the simulator does not have."""
+
+    def word(self, name: str) -> str:
+        """`pass`, `fail`, `refused` or, for a script that is not recorded, `new`."""
+        if name in self.needs:
+            return "refused"
+        return "pass" if name in self.passes else "fail" if name in self.fails else "new"
+
+
+@cache
+def table() -> Table:
+    """The record, from `kernel.toml`."""
+    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    needs = {name: tuple(features) for name, features in read["needs"].items()}
+    return Table(read["version"], read["digest"], tuple(read["passes"]), read["fails"], needs)
+
+
+def differences(outcomes: list[Outcome]) -> list[str]:
+    """Where the outcomes of all scripts are not those recorded."""
+    told = []
+    for one in outcomes:
+        expected = table().word(one.path.stem)
+        if one.word != expected or (expected == "refused" and tuple(one.features) != table().needs[one.path.stem]):
+            told.append(f"{one.path.name}: recorded as {expected}, and now: {one.word} {'; '.join(one.features)}".rstrip())
+    names = {one.path.stem for one in outcomes}
+    recorded = {*table().passes, *table().fails, *table().needs}
+    return told + [f"{name}.pkt: recorded and no longer there" for name in sorted(recorded - names)]
+
+
+def digest(place: Path) -> str:
+    """The digest of the scripts in a directory."""
+    return caches.digest(*sorted(place.glob("*.pkt")))
+
+
+def _place() -> Path:
+    return caches.cache() / "packetdrill" / source.DEFAULT
+
+
+def found() -> Path | None:
+    """The directory of the scripts if it is there already."""
+    return _place() if _place().is_dir() else None
+
+
+def scripts(tell: Callable[[str], None]) -> Path:
+    """The directory of the scripts, fetched and unpacked where it is missing. Raises ShallowsError."""
+    place = _place()
+    if place.is_dir():
+        return place
+    archive = source.fetch(source.DEFAULT, tell)
+    tell("unpacking the kernel's packet scripts")
+    new = place.with_name(f".new-{os.getpid()}")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    depth = INSIDE.count("/") + 2
+    tools.run("tar", "xf", archive, "-C", new, f"--strip-components={depth}", "--wildcards", f"*/{INSIDE}/*")
+    caches.put(new, place)
+    return place
+
