@@ -15,7 +15,8 @@ def test_generated_files_are_fresh(path):
 
 
 def test_no_page_of_a_section_that_is_gone():
-    wanted = {path.name for path in generate.files() if path.suffix == ".md"} - {"tables.md", "errors.md"}
+    made = {path.name for path in generate.files() if path.match("docs/reference/*.md")}
+    wanted = made - {"tables.md", "errors.md"}
     pages = (ROOT / "docs/reference").glob("*.md")
     assert {path.name for path in pages if generate.NOTE in path.read_text()} == wanted
 

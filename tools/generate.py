@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import json_schema
+import packet_scripts
 import reference
 import tables_page
 from shallows.document import strict
@@ -20,6 +21,7 @@ from shallows.document.schema import schema
 Section = dict[str, Any]
 Param = dict[str, Any]
 
+NOTE_OF_SCRIPTS = "Made by `make generate` from python/shallows/packetdrill/kernel.toml; do not edit."
 NOTE_OF_TABLES = "Made by `make generate` from python/shallows/tables/laws.toml; do not edit."
 NOTE = "Made by `make generate` from the parameters declared in crates/; do not edit."
 
@@ -103,6 +105,7 @@ def files() -> dict[Path, str]:
     found = {Path("experiments/experiment.schema.json"): _json(whole)}
     found[Path("python/shallows/experiment/_classes.py")] = classes(sections)
     found[Path("docs/reference/tables.md")] = tables_page.page(NOTE_OF_TABLES)
+    found[Path("docs/validation/packetdrill.md")] = packet_scripts.page(NOTE_OF_SCRIPTS)
     found[ERRORS] = errors_page()
     written = pages(sections) | reference.pages(f"<!-- {NOTE} -->")
     return found | {Path("docs/reference") / name: text for name, text in written.items()}

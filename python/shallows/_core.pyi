@@ -143,7 +143,7 @@ class ScriptedHost:
     def set_nagle(self, waits: bool) -> None: ...
     def advance(self, until_ps: int) -> None: ...
     def next(self, until_ps: int) -> tuple[int, str, str, int, int, int, list[tuple[int, int]]] | None:
-        """The next segment that leaves by that time: when, flags, codepoint of ECN, number, length, acknowledgement, SACK."""
+        """The next segment that leaves by then: when, flags, ECN, number, length, acknowledgement, SACK."""
 
     def arrive(
         self,

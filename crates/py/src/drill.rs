@@ -66,7 +66,8 @@ impl ScriptedHost {
         window: Option<u64>,
     ) -> PyResult<Option<&'static str>> {
         let bits = Segment::flags(flags, codepoint);
-        let bits = bits.ok_or_else(|| PyValueError::new_err(format!("flags {flags:?}, ECN {codepoint:?}")))?;
+        let bits =
+            bits.ok_or_else(|| PyValueError::new_err(format!("flags {flags:?}, ECN {codepoint:?}")))?;
         let segment = Segment { at: Time::ZERO, flags: bits, seq, length, ack, sack };
         self.act(py, |host| host.arrive(&segment, window).err())
     }

@@ -17,18 +17,22 @@ if TYPE_CHECKING:
 __all__ = ["packetdrill"]
 
 Scripts = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE|DIRECTORY]...", help="Scripts (*.pkt).", show_default=False)
+    list[Path] | None,
+    typer.Argument(metavar="[FILE|DIRECTORY]...", help="Scripts (*.pkt).", show_default=False),
 ]
 Kernel = Annotated[
-    bool, typer.Option("--kernel", help="The kernel's own scripts, from its source package, which is fetched once.")
+    bool,
+    typer.Option(
+        "--kernel", help="The kernel's own scripts, from its source package, which is fetched once."
+    ),
 ]
 
 
 def packetdrill(places: Scripts = None, kernel: Kernel = False, as_json: Json = False) -> None:
     """Runs packet scripts in packetdrill's language against the simulator's sender and receiver.
 
-    Status 1 if a script fails, 2 if all are refused: they need what the simulator does not have. With --kernel, status 1
-    if an outcome is not the recorded one.
+    Status 1 if a script fails, 2 if all are refused: they need what the simulator does not have.
+    With --kernel, status 1 if an outcome is not the recorded one.
     """
     from shallows.packetdrill import kernel as kernels
     from shallows.packetdrill.run import files, run

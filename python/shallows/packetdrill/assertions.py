@@ -1,7 +1,7 @@
 """The assertions of a script over tcp_info: comparisons of known names, never a program.
 
-packetdrill hands the text between `%{` and `}%` to Python. Scripts are data here: of Python's syntax tree, numbers,
-names, arithmetic and comparisons are worked out, and everything else is refused.
+packetdrill hands the text between `%{` and `}%` to Python. Scripts are data here: of Python's syntax tree,
+numbers, names, arithmetic and comparisons are evaluated, and everything else is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["NotKnown", "Assertion", "read"]
+__all__ = ["Assertion", "NotKnown", "read"]
 
 _OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,

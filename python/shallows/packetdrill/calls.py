@@ -1,4 +1,4 @@
-"""System calls of a script: those that mean something here, those that change nothing, and those that are refused."""
+"""System calls of a script: those with a meaning here, those that change nothing, those that are refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from shallows.packetdrill.grammar import Call, Event, Packet
 
 __all__ = ["Calls", "Refused"]
 
-NOTHING = ("bind", "listen", "fcntl")
+NOTHING = ("bind", "fcntl", "listen", "open")
 """Calls without a meaning here."""
 
-OPTIONS_WITHOUT_MEANING = ("SO_REUSEADDR", "SO_REUSEPORT", "IP_TOS", "IPV6_TCLASS", "IP_MTU_DISCOVER", "IP_FREEBIND")
+OPTIONS_WITHOUT_MEANING = (
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "IP_TOS",
+    "IPV6_TCLASS",
+    "IP_MTU_DISCOVER",
+    "IP_FREEBIND",
+)
 """Options of sockets that no event here depends on."""
 
 NEEDED_OPTIONS = {
@@ -39,18 +46,16 @@ NEEDED_FLAGS = {
 
 NEEDED_CALLS = {
     "ioctl": "ioctl on sockets",
-    "open": "files",
     "pipe": "pipes",
-    "sendfile": "files",
     "splice": "pipes",
 }
 """Calls by the features that they need; another is refused by its own name."""
 
-WRITES = {"write": None, "send": 3, "sendto": 3}
-"""Calls that write, with the place of their flags."""
+WRITES = {"write": 2, "send": 2, "sendto": 2, "sendfile": 3}
+"""Calls that write, with the place of their size; flags come behind it."""
 
-READS = {"read": None, "recv": 3, "recvfrom": 3}
-"""Calls that read, with the place of their flags."""
+READS = ("read", "recv", "recvfrom")
+"""Calls that read, with their size at place 2."""
 
 
 class Refused(Exception):
@@ -62,7 +67,7 @@ class Calls:
 
     def __init__(self, events: list[Event]):
         writes = [event.action for event in events if isinstance(event.action, Call)]
-        sizes = [call.arguments[2] for call in writes if call.name in WRITES and len(call.arguments) > 2]
+        sizes = [call.arguments[WRITES[call.name]] for call in writes if call.name in WRITES]
         self._largest = max((int(size) for size in sizes if size.isdigit()), default=0)
         self._listener = next((call.result for call in writes if call.name == "socket"), "")
         self._accepts = any(call.name == "accept" for call in writes)
@@ -71,9 +76,8 @@ class Calls:
 
     def take(self, call: Call) -> Call | None:
         """The call if it means something, None if it changes nothing. Raises Refused."""
-        flags = {**WRITES, **READS}.get(call.name)
         for name, feature in NEEDED_FLAGS.items():
-            if re.search(rf"\b{name}\b", " ".join(call.arguments[flags or 1 :])):
+            if re.search(rf"\b{name}\b", " ".join(call.arguments)):
                 raise Refused(feature)
         if call.name in WRITES:
             return self._write(call)
@@ -89,7 +93,7 @@ class Calls:
                 if call.result.startswith("-") and call.errno != "EINPROGRESS":
                     raise Refused(f"errors of {call.name}")
                 return call
-            case "read" | "recv" | "recvfrom":
+            case name if name in READS:
                 if call.result.startswith("-"):
                     raise Refused("errors of reading")
                 return call
@@ -105,9 +109,11 @@ class Calls:
             raise Refused("a peer that closes first")
 
     def _write(self, call: Call) -> Call:
-        size = call.arguments[2]
+        size = call.arguments[WRITES[call.name]]
         if not size.isdigit() or call.result != size or (call.end or 0) > 0:
-            raise Refused("send buffers" if size.isdigit() and call.errno in ("", "EAGAIN") else "errors of writing")
+            raise Refused(
+                "send buffers" if size.isdigit() and call.errno in ("", "EAGAIN") else "errors of writing"
+            )
         return call
 
     def _close(self, call: Call) -> Call | None:

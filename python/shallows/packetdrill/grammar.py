@@ -1,7 +1,7 @@
 """The language of packetdrill, read into events: times, packets, system calls, shell commands, assertions.
 
-Source: the grammar of Google's packetdrill (gtests/net/packetdrill/parser.y, lexer.l). Nothing is judged here: each event is
-kept with its line, and `plan` says what of it the simulator has.
+Source: the grammar of Google's packetdrill (gtests/net/packetdrill/parser.y, lexer.l). Nothing is judged
+here: each event is kept with its line, and `plan` says what of it the simulator has.
 """
 
 from __future__ import annotations
@@ -58,6 +58,13 @@ class Packet:
     protocol: str = "tcp"
     text: str = ""
 
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Its SACK blocks."""
+        words = [option.split()[1:] for option in self.options or () if option.startswith("sack ")]
+        pairs = (block.split(":") for block in (words[0] if words else ()))
+        return [(int(first), int(end)) for first, end in pairs]
+
 
 @dataclass(frozen=True)
 class Call:
@@ -94,7 +101,7 @@ class Event:
 
 
 def read(text: str, path: str) -> tuple[list[Option], list[Event]]:
-    """The options and the events of a script. Raises SpecError with the place of the first word that does not fit."""
+    """The options and the events of a script. Raises SpecError with the place of what is none."""
     try:
         items = _script().parse_string(text, parse_all=True)
     except pp.ParseBaseException as error:
@@ -125,12 +132,14 @@ def _packet(tokens: pp.ParseResults) -> Packet:
     if "options" in tokens:
         inner = tokens["options"][1:-1].strip()
         options = None if inner == "..." else tuple(" ".join(one.split()) for one in inner.split(","))
-    numbers = [int(number) for number in tokens["range"].replace("(", ":").rstrip(")").split(":")]
+    first, end, length = (int(number) for number in tokens["range"].replace("(", ":").rstrip(")").split(":"))
     return Packet(
         outbound,
-        tokens["flags"].removesuffix("-") if tokens["flags"] == "-" else tokens["flags"],
+        tokens["flags"].removesuffix("-"),
         tokens.get("ip", "")[1:-1].strip(),
-        *numbers,
+        first,
+        end,
+        length,
         ack=int(tokens["ack"]) if "ack" in tokens else None,
         window=int(tokens["win"]) if "win" in tokens else None,
         urgent="urg" in tokens,
@@ -139,8 +148,10 @@ def _packet(tokens: pp.ParseResults) -> Packet:
 
 
 def _call(tokens: pp.ParseResults) -> Call:
-    end = tokens["end"] if "end" in tokens else None
-    return Call(tokens["name"], _arguments(tokens["arguments"]), tokens["result"], tokens.get("errno", ""), end)
+    end = tokens.get("end")
+    return Call(
+        tokens["name"], _arguments(tokens["arguments"]), tokens["result"], tokens.get("errno", ""), end
+    )
 
 
 def _arguments(text: str) -> tuple[str, ...]:
@@ -207,7 +218,9 @@ def _script() -> pp.ParserElement:
         name, _, value = tokens[1][2:].partition("=")
         return Option(tokens[0], name, value.strip())
 
-    line = pp.Regex(r"(?=\S)").add_parse_action(lambda text, place, _: pp.lineno(place, text))  # here comments are behind
+    line = pp.Regex(r"(?=\S)").add_parse_action(
+        lambda text, place, _: pp.lineno(place, text)
+    )  # here comments are behind
     first = (line + pp.Regex(r"--[A-Za-z_]\w*(=[^\s]+)?")).add_parse_action(option)
     each: Any = (line + (time + (packet | shell | code | call) | shell)).add_parse_action(event)
     return (pp.ZeroOrMore(first) + pp.ZeroOrMore(each)).ignore(pp.cpp_style_comment)

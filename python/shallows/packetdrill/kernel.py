@@ -1,6 +1,6 @@
 """The kernel's own packet scripts: where they are, and what the simulator does with each.
 
-They are GPL and not copied: `scripts` takes them from the source package that `./shallows linux build` fetches.
+They are GPL and not copied: `scripts` takes them from the source that `./shallows linux build` fetches.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ def differences(outcomes: list[Outcome]) -> list[str]:
     """Where the outcomes of all scripts are not those recorded."""
     told = []
     for one in outcomes:
-        expected = table().word(one.path.stem)
-        if one.word != expected or (expected == "refused" and tuple(one.features) != table().needs[one.path.stem]):
-            told.append(f"{one.path.name}: recorded as {expected}, and now: {one.word} {'; '.join(one.features)}".rstrip())
+        expected, needs = table().word(one.path.stem), table().needs.get(one.path.stem, ())
+        if one.word != expected or tuple(one.features) != needs:
+            now = " ".join([one.word, "; ".join(one.features)]).strip()
+            told.append(f"{one.path.name}: recorded as {expected}, and now: {now}")
     names = {one.path.stem for one in outcomes}
     recorded = {*table().passes, *table().fails, *table().needs}
     return told + [f"{name}.pkt: recorded and no longer there" for name in sorted(recorded - names)]
@@ -91,4 +92,3 @@ def scripts(tell: Callable[[str], None]) -> Path:
     tools.run("tar", "xf", archive, "-C", new, f"--strip-components={depth}", "--wildcards", f"*/{INSIDE}/*")
     caches.put(new, place)
     return place
-

@@ -1,6 +1,7 @@
 """The meaning of a script's events: settings of the host, and steps that the runner takes.
 
-A part that the simulator does not have is refused by the name of what it needs, all parts at once, before anything runs.
+A part that the simulator does not have is refused by the name of what it needs, all parts at once, before
+anything runs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shallows.errors import Fault, SpecError
 from shallows.packetdrill import assertions, grammar, settings
 from shallows.packetdrill.calls import Calls, Refused
 from shallows.packetdrill.grammar import Call, Code, Event, Packet, Shell, Time
@@ -25,10 +27,24 @@ DEFAULT_MSS = 536
 
 TIMESTAMP_BYTES = 12
 
-NEEDED_OPTIONS = {"md5": "TCP-MD5", "FO": "TCP Fast Open", "FOEXP": "TCP Fast Open", "ECN": "AccECN's negotiation"}
+NEEDED_OPTIONS = {
+    "md5": "TCP-MD5",
+    "FO": "TCP Fast Open",
+    "FOEXP": "TCP Fast Open",
+    "ECN": "AccECN's negotiation",
+}
 PLAIN_OPTIONS = ("mss", "wscale", "sackOK", "sack", "TS", "nop", "eol")
 
-IGNORED_FLAGS = ("ip_version", "mss", "local_ip", "remote_ip", "gateway_ip", "netmask_ip", "send_omit_free", "verbose")
+IGNORED_FLAGS = (
+    "ip_version",
+    "mss",
+    "local_ip",
+    "remote_ip",
+    "gateway_ip",
+    "netmask_ip",
+    "send_omit_free",
+    "verbose",
+)
 """Options of packetdrill about addresses, buffers and coalescing, which no event here depends on."""
 
 
@@ -77,11 +93,14 @@ class Plan:
 
 
 def compile_(path: Path, text: str, known: Callable[[str], bool]) -> Plan:
-    """The plan of a script; `known` tells which names of tcp_info there are. Raises SpecError for what is no script."""
+    """The plan of a script; `known` says which names of tcp_info there are. Raises SpecError."""
     options, events = grammar.read(text, str(path))
     plan = Plan(path)
-    plan.passive = not any(isinstance(event.action, Call) and event.action.name == "connect" for event in events)
+    plan.passive = not any(
+        isinstance(event.action, Call) and event.action.name == "connect" for event in events
+    )
     _settings(plan, events)
+    _check_numbers(path, events)
     calls = Calls(events)
     for event in events:
         try:
@@ -113,6 +132,15 @@ def _action(event: Event, calls: Calls, known: Callable[[str], bool]) -> Any:
     return None
 
 
+def _check_numbers(path: Path, events: list[Event]) -> None:
+    packets = [(event.line, event.action) for event in events if isinstance(event.action, Packet)]
+    wrong = [(line, packet) for line, packet in packets if packet.end != packet.seq + packet.length]
+    if wrong:
+        rule = "the number behind the last byte must be the first one's and the length"
+        shown = "{0.seq}:{0.end}({0.length})"
+        raise SpecError([Fault(f"{path}:{line}", rule, shown.format(packet)) for line, packet in wrong])
+
+
 def _packet(packet: Packet) -> None:
     if packet.protocol != "tcp":
         raise Refused("ICMP" if packet.protocol == "icmp" else f"packets of {packet.protocol}")
@@ -128,7 +156,11 @@ def _packet(packet: Packet) -> None:
     for letters, feature in (("R", "resets"), ("U", "urgent data"), (accurate, "AccECN's negotiation")):
         if set(packet.flags) & set(letters):
             raise Refused(feature)
-    if packet.outbound and "S" not in packet.flags and any(one.startswith("TS ") for one in packet.options or ()):
+    if (
+        packet.outbound
+        and "S" not in packet.flags
+        and any(one.startswith("TS ") for one in packet.options or ())
+    ):
         raise Refused("the values of timestamps")
     if "S" in packet.flags and packet.length:
         raise Refused("TCP Fast Open")
@@ -138,20 +170,14 @@ def _packet(packet: Packet) -> None:
         raise Refused("zero windows and their probes")
     if packet.outbound and packet.window is not None:
         raise Refused("advertised windows and receive buffers")
-    blocks = [tuple(map(int, block.split(":"))) for block in sacked(packet)]
-    if any(end <= (packet.ack or 0) for _, end in blocks) or (blocks and contains(blocks[0], blocks[1:])):
+    blocks = packet.blocks
+    if any(end <= (packet.ack or 0) for _, end in blocks) or (blocks and _contains(blocks[0], blocks[1:])):
         raise Refused("D-SACK")
 
 
-def contains(first: tuple[int, ...], others: list[tuple[int, ...]]) -> bool:
+def _contains(first: tuple[int, int], others: list[tuple[int, int]]) -> bool:
     """Whether the first block lies in another, and so reports a duplicate (RFC 2883 s.4)."""
     return any(low <= first[0] and first[1] <= high for low, high in others)
-
-
-def sacked(packet: Packet) -> list[str]:
-    """The blocks of a packet's SACK option as they are written."""
-    found = [option.split()[1:] for option in packet.options or () if option.startswith("sack ")]
-    return found[0] if found else []
 
 
 def _option(plan: Plan, option: grammar.Option) -> None:
@@ -190,7 +216,9 @@ def _handshake(plan: Plan) -> None:
     if len(syns) != 1:
         if not plan.needs:
             line = syns[1][0] if syns else 1
-            plan.needs.append(Need(line, "more than one connection" if syns else "a connection without a handshake"))
+            plan.needs.append(
+                Need(line, "more than one connection" if syns else "a connection without a handshake")
+            )
         return
     options = {one.split()[0]: one.split()[1:] for one in syns[0][1].options or ()}
     mss = min(int(options["mss"][0]) if "mss" in options else DEFAULT_MSS, OUR_MSS)

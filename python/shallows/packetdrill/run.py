@@ -1,4 +1,4 @@
-"""Runs packet scripts against the simulator's sender and receiver, and says what came where another thing was expected."""
+"""Runs packet scripts against the simulator's sender and receiver, and says what came instead."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from shallows import _core
 from shallows.errors import Fault, SpecError
 from shallows.packetdrill import plan as plans
+from shallows.packetdrill.calls import READS, WRITES
 from shallows.packetdrill.grammar import Call, Packet
 from shallows.packetdrill.plan import Plan, Step
 
@@ -24,7 +25,7 @@ CONSTANTS = {"TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Re
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a script: `pass`, `fail` with the first fault, or `refused` with the features that it needs."""
+    """The end of a script: `pass`, `fail` with the first fault, `refused` with the features that it needs."""
 
     path: Path
     word: str
@@ -41,11 +42,14 @@ class Outcome:
         if self.fault:
             return [str(self.fault)]
         needs = sorted(self.needs, key=lambda need: need.line)
-        return [f"{self.path}:{need.line}: needs {need.feature}, which the simulator does not have" for need in needs]
+        return [
+            f"{self.path}:{need.line}: needs {need.feature}, which the simulator does not have"
+            for need in needs
+        ]
 
 
 def run(path: Path, text: str | None = None) -> Outcome:
-    """Runs the script in `path`. Raises SpecError for a text that is no script, OSError if it cannot be read."""
+    """Runs the script in `path`. Raises SpecError for a text that is no script, OSError."""
     plan = plans.compile_(path, path.read_text() if text is None else text, _known().__contains__)
     if plan.needs:
         return Outcome(path, "refused", needs=tuple(plan.needs))
@@ -102,7 +106,9 @@ class _Run:
 
     def go(self) -> None:
         for step in self._plan.steps:
-            base = self._inbound_at if self._inbound_at is not None and _is_inbound(step) else self._host.now()
+            base = (
+                self._inbound_at if self._inbound_at is not None and _is_inbound(step) else self._host.now()
+            )
             self._inbound_at = None
             match step.action:
                 case Packet(outbound=True) as packet:
@@ -175,10 +181,9 @@ class _Run:
     def _inject(self, step: Step, packet: Packet) -> None:
         scale = 0 if "S" in packet.flags else self._plan.scale
         window = None if packet.window is None else packet.window << scale
-        blocks = [tuple(map(int, block.split(":"))) for block in plans.sacked(packet)]
         flags = packet.flags.replace("P", "").replace("A", "")
         why = self._host.arrive(
-            flags, packet.ip or "noecn", packet.seq, packet.length, packet.ack or 0, blocks, window
+            flags, packet.ip or "noecn", packet.seq, packet.length, packet.ack or 0, packet.blocks, window
         )
         if why:
             raise _Left(step.line, why)
@@ -192,13 +197,13 @@ class _Run:
                 self._block(step, call, base, 0)
             case "accept":
                 self._block(step, call, base, 0)
-            case "write" | "send" | "sendto":
+            case name if name in WRITES:
                 self._host.write(int(call.result))
             case "close" | "shutdown":
                 self._host.close()
             case "setsockopt" if call.arguments[2] == "TCP_NODELAY":
                 self._host.set_nagle(call.arguments[3].strip("[]") == "0")
-            case "read" | "recv" | "recvfrom":
+            case name if name in READS:
                 self._receive(step, call, base)
 
     def _receive(self, step: Step, call: Call, base: int) -> None:
@@ -222,7 +227,9 @@ class _Run:
             done = self._host.delivered() >= blocked.wanted if blocked.wanted else self._host.is_open()
             if blocked.done is None and done:
                 blocked.done = now
-        for blocked in [one for one in self._blocked if one.done is not None or now > one.due + self._tolerance(0)]:
+        for blocked in [
+            one for one in self._blocked if one.done is not None or now > one.due + self._tolerance(0)
+        ]:
             self._returned(blocked)
             self._blocked.remove(blocked)
 
@@ -240,7 +247,9 @@ class _Run:
             if missing:
                 raise _Left(step.line, f"tcp_info's {missing[0].removeprefix('tcpi_')} without SACK")
             if not assertion.holds(values):
-                known = ", ".join(f"{name} = {values[name]}" for name in assertion.names if name not in CONSTANTS)
+                known = ", ".join(
+                    f"{name} = {values[name]}" for name in assertion.names if name not in CONSTANTS
+                )
                 raise _Unfit(step.line, f"expected {assertion.text}", known)
 
 
@@ -259,8 +268,7 @@ def _show(flags: str, codepoint: str, seq: int, length: int, ack: int, sack: lis
 def _write(packet: Packet, sack: list[tuple[int, int]] | None = None) -> str:
     """A packet of the script in the same words; PSH is not compared, nor are other options than SACK."""
     flags = "".join(sorted(packet.flags.replace("P", ""), key="SEWF.".index))
-    if sack is None:
-        sack = [(int(low), int(high)) for low, high in (block.split(":") for block in plans.sacked(packet))]
+    sack = packet.blocks if sack is None else sack
     return _show(flags, packet.ip, packet.seq, packet.length, packet.ack or 0, sack)
 
 

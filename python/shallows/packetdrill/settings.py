@@ -1,6 +1,6 @@
 """The settings that a script's shell lines make: sysctls of Linux as settings of `[transport]`.
 
-Commands are read and never run. A sysctl is a setting, or has no meaning here and the table says why, or is refused.
+Commands are read and never run. A sysctl is a setting, changes nothing for a reason, or is refused.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ WITHOUT_MEANING = {
 }
 """Sysctls that change nothing in a script that is not refused, and why."""
 
-QUIET = re.compile(r"/tmp/sysctl_restore_\S+|ip tcp_metrics flush.*|ethtool -K tun0 (tso|gso|gro|off|on| )+|:|true")
-"""Commands without a meaning here: they restore sysctls, or set offloads, which the simulator does not have."""
+QUIET = re.compile(
+    r"/bin/(rm|dd) .*|/tmp/sysctl_restore_\S+|ip tcp_metrics flush.*|ethtool -K tun0 (tso|gso|gro|off|on| )+"
+)
+"""Commands without a meaning here: they restore sysctls, set offloads or make files of zeros."""
 
 
 NEEDED_SYSCTLS = {
@@ -59,11 +61,9 @@ NEEDED_SYSCTLS = {
 """Sysctls by the features that they need; another is refused by its own name."""
 
 NEEDED_COMMANDS = {
-    "dd": "files",
     "grep": "the kernel's own counters",
     "ip": "the device's settings",
     "nstat": "the kernel's own counters",
-    "rm": "files",
     "tc": "queue disciplines of the device",
 }
 """Commands by the features that they need; another is refused by its own name."""
@@ -145,7 +145,7 @@ def apply(name: str, value: str, opens: bool) -> dict[str, Any]:
 
 
 def _ecn(value: str, opens: bool) -> str:
-    """Documentation/networking/ip-sysctl.rst: 0 never, 1 asked for and granted, 2 granted; 3 to 5 with AccECN."""
+    """Linux 7.2 include/net/tcp_ecn.h: 0 never, 1 asked for and granted, 2 granted; 3 to 5 with AccECN."""
     if value not in ("0", "1", "2", "4", "5") or (not opens and value in "45"):
         raise Unknown("AccECN's negotiation")
     return "on" if value == "1" or (value == "4" if opens else value == "2") else "off"

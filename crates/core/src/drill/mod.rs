@@ -23,6 +23,7 @@ use std::collections::VecDeque;
 
 /// A byte takes a picosecond: a window leaves in well below a microsecond.
 const WIRE: Rate = Rate::gbps(8000);
+const MS: u64 = 1_000_000_000;
 const SENDER: u32 = 0;
 const RECEIVER: u32 = 1;
 
@@ -50,6 +51,8 @@ pub struct Host {
     opened: Time,
     /// The peer's FIN has come.
     peer_closed: bool,
+    /// When the peer's last data came, or the connection began to stand.
+    heard: Time,
     left: VecDeque<Segment>,
     refused: Option<&'static str>,
 }
@@ -61,7 +64,8 @@ impl Host {
         let mut port = Port::new(WIRE, Span::ZERO, false, service());
         port.prepare();
         let mut network = Network::new(vec![port], EventQueue::new(1));
-        let timers = [Event::Sender(SENDER), Event::Receiver(RECEIVER)].map(|event| network.events.add(event));
+        let timers =
+            [Event::Sender(SENDER), Event::Receiver(RECEIVER)].map(|event| network.events.add(event));
         let commons = Commons::alone(vec![Connection::default()], 1);
         let info = FlowInfo { class: "script", bytes: None };
         Host {
@@ -75,6 +79,7 @@ impl Host {
             sent: VecDeque::new(),
             opened: Time::ZERO,
             peer_closed: false,
+            heard: Time::ZERO,
             left: VecDeque::new(),
             refused: None,
         }
@@ -217,7 +222,12 @@ impl Host {
         let ecn = packet.flags.any(Flags::ECE) && self.receiver.ecn;
         match answers {
             // RFC 3168 s.6.1.1: the answer has ECE alone.
-            true => Segment { at, flags: flags.with(Flags::ACK).with_if(Flags::ECE, ecn), ack: 1, ..Segment::default() },
+            true => Segment {
+                at,
+                flags: flags.with(Flags::ACK).with_if(Flags::ECE, ecn),
+                ack: 1,
+                ..Segment::default()
+            },
             false => Segment { at, flags: packet.flags, ..Segment::default() },
         }
     }
@@ -225,7 +235,14 @@ impl Host {
     fn acknowledgement(&self, packet: &Packet, sacked: &[(u64, u64)]) -> Segment {
         let sack = sacked.iter().map(|(first, beyond)| (first + 1, beyond + 1)).collect();
         let flags = packet.flags.without(Flags::FIN);
-        Segment { at: self.network.now, flags, seq: self.sender.high + 1, length: 0, ack: self.expected(), sack }
+        Segment {
+            at: self.network.now,
+            flags,
+            seq: self.sender.high + 1,
+            length: 0,
+            ack: self.expected(),
+            sack,
+        }
     }
 
     fn data(&mut self, packet: &Packet) -> Segment {
@@ -237,7 +254,7 @@ impl Host {
             None => self.sent.push_back(Sent { seq, end, last: at }),
         }
         if self.receiver.ack_at < Time::MAX {
-            self.refused = Some("data goes out while an acknowledgement waits, which Linux sends with it");
+            self.refused = Some("an acknowledgement that waits and goes with data");
         }
         let flags = packet.flags.with(Flags::ACK);
         Segment { at, flags, seq: seq + 1, length, ack: self.expected(), sack: vec![] }
@@ -256,12 +273,12 @@ impl Host {
             return self.on_syn(segment);
         }
         if self.passive && self.sender.state == State::SynSent {
-            let agreed = Flags::ECE;
-            let flags = Flags::SYN.with(Flags::ACK).with_if(agreed, self.receiver.ecn);
+            let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.receiver.ecn);
             self.to_sender(flags, 0, self.opened, &[]);
+            self.heard = self.network.now;
         }
         if self.sender.state != State::Established {
-            return Err("a segment comes before the connection stands");
+            return Err("a segment before the connection stands");
         }
         let opens = window.is_some_and(|window| window != self.config.receive_window);
         self.config.receive_window = window.unwrap_or(self.config.receive_window);
@@ -270,7 +287,7 @@ impl Host {
         let advances = ack > self.sender.una;
         let fin = segment.flags.any(Flags::FIN);
         if fin && !self.sender.closing {
-            return Err("the peer closes first: the simulator's receiver closes with it");
+            return Err("a peer that closes first");
         }
         // RFC 5681 s.2: a duplicate has no data and the window of the one before.
         if advances || fin || !segment.sack.is_empty() || (segment.length == 0 && !opens) {
@@ -284,6 +301,7 @@ impl Host {
             self.write(0);
         }
         if segment.length > 0 {
+            self.heard = self.network.now;
             let kept = segment.flags.0 & (Flags::CWR.0 | Flags::ECT0.0 | Flags::ECT1.0 | Flags::CE.0);
             self.to_receiver(Flags(kept), segment.seq - 1, segment.length);
         }
@@ -295,34 +313,36 @@ impl Host {
         let (una, high) = (self.sender.una, self.sender.high);
         let ack = segment.ack.saturating_sub(1);
         let edge = |number: u64| {
-            number <= una || number == high || self.sent.iter().any(|sent| number == sent.seq || number == sent.end)
+            number <= una
+                || number == high
+                || self.sent.iter().any(|sent| number == sent.seq || number == sent.end)
         };
         if ack > high {
-            return Err("it acknowledges what was never sent, which Linux answers with a challenge");
+            return Err("challenge acknowledgements");
         }
         if segment.sack.iter().any(|(_, beyond)| *beyond <= segment.ack) {
-            return Err("a D-SACK block");
+            return Err("D-SACK");
         }
         if segment.sack.len() > 4 {
             return Err("more than four SACK blocks");
         }
         let edges = segment.sack.iter().flat_map(|(first, beyond)| [first - 1, beyond - 1]);
         let all_edges = std::iter::once(ack).chain(edges).all(edge);
-        if all_edges { Ok(()) } else { Err("it acknowledges a part of a segment") }
+        if all_edges { Ok(()) } else { Err("acknowledgements of a part of a segment") }
     }
 
     /// SYN, or SYN+ACK.
     fn on_syn(&mut self, segment: &Segment) -> Result<(), &'static str> {
         let awaited = if self.passive { State::Closed } else { State::SynSent };
         if self.sender.state != awaited {
-            return Err("a SYN that the simulator does not wait for");
+            return Err("a SYN that comes twice");
         }
         if self.passive {
             self.to_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
             self.connect();
         } else {
             let ecn = self.config.ecn && segment.flags.any(Flags::ECE);
-            self.receiver.ecn = ecn;
+            (self.receiver.ecn, self.heard) = (ecn, self.network.now);
             self.to_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
         }
         Ok(())
@@ -354,6 +374,7 @@ impl Host {
     pub fn info(&self) -> Vec<(&'static str, u64)> {
         let mut all = self.sender.info(&self.config);
         all.push(("tcpi_bytes_received", self.delivered()));
+        all.push(("tcpi_last_data_recv", (self.network.now - self.heard).as_ps() / MS));
         all
     }
 }
@@ -368,3 +389,6 @@ fn service() -> Service {
         Built::Departure(disc) => Service::departure(disc),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,13 +7,8 @@ use crate::packet::Flags;
 use shallows_units::Time;
 
 /// Bits of a packet by their letters, in the order in which scripts write them.
-const LETTERS: [(char, Flags); 5] = [
-    ('S', Flags::SYN),
-    ('E', Flags::ECE),
-    ('W', Flags::CWR),
-    ('F', Flags::FIN),
-    ('.', Flags::ACK),
-];
+const LETTERS: [(char, Flags); 5] =
+    [('S', Flags::SYN), ('E', Flags::ECE), ('W', Flags::CWR), ('F', Flags::FIN), ('.', Flags::ACK)];
 
 /// Codepoints of ECN by their names.
 const CODEPOINTS: [(&str, Flags); 4] =
@@ -30,7 +25,7 @@ pub struct Segment {
     pub seq: u64,
     /// Bytes of payload.
     pub length: u64,
-    /// What it acknowledges.
+    /// The next number that its sender expects.
     pub ack: u64,
     /// SACK blocks.
     pub sack: Vec<(u64, u64)>,

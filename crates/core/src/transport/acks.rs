@@ -254,12 +254,14 @@ impl Sender {
                 EceGrowth::First | EceGrowth::CutFirst => !ece || self.ecn.echoed,
                 // State CWR alone: in state Loss a window grows whatever is told (tcp_cong_control).
                 EceGrowth::Round if self.recovery.is_after_timeout() => true,
+                // Where state CWR spreads a reduction, it tells; the acknowledgement that ends a loss's repair grows the window.
+                EceGrowth::Round if settings.prr_on_ecn => !ece,
                 EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
             };
         // RFC 7661 s.4.3: slow start goes on while half the window is in use.
         let in_use = || match config.rules.arithmetic.in_segments() {
             true => self.usage.lets_grow(self.slow_start(), self.window.bytes() / config.rules.mss),
-            false => self.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight),
+            false => self.usage.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight),
         };
         by_state && by_ecn && (!settings.validate_cwnd || in_use())
     }

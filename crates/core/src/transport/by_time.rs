@@ -140,7 +140,7 @@ impl Sender {
             // The first goes at once: RFC 6675 s.5 step 4.3, tcp_cwnd_reduction.
             let first = self.recovery.prr().is_some_and(|prr| prr.is_fresh());
             if !first && flight > 0 && flight + (end - seq) > window {
-                self.window_limited = true;
+                self.usage.window_limited = true;
                 return false;
             }
             if self.held_by_pace(net.now) {

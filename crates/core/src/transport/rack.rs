@@ -210,7 +210,11 @@ impl Rack {
 
     /// RFC 8985 s.6.2 step 4, without D-SACK.
     pub fn window(&self, at_once: bool, srtt: Span) -> Span {
-        if at_once && self.overtaken == 0 { Span::ZERO } else { Span::ps(self.least_rtt.as_ps() / 4).min(srtt) }
+        if at_once && self.overtaken == 0 {
+            Span::ZERO
+        } else {
+            Span::ps(self.least_rtt.as_ps() / 4).min(srtt)
+        }
     }
 
     /// RFC 8985 s.6.2 step 5, where something was delivered since the last time or a timer `expired`.

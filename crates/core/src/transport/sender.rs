@@ -83,12 +83,8 @@ pub struct Sender {
     pub ecn: EcnState,
     /// The application will write no more.
     pub closing: bool,
-    /// The window, not the application, ended the last sending.
-    pub(super) window_limited: bool,
-    /// The same over a round trip, in Linux's arithmetic.
+    /// How far the window is used.
     pub(super) usage: Usage,
-    /// One beyond the last short segment.
-    pub(super) short_end: u64,
     /// Oldest number not acknowledged (SND.UNA).
     pub una: u64,
     /// Next number to send (SND.NXT); falls back after a timeout.
@@ -136,9 +132,7 @@ impl Sender {
             losses: LossDetection::new(config),
             ecn: EcnState { agreed: config.ecn, echoed: false, tell_cwr: false, ace: (0, 0) },
             closing: false,
-            window_limited: false,
             usage: Usage::default(),
-            short_end: 0,
             una: 0,
             next: 0,
             high: 0,

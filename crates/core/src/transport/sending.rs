@@ -62,7 +62,7 @@ impl Sender {
         let mss = config.rules.mss;
         let mut flight = self.flight(config);
         let window = self.send_window(config);
-        self.window_limited = false;
+        self.usage.window_limited = false;
         let mut together = 0;
         // Without room the run ends, also in the midst of a window of a million packets.
         while self.next < limit && net.room > 0 {
@@ -77,12 +77,12 @@ impl Sender {
             if config.settings.burst > 1 && starts {
                 together = self.gather(flight, window, limit, config);
                 if together == 0 {
-                    self.window_limited = true;
+                    self.usage.window_limited = true;
                     break;
                 }
             }
             if flight > 0 && flight + payload > window {
-                self.window_limited = true;
+                self.usage.window_limited = true;
                 break;
             }
             // A sender that its receiver limits does not use its window: RFC 7661 s.4.3, Linux tcp_snd_wnd_test.
@@ -108,7 +108,7 @@ impl Sender {
     /// Whether a short segment waits: RFC 9293 s.3.7.4 while any data is outstanding, Linux `tcp_minshall_check` while a
     /// short segment is.
     fn awaits_earlier(&self, config: &Config) -> bool {
-        !config.rules.arithmetic.in_segments() || self.short_end > self.una
+        !config.rules.arithmetic.in_segments() || self.usage.short_end > self.una
     }
 
     /// Sends the next part of the stream, `payload` bytes from `seq` on.
@@ -123,7 +123,7 @@ impl Sender {
         }
         let end = seq + payload + u64::from(fin);
         if payload < config.rules.mss {
-            self.short_end = end;
+            self.usage.short_end = end;
         }
         if self.losses.on_send(seq, end, fin, net.now) {
             self.early.wants_probe = config.probes;

@@ -126,7 +126,7 @@ impl Sender {
     #[inline]
     pub(super) fn held_by_pace(&mut self, now: Time) -> bool {
         self.pacing.holds = self.pacing.at > now;
-        self.window_limited |= self.pacing.holds;
+        self.usage.window_limited |= self.pacing.holds;
         self.pacing.holds
     }
 

@@ -8,9 +8,13 @@ use super::config::Config;
 use super::detection::LossDetection;
 use super::sender::Sender;
 
-/// The use of the window since `until` was set.
+/// The use of the window, since `until` was set where Linux counts it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
+    /// The window, not the application, ended the last sending.
+    pub(super) window_limited: bool,
+    /// One beyond the last short segment (`snd_sml`).
+    pub(super) short_end: u64,
     /// `is_cwnd_limited`.
     limited: bool,
     /// `max_packets_out`, in segments.
@@ -35,11 +39,11 @@ impl Sender {
         }
         let mss = config.rules.mss;
         let full = self.flight(config).div_ceil(mss) >= self.send_window(config) / mss;
-        let limited = self.window_limited || full;
+        let limited = self.usage.window_limited || full;
         let out = self.segments_out(mss);
-        let Usage { limited: before, most_out, until } = self.usage;
+        let Usage { limited: before, most_out, until, .. } = self.usage;
         if (sent || limited) && (self.una >= until || limited || (!before && out > most_out)) {
-            self.usage = Usage { limited, most_out: out, until: self.high };
+            self.usage = Usage { limited, most_out: out, until: self.high, ..self.usage };
         }
     }
 

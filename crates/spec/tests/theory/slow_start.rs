@@ -124,8 +124,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 #[test]
 fn in_linuxs_arithmetic_a_window_grows_to_twice_what_was_outstanding() {
     for (segments, window) in [(5, 10.0), (6, 12.0), (9, 18.0), (10, 20.0)] {
-        let load =
-            json!({"kind": "messages", "bytes": format!("{}B", segments * 1448), "interval": "1s", "count": 1});
+        let load = json!({"kind": "messages", "bytes": format!("{}B", segments * 1448), "interval": "1s", "count": 1});
         let run = run(pair(json!({"profile": "linux"}), load));
         close("window", run.flow("cwnd_bytes") / 1448.0, window, 0.0);
     }
