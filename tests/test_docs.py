@@ -119,6 +119,15 @@ def test_no_message_has_a_banned_phrase():
     assert prose.banned_in(generated.messages.SNAPSHOT.read_text()) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_table_has_its_head(page):
+    """Rows after an empty line are no table but text with bars."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        rows = table.splitlines()
+        assert len(rows) > 1 and re.fullmatch(r"[|: -]+", rows[1]), rows[0]
+
+
 # ---- code that runs ----
 
 

@@ -94,6 +94,14 @@ def test_plain_numbers_have_the_unit_of_their_column(tmp_path):
     ]
 
 
+def test_a_text_that_is_no_number_is_quoted_as_written(tmp_path):
+    file = tmp_path / "flows.csv"
+    file.write_text("from,to,bytes,start_us\ns0,r0,10000,soon\n")
+    document, faults = fill_in(table(file))
+    assert faults == []
+    assert document["traffic"]["t"]["flows"][0]["start"] == "soon"  # which the checker refuses by its name
+
+
 @pytest.mark.parametrize(
     ("header", "said"),
     [("from,to,bytes", "one column for start"), ("from,to,bytes,start,start_us", "start, start_us")],

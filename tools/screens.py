@@ -144,7 +144,7 @@ def _work_view(page: Any) -> None:
 
 
 def _figures(page: Any) -> None:
-    page.locator(".sh-picture").first.scroll_into_view_if_needed()  # it is drawn when the reader comes near it
+    page.locator(".sh-picture").first.scroll_into_view_if_needed()  # drawn when near
     page.locator(".sh-interactive canvas").first.wait_for()
     page.evaluate("scrollTo(0, 0)")
 

@@ -153,8 +153,17 @@ def _flow(row: Mapping[str, str], given: Mapping[str, tuple[str, str]]) -> dict[
     for column, (time, unit) in given.items():
         value = (row[column] or "").strip()
         if value or time == "start":
-            flow[time] = f"{value}{unit}"
+            flow[time] = f"{value}{unit}" if _plain(value) else value
     return flow
+
+
+def _plain(text: str) -> bool:
+    """Whether a text is a number, as columns with a unit in their names hold."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 _READERS: dict[str, Callable[[str], list[Any]]] = {

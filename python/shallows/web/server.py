@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import signal
@@ -101,6 +102,8 @@ def _run(app: Any, options: Options, listening: socket.socket, url: str) -> None
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=2, ws_max_size=2_000_000
     )
     server = uvicorn.Server(config)
+    # The end of requests that an open page leaves waiting is no error of anybody's.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "graceful shutdown" not in str(record.msg))
     with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
         server.run(sockets=[listening])
 
