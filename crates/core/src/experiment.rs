@@ -114,7 +114,7 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// What becomes of an experiment whose headroom can lose packets.
+    /// The fate of an experiment whose headroom can lose packets.
     pub enum Lossy {
         /// It does not run.
         Refused = "refused",

@@ -66,7 +66,7 @@ fn lossless_at_the_bound_and_not_a_byte_below() {
         let below = run(&worst_case(&format!("{}B", bound - 1), response));
         assert_eq!(below.books().dropped, 1, "{response}");
         assert!(below.notes().iter().any(|note| note.contains("packets can be lost")), "{:?}", below.notes());
-        // What the checker asks for is this bound.
+        // The checker asks for this bound.
         let mut refused = worst_case(&format!("{}B", bound - 1), response);
         refused["pfc"] = json!({});
         let said = faults(&refused);

@@ -186,7 +186,7 @@ def _document(outcome: Outcome) -> dict[str, Any]:
 
 
 def _write(outcome: Outcome, out: Path) -> None:
-    """Outputs by host, what ended how, and the tables."""
+    """Outputs by host, the end of each program, and the tables."""
     out.mkdir(parents=True, exist_ok=True)
     document = _document(outcome)
     count: dict[str, int] = {}

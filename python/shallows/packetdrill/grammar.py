@@ -54,7 +54,7 @@ class Packet:
     window: int | None = None
     urgent: bool = False
     options: tuple[str, ...] | None = ()
-    """None where the script writes `<...>`: whatever they are."""
+    """None where the script writes `<...>`, which stands for any."""
     protocol: str = "tcp"
     text: str = ""
 

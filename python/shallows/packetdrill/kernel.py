@@ -25,7 +25,7 @@ INSIDE = "tools/testing/selftests/net/packetdrill"
 
 @dataclass(frozen=True)
 class Table:
-    """What is recorded of the kernel's scripts, by name without `.pkt`."""
+    """The record of the kernel's scripts, by name without `.pkt`."""
 
     version: str
     digest: str

@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def features(self) -> list[str]:
-        """What the script needs and the simulator does not have, each once."""
+        """Needs of the script that the simulator does not have, each once."""
         return list(dict.fromkeys(need.feature for need in self.needs))
 
 
@@ -210,7 +210,7 @@ def _settings(plan: Plan, events: list[Event]) -> None:
 
 
 def _handshake(plan: Plan) -> None:
-    """What the peer's SYN agrees on."""
+    """The terms of the peer's SYN."""
     syns = [(step.line, step.action) for step in plan.steps if isinstance(step.action, Packet)]
     syns = [(line, packet) for line, packet in syns if not packet.outbound and "S" in packet.flags]
     if len(syns) != 1:

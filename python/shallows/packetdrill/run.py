@@ -34,7 +34,7 @@ class Outcome:
 
     @property
     def features(self) -> list[str]:
-        """What a refused script needs, each once."""
+        """The needs of a refused script, each once."""
         return list(dict.fromkeys(need.feature for need in self.needs))
 
     def lines(self) -> list[str]:
@@ -86,7 +86,7 @@ class _Left(Exception):
 
 @dataclass
 class _Blocked:
-    """A call that has not returned: what it waits for, and when it is to return."""
+    """A call that has not returned: its condition, and when it is to return."""
 
     line: int
     call: Call

@@ -25,7 +25,7 @@ DEFAULTS = {
     "tcp_recovery": "1",
     "tcp_ecn": "0",
 }
-"""What `defaults.sh` of the kernel's scripts sets (Linux 7.2), as far as it means something here."""
+"""The settings of `defaults.sh` of the kernel's scripts (Linux 7.2), as far as it means something here."""
 
 KERNEL = DEFAULTS | {"tcp_slow_start_after_idle": "1", "tcp_early_retrans": "3", "tcp_ecn": "2"}
 """The kernel's own values (Documentation/networking/ip-sysctl.rst), for scripts that set none."""

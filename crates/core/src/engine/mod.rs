@@ -85,7 +85,7 @@ pub struct Simulation {
     tapped: Vec<PacketRow>,
     /// By link the one back along its cable, where flow control needs it; else empty.
     backs: Vec<u32>,
-    /// What ends a deadlock.
+    /// The watch that ends a deadlock.
     deadlocks: Deadlocks,
     /// The first deadlock, where it did not end the run.
     deadlock: Option<deadlock::Deadlock>,

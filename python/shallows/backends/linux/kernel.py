@@ -88,7 +88,7 @@ def status() -> list[dict[str, Any]]:
 
 
 def running() -> dict[str, Any] | None:
-    """The build that runs now: what it builds, the share that is done, and its seconds so far."""
+    """The build that runs now: its target, the share that is done, and its seconds so far."""
     if not cache.busy("build"):
         return None
     try:
@@ -273,7 +273,7 @@ def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> Non
     log, counted = objects.parent / "build.log", cache.cache() / "steps"
     # The number of the build is in the kernel, and is counted there: the same sources make the same kernel.
     (objects / ".version").unlink(missing_ok=True)
-    # Six steps in ten leave an object (866 of 1429): what an interrupted build has done is not done again.
+    # Six steps in ten leave an object (866 of 1429): the objects of an interrupted build are kept.
     before = sum(1 for _ in objects.rglob("*.o"))
     total = max(_steps(counted) - before * 10 // 6, 1)
     command = _make(sources, objects, f"-j{jobs}", "linux")

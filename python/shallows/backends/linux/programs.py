@@ -92,7 +92,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of programs leaves."""
+    """The remains of a run of programs."""
 
     programs: tuple[Ended, ...]
     queues: pl.DataFrame
@@ -201,7 +201,7 @@ def _port_name(network: Mapping[str, Any], number: int) -> str:
 
 
 def _taps(link_or_host: str, network: Mapping[str, Any]) -> list[str]:
-    """What a capture of a link or host listens to: node, device, port, and whether packets arrive there."""
+    """The places at which a capture of a link or host listens: node, device, port, and whether packets arrive there."""
     patterns = ports_of(link_or_host)
     found = []
     for number, port in enumerate(network["ports"]):

@@ -105,7 +105,7 @@ NO_NETWORK = re.compile(
     r"Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Connection refused"
     r"|Network is unreachable|[Cc]onnection timed out|Cannot initiate the connection"
 )
-"""What apt says where there is no way to its mirror."""
+"""The words of apt where there is no way to its mirror."""
 
 PATIENCE = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15", "-o", "Acquire::https::Timeout=15"]
 
