@@ -201,7 +201,7 @@ def _port_name(network: Mapping[str, Any], number: int) -> str:
 
 
 def _taps(link_or_host: str, network: Mapping[str, Any]) -> list[str]:
-    """The places at which a capture of a link or host listens: node, device, port, and whether packets arrive there."""
+    """Places of a capture of a link or host: node, device, port, and whether packets arrive there."""
     patterns = ports_of(link_or_host)
     found = []
     for number, port in enumerate(network["ports"]):
