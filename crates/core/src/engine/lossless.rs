@@ -1,7 +1,7 @@
 //! Flow control of an experiment: the part of each port, and the proof that no packet of a lossless priority is lost.
 //!
 //! With a headroom of at least [`Way::headroom`] at each port and memory for all headrooms, none is; a test holds that
-//! against random schedules. A buffer that falls short of it is refused with the number that would do.
+//! against random schedules. A smaller one is refused with the number that would do.
 
 use super::check::Chosen;
 use crate::experiment::{Deadlocks, Experiment, Lossy, SwitchSettings};

@@ -85,7 +85,7 @@ pub struct Simulation {
     tapped: Vec<PacketRow>,
     /// By link the one back along its cable, where flow control needs it; else empty.
     backs: Vec<u32>,
-    /// The watch that ends a deadlock.
+    /// The end of a deadlock.
     deadlocks: Deadlocks,
     /// The first deadlock, where it did not end the run.
     deadlock: Option<deadlock::Deadlock>,

@@ -182,6 +182,8 @@ impl Network {
     }
 
     /// A packet that left the order of its wire reaches the far end.
+    #[cold]
+    #[inline(never)]
     pub fn land_stray(&mut self, place: u32, commons: &Commons) -> Option<Packet> {
         self.free_strays.push(place);
         let (packet, node, came_by) = self.strays[place as usize];

@@ -21,7 +21,7 @@ use crate::net::{Commons, Network};
 use crate::packet::Packet;
 use shallows_units::{Span, Time};
 
-/// A port's treatment of its peer's lossless packets.
+/// A port's thresholds for its peer's lossless packets.
 #[derive(Debug, Clone)]
 pub struct Law {
     /// A fixed threshold, in bytes.

@@ -252,6 +252,7 @@ impl Network {
     }
 
     /// `packet` is at `node`. It came along a wire whose other direction belongs to port `came_by`.
+    #[inline(never)]
     pub(super) fn onward_by(
         &mut self,
         came_by: u32,
@@ -274,6 +275,7 @@ impl Network {
     }
 
     /// The clock of a port that pauses or is paused strikes.
+    #[inline(never)]
     pub fn clock(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
