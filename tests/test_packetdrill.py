@@ -99,6 +99,11 @@ def test_what_comes_instead_is_told(tmp_path, rest, line, said):
         ("+0 > . 1:1(0) ack 1 win 100", "advertised windows and receive buffers"),
         ("+0 `sysctl -q net.ipv4.tcp_made_up=1`", "the sysctl tcp_made_up"),
         ("+0 `touch /tmp/x`", "the shell command touch"),
+        ("+0 `sysctl -q net.ipv4.tcp_reordering=many`", "the value 'many' of tcp_reordering"),
+        ("+0 `touch 'x`", "a shell command that is whole"),
+        ("+0 < (tos 0x1) . 1:1(0) ack 1", "the field tos of IP"),
+        ("+0 < . 1:1(0) ack 1 win 9 <sack 0:1>", "SACK of a SYN"),
+        ("+0 < . 0:10(10) ack 1", "initial numbers other than 0"),
         ("+0 `sysctl -q net.ipv4.tcp_congestion_control=bbr`", "the congestion control bbr"),
         ("+0 epoll_create(1) = 5", "the system call epoll_create"),
         ("+0 %{ assert tcpi_pmtu == 1500 }%", "tcp_info's pmtu"),
@@ -130,6 +135,34 @@ def test_what_is_no_script_is_refused_with_its_place(tmp_path, rest, line):
     with pytest.raises(SpecError) as caught:
         outcome_of(tmp_path, f"{OPEN}{rest}\n")
     assert caught.value.faults[0].path == f"{tmp_path}/x.pkt:{line}"
+
+
+def test_parts_without_the_form_of_the_language_are_refused_all_at_once(tmp_path):
+    wrong = {
+        "+0 > . 1:9(9) ack 1": "the first one's and the length",
+        "+0 < . 1:65537(65536) ack 1": "at most 65000 bytes",
+        "+0 < . 99999999999:99999999999(0) ack 1": "below 2^32",
+        "+0 < . 1:1(0) ack 1 win 65536": "at most 65535",
+        "+0 < . 1:1(0) ack 1 <sack 20:10>": "must list blocks",
+        "+0 < . 1:1(0) ack 1 <wscale 15>": "at most 14",
+        "+0 < . 1:1(0) ack 1 <mss x>": "must be a whole number",
+        "+9999999 write(4, ..., 1) = 1": "at most 1000000 s",
+        "+2~+1 > . 1:1(0) ack 1": "must not end before it begins",
+        "+0 write(4) = 1": "write has 3 arguments",
+        "+0 write(4, ..., all) = 1": "the size must be a whole number",
+        "+0 read(4, ..., 1) = EOF": "the result must be a whole number",
+        "+0 setsockopt(4, SOL_TCP) = 0": "setsockopt has 4 arguments",
+        "+0 close() = 0": "close has 1 arguments",
+    }
+    with pytest.raises(SpecError) as caught:
+        outcome_of(tmp_path, OPEN + "\n".join(wrong))
+    told = {fault.path.rsplit(":")[-1]: fault.rule for fault in caught.value.faults}
+    assert list(told) == [str(9 + n) for n in range(len(wrong))]
+    for rule, said in zip(told.values(), wrong.values(), strict=True):
+        assert said in rule
+    (tmp_path / "x.pkt").write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError):
+        run(tmp_path / "x.pkt")
 
 
 def test_a_segment_that_the_simulator_does_not_know_ends_the_script(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -57,7 +58,8 @@ class Assertion:
 def read(text: str) -> Iterator[Assertion]:
     """The assertions of a piece of code. Raises NotKnown."""
     try:
-        body = ast.parse(textwrap.dedent(text).strip().rstrip("\\")).body
+        with warnings.catch_warnings(action="ignore"):  # of odd literals, which Python's own parser prints
+            body = ast.parse(textwrap.dedent(text).strip().rstrip("\\")).body
     except SyntaxError as error:
         raise NotKnown(f"is not Python's syntax: {error.msg}") from None
     for statement in body:

@@ -139,7 +139,7 @@ class Calls:
             if value.strip('"') not in settings.CONTROLS:
                 raise Refused(f"the congestion control {value}")
             return call
-        if name == "SO_SNDBUF" and int(value) >= self._largest:
+        if name == "SO_SNDBUF" and value.isdigit() and int(value) >= self._largest:
             return None
         if name not in OPTIONS_WITHOUT_MEANING:
             raise Refused("send buffers" if name == "SO_SNDBUF" else f"the option {name}")

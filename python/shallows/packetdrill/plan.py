@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shallows.errors import Fault, SpecError
-from shallows.packetdrill import assertions, grammar, settings
+from shallows.packetdrill import assertions, forms, grammar, settings
 from shallows.packetdrill.calls import Calls, Refused
 from shallows.packetdrill.grammar import Call, Code, Event, Packet, Shell, Time
 
@@ -95,12 +94,12 @@ class Plan:
 def compile_(path: Path, text: str, known: Callable[[str], bool]) -> Plan:
     """The plan of a script; `known` says which names of tcp_info there are. Raises SpecError."""
     options, events = grammar.read(text, str(path))
+    forms.check(path, events)
     plan = Plan(path)
     plan.passive = not any(
         isinstance(event.action, Call) and event.action.name == "connect" for event in events
     )
     _settings(plan, events)
-    _check_numbers(path, events)
     calls = Calls(events)
     for event in events:
         try:
@@ -132,18 +131,11 @@ def _action(event: Event, calls: Calls, known: Callable[[str], bool]) -> Any:
     return None
 
 
-def _check_numbers(path: Path, events: list[Event]) -> None:
-    packets = [(event.line, event.action) for event in events if isinstance(event.action, Packet)]
-    wrong = [(line, packet) for line, packet in packets if packet.end != packet.seq + packet.length]
-    if wrong:
-        rule = "the number behind the last byte must be the first one's and the length"
-        shown = "{0.seq}:{0.end}({0.length})"
-        raise SpecError([Fault(f"{path}:{line}", rule, shown.format(packet)) for line, packet in wrong])
-
-
 def _packet(packet: Packet) -> None:
     if packet.protocol != "tcp":
         raise Refused("ICMP" if packet.protocol == "icmp" else f"packets of {packet.protocol}")
+    if packet.ip not in ("", "noecn", "ect0", "ect1", "ce"):
+        raise Refused(f"the field {packet.ip.split()[0]} of IP")
     for option in packet.options or ():
         name = option.split()[0]
         if name in NEEDED_OPTIONS:
@@ -164,6 +156,8 @@ def _packet(packet: Packet) -> None:
         raise Refused("the values of timestamps")
     if "S" in packet.flags and packet.length:
         raise Refused("TCP Fast Open")
+    if ("S" in packet.flags) != (packet.seq == 0):
+        raise Refused("initial numbers other than 0")
     if not packet.outbound and "S" not in packet.flags and "." not in packet.flags:
         raise Refused("segments without ACK")
     if not packet.outbound and packet.window == 0:
@@ -171,6 +165,8 @@ def _packet(packet: Packet) -> None:
     if packet.outbound and packet.window is not None:
         raise Refused("advertised windows and receive buffers")
     blocks = packet.blocks
+    if any(first == 0 for first, _ in blocks):
+        raise Refused("SACK of a SYN")
     if any(end <= (packet.ack or 0) for _, end in blocks) or (blocks and _contains(blocks[0], blocks[1:])):
         raise Refused("D-SACK")
 
@@ -205,7 +201,7 @@ def _settings(plan: Plan, events: list[Event]) -> None:
     for name, value in values.items():
         try:
             plan.transport |= settings.apply(name, value, not plan.passive)
-        except (settings.Unknown, ValueError) as why:
+        except settings.Unknown as why:
             plan.needs.append(Need(line, str(why)))
 
 

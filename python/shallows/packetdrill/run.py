@@ -50,7 +50,7 @@ class Outcome:
 
 def run(path: Path, text: str | None = None) -> Outcome:
     """Runs the script in `path`. Raises SpecError for a text that is no script, OSError."""
-    plan = plans.compile_(path, path.read_text() if text is None else text, _known().__contains__)
+    plan = plans.compile_(path, _text(path) if text is None else text, _known().__contains__)
     if plan.needs:
         return Outcome(path, "refused", needs=tuple(plan.needs))
     try:
@@ -61,6 +61,13 @@ def run(path: Path, text: str | None = None) -> Outcome:
     except _Left as why:
         return Outcome(path, "refused", needs=(plans.Need(why.line, why.feature),))
     return Outcome(path, "pass")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SpecError([Fault(str(path), "is not text in UTF-8")]) from None
 
 
 def _known() -> set[str]:

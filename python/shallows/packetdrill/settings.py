@@ -79,7 +79,7 @@ def sysctls(text: str) -> Iterator[tuple[str, str]]:
         words = line.split("#")[0].strip()
         if not words or QUIET.fullmatch(words):
             continue
-        name, *rest = shlex.split(words)
+        name, *rest = _words(words)
         if name.endswith("defaults.sh"):
             yield from DEFAULTS.items()
         elif name.endswith("set_sysctls.py") or name == "sysctl":
@@ -92,6 +92,13 @@ def sysctls(text: str) -> Iterator[tuple[str, str]]:
         else:
             command = name.rpartition("/")[2]
             raise Unknown(NEEDED_COMMANDS.get(command, f"the shell command {command}"))
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        raise Unknown("a shell command that is whole") from None
 
 
 def _flag(key: str) -> Callable[[str], dict[str, Any]]:
@@ -141,6 +148,8 @@ def apply(name: str, value: str, opens: bool) -> dict[str, Any]:
         raise Unknown("AccECN's negotiation")
     if name not in _MEANINGS:
         raise Unknown(NEEDED_SYSCTLS.get(name, f"the sysctl {name}"))
+    if name != "tcp_congestion_control" and not value.isdigit():
+        raise Unknown(f"the value {value!r} of {name}")
     return _MEANINGS[name](value)
 
 
