@@ -148,6 +148,7 @@ def test_every_package_says_what_it_is_for():
 
 
 WRITTEN_BY_USERS = {
+    "cli.linux_exec": "rates, times and lengths of `linux exec`",
     "cli.options": "--timeout of the command line",
     "theory.registry": "the inputs of `theory` on the command line",
     "studies.validation.matrix": "rate and round trip of a cell of matrix.toml, which make its document",
