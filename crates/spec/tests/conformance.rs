@@ -116,7 +116,7 @@ fn told() -> impl Strategy<Value = Told> {
 /// The windows after each thing told.
 fn windows(algorithm: &Algorithm, rules: &WindowRules, all: &[Told]) -> Vec<u64> {
     let mut now = Time::ZERO;
-    let flow = FlowInfo { class: "long", bytes: Some(1_000_000) };
+    let flow = FlowInfo { class: "long", bytes: Some(1_000_000), ..FlowInfo::default() };
     let mut cc: AnyCc = algorithm.start(&flow, &Cx { now, rules });
     let (mut sent, mut written, mut windows) = (0, 0, vec![cc.cwnd().as_u64()]);
     for told in all {
@@ -208,7 +208,10 @@ fn every_control_carries_flows() {
         }));
         let tables = Tables::of(&simulation);
         assert!(simulation.books().balance());
-        assert!(tables.u64("flows", "end_ps").iter().all(|end| *end < 50_000_000_000), "{}", component.name);
+        let ends = tables.u64("flows", "end_ps");
+        // TIMELY starts at the line rate, is cut, and climbs back by 10 Mb/s for each 16 KB.
+        let latest = if component.name == "timely" { 100_000_000_000 } else { 50_000_000_000 };
+        assert!(ends.iter().all(|end| *end < latest), "{}: {ends:?}", component.name);
     }
 }
 

@@ -158,6 +158,8 @@ fn headers_cost_bytes_on_the_wire() {
     assert_eq!(there, 40 * (packets - 10) + 10 * 1500 + 50 * requests);
     assert_eq!(back, packets * 40 + 34 * requests);
     assert_eq!((packets, requests), (11, 1));
+    // Two bytes, and eight for the one switch, there and back.
+    assert_eq!(bytes("hpcc"), [10, 10 * 1510, 10 * 50]);
 }
 
 /// A port with a controller takes one event a packet and its ticks; one without takes no more than ever,

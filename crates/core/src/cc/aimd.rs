@@ -63,7 +63,7 @@ mod tests {
     fn a_round_trip_adds_alpha_segments_and_congestion_leaves_beta() {
         let rules = rules();
         let settings = Settings { alpha: 3.0, beta: 0.8 };
-        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut control = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
         assert_eq!(control.cwnd(), Bytes(10_000));
         control.on_ack(&ack(10_000), &cx(&rules));
         assert_eq!(control.cwnd(), Bytes(13_000));

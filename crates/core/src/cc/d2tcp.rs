@@ -134,7 +134,7 @@ mod tests {
     fn marked(bytes: u64, due: Option<Span>) -> (f64, f64) {
         let rules = rules();
         let settings = Settings { initial_alpha: 0.25, ..Settings::defaults() };
-        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut control = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
         control.on_message(
             &MessageInfo { end: bytes + 1000, due: due.map(|due| Time::ZERO + due) },
             &cx(&rules),
@@ -173,8 +173,7 @@ mod tests {
     #[test]
     fn the_next_message_counts_once_the_first_is_acknowledged() {
         let rules = rules();
-        let mut control =
-            Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut control = Control::start(&Settings::defaults(), &FlowInfo::default(), &cx(&rules));
         let due = |end, ms| MessageInfo { end, due: Some(Time::ZERO + Span::ms(ms)) };
         control.on_message(&due(5000, 1), &cx(&rules));
         control.on_message(&due(9000, 2), &cx(&rules));

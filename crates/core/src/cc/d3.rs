@@ -167,7 +167,7 @@ mod tests {
     /// A flow of 96 000 bytes, 100 segments of which are 100 000 on the wire, with this deadline.
     fn start(due: Option<Span>) -> Control {
         let rules = rules();
-        let info = FlowInfo { class: "", bytes: Some(96_000) };
+        let info = FlowInfo { bytes: Some(96_000), ..FlowInfo::default() };
         let mut control = Control::start(&Settings::defaults(), &info, &cx(&rules));
         let due = due.map(|due| Time::ZERO + due);
         control.on_message(&MessageInfo { end: 96_000, due }, &cx(&rules));

@@ -150,7 +150,7 @@ mod tests {
 
     fn start() -> Control {
         let rules = rules();
-        Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules))
+        Control::start(&Settings::defaults(), &FlowInfo::default(), &cx(&rules))
     }
 
     /// One window of ten segments, `marked` of them with ECN-Echo.
@@ -201,7 +201,7 @@ mod tests {
         let linux = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
         for (rules, whole_segments, initial_alpha) in [(rules(), true, 0.3), (linux, false, 307.0 / 1024.0)] {
             let settings = Settings { whole_segments, initial_alpha, ..Settings::defaults() };
-            let flow = FlowInfo { class: "", bytes: None };
+            let flow = FlowInfo::default();
             let mut control = Control::start(&settings, &flow, &cx(&rules));
             let windows = [10, 9, 8, 7, 6, 6].map(|_| {
                 control.on_congestion(Congestion::Ecn, 0, &cx(&rules));
@@ -216,8 +216,7 @@ mod tests {
     #[test]
     fn in_linuxs_arithmetic_alpha_is_rounded_down_and_then_forgotten() {
         let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
-        let mut control =
-            Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut control = Control::start(&Settings::defaults(), &FlowInfo::default(), &cx(&rules));
         let round = |control: &mut Control, marked: u64| {
             for i in 0..10 {
                 let ack = Ack { round_ended: i == 9, may_grow: false, ..echo(1000, i < marked) };
@@ -247,7 +246,7 @@ mod tests {
     fn without_the_fallback_a_loss_shrinks_the_window_by_alpha() {
         let rules = rules();
         let settings = Settings { on_loss: OnLoss::Alpha, initial_alpha: 0.2, ..Settings::defaults() };
-        let mut control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut control = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
         control.on_congestion(Congestion::Loss, 4000, &cx(&rules));
         assert_eq!(control.cwnd(), Bytes(9000));
         control.on_congestion(Congestion::LossAfterEcn, 4000, &cx(&rules));
@@ -256,7 +255,7 @@ mod tests {
         assert_eq!((control.cwnd(), control.ssthresh()), (Bytes(1000), Some(8100.0)));
         // By whole segments, rounded down, neither is a window of 9 reduced by 0.9.
         let settings = Settings { whole_segments: true, ..settings };
-        let mut whole = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+        let mut whole = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
         whole.window.cwnd = 9000.0;
         whole.on_congestion(Congestion::Loss, 9000, &cx(&rules));
         assert_eq!(whole.cwnd(), Bytes(9000));

@@ -213,7 +213,7 @@ mod tests {
     impl Told {
         fn new(settings: Settings) -> Self {
             let rules = rules();
-            let control = Control::start(&settings, &FlowInfo { class: "", bytes: None }, &cx(&rules));
+            let control = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
             Told { control, rules }
         }
 

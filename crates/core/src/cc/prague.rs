@@ -194,7 +194,7 @@ mod tests {
     fn started(settings: &Settings) -> Control {
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };
-        let mut control = Control::start(settings, &FlowInfo { class: "", bytes: None }, &cx);
+        let mut control = Control::start(settings, &FlowInfo::default(), &cx);
         control.window.ssthresh = 10_000.0; // out of slow start
         control
     }

@@ -155,13 +155,12 @@ mod tests {
 
     fn start() -> Control {
         let settings = Settings { w_min: 1.0, w_max: 0.0, ..Settings::defaults() };
-        Control::start(&settings, &FlowInfo { class: "", bytes: Some(20_000) }, &cx(&rules()))
+        Control::start(&settings, &FlowInfo { bytes: Some(20_000), ..FlowInfo::default() }, &cx(&rules()))
     }
 
     #[test]
     fn the_weight_is_eq_4_1() {
-        let mut control =
-            Control::start(&Settings::defaults(), &FlowInfo { class: "", bytes: None }, &cx(&rules()));
+        let mut control = Control::start(&Settings::defaults(), &FlowInfo::default(), &cx(&rules()));
         for (remaining, weight) in [(0, 10.0), (100_000, 1.0 + 9.0 * 0.367_879_441_171), (u64::MAX, 1.0)] {
             control.requests = Requests::new(Some(remaining), 1000, Time::ZERO);
             assert!((control.weight() - weight).abs() < 1e-9);

@@ -126,7 +126,8 @@ mod tests {
     fn left(class_by: ClassBy, class: &str, bytes: Option<u64>, sent: u64) -> u64 {
         let rules = rules();
         let settings = Settings { class_by, ..Settings::defaults() };
-        let mut control = Control::start(&settings, &FlowInfo { class, bytes }, &cx(&rules));
+        let mut control =
+            Control::start(&settings, &FlowInfo { class, bytes, ..FlowInfo::default() }, &cx(&rules));
         control.on_ack(&Ack { sent, may_grow: false, ..ack(0) }, &cx(&rules));
         control.on_congestion(Congestion::Ecn, 10_000, &cx(&rules));
         control.cwnd().as_u64()
@@ -149,7 +150,7 @@ mod tests {
     fn equal_halves_are_dctcp() {
         let rules = rules();
         let settings = Settings { g: 0.0625, ns: 0.5, nl: 0.5, ..Settings::defaults() };
-        let flow = FlowInfo { class: "long", bytes: None };
+        let flow = FlowInfo { class: "long", ..FlowInfo::default() };
         let mut mine = Control::start(&settings, &flow, &cx(&rules));
         let mut dctcp = super::super::dctcp::Control::start(&Params::defaults(), &flow, &cx(&rules));
         for i in 0..10_000u32 {

@@ -182,7 +182,7 @@ fn most_packets(experiment: &Experiment, checked: &Checked<'_>) -> u64 {
 /// sends at a rate has no such bound.
 fn window_after(load: &LoadSpec, duration: Span, graph: &Graph) -> u64 {
     let settings = &load.transport.settings;
-    if load.transport.cc.protocol().is_some() || ["cbr", "aimd"].contains(&load.transport.cc.kind()) {
+    if load.transport.cc.paces_wire() || load.transport.cc.kind() == "aimd" {
         return u64::MAX;
     }
     let round_trip = usual_round_trip(graph);

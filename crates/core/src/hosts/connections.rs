@@ -11,7 +11,7 @@ use super::roster::Life;
 pub use super::roster::{CONNECTION_BYTES, Class, MAX_FLOWS, Opener, Roster};
 use super::timeouts::TimeoutCounts;
 use super::work::Order;
-use crate::cc::{Algorithm, FlowInfo};
+use crate::cc::{Algorithm, FlowInfo, PathInfo};
 use crate::events::Source;
 use crate::net::{Change, Commons, Connection, Net};
 use crate::routing::graph::NodeId;
@@ -117,9 +117,13 @@ impl Connections<'_> {
         let serial = self.roster.opened;
         self.roster.opened += 1;
         let id = self.number();
-        let (labels, enters) = self.change(|commons| {
+        let (labels, enters, path) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
-            (commons.routing.labels(ends, serial), [ends.0, ends.1].map(|host| commons.routing.enters(host)))
+            let routing = &commons.routing;
+            let enters = [ends.0, ends.1].map(|host| routing.enters(host));
+            let path =
+                PathInfo::of(routing.path(ends).map(|link| commons.links[link as usize]), config.packet);
+            (routing.labels(ends, serial), enters, path)
         });
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
@@ -127,7 +131,7 @@ impl Connections<'_> {
             made.announce(serial);
         }
         let class = &self.roster.classes[load.class as usize];
-        let info = FlowInfo { class: &class.name, bytes };
+        let info = FlowInfo { class: &class.name, bytes, path };
         let about = About {
             id,
             serial,

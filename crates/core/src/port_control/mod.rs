@@ -146,6 +146,7 @@ port_controls! {
     "sdc" => Sdc(sdc),
     "racs" => Racs(racs),
     "d3" => D3(d3),
+    "hpcc" => Hpcc(hpcc),
 }
 
 impl Default for Protocol {

@@ -246,6 +246,7 @@ disciplines! {
         "fq" => Fq(fq),
         "fq-codel" => FqCodel(fq_codel),
         "pie" => Pie(pie),
+        "ramp" => Ramp(ramp),
         "priority" => Priority(priority),
         "pfabric" => Pfabric(pfabric),
         "dualpi2" => DualPi2(dualpi2),

@@ -293,6 +293,16 @@ impl Routing {
         }
     }
 
+    /// The links of a shortest path between two hosts whose columns are known.
+    pub fn path(&self, (from, to): (NodeId, NodeId)) -> impl Iterator<Item = u32> + '_ {
+        let mut node = from;
+        std::iter::from_fn(move || {
+            let link = if node == to { None } else { self.ways(node, to).first().copied() }?;
+            node = self.end(link);
+            Some(link)
+        })
+    }
+
     /// The only link that leaves `host`, if it is the only one.
     pub fn first_link(&self, host: NodeId) -> Option<u32> {
         match *self.wiring.out.of(host.0) {

@@ -106,7 +106,9 @@ pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
     let faults = (share(), share(), share());
     let transport = (
         prop::sample::select(vec!["datacentre", "rfc", "linux", "ns2"]),
-        prop::sample::select(vec!["newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs", "d3"]),
+        prop::sample::select(vec![
+            "newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs", "d3", "hpcc", "dcqcn", "timely", "swift",
+        ]),
         switches,
         prop_oneof![3 => 1u64..4, 1 => 4u64..40],
         prop::collection::vec(tuning(), 0..4),
@@ -179,7 +181,7 @@ impl Case {
             "seed": self.seed,
             "topology": topology,
             "queue": self.queue,
-            "port_control": if ["rcp", "sdc", "racs", "d3"].contains(&self.cc) { self.cc } else { "none" },
+            "port_control": if ["rcp", "sdc", "racs", "d3", "hpcc"].contains(&self.cc) { self.cc } else { "none" },
             "port": {"*->*": {
                 "loss": self.loss, "duplicate": self.duplicate, "reorder": self.reorder, "reorder_delay": "50us",
             }},

@@ -22,6 +22,7 @@ mod queueing;
 mod rack;
 mod rates;
 mod rcp;
+mod rdma;
 mod recovery;
 mod reno;
 mod slow_start;

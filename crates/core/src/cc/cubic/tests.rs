@@ -8,7 +8,7 @@ use crate::params::Params;
 /// In congestion avoidance after a loss at `segments` segments of 1000 bytes.
 fn after_loss(settings: &Settings, segments: u64, rules: &WindowRules) -> Control {
     let cx = Cx { now: Time::ZERO, rules };
-    let mut control = Control::start(settings, &FlowInfo { class: "", bytes: None }, &cx);
+    let mut control = Control::start(settings, &FlowInfo::default(), &cx);
     control.window.cwnd = (segments * 1000) as f64;
     control.on_congestion(Congestion::Loss, segments * 1000, &cx);
     control

@@ -5,7 +5,7 @@ use crate::params::Params;
 
 fn start(bytes: u64, rules: &WindowRules) -> Control {
     let settings = Settings { hold: 0.0, ..Settings::defaults() };
-    Control::start(&settings, &FlowInfo { class: "", bytes: Some(bytes) }, &cx(rules))
+    Control::start(&settings, &FlowInfo { bytes: Some(bytes), ..FlowInfo::default() }, &cx(rules))
 }
 
 fn told(load: f32, highest: u8) -> Feedback {
@@ -87,7 +87,7 @@ fn the_highest_active_class_behaves_as_a() {
 fn the_number_of_classes_and_their_mapping_are_settings() {
     let packets = |n| Some(Size::Packets(n));
     let class = |settings: &Settings, segments: u64| {
-        let flow = FlowInfo { class: "", bytes: Some(1000 * segments) };
+        let flow = FlowInfo { bytes: Some(1000 * segments), ..FlowInfo::default() };
         Control::start(settings, &flow, &cx(&rules())).class()
     };
     let two = Settings { r_b: None, ..Settings::defaults() };
@@ -95,7 +95,8 @@ fn the_number_of_classes_and_their_mapping_are_settings() {
     let five = Settings { r_c: packets(200), r_d: packets(400), ..Settings::defaults() };
     assert_eq!([50, 100, 200, 400, 401].map(|n| class(&five, n)), [0, 1, 2, 3, 4]);
     let fixed = Settings { mapping: Mapping::Fixed, ..Settings::defaults() };
-    let mut control = Control::start(&fixed, &FlowInfo { class: "", bytes: Some(200_000) }, &cx(&rules()));
+    let mut control =
+        Control::start(&fixed, &FlowInfo { bytes: Some(200_000), ..FlowInfo::default() }, &cx(&rules()));
     control.highest = 2;
     assert_eq!(control.behaviour().beta, 0.5);
     let faults = |settings: Settings| {

@@ -1,0 +1,278 @@
+//! HPCC's sender: a window from the utilisation of each link on the path, and a rate from the window.
+//!
+//! Source: Li et al. 2019, "HPCC: High Precision Congestion Control" (SIGCOMM), algorithm 1. The switch's
+//! half is `port_control/hpcc.rs`. Two points follow the simulator of its authors (rdma-hw.cc, 9f4be2a): U begins at
+//! 1, and the first acknowledgement is only recorded. The window lies between one step W_AI and that of the card's rate.
+//! T is one number for a whole network in the paper: set `base_rtt` where paths differ, so that their flows share alike.
+//! maxStage is 5 in the paper's text; its simulations ran with 0, as the authors say on their page of results.
+//! Losses are repaired by the transport and change no window; a timeout neither: the paper runs it over
+//! lossless Ethernet, or with the repair of its cards.
+//! Left out: the wait for acknowledgements of a path that changes; rates of their own for each hop (`multipleRate`).
+
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Outgoing};
+use crate::port_control::Feedback;
+use crate::port_control::hpcc::{HOPS, Header, Hop};
+use shallows_units::{Bytes, Rate, Span};
+
+crate::choices! {
+    /// The acknowledgements that move the window.
+    pub enum Reaction {
+        /// Each, from a reference that moves once a round trip (Li 2019 algorithm 1).
+        Reference = "reference",
+        /// Each, from the window itself.
+        PerAck = "per-ack",
+        /// One a round trip.
+        PerRtt = "per-rtt",
+    }
+}
+
+crate::params! {
+    /// HPCC. A window from the utilisation of each link on the path, which switches write into packets (Li 2019).
+    pub struct Settings {
+        /// Utilisation that it aims at.
+        eta: f64 = 0.95, "(0, 2]", "Li 2019: 95 %; its authors later prefer 0.99";
+        /// Additive steps before the next multiplicative one.
+        max_stage: u64 = 0, "[0, 1000]", "the authors' results page and run.py: 0; the paper's text: 5";
+        /// Step W_AI by which the window grows.
+        step: Bytes = "80B", "[1B, ]", "Li 2019: 80 B, for 100 flows at 100 Gb/s and 13 us";
+        /// Round-trip time T of the empty network, a little above the longest; "none": that of the flow's shortest path.
+        base_rtt: Option<Span> = "none", "(0s, 1s]", "the authors' simulator works it out from the topology; Li 2019: 13 us in simulations, 9 us in the testbed";
+        /// The acknowledgements that move the window.
+        reaction: Reaction = "reference", "", "Li 2019 algorithm 1; the others are its figure 13";
+        /// Hops that the header has room for; "none": as many as the path has switches.
+        header_hops: Option<u64> = "none", "[1, 7]", "Li 2019: 8 bytes a hop; the authors' simulator: always 5";
+    }
+}
+
+impl CcSettings for Settings {
+    fn protocol(&self) -> Option<&'static str> {
+        Some("hpcc")
+    }
+}
+
+/// What the last acknowledgement said of each hop.
+#[derive(Debug, Clone, Default)]
+struct Path {
+    hops: [Hop; HOPS],
+    count: u8,
+}
+
+/// One flow's control.
+#[derive(Debug, Clone)]
+pub struct Control {
+    last: Box<Path>,
+    /// W, Wc and the most, in bytes.
+    window: f64,
+    reference: f64,
+    most: f64,
+    /// U.
+    utilisation: f64,
+    /// T in seconds.
+    base_rtt: f64,
+    eta: f32,
+    step: f32,
+    mss: u32,
+    max_stage: u16,
+    stage: u16,
+    reaction: Reaction,
+    /// A header has come since the window last moved.
+    fresh: bool,
+    header_hops: u8,
+}
+
+impl Control {
+    /// The header says all.
+    pub const ECN: EcnUse = EcnUse::Off;
+
+    /// At the start of a flow: Li 2019, W_init = B_NIC x T.
+    pub fn start(settings: &Settings, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Self {
+        let base_rtt = settings.base_rtt.unwrap_or(flow.path.base_rtt).as_secs_f64();
+        let most = flow.path.line_rate.as_bps() as f64 / 8.0 * base_rtt;
+        let hops = settings.header_hops.unwrap_or(u64::from(flow.path.switches)).min(HOPS as u64);
+        Control {
+            last: Box::default(),
+            window: most,
+            reference: most,
+            most,
+            utilisation: 1.0,
+            base_rtt,
+            eta: settings.eta as f32,
+            step: settings.step.as_u64() as f32,
+            mss: cx.rules.mss as u32,
+            max_stage: settings.max_stage as u16,
+            stage: 0,
+            reaction: settings.reaction,
+            fresh: false,
+            header_hops: hops as u8,
+        }
+    }
+
+    /// Li 2019 algorithm 1, MeasureInflight: the link with the largest share of its capacity in flight. False where there is
+    /// nothing to compare with: at first, and on another path.
+    fn measure(&mut self, header: &Header) -> bool {
+        let old = std::mem::replace(&mut *self.last, Path { hops: header.hops, count: header.count });
+        if old.count != header.count || header.count == 0 {
+            return false;
+        }
+        let t = self.base_rtt;
+        let (mut most, mut took) = (0.0, 0.0);
+        for (new, old) in header.hops().iter().zip(&old.hops) {
+            let seconds = new.seconds_since(old);
+            // Two packets in a nanosecond.
+            if seconds == 0.0 {
+                continue;
+            }
+            let rate = f64::from(new.rate);
+            let queue = new.queue_bytes().min(old.queue_bytes());
+            let share = 8.0 * queue / (rate * t) + 8.0 * new.bytes_since(old) / (seconds * rate);
+            if share > most {
+                (most, took) = (share, seconds);
+            }
+        }
+        let weight = took.min(t) / t;
+        self.utilisation = (1.0 - weight) * self.utilisation + weight * most;
+        true
+    }
+
+    /// Li 2019 algorithm 1, ComputeWind; `update` moves the reference.
+    fn compute(&mut self, update: bool) {
+        let (over, step) = (self.utilisation / f64::from(self.eta), f64::from(self.step));
+        let multiplies = over >= 1.0 || self.stage >= self.max_stage;
+        let next = if multiplies { self.reference / over + step } else { self.reference + step };
+        // An idle path divides by nothing.
+        self.window = next.clamp(step, self.most.max(step));
+        if update {
+            self.stage = if multiplies { 0 } else { self.stage + 1 };
+            self.reference = self.window;
+        }
+    }
+}
+
+impl CongestionControl for Control {
+    fn on_ack(&mut self, ack: &Ack, _cx: &Cx<'_>) {
+        if !std::mem::take(&mut self.fresh) {
+            return;
+        }
+        match self.reaction {
+            Reaction::Reference => self.compute(ack.round_ended),
+            Reaction::PerAck => self.compute(true),
+            Reaction::PerRtt if ack.round_ended => self.compute(true),
+            Reaction::PerRtt => {}
+        }
+    }
+
+    fn on_congestion(&mut self, _why: Congestion, _flight: u64, _cx: &Cx<'_>) {}
+
+    fn on_send(&mut self, _packet: &Outgoing, _cx: &Cx<'_>) -> Feedback {
+        Feedback::Hpcc(Header { path: self.header_hops, ..Header::default() })
+    }
+
+    fn on_feedback(&mut self, header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {
+        if let Feedback::Hpcc(header) = header {
+            self.fresh |= self.measure(header);
+        }
+    }
+
+    /// A segment at least: below that the rate alone holds it.
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        Bytes((self.window as u64).max(u64::from(self.mss)))
+    }
+
+    /// Li 2019 algorithm 1: R = W / T.
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::bps(((8.0 * self.window / self.base_rtt).round() as u64).max(1)))
+    }
+
+    fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("utilisation", self.utilisation);
+        put("rate_bps", 8.0 * self.window / self.base_rtt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::parts::window::tests::{ack, rules};
+    use crate::params::Params;
+    use shallows_units::Time;
+
+    /// T = 10 us at 10 Gb/s: W_init = 12 500 bytes.
+    fn started(settings: Settings) -> Control {
+        let rules = rules();
+        let cx = Cx { now: Time::ZERO, rules: &rules };
+        let settings = Settings { base_rtt: Some(Span::us(10)), step: Bytes(100), ..settings };
+        Control::start(&settings, &FlowInfo::default(), &cx)
+    }
+
+    /// An acknowledgement that tells of one hop of 10 Gb/s at `ns`, `sent` units of 128 bytes and a queue of 80 x `queue`.
+    fn hear(control: &mut Control, ns: u32, sent: u32, queue: u16, round_ended: bool) {
+        let rules = rules();
+        let cx = Cx { now: Time::ZERO, rules: &rules };
+        let mut header = Header { count: 1, path: 1, ..Header::default() };
+        header.hops[0] = Hop { rate: 10e9, time: ns, sent, queue };
+        control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
+        control.on_ack(&Ack { round_ended, ..ack(1000) }, &cx);
+    }
+
+    /// By hand: in T = 10 us the link sent 10 240 bytes, a share of 0.8192, and at least 1600 bytes waited, 0.128 of B T.
+    #[test]
+    fn a_window_follows_from_queue_and_rate_by_algorithm_1() {
+        let mut control = started(Settings::defaults());
+        assert_eq!(control.pacing_rate(), Some(Rate::gbps(10)));
+        hear(&mut control, 0, 0, 50, true);
+        assert!((control.window - 12_500.0).abs() < 1e-9);
+        hear(&mut control, 10_000, 80, 20, false);
+        let want: f64 = 12_500.0 / ((0.8192 + 0.128) / 0.95) + 100.0;
+        assert!((control.window - want.min(12_500.0)).abs() < 1e-2, "{}", control.window);
+        assert!((control.utilisation - 0.9472).abs() < 1e-9);
+        assert!((control.reference - 12_500.0).abs() < 1e-9);
+    }
+
+    /// Half of T moves U by half; the reference moves with the round trip alone.
+    #[test]
+    fn a_reference_window_keeps_acknowledgements_of_one_round_from_adding_up() {
+        let mut control = started(Settings::defaults());
+        hear(&mut control, 0, 0, 500, true);
+        for half in 1..=4u32 {
+            hear(&mut control, half * 5000, half * 49, 500, false); // 6272 bytes in 5 us: 1.00352; 40 000 waiting: 3.2
+        }
+        let u = (0..4).fold(1.0, |u, _| 0.5 * u + 0.5 * 4.20352);
+        assert!((control.utilisation - u).abs() < 1e-9);
+        assert!((control.window - (12_500.0 / (u / 0.95) + 100.0)).abs() < 1e-2);
+        let mut each = started(Settings { reaction: Reaction::PerAck, ..Settings::defaults() });
+        hear(&mut each, 0, 0, 500, true);
+        (1..=4u32).for_each(|half| hear(&mut each, half * 5000, half * 49, 500, false));
+        assert!(each.window < control.window / 5.0, "{} beside {}", each.window, control.window);
+    }
+
+    #[test]
+    fn stages_of_additive_steps_come_before_a_multiplicative_one() {
+        let mut control = started(Settings { max_stage: 2, ..Settings::defaults() });
+        (control.reference, control.window) = (5000.0, 5000.0);
+        hear(&mut control, 0, 0, 0, true);
+        let windows: Vec<f64> = (1..=3u32)
+            .map(|round| {
+                hear(&mut control, round * 10_000, round * 49, 0, true); // half of the capacity
+                control.window
+            })
+            .collect();
+        assert_eq!(windows[..2], [5100.0, 5200.0]);
+        assert!(windows[2] > 9000.0, "{windows:?}");
+    }
+
+    #[test]
+    fn another_path_is_only_recorded() {
+        let mut control = started(Settings::defaults());
+        hear(&mut control, 0, 0, 500, true);
+        hear(&mut control, 10_000, 98, 500, true);
+        let before = (control.window, control.utilisation);
+        let rules = rules();
+        let cx = Cx { now: Time::ZERO, rules: &rules };
+        let header = Header { count: 3, path: 3, ..Header::default() };
+        control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
+        control.on_ack(&ack(1000), &cx);
+        assert_eq!((control.window, control.utilisation), before);
+    }
+}
