@@ -50,7 +50,7 @@ impl CcSettings for Settings {
     }
 }
 
-/// What the last acknowledgement said of each hop.
+/// The last acknowledgement's record of each hop.
 #[derive(Debug, Clone, Default)]
 struct Path {
     hops: [Hop; HOPS],
@@ -206,7 +206,7 @@ mod tests {
         Control::start(&settings, &FlowInfo::default(), &cx)
     }
 
-    /// An acknowledgement that tells of one hop of 10 Gb/s at `ns`, `sent` units of 128 bytes and a queue of 80 x `queue`.
+    /// An acknowledgement with the record of one hop of 10 Gb/s at `ns`, `sent` units of 128 bytes and a queue of 80 x `queue`.
     fn hear(control: &mut Control, ns: u32, sent: u32, queue: u16, round_ended: bool) {
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };

@@ -106,7 +106,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// The record is of the moment of departure.
+    /// It records the moment of departure.
     pub const DEPARTURES: bool = true;
 
     /// At a port of `rate`.
