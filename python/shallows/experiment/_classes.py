@@ -23,6 +23,7 @@ __all__ = [
     "D2tcpCc",
     "D3Cc",
     "D3PortControl",
+    "DcqcnCc",
     "DctcpCc",
     "DoubleThresholdQueue",
     "DropTailQueue",
@@ -40,6 +41,8 @@ __all__ = [
     "FqQueue",
     "GraphLoad",
     "GraphTopology",
+    "HpccCc",
+    "HpccPortControl",
     "IncastLoad",
     "KernelCc",
     "LeafSpineTopology",
@@ -62,16 +65,19 @@ __all__ = [
     "Python",
     "RacsCc",
     "RacsPortControl",
+    "RampQueue",
     "RcpCc",
     "RcpPortControl",
     "RedQueue",
     "SdcCc",
     "SdcPortControl",
     "StarTopology",
+    "SwiftCc",
     "Switch",
     "TableLoad",
     "TcRedQueue",
     "ThresholdQueue",
+    "TimelyCc",
     "Transport",
     "TreeTopology",
     "UniformDeadline",
@@ -366,6 +372,156 @@ class PragueCc(Part):
 
     rtt_after: int = 500
     """Rounds after slow start before it counts. Range [0, 60000]. Default: draft s.2.4.4: 500 rounds; Linux prague_rtt_transition."""
+
+
+class DcqcnCc(Part):
+    """DCQCN. The rate control of RoCE's network cards, by marks (Zhu 2015). A constant that is "none" follows from `parameters`."""
+
+    kind: Literal["dcqcn"] = "dcqcn"
+
+    parameters: Literal["paper", "vendor"] = 'paper'
+    """The set of constants. Default: Zhu 2015 and 2016; vendor: HPCC's authors' simulator, rate-dependent constants at 25 Gb/s times the card's rate."""
+
+    g: float = 0.00390625
+    """Weight of a notification in alpha. Range (0, 1]. Default: Zhu 2016: 1/256; vendor too."""
+
+    alpha_period: str = 'none'
+    """Time without a notification after which alpha shrinks; "none": 55 us, vendor 1 us. Range (0s, 1s]. Default: Zhu 2016: tau' = 55 us; vendor 1 us, by the clock."""
+
+    cut_interval: str = 'none'
+    """Least time between two cuts; "none": 50 us, vendor 4 us. Range (0s, 1s]. Default: Zhu 2016: tau = 50 us between notifications; vendor looks each 4 us."""
+
+    increase_period: str = 'none'
+    """Time between two increases; "none": 55 us, vendor 300 us. Range (0s, 1s]. Default: Zhu 2016: T = 55 us; vendor 300 us."""
+
+    increase_bytes: str = 'none'
+    """Data between two increases; "none": 10 MB, and no such counter for the vendor. Range [1B, ]. Default: Zhu 2016: B = 10 MB; the vendor's simulator has none."""
+
+    recovery_rounds: int | Literal["none"] = 'none'
+    """Rounds of fast recovery; "none": 5, vendor 1. Range [0, 1000]. Default: Zhu 2016: F = 5; vendor 1."""
+
+    additive: str = 'none'
+    """Additive step; "none": 40 Mb/s, vendor 5 Mb/s at 25 Gb/s. Range [1bps, ]. Default: Zhu 2016: R_AI = 40 Mb/s; vendor 5 Mb/s x rate / 25 Gb/s."""
+
+    hyper: str = 'none'
+    """Step of the hyper increase; "none": 200 Mb/s, vendor 50 Mb/s at 25 Gb/s. Range [1bps, ]. Default: the papers print none; simulator of DCQCN's authors: 200 Mb/s; vendor 50 Mb/s x rate / 25 Gb/s."""
+
+    clamp: bool | Literal["none"] = 'none'
+    """Whether every cut makes the present rate the target; "none": yes, vendor only if a timer has fired since the last. Default: Zhu 2016: R_T = R_C at each cut; vendor: EcnClampTgtRate 0."""
+
+    initial_rate: str = 'none'
+    """First rate; "none": the network card's. Default: Zhu 2015: line rate."""
+
+    min_rate: str = '100Mbps'
+    """Least rate. Range [1bps, ]. Default: simulators of DCQCN's and HPCC's authors; cards 1 Mb/s."""
+
+    window_rtt: str = 'none'
+    """A window of the rate times this bounds the data in flight, or "none". Range (0s, 100s]. Default: Li 2019 (HPCC): DCQCN+win has the base round-trip time."""
+
+
+class TimelyCc(Part):
+    """TIMELY. A rate that follows the gradient of the round-trip time (Mittal 2015), or its patched law (Zhu 2016)."""
+
+    kind: Literal["timely"] = "timely"
+
+    law: Literal["original", "patched"] = 'original'
+    """The law between the two thresholds. Default: Mittal 2015; Zhu 2016: patched."""
+
+    t_low: str = '50us'
+    """Round-trip time below which the rate always grows. The patched law's reference. Range (0s, 100s]. Default: Zhu 2016: 50 us."""
+
+    t_high: str = '500us'
+    """Round-trip time above which the rate always shrinks. Range (0s, 100s]. Default: Zhu 2016: 500 us."""
+
+    delta: str = '10Mbps'
+    """Step by which the rate grows. Range [1bps, ]. Default: Zhu 2016: 10 Mb/s."""
+
+    beta: float | Literal["none"] = 'none'
+    """Factor of a reduction; "none": 0.8, and 0.008 under the patched law. Range (0, 1]. Default: Zhu 2016: 0.8; s.4.3: 0.008."""
+
+    min_rtt: str = '20us'
+    """Round-trip time by which the gradient is measured. Range (0s, 100s]. Default: Zhu 2016: D_minRTT, 20 us."""
+
+    weight: float = 0.875
+    """Weight of a new difference of round-trip times. Range (0, 1]. Default: Zhu 2016: 0.875; not printed in Mittal 2015; another code of the authors has 0.46."""
+
+    segment: str = '16KB'
+    """Data between two samples. Range [1B, ]. Default: Zhu 2016: 16 KB; Mittal 2015: up to 64 KB."""
+
+    hai: int = 5
+    """Samples in a row without a rise of the round-trip time, from which on a step is this many deltas. Range [1, 1000]. Default: Zhu 2016: N = 5 after five."""
+
+    max_cut: float = 0.5
+    """Most that a reduction takes of the rate. Range (0, 1]. Default: the authors' published snippet: half; neither paper bounds it, though beta times the gradient may exceed 1."""
+
+    initial_rate: str = 'none'
+    """First rate; "none": the network card's. Default: simulator of HPCC's authors: the card's; Mittal 2015: C / (N + 1)."""
+
+    min_rate: str = '100Mbps'
+    """Least rate. Range [1bps, ]. Default: not printed; simulator of HPCC's authors: 100 Mb/s."""
+
+    window_rtt: str = 'none'
+    """A window of the rate times this bounds the data in flight, or "none". Range (0s, 100s]. Default: Li 2019 (HPCC): TIMELY+win has the base round-trip time."""
+
+
+class HpccCc(Part):
+    """HPCC. A window from the utilisation of each link on the path, which switches write into packets (Li 2019)."""
+
+    kind: Literal["hpcc"] = "hpcc"
+
+    eta: float = 0.95
+    """Utilisation that it aims at. Range (0, 2]. Default: Li 2019: 95 %; its authors later prefer 0.99."""
+
+    max_stage: int = 0
+    """Additive steps before the next multiplicative one. Range [0, 1000]. Default: the authors' results page and run.py: 0; the paper's text: 5."""
+
+    step: str = '80B'
+    """Step W_AI by which the window grows. Range [1B, ]. Default: Li 2019: 80 B, for 100 flows at 100 Gb/s and 13 us."""
+
+    base_rtt: str = 'none'
+    """Round-trip time T of the empty network, a little above the longest; "none": that of the flow's shortest path. Range (0s, 1s]. Default: the authors' simulator works it out from the topology; Li 2019: 13 us in simulations, 9 us in the testbed."""
+
+    reaction: Literal["reference", "per-ack", "per-rtt"] = 'reference'
+    """The acknowledgements that move the window. Default: Li 2019 algorithm 1; the others are its figure 13."""
+
+    header_hops: int | Literal["none"] = 'none'
+    """Hops that the header has room for; "none": as many as the path has switches. Range [1, 7]. Default: Li 2019: 8 bytes a hop; the authors' simulator: always 5."""
+
+
+class SwiftCc(Part):
+    """Swift. A window that keeps the round-trip time at a target (Kumar 2020)."""
+
+    kind: Literal["swift"] = "swift"
+
+    base_target: str = 'none'
+    """Delay of the target for a path without switches and a large window; "none": 20 us, or the round trip of the flow's empty path where that is longer, which no window can undercut. Range (0s, 1s]. Default: htsim swift.cpp: 20 us, in a fabric of 12 us."""
+
+    hop_target: str = '3.05us'
+    """Delay that each switch on the path adds to the target. Range [0s, 1s]. Default: htsim swift.cpp: base / 6.55."""
+
+    scaling_range: str = '100us'
+    """Most that a small window adds to the target. Range [0s, 1s]. Default: htsim swift.cpp: five times the base."""
+
+    scaling_min: float = 0.1
+    """Window in segments below which the whole range is added. Range (0, 1000]. Default: htsim swift.cpp: 0.1."""
+
+    scaling_max: float = 100.0
+    """Window in segments above which nothing is added. Range (0, 100000]. Default: htsim swift.cpp: 100."""
+
+    ai: float = 1.0
+    """Segments that a window grows by in a round trip. Range (0, 1000]. Default: htsim swift.cpp: 1."""
+
+    beta: float = 0.8
+    """Share of the excess delay by which a window shrinks. Range (0, 1]. Default: htsim swift.cpp: 0.8."""
+
+    max_decrease: float = 0.5
+    """Most that a window shrinks by at once. Range (0, 1). Default: htsim swift.cpp: max_mdf, 0.5."""
+
+    min_window: float = 0.001
+    """Least window in segments. Range (0, 1]. Default: notes on Kumar 2020: 0.001."""
+
+    reset_after: int = 5
+    """Timeouts in a row after which the window is the least one. Range [1, 100]. Default: htsim swift.cpp: RETX_RESET, 5."""
 
 
 class KernelCc(Part):
@@ -992,6 +1148,24 @@ class PieQueue(Part):
     """Whether a high probability rises by at most 2 % an update. Default: RFC 8033 s.5.5: optional; Linux has it."""
 
 
+class RampQueue(Part):
+    """A marking ramp, DCQCN's. Packets are marked as they leave, with a probability that rises linearly with the queue from kmin to kmax."""
+
+    kind: Literal["ramp"] = "ramp"
+
+    limit: str = 'none'
+    """Most that the queue may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: lossless Ethernet; the user's switch."""
+
+    kmin: str = '5KB'
+    """Bytes behind a leaving packet below which nothing is marked. Default: Zhu 2016: 5 KB at 40 Gb/s."""
+
+    kmax: str = '200KB'
+    """Bytes behind a leaving packet at which the probability is pmax, and above which every packet is marked. Range [1B, ]. Default: Zhu 2016: 200 KB at 40 Gb/s."""
+
+    pmax: float = 0.01
+    """Probability at kmax. Range (0, 1]. Default: Zhu 2016: 1 %."""
+
+
 class PriorityQueue(Part):
     """Strict priority. Packets of one ECN class are sent before all others. A flow whose packets belong to both classes may see them reordered."""
 
@@ -1202,6 +1376,15 @@ class D3PortControl(Part):
     """Interval before any round trip has been told. Range (0s, 100s]. Default: of a data centre; then the average round trip."""
 
 
+class HpccPortControl(Part):
+    """HPCC. Each port writes its rate, its queue, the bytes it has sent and the time into every data packet."""
+
+    kind: Literal["hpcc"] = "hpcc"
+
+    counts: Literal["sent", "arrived"] = 'sent'
+    """The bytes that a switch counts. Default: Li 2019: txBytes; arrived ones (rxRate) make the rate oscillate."""
+
+
 class Port(Part):
     """Overrides of the ports that a name or pattern selects. A pattern changes only the settings that it names. Where several patterns select a port and name the same setting, the last one written decides."""
 
@@ -1247,10 +1430,10 @@ class Port(Part):
     pfc_response: str = 'none'
     """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
-    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
     """Another controller; `"none"` for none."""
 
 
@@ -1273,10 +1456,10 @@ class Priority(Part):
     pfc: bool = False
     """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at switch ports; by default that of the port."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at host ports; by default that of the port."""
 
 
@@ -1455,7 +1638,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1779,13 +1962,13 @@ class Experiment(WholeExperiment):
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
-    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | Literal["none", "rcp", "sdc", "racs", "d3"] | None = None
+    port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
     """The switches' half of a protocol with explicit feedback."""
 
     port: dict[str, Port] | None = None

@@ -67,7 +67,7 @@ impl Host {
         let timers =
             [Event::Sender(SENDER), Event::Receiver(RECEIVER)].map(|event| network.events.add(event));
         let commons = Commons::alone(vec![Connection::default()], 1);
-        let info = FlowInfo { class: "script", bytes: None };
+        let info = FlowInfo { class: "script", ..FlowInfo::default() };
         Host {
             sender: Sender::new(0, 0, &info, &config, Time::ZERO),
             receiver: Receiver::new(0, 0, &config),

@@ -112,7 +112,6 @@ mod tests {
     use super::*;
     use crate::packet::Flags;
     use crate::packet::tests::packet;
-    use crate::params::Params;
     use crate::queue::tests::place;
     use shallows_units::Time;
 
