@@ -85,7 +85,8 @@ def _written(draws: random.Random) -> Document:
         document["port_control"] = _component(draws, "port_control")
     if draws.random() < 0.4:
         pattern = draws.choice(["*->*", "*->*", "*->h*", "s*->*"])
-        document["port"] = {pattern: _settings(draws, _sections()["port"]["port"], 0.25)}
+        settings = _settings(draws, _sections()["port"]["port"], 0.25)
+        document["port"] = {pattern: {k: v for k, v in settings.items() if not k.startswith("pfc_")}}
     if draws.random() < 0.15:
         document["switch"] = {"*": _settings(draws, _sections()["switch"]["switch"], 0.7)}
     document["transport"] = _transport(draws, document)
@@ -101,6 +102,8 @@ def _written(draws: random.Random) -> Document:
 def _transport(draws: random.Random, document: Document) -> Document:
     profile = draws.choice(list(_sections()["transport"]))
     transport = {"profile": profile} | _settings(draws, _sections()["transport"][profile], 0.08)
+    for key in ("priority", "ack_priority"):  # the core's soak draws priorities (examples/soak)
+        transport.pop(key, None)
     transport["mss"] = draws.choice(["200B", "536B", "1460B", "1460B", "9000B"])
     if draws.random() < 0.06:
         document["python"] = {"modules": PLUGINS}

@@ -384,3 +384,42 @@ fn a_victim_waits_for_a_port_it_does_not_use() {
     assert!((with / 2.5e9 - 1.0).abs() < 0.1, "{with}");
     assert!(without > 2.0 * with, "{without} {with}");
 }
+
+/// Each discipline works in a lane: two lanes that share by 3 to 1 do so in bytes, their counts add up to the port's, and
+/// the books balance.
+#[test]
+fn every_discipline_works_in_a_lane() {
+    for queue in shallows_core::queue::Queue::list().iter().map(|component| component.name) {
+        let load = |from: &str, priority: u64| json!({"kind": "bulk", "from": from, "to": "r0", "transport": {"priority": priority, "ack_priority": 7}});
+        let simulation = run(&json!({
+            "duration": "20ms",
+            "warmup": "4ms",
+            "topology": {"kind": "star", "senders": 4, "rate": "10Gbps", "delay": "5us"},
+            "queue": {"kind": "drop-tail", "limit": "none"},
+            "priority": {
+                "1": {"quantum": "9KB", "queue": queue}, "2": {"quantum": "3KB", "queue": queue},
+                "7": {"nic": "fq"},
+            },
+            "transport": {"cc": "newreno", "min_rto": "1ms"},
+            "traffic": {"much": load("s0..s1", 1), "little": load("s2..s3", 2)},
+        }));
+        let tables = Tables::of(&simulation);
+        assert!(
+            simulation.books().balance() && simulation.outstanding() == simulation.books().in_flight,
+            "{queue}"
+        );
+        let rate = |class: &str| -> f64 {
+            let classes = tables.words("flows", "class");
+            let rates = classes.iter().zip(tables.f64("flows", "goodput_bps"));
+            rates.filter(|(name, _)| **name == class).map(|(_, rate)| rate).sum()
+        };
+        let (much, little) = (rate("much"), rate("little"));
+        assert!((much / little / 3.0 - 1.0).abs() < 0.25, "{queue}: {much} {little}");
+        let whole = tables.u64("queues", "packets_in")[tables.port("switch->r0")];
+        let ports = tables.words("inner_queues", "port");
+        let lanes = ports.iter().zip(tables.u64("inner_queues", "packets_in"));
+        let in_lanes: u64 = lanes.filter(|(port, _)| **port == "switch->r0").map(|(_, n)| n).sum();
+        // The packet that was being transmitted when the warm-up ended had left its lane.
+        assert!(whole - in_lanes <= 1, "{queue}: {whole} {in_lanes}");
+    }
+}

@@ -101,6 +101,7 @@ impl Sections {
             document["switch"]["*"] = self.single(chance, "switch", 0.7);
         }
         document["transport"] = self.transport(chance);
+        self.priorities(chance, &mut document);
         let hosts = hosts(&mut document["topology"]);
         for number in 0..one(chance, &[1, 1, 2, 3]) {
             document["traffic"][format!("load{number}")] = self.load(chance, &hosts);
@@ -109,6 +110,40 @@ impl Sections {
             document["probe"] = self.probe(chance);
         }
         document
+    }
+
+    /// Three priorities, one of them lossless most of the time; or no setting that needs them.
+    fn priorities(&self, chance: &mut Stream, document: &mut Value) {
+        if !chance.chance(0.25) {
+            for key in ["priority", "ack_priority"] {
+                document["transport"].as_object_mut().expect("a table").remove(key);
+            }
+            for (_, port) in document["port"].as_object_mut().into_iter().flatten() {
+                port.as_object_mut().expect("a table").retain(|key, _| !key.starts_with("pfc_"));
+            }
+            return;
+        }
+        document["transport"]["priority"] = one(chance, &[0, 3, 3, 3]).into();
+        document["transport"]["ack_priority"] = one(chance, &[0, 3, 6, 6]).into();
+        let lane = json!({"kind": one(chance, &["drop-tail", "threshold", "red", "pi2"]), "limit": "none"});
+        let lossless = chance.chance(0.8);
+        document["priority"] = json!({
+            "0": self.single(chance, "priority", 0.3), "3": {"pfc": lossless, "queue": lane}, "6": {},
+        });
+        document["priority"]["0"]["pfc"] = false.into();
+        if lossless {
+            document["switch"]["*"]["buffer"] = one(chance, &["2MB", "5MB", "1GB"]).into();
+            document["pfc"] = json!({
+                "quanta": one(chance, &[65535, 65535, 4000]), "deadlock": one(chance, &["stop", "watchdog", "go-on"]),
+                "watchdog": one(chance, &["20us", "200us"]), "lossy": one(chance, &["refused", "allowed"]),
+            });
+            document["queue"]["limit"] = "none".into();
+            document["port"]["*->*"]["pfc_xoff"] = one(chance, &["1KB", "3KB", "20KB", "none"]).into();
+        } else if let Some(port) = document["port"].as_object_mut() {
+            port.values_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(|p| p.retain(|key, _| !key.starts_with("pfc_")));
+        }
     }
 
     fn transport(&self, chance: &mut Stream) -> Value {
