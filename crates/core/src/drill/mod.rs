@@ -274,7 +274,7 @@ impl Host {
         }
         if self.passive && self.sender.state == State::SynSent {
             let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.receiver.ecn);
-            self.to_sender(flags, 0, self.opened, &[]);
+            self.tell_sender(flags, 0, self.opened, &[]);
             self.heard = self.network.now;
         }
         if self.sender.state != State::Established {
@@ -295,7 +295,7 @@ impl Host {
             let flags = Flags::ACK.with_if(Flags::ECE, segment.flags.any(Flags::ECE));
             self.peer_closed |= fin;
             let stamp = stamp.filter(|_| advances).unwrap_or(self.network.now);
-            self.to_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
+            self.tell_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
             self.sent.retain(|sent| sent.end > self.sender.una);
         } else if opens {
             self.write(0);
@@ -303,7 +303,7 @@ impl Host {
         if segment.length > 0 {
             self.heard = self.network.now;
             let kept = segment.flags.0 & (Flags::CWR.0 | Flags::ECT0.0 | Flags::ECT1.0 | Flags::CE.0);
-            self.to_receiver(Flags(kept), segment.seq - 1, segment.length);
+            self.tell_receiver(Flags(kept), segment.seq - 1, segment.length);
         }
         Ok(())
     }
@@ -338,17 +338,17 @@ impl Host {
             return Err("a SYN that comes twice");
         }
         if self.passive {
-            self.to_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
+            self.tell_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
             self.connect();
         } else {
             let ecn = self.config.ecn && segment.flags.any(Flags::ECE);
             (self.receiver.ecn, self.heard) = (ecn, self.network.now);
-            self.to_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
+            self.tell_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
         }
         Ok(())
     }
 
-    fn to_sender(&mut self, flags: Flags, ack: u64, stamp: Time, sacked: &[(u64, u64)]) {
+    fn tell_sender(&mut self, flags: Flags, ack: u64, stamp: Time, sacked: &[(u64, u64)]) {
         let mut extension = Extension::default();
         for (place, (first, beyond)) in extension.sack.iter_mut().zip(sacked) {
             *place = (first - 1, beyond - 1);
@@ -359,7 +359,7 @@ impl Host {
         self.act(|host, net| host.0.on_packet(&packet, sack, host.2, net));
     }
 
-    fn to_receiver(&mut self, flags: Flags, seq: u64, length: u64) {
+    fn tell_receiver(&mut self, flags: Flags, seq: u64, length: u64) {
         let packet = Packet { seq, ..self.packet(flags, length) };
         self.act(|host, net| host.1.on_packet(&packet, host.2, net));
     }
