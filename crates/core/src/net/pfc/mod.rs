@@ -180,7 +180,8 @@ impl Pausing {
 
     /// Obeys the frames whose time has come, and ends pauses that have run out.
     fn catch_up(&mut self, now: Time) {
-        while let Some((_, frame)) = self.heard.pop_front_if(|(at, _)| *at <= now) {
+        while let Some((_, frame)) = self.heard.front().copied().filter(|(at, _)| *at <= now) {
+            self.heard.pop_front();
             self.obey(frame, now);
         }
         for priority in ones(self.paused) {
