@@ -7,6 +7,7 @@ within a packet or a tenth.
 
 import pytest
 import shallows
+from shallows import _core
 from shallows.backends.linux import kernel
 from shallows.document.load import load
 from shallows.document.points import one_run
@@ -180,3 +181,38 @@ def test_every_discipline_fills_the_link_and_counts(tmp_path, name):
         assert row["marks"] > 10
         assert row["drops_full"] == 0
     assert row["packets_in"] == row["packets_out"] + row["drops_full"] + row["drops_aqm"]
+
+
+@pytest.mark.parametrize("rate", ["10Mbps", "100Gbps"])
+def test_the_queue_is_the_simulators_at_every_rate(tmp_path, rate):
+    """300 packets of rate times round trip: all times scale with the rate, and the queue stays as it is.
+
+    A port whose timers are late by a microsecond lets eight packets out at once at 100 Gb/s, none at 10 Mb/s.
+    The bounds are those of `validate` for means and marks, and the same tenth for the standard deviation.
+    """
+    bps = _core.parse_quantity("rate", rate)
+    rtt_ns = 300 * 1500 * 8 * 10**9 // bps
+    topology = {
+        "kind": "star",
+        "senders": 4,
+        "rate": rate,
+        "sender_rate": f"{4 * bps}bps",
+        "delay": f"{rtt_ns // 4}ns",
+    }
+    experiment = document(
+        topology,
+        {"long": {"kind": "bulk", "from": "s*", "to": "r0"}},
+        queue={"kind": "threshold", "limit": "1000pkt", "mark_at": "65pkt"},
+        duration=f"{300 * rtt_ns}ns",
+        warmup=f"{100 * rtt_ns}ns",
+    )
+    rows = [
+        tables["queues"].filter(port="switch->r0").row(0, named=True) for tables in both(tmp_path, experiment)
+    ]
+    simulated, linux = rows
+    waiting = (
+        simulated["mean_packets"] - simulated["utilisation"]
+    )  # Linux does not count the packet being sent
+    assert linux["mean_packets"] == pytest.approx(waiting, abs=max(1.0, 0.05 * waiting))
+    for name in ("sd_packets", "marks"):
+        assert linux[name] == pytest.approx(simulated[name], rel=0.1), name

@@ -157,7 +157,7 @@ def _show(outcome: Outcome) -> None:
         terminal.say(f"== {program.host}: {program.command} ({_how_it_ended(program)})")
         for name, text in (("", program.stdout), ("on standard error:\n", program.stderr)):
             if text:
-                terminal.say(name + text.decode(errors="replace").rstrip("\n"))
+                terminal.say(name + text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n"))
     queues = outcome.queues.select(QUEUES)
     terminal.print_table("", QUEUES, queues.rows())
     terminal.say(f"{outcome.ended_s:.6f} s of virtual time")

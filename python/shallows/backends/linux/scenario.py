@@ -37,8 +37,8 @@ GSO_HEADERS = 512
 """Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
 
 LATENESS_NS = 10
-"""Of a port's timer at most: it waits for the port's next event where the guest's program has just run
-(measured; why is not known). A port's bucket holds so much more than a frame, and so keeps its rate."""
+"""Of a port's timer at most: User-Mode Linux adds 1 ns, and so does each reading of the clock. A port's
+bucket holds so much more than a frame, and so keeps its rate; at 100 Gb/s that is a tenth of a frame."""
 
 SYSCTLS = {
     "tcp_no_metrics_save": "1",

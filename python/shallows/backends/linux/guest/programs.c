@@ -197,21 +197,14 @@ int programs_over(void)
 	return waited;
 }
 
-static int running(void)
+/* A program and all that it has started is a session, and so a process group. Says whether any is left. */
+static int signal_all(int number)
 {
-	int count = 0;
+	int left = 0;
 
 	for (size_t i = 0; i < program_count; i++)
-		count += programs[i].ended < 0;
-	return count;
-}
-
-/* A program and all that it has started is a session, and so a process group. */
-static void signal_all(int number)
-{
-	for (size_t i = 0; i < program_count; i++)
-		if (programs[i].ended < 0 || number == SIGKILL)
-			kill(-programs[i].process, number);
+		left |= !kill(-programs[i].process, number);
+	return left;
 }
 
 void programs_stop(void (*turn)(nanoseconds until))
@@ -229,11 +222,11 @@ void programs_stop(void (*turn)(nanoseconds until))
 	for (size_t i = 0; i < program_count; i++)
 		programs[i].server |= 2 * (programs[i].ended < 0);
 	signal_all(SIGTERM);
-	while (running() && now() < end)
+	while (signal_all(0) && now() < end)
 		turn(end);
 	signal_all(SIGKILL);
 	end = now() + GRACE;
-	while (running() && now() < end)
+	while (signal_all(0) && now() < end)
 		turn(end);
 	fprintf(file, "stopped,status,signal,ended_ns,stdout_bytes,stderr_bytes\n");
 	for (size_t i = 0; i < program_count; i++) {
