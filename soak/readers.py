@@ -64,8 +64,10 @@ def make_store(place: Path) -> StoredRun:
 
 
 def flip(draws: random.Random, run: StoredRun) -> list[str]:
-    """One bit of a stored run flips. It must be absent, refused, or have the same values: the seventeenth digit of
-    a number may change without changing the number."""
+    """One bit of a stored run flips. It must be absent, refused, or have the same values.
+
+    The seventeenth digit of a number may change without changing the number.
+    """
     store = Store(run.path.parent)
     file = draws.choice([file for file in run.path.iterdir() if file.suffix in (".parquet", ".json")])
     whole = file.read_bytes()
