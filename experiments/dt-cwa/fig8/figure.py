@@ -1,14 +1,17 @@
 """Figure 8: mean short message completion time beside a number of FTP flows."""
 
 import polars as pl
-from shallows.studies.paper.kit import curve, of
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import every, is_below
+from shallows.studies.paper.kit import curve, samples
 from shallows.tables import metrics
 
-from ..common import everywhere_below, sweep, table_of
+from ..common import COMPARED, everywhere_below, seen, sweep, table_of
 
 FLOWS = [25, 35, 45, 60]
 SIZES = {"20KB": "messages of 20 KB", "100KB": "messages of 100 KB"}
-EVERY = {"20KB": "20ms", "100KB": "100ms"}
+SMALL = "2KB"
+EVERY = {SMALL: "2ms", "20KB": "20ms", "100KB": "100ms"}
 """8 Mb/s a connection, below the share of 15 Mb/s that 63 flows have of the link."""
 
 
@@ -21,7 +24,8 @@ def _spec(size):
     return (path, changes | {"traffic.short": short, "duration": "2s"})
 
 
-SPECS = {f"short-{size}": _spec(size) for size in SIZES}
+QUERIES = "query-1MB"
+SPECS = {f"short-{size}": _spec(size) for size in EVERY} | {QUERIES: sweep(QUERIES, FLOWS)}
 
 
 def messages(tables):
@@ -43,35 +47,52 @@ CAPTIONS = {
 }
 
 SHOWS = {
-    "completion of short messages by number of flows": ("below-*",),
+    "completion of short messages by number of flows": ("below-dctcp-*",),
+    **{f"Means over the seeds, messages of {size[:-2]} KB": (f"below-queries-{size}",) for size in EVERY},
 }
 
 
 def measure(runs):
-    frame = runs.frame(messages)
     found = {}
     for size in SIZES:
-        mine = of(frame, spec=f"short-{size}")
+        mine = runs.where(f"short-{size}").frame(messages)
         found[f"below-dctcp-{size}"] = everywhere_below(mine, "completion_ms", "workers")
+    for size in EVERY:
+        mine = runs.where(f"short-{size}").frame(messages)
+        found[f"below-queries-{size}"] = every(_below_queries(runs, mine))
     return found
+
+
+def _below_queries(runs, short):
+    """By number of flows and scheme: whether messages take less time than queries without other traffic."""
+    queries = runs.where(QUERIES).frame(seen)
+    for flows in sorted(set(short["workers"]) & set(queries["workers"])):
+        for title in COMPARED:
+            which = {"title": title, "workers": flows}
+            less = paired_difference(
+                samples(short, "completion_ms", **which), samples(queries, "qct_ms", **which)
+            )
+            yield is_below(less, unit=f"ms for {title} at {flows}")
 
 
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = runs.frame(messages)
-    panels = {
-        name: curves.Panel(curve(frame, "completion_ms", "workers", spec=f"short-{size}"), "completion (ms)")
-        for size, name in SIZES.items()
-    }
+    panels = {}
+    for size, name in SIZES.items():
+        frame = runs.where(f"short-{size}").frame(messages)
+        panels[name] = curves.Panel(curve(frame, "completion_ms", "workers"), "completion (ms)")
     return {"completion of short messages by number of flows": curves.draw(curves.info(panels, "FTP flows"))}
 
 
 def tables(runs):
-    frame = runs.frame(messages)
     names = ["completion_ms", "p99_ms", "unfinished", "timeouts"]
     keys = ["workers", "title"]
-    return {
-        f"Means over the seeds, {name}": table_of(of(frame, spec=f"short-{size}"), names, keys)
-        for size, name in SIZES.items()
+    found = {
+        f"Means over the seeds, messages of {size[:-2]} KB": table_of(
+            runs.where(f"short-{size}").frame(messages), names, keys
+        )
+        for size in EVERY
     }
+    queries = table_of(runs.where(QUERIES).frame(seen), ["qct_ms", "unfinished", "timeouts_per_query"], keys)
+    return found | {"Queries of 1 MB in all, alone": queries}

@@ -1,7 +1,7 @@
 """The mechanism that the document claims: fewer timeouts, and a queue that swings less."""
 
 import polars as pl
-from shallows.statistics.estimates import paired_difference, paired_ratio
+from shallows.statistics.estimates import mean_ci, paired_difference, paired_ratio
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
 from shallows.studies.paper.kit import curve, of, samples
 from shallows.tables.oscillation import oscillation, queue_steps
@@ -22,6 +22,8 @@ from ..common import (
 
 QUERIES = [10, 30, 35, 45, 55, 60]
 LONG = [10, 30, 60]  # three flows all come from one rack, whose link they fill: no queue at switch 1
+CROWDED = [30, 55]
+_WINDOWS = {"probe.flow_trace": "change", "traffic.query.rounds": 5}
 _TRACE = {"probe.queue_trace": "change", "probe.ports": PORT, "duration": "250ms", "warmup": "50ms"}
 
 
@@ -31,6 +33,7 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
         "query-1MB": sweep("query-1MB", QUERIES, SCHEMES, reading),
         "query-64KB": sweep("query-64KB", QUERIES, SCHEMES, reading),
         "queue": (SPEC, sweep("ftp", LONG, reading=reading)[1] | _TRACE),
+        "windows": (SPEC, sweep("query-1MB", CROWDED, (DCTCP,), reading)[1] | _WINDOWS),
         "outcast": (SPEC, sweep("ftp", [2], (DCTCP, DTCWA, DT), reading)[1] | _OUTCAST),
     }
 
@@ -48,6 +51,7 @@ _OUTCAST = {
 """Two flows come in at a port of switch 1 of their own, 58 at its two other ports."""
 
 
+MSS = 1460
 ALIKE = 0.5
 """Margin of equivalence between two switches, in timeouts a flow."""
 WARMUP_PS = 50_000_000_000
@@ -76,6 +80,17 @@ def ports(tables):
     return found
 
 
+def windows(tables):
+    """Share of the falls of a worker's window that end at one segment, and at two or less, in per cent."""
+    workers = tables["flows"].filter(pl.col("dst") == "r0").select(pl.col("id").alias("flow"))
+    trace = tables["flow_trace"].join(workers, on="flow").sort("flow", "time_ps")
+    falls = trace.filter(pl.col("cwnd_bytes") < pl.col("cwnd_bytes").shift(1).over("flow"))
+    segments = falls["cwnd_bytes"] / MSS
+    at_most = {most: 100 * (segments <= most).mean() for most in (1, 2)}
+    return {"falls": len(falls), "to_one": at_most[1], "to_two": at_most[2]}
+
+
+WINDOWS = "DCTCP's window, 1 MB in all: falls that end at one segment, and at two or fewer"
 OUTCAST = "Two flows at a port of their own and 58 at two others: goodput and timeouts a flow"
 CAPTIONS = {
     "timeouts by number of flows": "Timeouts that a flow suffers during ten queries, by load. "
@@ -90,6 +105,7 @@ SHOWS = {
     "Timeouts a flow by the worker's switch, 1 MB in all": ("outcast",),
     "Timeouts a query by kind, 1 MB in all": ("drops-query-1MB",),
     "Timeouts a query by kind, 64 KB each": ("drops-query-64KB",),
+    WINDOWS: ("falls-to-one-*",),
     OUTCAST: ("black-out", "outcast-share"),
 }
 
@@ -111,6 +127,11 @@ def measure(runs):
     for flows in (10, 30):
         a, b = (samples(queue, "sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
         found[f"sd-{flows}"] = is_below(paired_difference(a, b), unit="packets")
+    if runs.where("windows"):
+        falls = runs.where("windows").frame(windows)
+        for flows in CROWDED:
+            shares = samples(falls, "to_one", title=DCTCP, workers=flows)
+            found[f"falls-to-one-{flows}"] = is_above(mean_ci(shares), 50, unit="%")
     if runs.where("outcast"):
         alone = runs.where("outcast").frame(ports)
         a, b = (samples(alone, "query_timeouts", title=title) for title in (DTCWA, DCTCP))
@@ -174,6 +195,9 @@ def tables(runs):
         "Timeouts a flow by the worker's switch, 1 MB in all": table_of(
             of(frame, spec="query-1MB"), racks, ["workers", "title"]
         ),
+        WINDOWS: table_of(
+            runs.where("windows").frame(windows), ["falls", "to_one", "to_two"], ["workers"]
+        ).rename({"falls": "falls a run", "to_one": "to one (%)", "to_two": "to two or fewer (%)"}),
         OUTCAST: table_of(
             runs.where("outcast").frame(ports),
             ["query_mbps", "many_mbps", "query_timeouts", "many_timeouts"],
