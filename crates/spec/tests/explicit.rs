@@ -273,3 +273,31 @@ fn a_load_in_two_bits_changes_no_byte_on_its_way() {
         assert_eq!(delivered, [30_000; 4], "quantised: {quantised}");
     }
 }
+
+/// Li 2019: the header has eight bytes a hop, and room for seven of them here. A path with more switches, or with more than
+/// `header_hops` says, is refused before anything runs, with its number.
+#[test]
+fn a_path_longer_than_hpccs_header_is_refused() {
+    let faults = |switches: u64, hops: Value| {
+        let document = json!({
+            "duration": "1ms",
+            "topology": {"kind": "parking-lot", "hops": switches - 1},
+            "queue": "drop-tail",
+            "port_control": "hpcc",
+            "transport": {"cc": {"kind": "hpcc", "header_hops": hops}},
+            "traffic": {"long": {"kind": "bulk", "from": "s", "to": "r", "bytes": "1MB"}},
+        });
+        match shallows_spec::load(&document.to_string()) {
+            Ok(_) => vec![],
+            Err(faults) => faults.iter().map(|fault| format!("{fault}")).collect::<Vec<_>>(),
+        }
+    };
+    assert_eq!(faults(7, json!("none")), Vec::<String>::new());
+    assert_eq!(faults(3, json!(3)), Vec::<String>::new());
+    for (switches, hops, most) in [(8, json!("none"), 7), (3, json!(2), 2)] {
+        let told = faults(switches, hops);
+        assert_eq!(told.len(), 1, "{told:?}");
+        let parts = [format!("at most {most} switches"), format!("has {switches}"), "traffic.long".into()];
+        assert!(parts.iter().all(|part| told[0].contains(part)), "{told:?}");
+    }
+}

@@ -37,7 +37,7 @@ _OPERATIONS: dict[type, Callable[..., Any]] = {
 
 
 class NotKnown(Exception):
-    """A part of the text that is no comparison of numbers and names."""
+    """The text has a part that this room does not evaluate: it compares numbers and known names only."""
 
 
 class Assertion:
@@ -73,7 +73,7 @@ def _check(tree: ast.expr) -> None:
     known = (ast.BoolOp, ast.boolop, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Load, ast.Constant)
     for node in ast.walk(tree):
         if not isinstance(node, known) and type(node) not in _OPERATIONS:
-            raise NotKnown(f"is no comparison of numbers and names: {ast.unparse(tree)}")
+            raise NotKnown(f"compares more than numbers and names: {ast.unparse(tree)}")
         if isinstance(node, ast.Constant) and not isinstance(node.value, int):
             raise NotKnown(f"is no whole number: {ast.unparse(node)}")
 

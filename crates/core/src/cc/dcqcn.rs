@@ -3,9 +3,10 @@
 //! Sources: Zhu et al. 2015, "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM), as Zhu, Ghobadi, Misra
 //! and Padhye 2016, "ECN or Delay" (CoNEXT) restate it; for `parameters = "vendor"` the simulator of HPCC's
 //! authors (rdma-hw.cc, 9f4be2a), whose run.py calls them "dcqcn", as network cards are delivered.
-//! A congestion notification (CNP) is no packet of its own here. Over TCP each acknowledgement echoes its marks, and the
-//! sender spaces the notifications as the receiver's card would: the spacing is the same, a CNP comes as late as an
-//! acknowledgement. With delayed acknowledgements the receiver still answers a change of mark at once (RFC 8257 s.3.2).
+//! Over TCP there are no congestion notification packets (CNPs). Each acknowledgement echoes the mark of its segment
+//! instead, and the sender spaces the notifications as the receiver's card would. The spacing is the same; a notification
+//! comes as late as an acknowledgement. With delayed acknowledgements the receiver answers a change of mark at once (RFC
+//! 8257 s.3.2).
 //! The card's timers are worked off when an acknowledgement comes, so that a rate grows no sooner than that. Losses and
 //! timeouts change no rate: the sources run it over lossless Ethernet.
 //! Left out: the extra reduction of QCN after the first cycle; a card's limit on the CNPs that it makes.

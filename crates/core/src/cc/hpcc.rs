@@ -48,6 +48,10 @@ impl CcSettings for Settings {
     fn protocol(&self) -> Option<&'static str> {
         Some("hpcc")
     }
+
+    fn most_switches(&self) -> Option<u64> {
+        Some(self.header_hops.unwrap_or(HOPS as u64))
+    }
 }
 
 /// The last acknowledgement's record of each hop.

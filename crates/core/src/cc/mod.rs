@@ -220,6 +220,10 @@ pub trait CcSettings {
     fn paces_wire(&self) -> bool {
         self.protocol().is_some()
     }
+    /// Most switches that a path may have, where its header has no room for more.
+    fn most_switches(&self) -> Option<u64> {
+        None
+    }
     /// Checks across the settings, which stand at `path`.
     fn check(&self, _path: &str, _faults: &mut crate::params::Faults) {}
 }
@@ -289,6 +293,14 @@ macro_rules! algorithms {
                 match self {
                     $( Algorithm::$variant(s) => s.paces_wire(), )*
                     Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Most switches that a path may have, where its header has no room for more.
+            pub fn most_switches(&self) -> Option<u64> {
+                match self {
+                    $( Algorithm::$variant(s) => s.most_switches(), )*
+                    Algorithm::Custom(_) => None,
                 }
             }
 

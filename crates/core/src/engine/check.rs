@@ -297,7 +297,7 @@ fn loads(
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
-        let mut cx = BuildCx { graph, path: &path, seed, duration, routing, faults };
+        let mut cx = BuildCx { graph, path: &path, seed, duration, routing, cc: &spec.transport.cc, faults };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         connections += load.expects(duration).at_once;
         loads.push(load);

@@ -6,8 +6,8 @@
 //! Times are rounded down to 1 ns, bytes to 128 and queues to 80, and wrap as their fields do: 24, 20 and 16 bits. A
 //! port's rate is exact: the paper's codes know five rates only.
 //! The header is written when the last bit has left, the authors' simulator when the first leaves.
-//! Left out: the path's identity, for which the number of hops stands; hops beyond the seventh, of which nothing is told;
-//! PINT.
+//! An experiment is refused where a path has more switches than the header has room for, seven at most.
+//! Left out: the path's identity, for which the number of hops stands; PINT.
 
 use super::{Feedback, PortControl, PortView};
 use crate::packet::Packet;
@@ -127,7 +127,8 @@ impl PortControl for Control {
             self.bytes += u64::from(packet.size);
         }
         let Feedback::Hpcc(header) = header else { return };
-        let Some(hop) = header.hops.get_mut(header.count as usize) else { return };
+        let room = HOPS.min(header.path.into());
+        let Some(hop) = header.hops[..room].get_mut(header.count as usize) else { return };
         *hop = Hop {
             rate: self.rate.as_bps() as f32,
             time: (port.now.as_ps() / 1000) as u32 & ((1 << Hop::TIME_BITS) - 1),
@@ -177,13 +178,15 @@ mod tests {
     }
 
     #[test]
-    fn a_path_longer_than_the_header_keeps_the_first_hops() {
-        let mut control = Control::new(&Settings::defaults(), Rate::gbps(100));
-        let mut header = Feedback::Hpcc(Header::default());
-        for hop in 0..9 {
-            control.on_depart(&packet(1000), &mut header, &view(hop, 0));
+    fn a_header_tells_no_more_hops_than_its_bytes_have_room_for() {
+        for (path, told) in [(1, 1), (7, 7), (9, HOPS)] {
+            let mut control = Control::new(&Settings::defaults(), Rate::gbps(100));
+            let mut header = Feedback::Hpcc(Header { path, ..Header::default() });
+            for hop in 0..9 {
+                control.on_depart(&packet(1000), &mut header, &view(hop, 0));
+            }
+            let Feedback::Hpcc(header) = header else { panic!("the header stays") };
+            assert_eq!(header.hops().len(), told);
         }
-        let Feedback::Hpcc(header) = header else { panic!("the header stays") };
-        assert_eq!(header.hops().len(), HOPS);
     }
 }

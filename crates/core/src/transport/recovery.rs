@@ -215,6 +215,7 @@ impl Sender {
         self.reduced_until = self.high;
         if let LossDetection::Count(counting) = &mut self.losses {
             self.next = self.una;
+            counting.dup_acks = 0; // tcp_timeout_mark_lost: what they reported is unknown again
             counting.guard = self.high + u64::from(!config.settings.sack);
             if !first {
                 self.board.clear(); // RFC 2018 s.8: the receiver may have reneged

@@ -7,6 +7,7 @@ pub mod schedules;
 pub mod sizes;
 mod written;
 
+use crate::cc::Algorithm;
 use crate::events::random::Stream;
 pub use crate::hosts::MessageDone;
 use crate::hosts::connections::{Connections, Opener};
@@ -48,6 +49,8 @@ pub struct BuildCx<'a> {
     pub duration: Span,
     /// Tables of the switches, to check which hosts reach each other.
     pub routing: &'a mut Routing,
+    /// Its congestion control.
+    pub cc: &'a Algorithm,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }
@@ -61,7 +64,8 @@ impl BuildCx<'_> {
         Stream::new(self.seed, self.path, index)
     }
 
-    /// Records a fault for the first of `pairs` that has no path one way or the other.
+    /// Records a fault for the first of `pairs` that has no path one way or the other, or one too long for the congestion
+    /// control.
     pub fn require_paths(&mut self, pairs: impl Iterator<Item = Pair>) {
         for (from, to) in pairs.filter(|(from, to)| from != to).take(PAIRS_CHECKED) {
             let there = self.routing.leads(from, to);
@@ -72,7 +76,25 @@ impl BuildCx<'_> {
                 self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
                 return;
             }
+            if let Some(most) = self.cc.most_switches()
+                && let Some(switches) = self.switches(from, to).filter(|switches| *switches > most)
+            {
+                let (from, to) = (self.graph.name(from), self.graph.name(to));
+                let rule = format!(
+                    "needs paths of at most {most} switches: the header of cc = \"{}\" has no room for more, and {from} to \
+                     {to} has {switches}",
+                    self.cc.kind()
+                );
+                self.faults.add(self.path, Code::Unsupported.rule(rule), &switches.into());
+                return;
+            }
         }
+    }
+
+    /// Switches on the path between two hosts that reach each other.
+    fn switches(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
+        self.routing.find([from, to]);
+        (self.routing.path((from, to)).count() as u64).checked_sub(1)
     }
 
     /// Records that `key` breaks `rule`.

@@ -189,3 +189,22 @@ fn dcqcn_rests_where_its_reaction_points_share_the_link() {
         }
     }
 }
+
+/// Zhu 2016 s.5.2: a mark made at arrival is older by the queue. Ten flows at 40 Gb/s then swing between an empty queue and
+/// one at Kmax, and the link is idle some of the time; marked at departure by the same ramp they rest and fill it.
+#[test]
+fn ten_dcqcn_flows_rest_if_marked_at_departure_and_swing_if_at_arrival() {
+    let at_arrival = json!({
+        "kind": "red", "limit": "none", "min": "5KB", "max": "200KB", "w_q": 1.0, "max_p": 0.01, "gentle": false,
+        "spacing": "independent",
+    });
+    let idle = |queue: Value| {
+        let transport = json!({"cc": "dcqcn", "ack_every": 1, "mss": "960B"});
+        let changes = json!({"queue": queue, "duration": "300ms", "warmup": "150ms"});
+        let done = flows(10, 40, 1.0, transport, changes);
+        1.0 - done.port(PORT, "utilisation")
+    };
+    let (departure, arrival) = (idle(json!({"kind": "ramp"})), idle(at_arrival));
+    assert!(departure < 0.001, "{departure}");
+    assert!((0.01..0.2).contains(&arrival), "{arrival}");
+}
