@@ -194,10 +194,7 @@ impl Check<'_> {
         {
             let queue = spec.queue.as_ref().unwrap_or(chosen.queue);
             let limits = queue.limits();
-            if !spec.settings.pfc
-                || queue.decides_at_arrival() && limits.is_empty()
-                || told.contains(&spec.number)
-            {
+            if !spec.settings.pfc || queue.keeps_order() && limits.is_empty() || told.contains(&spec.number) {
                 continue;
             }
             told.push(spec.number);
@@ -209,7 +206,7 @@ impl Check<'_> {
                 None => (
                     format!(
                         "is lossless: its discipline at switches must keep the order of arrival ({})",
-                        Queue::AT_ARRIVAL.join(", ")
+                        Queue::IN_ORDER.join(", ")
                     ),
                     queue.kind().into(),
                 ),

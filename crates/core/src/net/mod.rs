@@ -1,5 +1,6 @@
 //! The network: ports, wires, and switches that forward. Knows nothing of transports.
 
+mod apart;
 mod books;
 pub mod buffer;
 mod commons;
@@ -12,23 +13,24 @@ pub mod ring;
 mod scheduled;
 mod service;
 mod small_queues;
+mod statistics;
+mod watched;
 pub mod wire;
 
 use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};
-use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
 use crate::routing::choice::Chooser;
 use crate::routing::table::{Entry, Routing};
 pub use books::{Totals, Waits};
-use buffer::{ALONE, Buffers};
+use buffer::Buffers;
 pub use commons::{Change, Commons, Connection, Happened, Net};
 pub use crossing::{Inbox, Parcel, Post};
 pub use foresight::UNDECIDED;
 use pfc::NOWHERE;
 use port::{Admitted, HOST, Port, Service, WireFaults};
-use shallows_units::{Span, Time};
+use shallows_units::Time;
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -269,169 +271,5 @@ impl Network {
         self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn land_watched(&mut self, number: u32, mut packet: Packet, commons: &Commons) -> Option<Packet> {
-        if self.ends_frame(number, &packet) {
-            self.hear(self.back(number, commons), &packet, commons);
-            return None;
-        }
-        let came_by = self.back(number, commons);
-        if !self.pass_wire(number, &mut packet, commons) {
-            return None;
-        }
-        let (twice, late) = self.disturb(number);
-        if twice {
-            let extension = self.double(&packet);
-            self.stray(number, Packet { extension, ..packet }, self.now, came_by);
-        }
-        if let Some(late) = late {
-            self.stray(number, packet, self.now + late, came_by);
-            return None;
-        }
-        self.come_back(number, packet, came_by, commons)
-    }
-
-    /// Loses or marks a packet at the far end of a watched wire and records it; whether it is still there.
-    fn pass_wire(&mut self, number: u32, packet: &mut Packet, commons: &Commons) -> bool {
-        let port = &mut self.ports[number as usize];
-        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
-        if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(packet)) {
-            packet.flags = packet.flags.with(Flags::CE);
-            port.counts.marks += 1;
-            if let Some(arrivals) = &mut port.arrivals {
-                arrivals[commons.class(packet)].marks += 1;
-            }
-        }
-        if port.tapped {
-            self.tap(number, *packet, lost, commons);
-        }
-        if lost {
-            self.lose(number, *packet, DropWhy::Wire, commons);
-        }
-        !lost
-    }
-
-    /// Whether a packet of a watched wire comes twice, and how much later it comes, if it is held back.
-    fn disturb(&mut self, number: u32) -> (bool, Option<Span>) {
-        let Some(faults) = &mut self.ports[number as usize].faults else { return (false, None) };
-        let twice = faults.random.chance(faults.duplicate);
-        let late = faults.random.chance(faults.reorder);
-        let extra = faults.random.within(faults.reorder_delay);
-        (twice, late.then_some(extra))
-    }
-
-    /// An injected fault makes a copy of `packet`; returns the place of the copy's extension.
-    fn double(&mut self, packet: &Packet) -> u32 {
-        self.totals.duplicated += 1;
-        self.changes.push(Change { flow: packet.flow, what: Happened::Doubled, at: self.now });
-        self.extensions.copy(packet.extension)
-    }
-
-    /// Records a packet that has come to the far end of the port's wire.
-    fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
-        self.tapped.push(PacketRow {
-            left: self.now - self.ports[number as usize].delay,
-            landed: self.now,
-            port: self.links[number as usize],
-            flow: commons.connections[packet.flow as usize].serial,
-            packet,
-            extension: self.extensions.look(packet.extension),
-            lost,
-        });
-    }
-
-    fn stray(&mut self, number: u32, packet: Packet, at: Time, came_by: u32) {
-        let packet = (packet, self.ports[number as usize].leads_to, came_by);
-        let place = match self.free_strays.pop() {
-            Some(place) => {
-                self.strays[place as usize] = packet;
-                place
-            }
-            None => {
-                let place = self.strays.len() as u32;
-                self.strays.push(packet);
-                self.stray_sources.push(self.events.add(Event::Stray(place)));
-                place
-            }
-        };
-        self.events.schedule(self.stray_sources[place as usize], at);
-    }
-
-    // ---- the switches' half of protocols with explicit feedback ----
-
-    #[inline(never)]
-    fn arrive_apart(&mut self, number: u32, packet: &Packet, commons: &Commons) {
-        if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
-            self.strike(number, AnyPortControl::on_wake);
-        }
-        self.consult(number, packet, false, AnyPortControl::on_arrive);
-        let shared = self.ports[number as usize].share != ALONE;
-        let charged = self.charged(packet, commons);
-        let fits = |net: &mut Self| match charged {
-            Some(of) => net.charge(number, of, packet.size),
-            None => net.has_room(number, packet.size),
-        };
-        if shared && !fits(self) {
-            return self.refuse(number, packet, commons);
-        }
-        let class = || commons.class(packet);
-        let admitted = self.ports[number as usize].admit(packet, self.now, class);
-        self.finish(number, packet, admitted, commons);
-        if shared {
-            self.count(number);
-        }
-        if let Some(of) = charged {
-            self.judge(number, of, commons);
-        }
-    }
-
-    /// A packet has come along the wire of `number`: the controller of the port that sends the other way
-    /// sees the returning packets.
-    fn come_back(&mut self, number: u32, packet: Packet, came_by: u32, commons: &Commons) -> Option<Packet> {
-        if let Some(opposite) = self.ports[number as usize].opposite
-            && packet.flags.any(Flags::REVERSE)
-        {
-            self.consult(opposite, &packet, true, AnyPortControl::on_return);
-        }
-        self.onward_by(came_by, self.ports[number as usize].leads_to, packet, commons)
-    }
-
-    /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past
-    /// ports that have no part in it.
-    fn consult(
-        &mut self,
-        number: u32,
-        packet: &Packet,
-        returning: bool,
-        hook: fn(&mut AnyPortControl, &Packet, &mut Feedback, &PortView),
-    ) {
-        let port = &mut self.ports[number as usize];
-        let view = port.view(self.now);
-        let Some(controlled) = &mut port.control else { return };
-        let mine = packet.flags.any(Flags::REVERSE) == returning;
-        let header = if mine { self.extensions.feedback(packet.extension) } else { None };
-        hook(&mut controlled.control, packet, header.unwrap_or(&mut Feedback::None), &view);
-    }
-
-    /// A controller's clock strikes.
-    pub fn tick(&mut self, number: u32) {
-        self.strike(number, AnyPortControl::on_tick);
-    }
-
-    /// The same, or it is wound up.
-    fn strike(&mut self, number: u32, hook: fn(&mut AnyPortControl, &PortView) -> Option<Span>) {
-        let now = self.now;
-        let port = &mut self.ports[number as usize];
-        port.settle(now);
-        let view = port.view(now);
-        let Some(controlled) = &mut port.control else { return };
-        let next = hook(&mut controlled.control, &view);
-        controlled.ticking = next.is_some();
-        if let Some(after) = next {
-            self.events.schedule(controlled.source, now + after);
-        }
     }
 }

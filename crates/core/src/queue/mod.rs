@@ -156,11 +156,15 @@ pub trait InnerQueues {
     fn len(&self, number: usize) -> u64;
 }
 
-/// The lists of disciplines: `"name" => Variant(file)` adds one.
+/// The lists of disciplines: `"name" => Variant(file)` adds one. `in order` behind one that decides at departure says that it
+/// serves in order of arrival and, without a limit, drops nothing.
 macro_rules! disciplines {
+    (@order $word:literal) => {
+        $word
+    };
     (
         arrival { $( $aword:literal => $avariant:ident($afile:ident) ),* $(,)? }
-        departure { $( $dword:literal => $dvariant:ident($dfile:ident) ),* $(,)? }
+        departure { $( $dword:literal => $dvariant:ident($dfile:ident) $(in $order:ident)? ),* $(,)? }
     ) => {
         $( pub mod $afile; )*
         $( pub mod $dfile; )*
@@ -200,15 +204,12 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Names of those that decide at arrival.
-            pub const AT_ARRIVAL: &[&str] = &[$($aword),*];
+            /// Names of those that serve in order of arrival, and drop nothing by force.
+            pub const IN_ORDER: &[&str] = &[$($aword,)* $( $( disciplines!(@$order $dword), )? )*];
 
-            /// Whether it decides about a packet when that comes, and serves in order of arrival.
-            pub fn decides_at_arrival(&self) -> bool {
-                match self {
-                    $( Queue::$avariant(_) => true, )*
-                    $( Queue::$dvariant(_) => false, )*
-                }
+            /// Whether it serves in order of arrival, and drops nothing by force.
+            pub fn keeps_order(&self) -> bool {
+                Self::IN_ORDER.contains(&self.kind())
             }
 
             /// Bytes of memory that the discipline takes at a port, held packets excluded.
@@ -246,7 +247,7 @@ disciplines! {
         "fq" => Fq(fq),
         "fq-codel" => FqCodel(fq_codel),
         "pie" => Pie(pie),
-        "ramp" => Ramp(ramp),
+        "ramp" => Ramp(ramp) in order,
         "priority" => Priority(priority),
         "pfabric" => Pfabric(pfabric),
         "dualpi2" => DualPi2(dualpi2),

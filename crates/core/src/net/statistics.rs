@@ -1,0 +1,102 @@
+//! The statistics of a port: counts that begin anew when the warm-up ends, and its state at a time.
+
+use super::port::{Port, Service};
+use crate::packet::Packet;
+use crate::queue::DropWhy;
+use shallows_units::{Span, Time};
+
+/// The traffic of a port since the warm-up; `packets_in` = out + dropped in the queue + held.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)] // the fields that each packet changes come first
+pub struct PortCounts {
+    /// Packets that arrived, dropped ones included.
+    pub packets_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Packets that were marked CE here.
+    pub marks: u64,
+    /// Packets dropped, by [`DropWhy`].
+    pub drops: [u64; DropWhy::COUNT],
+    /// Bytes dropped in the queue (not on the wire).
+    pub dropped_bytes: u64,
+    /// Time for which the first of these packets had been transmitted when counting began.
+    pub early: Span,
+    /// Packets that left before counting began, and that the wire has lost since.
+    pub lost_early: u64,
+}
+
+impl PortCounts {
+    /// Packets dropped in the queue.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum::<u64>() - self.drops[DropWhy::Wire as usize]
+    }
+}
+
+impl Port {
+    /// Packets and bytes in or before transmission at `now`, where the ring has them: as [`Port::held`], without settling.
+    pub fn holds(&self, now: Time) -> (u64, u64) {
+        let (mut number, mut bytes) = (self.departed, self.bytes);
+        while number != self.ring.tail() {
+            let packet = self.ring.at(number);
+            if packet.at - self.delay > now {
+                break;
+            }
+            bytes -= u64::from(packet.size);
+            number = number.wrapping_add(1);
+        }
+        (u64::from(self.ring.tail().wrapping_sub(number)) + u64::from(self.behind), bytes)
+    }
+
+    /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].
+    pub fn in_service(&self, now: Time) -> Span {
+        let packet = match &self.service {
+            Service::Arrival(_) | Service::Lined(_) if self.in_ring() > 0 => *self.ring.at(self.departed),
+            Service::Arrival(_) | Service::Lined(_) => return Span::ZERO,
+            Service::Departure(scheduled) => match scheduled.serving {
+                Some(packet) => Packet { at: self.free_at + self.delay, ..packet },
+                None => return Span::ZERO,
+            },
+        };
+        now.saturating_sub(packet.at - self.delay - self.transmission(packet.size))
+    }
+
+    /// Packets whose transmission has ended and that are still on the wire.
+    pub fn on_wire(&self) -> u64 {
+        let pauses = self.pausing().map_or(0, |pausing| pausing.on_wire);
+        u64::from(self.departed.wrapping_sub(self.ring.head())) - u64::from(pauses)
+    }
+
+    /// The warm-up ends: statistics begin with the packets held now.
+    pub fn restart(&mut self, now: Time) {
+        self.settle(now);
+        let (packets, bytes) = self.held();
+        if let Some(record) = &mut self.record {
+            record.stood(packets, bytes, now);
+            record.restart(bytes, now);
+        }
+        if let Service::Departure(scheduled) = &mut self.service
+            && let Some(inner) = &mut scheduled.inner
+        {
+            inner.restart();
+        }
+        if let Some(pausing) = self.pausing_mut() {
+            pausing.restart(now);
+        }
+        if let Some(faults) = &mut self.faults {
+            // A discipline at arrival has let go of the packet that leaves now, one at departure has not.
+            let at_arrival = !matches!(self.service, Service::Departure(_));
+            faults.counts_from = if at_arrival { now + Span::ps(1) } else { now };
+        }
+        let early = self.in_service(now);
+        self.counts = PortCounts { packets_in: packets, bytes_in: bytes, early, ..PortCounts::default() };
+    }
+
+    /// Brings the record up to `now`.
+    pub fn sync(&mut self, now: Time) {
+        self.settle(now);
+        let (packets, bytes) = self.held();
+        if let Some(record) = &mut self.record {
+            record.stood(packets, bytes, now);
+        }
+    }
+}
