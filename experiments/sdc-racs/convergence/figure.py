@@ -62,7 +62,7 @@ def measure(runs):
 
 CAPTIONS = {
     "convergence": "How long a second long flow takes to its fair share. The thesis draws no figure of it.",
-    "share": "Share of the second flow after its beginning, mean over the seeds.",
+    "share": "Share of the second flow after its beginning, mean over the seeds with its 95 % interval.",
 }
 
 
@@ -74,8 +74,7 @@ def draw(runs, reference):
     for name in (name for name in NAMES if name in IDS):
         seeds = [100 * shares(run.tables) for run in runs.where(name)]
         series[NAMES[name]] = {
-            at: mean_ci([each[round(at / STEP_MS)] for each in seeds])._replace(low=None)
-            for at in range(0, SHOWN_MS, APART_MS)
+            at: mean_ci([each[round(at / STEP_MS)] for each in seeds]) for at in range(0, SHOWN_MS, APART_MS)
         }
     panel = curves.Panel(series, "share of the second flow (%)", lines={"fair": 50})
     return {

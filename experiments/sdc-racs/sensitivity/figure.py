@@ -103,9 +103,8 @@ def measure(runs):
     measured = {}
     own = [key for key in afct if key[0] == "sdc" and key[1] != "every"]
     sooner = {key: is_below(difference(frame, "afct", _key(*key), "sack " + BASE)) for key in own}
-    note = "not so: " + (
-        ", ".join(" ".join(key[1:]) for key, each in sooner.items() if not each.value) or "none"
-    )
+    slower = ", ".join(" ".join(key[1:]) for key, each in sooner.items() if not each.value)
+    note = f"not sooner with {slower or 'none of them'}"
     measured["sdc-before-sack"] = every(sooner.values(), note)._replace(n_seeds=seeds)
     own = [key for key in afct if key[0] == "racs" and key[1] != "every"]
     sooner = {key: is_below(difference(frame, "afct", _key(*key), "sdc " + BASE)) for key in own}
