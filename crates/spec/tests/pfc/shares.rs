@@ -1,4 +1,4 @@
-//! Who gets how much of a port under flow control, and in the lanes of a port.
+//! The shares of a port under flow control, and of its lanes.
 
 use crate::common::{Tables, run};
 use crate::{of, sum};
