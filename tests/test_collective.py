@@ -5,7 +5,7 @@ import json
 import pytest
 import shallows
 from shallows import theory
-from shallows.backends.linux import scenario
+from shallows.backends.linux import refusals
 from shallows.backends.ns3 import command
 from shallows.document.check import check
 from shallows.document.load import load
@@ -112,7 +112,7 @@ def test_other_backends_refuse_it_by_name(kind):
     document = RING if kind == "collective" else graph(messages=ROWS)
     experiment, faults = check(document)
     assert not faults
-    [fault] = [fault for fault in scenario.check(experiment) if fault.path.endswith(".kind")]
+    [fault] = [fault for fault in refusals.check(experiment) if fault.path.endswith(".kind")]
     assert fault.path.startswith("traffic.") and kind in fault.value
     with pytest.raises(command.Refusal, match=f"has no {kind}"):
         command.arguments(experiment, [0])

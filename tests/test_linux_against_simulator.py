@@ -180,7 +180,9 @@ def test_every_discipline_fills_the_link_and_counts(tmp_path, name):
     else:
         assert row["marks"] > 10
         assert row["drops_full"] == 0
-    assert row["packets_in"] == row["packets_out"] + row["drops_full"] + row["drops_aqm"]
+    assert (
+        row["packets_in"] == row["packets_out"] + row["packets_held"] + row["drops_full"] + row["drops_aqm"]
+    )
 
 
 @pytest.mark.parametrize("rate", ["10Mbps", "100Gbps"])

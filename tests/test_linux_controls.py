@@ -11,7 +11,7 @@ import pytest
 import shallows
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import controls, kernel, scenario
+from shallows.backends.linux import controls, kernel, refusals
 from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
@@ -95,7 +95,7 @@ def test_names_are_the_kernels_and_linux_takes_them_all():
     options = {line[16:-2] for line in kernel._wanted() if line.startswith("CONFIG_TCP_CONG_")}
     spelt = {"highspeed": "HSTCP"}
     assert {spelt.get(one, one.upper()) for one in name["choices"]} == options - {"ADVANCED"} | {"RENO"}
-    assert scenario.check(resolve(document(*name["choices"]))) == []
+    assert refusals.check(resolve(document(*name["choices"]))) == []
 
 
 def test_where_the_simulator_says_who_sends_what_another_stands_in():
@@ -117,18 +117,18 @@ def test_where_the_simulator_says_who_sends_what_another_stands_in():
     ],
 )
 def test_settings_that_its_module_keeps_are_refused(cc, key):
-    [fault] = scenario.check(resolve(document(cc)))
+    [fault] = refusals.check(resolve(document(cc)))
     assert fault.path == f"traffic.f0.transport.cc.{key}"
     assert fault.rule.startswith("must be the kernel's value, ")
 
 
 def test_what_the_kernel_does_may_be_spelt_out():
     for cc in ({"kind": "cubic", "slow_start": "hystart"}, {"kind": "dctcp", "whole_segments": True}):
-        assert scenario.check(resolve(document(cc))) == []
+        assert refusals.check(resolve(document(cc))) == []
 
 
 def test_what_a_sender_without_ecn_cannot_be():
-    found = scenario.check(
+    found = refusals.check(
         resolve(document("dctcp", transport={"profile": "linux", "cc": "cubic", "ecn": "off"}))
     )
     assert [fault.path for fault in found] == ["traffic.f0.transport.ecn"]

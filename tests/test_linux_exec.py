@@ -201,7 +201,7 @@ def test_an_end_of_the_duration_stops_programs_that_run(tmp_path):
 
 ATTEMPTS = """
 exec 2>&1
-echo mine >{place}/mine; echo changed >{place}/other; rm {place}/gone
+echo mine >{place}/mine; ln {place}/mine {place}/twice; echo changed >{place}/other; rm {place}/gone
 echo changed >>/etc/hostname
 mount -o remount,rw / ; mount -t hostfs none /mnt -o / ; mount -t tmpfs none /mnt
 mknod /tmp/memory c 1 1; mknod /tmp/disk b 8 0
@@ -225,7 +225,7 @@ def test_a_program_cannot_write_to_the_hosts_files(tmp_path, kept):
     outcome = execute(tmp_path, ("s0", ATTEMPTS.format(place=place)), out=out, keep=kept)
     [tried] = outcome.programs
     said = tried.stdout.decode()
-    assert said.splitlines()[-3:] == ["changed", "mine", "other"], said
+    assert said.splitlines()[-4:] == ["changed", "mine", "other", "twice"], said
     for refused in ("mount: ", "mknod: /tmp/memory: Operation not permitted", "unshare: ", "nsenter: "):
         assert refused in said
     assert not Path("/tmp/memory").exists() and not Path("/tmp/disk").exists()
@@ -237,7 +237,8 @@ def test_a_program_cannot_write_to_the_hosts_files(tmp_path, kept):
     files = out / "files" / "s0" / place.relative_to("/")
     assert files.exists() == kept
     if kept:
-        assert (files / "mine").read_text() == "mine\n" and (files / "other").read_text() == "changed\n"
+        assert (files / "mine").read_text() == (files / "twice").read_text() == "mine\n"  # of one file
+        assert (files / "other").read_text() == "changed\n"
         assert str(place / "gone") in (out / "files" / "s0.removed").read_text().splitlines()
 
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 import shallows
 from shallows import theory
-from shallows.backends.linux import scenario
+from shallows.backends.linux import refusals
 from shallows.backends.ns3 import command
 from shallows.document.check import resolve
 from shallows.errors import SpecError
@@ -54,7 +54,7 @@ def test_the_closed_form_of_dcqcns_switch():
 
 def test_other_backends_refuse_it_by_name():
     resolved = resolve({**DOCUMENT, "seed": 1})
-    places = {fault.path for fault in scenario.check(resolved)}
+    places = {fault.path for fault in refusals.check(resolved)}
     assert {"switch", "priority", "pfc"} <= places
     lossy = copy.deepcopy(DOCUMENT)
     lossy["priority"]["3"] = {}

@@ -44,6 +44,14 @@ mod _core {
             .map_err(|faults| crate::errors::spec_error(py, faults))
     }
 
+    /// Groups of equal next hops of a document as JSON; see `docs/architecture.md`.
+    #[pyfunction]
+    fn ways(py: Python<'_>, document: &str) -> PyResult<String> {
+        py.detach(|| crate::errors::guarded(|| shallows_spec::ways(document)))
+            .map_err(|message| crate::errors::error(py, "RunError", message))?
+            .map_err(|faults| crate::errors::spec_error(py, faults))
+    }
+
     /// Every time, rate and amount of data of a resolved record by its path: ps, bit/s, bytes.
     #[pyfunction]
     fn numbers(py: Python<'_>, record: &str) -> PyResult<BTreeMap<String, u64>> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use drill::drill;
 pub use numbers::numbers;
-pub use plan::plan;
+pub use plan::{plan, ways};
 pub use schema::schema;
 
 /// Hash of the sources that this build was made from, so that no stored result outlives an edit.

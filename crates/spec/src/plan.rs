@@ -7,13 +7,13 @@ use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
 use shallows_core::routing::select::select;
 use shallows_core::routing::table::Routing;
+use std::collections::BTreeMap;
 
 /// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
 /// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.
 ///
 /// `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
 /// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
-/// `"several": [node, host]` names the first node with several equal next hops towards a host, or is null.
 /// `"numbers": {path: number}` has every time in ps, rate in bit/s and amount of data in bytes of the resolved record.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     let experiment = crate::parse(document)?;
@@ -27,11 +27,9 @@ pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     let nodes: Vec<Value> = graph.nodes.iter().map(node).collect();
     let mut routing = Routing::new(&graph, 0);
     routing.find(graph.ids(Role::Host));
-    let several = several(&graph, &routing);
     let (loads, routes) = (loads(document, &graph), routes(&graph, &mut routing));
     let numbers = crate::numbers::of_record(&crate::show::resolved(&experiment));
-    let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "several": several,
-        "numbers": numbers});
+    let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "numbers": numbers});
     Ok(plan.to_string())
 }
 
@@ -52,12 +50,28 @@ fn loads(document: &str, graph: &Graph) -> Map<String, Value> {
     written["traffic"].as_object().into_iter().flatten().map(load).collect()
 }
 
-fn several(graph: &Graph, routing: &Routing) -> Option<[String; 2]> {
-    let nodes = (0..graph.nodes.len() as u32).map(NodeId);
-    let pairs = nodes.flat_map(|node| graph.ids(Role::Host).map(move |host| (node, host)));
-    let mut several = pairs.filter(|(node, host)| node != host && routing.ways(*node, *host).len() > 1);
-    let name = |node: NodeId| graph.nodes[node.0 as usize].name.clone();
-    several.next().map(|(node, host)| [name(node), name(host)])
+/// Where a node has several equal next hops: `[{"node", "ports", "hosts"}]`, one entry for each group of ports of a
+/// node, with the hosts behind it. Hosts are places among the hosts; `routes` of [`plan`] has the first of the ports.
+pub fn ways(document: &str) -> Result<String, Vec<Fault>> {
+    let experiment = crate::parse(document)?;
+    let mut faults = Faults::default();
+    let graph = experiment.topology.build(&mut faults);
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
+    let mut routing = Routing::new(&graph, 0);
+    routing.find(graph.ids(Role::Host));
+    let mut groups: BTreeMap<(u32, &[u32]), Vec<usize>> = BTreeMap::new();
+    for node in 0..graph.nodes.len() as u32 {
+        for (place, host) in graph.ids(Role::Host).enumerate() {
+            let ports = if host.0 == node { &[] } else { routing.ways(NodeId(node), host) };
+            if ports.len() > 1 {
+                groups.entry((node, ports)).or_default().push(place);
+            }
+        }
+    }
+    let group = |((node, ports), hosts)| json!({"node": node, "ports": ports, "hosts": hosts});
+    Ok(groups.into_iter().map(group).collect::<Value>().to_string())
 }
 
 fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Value> {

@@ -53,3 +53,33 @@ fn a_plan_has_every_quantity_of_the_record_as_a_number() {
     assert!(wanted.len() > 40, "{wanted:?}");
     assert_eq!(got, wanted);
 }
+
+#[test]
+fn groups_of_equal_next_hops_are_those_of_the_network() {
+    let fabric =
+        json!({"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 2, "rate": "1Gbps"});
+    let star = json!({"kind": "star", "senders": 4, "rate": "1Gbps", "delay": "1us"});
+    let document = |topology: &Value| {
+        json!({"duration": "1ms", "topology": topology, "queue": "drop-tail", "transport": {"cc": "newreno"},
+            "traffic": {"a": {"kind": "bulk", "from": "*", "to": "*"}}})
+        .to_string()
+    };
+    let read = |text: String| serde_json::from_str::<Value>(&text).expect("JSON");
+    let groups = read(shallows_spec::ways(&document(&fabric)).expect("a good document"));
+    let plan = read(shallows_spec::plan(&document(&fabric)).expect("a good document"));
+    let name =
+        |node: &Value| plan["nodes"][node.as_u64().unwrap() as usize]["name"].as_str().unwrap().to_owned();
+    // Each leaf has one group of all its uplinks, for the hosts of the other leaf; a spine has none.
+    let found: Vec<_> = groups.as_array().unwrap().iter().collect();
+    assert_eq!(found.iter().map(|one| name(&one["node"])).collect::<Vec<_>>(), ["leaf0", "leaf1"]);
+    assert_eq!([&found[0]["hosts"], &found[1]["hosts"]], [&json!([2, 3]), &json!([0, 1])]);
+    for one in found {
+        let ports = one["ports"].as_array().unwrap();
+        let to = ports.iter().map(|port| name(&plan["ports"][port.as_u64().unwrap() as usize]["to"]));
+        assert_eq!(to.collect::<Vec<_>>(), ["spine0", "spine1", "spine2"]);
+        let route = &plan["routes"][one["hosts"][0].as_u64().unwrap() as usize]
+            [one["node"].as_u64().unwrap() as usize];
+        assert_eq!(route, &ports[0]);
+    }
+    assert_eq!(read(shallows_spec::ways(&document(&star)).expect("a good document")), json!([]));
+}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.base import Made, Running
-from shallows.backends.linux import kernel, machine, readback, scenario
+from shallows.backends.linux import kernel, machine, readback, refusals, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
@@ -21,7 +21,7 @@ from shallows.errors import RunError, ShallowsError, SpecError
 if TYPE_CHECKING:
     from shallows.document.paths import Document
 
-__all__ = ["Linux", "NoKernel", "ready"]
+__all__ = ["Linux", "NoKernel", "checked", "ready"]
 
 
 class NoKernel(ShallowsError):
@@ -47,10 +47,7 @@ class Linux:
 
     def check(self, experiment: Document) -> None:
         """See `Backend`."""
-        used = kernel.find()
-        faults = scenario.check(experiment, used.without if used else ())
-        if faults:
-            raise SpecError(faults)
+        checked(experiment, kernel.find())
 
     def fingerprint(self) -> str:
         """See `Backend`: the core, kernel, guest, tc, and what writes plans and reads answers."""
@@ -59,12 +56,32 @@ class Linux:
 
     def run(self, experiment: Document, running: Running) -> Made:
         """See `Backend`. Its arrivals are the simulator's, and so is the shape of its tables."""
-        self.check(experiment)
+        used = ready()
+        built = checked(experiment, used)
         simulated = Simulator().run(with_stand_ins(experiment), running).tables
         try:
-            return _booted(experiment, simulated, running)
+            return _booted(used, experiment, built, simulated, running)
         finally:
             running.tell(None)
+
+
+def checked(experiment: Document, used: kernel.Kernel | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The network of a resolved experiment and its groups of next hops (`_core.plan`, `_core.ways`).
+
+    Raises SpecError with all that Linux cannot do, with this kernel or the newest.
+    """
+    from shallows import _core
+
+    without, version = (used.without, used.release) if used else ([], None)
+    faults = refusals.check(experiment, without, version)
+    if faults:
+        raise SpecError(faults)
+    text = json.dumps(experiment)
+    network, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
+    faults = refusals.of_network(experiment, network, ways, version)
+    if faults:
+        raise SpecError(faults)
+    return network, ways
 
 
 @once
@@ -72,12 +89,14 @@ def _own_sources() -> tuple[Path, ...]:
     return tuple(sorted(HERE.glob("*.py")))
 
 
-def _booted(experiment: Document, simulated: dict[str, Any], running: Running) -> Made:
-    from shallows import _core
-
-    network = json.loads(_core.plan(json.dumps(experiment)))
-    made = scenario.scenario(experiment, network, simulated["flows"], simulated["messages"])
-    used = ready()
+def _booted(
+    used: kernel.Kernel,
+    experiment: Document,
+    built: tuple[dict[str, Any], list[dict[str, Any]]],
+    simulated: dict[str, Any],
+    running: Running,
+) -> Made:
+    made = scenario.scenario(experiment, *built, simulated["flows"], simulated["messages"])
     seed, memory = experiment["seed"], made.memory_mb
     with machine.boot(
         used, root(), made.plan, seed, lambda: running.cancelled, running.tell, memory

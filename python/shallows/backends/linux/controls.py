@@ -55,14 +55,18 @@ def shown_name(transport: Mapping[str, Any]) -> str:
 
 
 def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """The resolved experiment with controls that the simulator has in place of the kernel's own."""
+    """The resolved experiment whose simulation tells all arrivals.
+
+    It has controls of the simulator in place of the kernel's own, and no warm-up: tables leave out messages
+    and flows that are over before it ends.
+    """
     loads = {
         name: load | {"transport": load["transport"] | {"cc": {"kind": STAND_IN}}}
         if load["transport"]["cc"]["kind"] == KERNEL
         else load
         for name, load in experiment["traffic"].items()
     }
-    return {**experiment, "traffic": loads}
+    return {**experiment, "traffic": loads, "warmup": "0s"}
 
 
 @cache

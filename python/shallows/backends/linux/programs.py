@@ -7,7 +7,6 @@ part is in `guest/programs.c`, `guest/hosts.c` and `guest/capture.c`.
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import confine, controls, machine, scenario, tables
-from shallows.backends.linux.backend import ready
+from shallows.backends.linux.backend import checked, ready
 from shallows.backends.linux.root import root
 from shallows.errors import Fault, RunError, SpecError
 from shallows.results.pcapng import ports_of
@@ -128,15 +127,11 @@ def execute(
     Captures, and changed files if they are kept, go to where `lab` says and to `out`. Raises SpecError with
     all that is wrong before anything starts, RunError with what the guest said, and Cancelled.
     """
-    from shallows import _core
     from shallows.backends.base import Running
     from shallows.backends.simulator import Simulator
 
     used = ready()
-    faults = scenario.check(resolved, used.without)
-    if faults:
-        raise SpecError(faults)
-    network = json.loads(_core.plan(json.dumps(resolved)))
+    network, ways = checked(resolved, used)
     started = _started(lab, network)
     simulated = Simulator().run(controls.with_stand_ins(resolved), Running()).tables
     flows, messages = simulated["flows"], simulated["messages"]
@@ -144,7 +139,7 @@ def execute(
     if idle:
         flows, messages = flows.clear(), messages.clear()
     further = _lines(resolved, lab, network, started)
-    made = scenario.scenario(resolved, network, flows, messages, further)
+    made = scenario.scenario(resolved, network, ways, flows, messages, further)
     memory = made.memory_mb + lab.memory_mb
     options = [f"uml_call_ns={lab.call_ns}"]
     with machine.boot(

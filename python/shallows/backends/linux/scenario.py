@@ -1,4 +1,4 @@
-"""Turns a resolved experiment into the guest's plan, and refuses by name the features that Linux lacks.
+"""Turns a resolved experiment, of which nothing is refused (`refusals`), into the guest's plan.
 
 Each node is a network namespace, each cable a veth pair. A port is a token bucket of one frame at the link's
 rate with the discipline under it, on the sending end. The wire's delay is a netem on the far end, behind a
@@ -9,26 +9,18 @@ the simulator.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, loads
-from shallows.backends.linux.qdiscs import Refusal, qdisc
-from shallows.document.schema import schema
-from shallows.errors import Fault, SpecError
+from shallows.backends.linux import loads
+from shallows.backends.linux.paths import Ways, drawn, gateway
+from shallows.backends.linux.qdiscs import qdisc
 
 if TYPE_CHECKING:
     import polars as pl
 
-TOPOLOGIES = ("star", "dumbbell", "parking-lot", "tree", "graph")
-LOADS = ("bulk", "messages", "poisson", "incast", "table")
-PORT = ("queue", "rate", "delay", "reorder_delay")
-"""Settings of ports that are done; `reorder_delay` says nothing by itself."""
-PROBE = ("queues", "waits", "queue_trace", "flow_trace", "ports", "classes", "trace_rows")
-"""Probes that are done, or that only leave out what is there."""
-MOST_HOSTS = 500
 MOST_MEMORY_MB = 8192
 ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
@@ -51,7 +43,23 @@ SYSCTLS = {
 """Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
 sent yet would only take memory."""
 
-__all__ = ["Scenario", "address", "check", "scenario"]
+__all__ = ["Port", "Scenario", "address", "scenario", "sysctls"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port whose counts the guest reads, and the tables that have its samples."""
+
+    name: str
+    rate_bps: int
+    switch: bool
+    measured: bool  # lengths in `queues` and their histogram
+    traced: bool  # queue_trace and port_trace
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its length is read again and again."""
+        return self.measured or self.traced
 
 
 @dataclass
@@ -59,8 +67,7 @@ class Scenario:
     """The work of the guest, and the meaning of its answers."""
 
     plan: str
-    ports: list[str] = field(default_factory=list)  # sampled, in the plan's order
-    rates_bps: list[int] = field(default_factory=list)
+    ports: list[Port] = field(default_factory=list)  # in the plan's order
     hosts: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     ends: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # hosts that each load names
@@ -70,90 +77,22 @@ class Scenario:
     asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
 
 
-def check(experiment: Mapping[str, Any], without: Collection[str] = ()) -> list[Fault]:
-    """All that the backend cannot do of a resolved experiment, with a kernel built `without` some options."""
-    found = []
-    kind = experiment["topology"]["kind"]
-    if kind not in TOPOLOGIES:
-        found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
-    for place in ("queue", "nic"):
-        found += _queue_faults(place, experiment[place], without)
-    for name, port in experiment["port"].items():
-        if "queue" in port:
-            found += _queue_faults(f"port.{name}.queue", port["queue"], without)
-        found += _not_done("port", f"port.{name}", port, PORT)
-    found += _not_done("probe", "probe", experiment["probe"], PROBE)
-    sections = {"switch": "shared buffers", "priority": "priorities", "pfc": "flow control"}
-    for section, what in (sections | {"python": "components in Python"}).items():
-        if experiment.get(section):
-            found.append(Fault(section, f"is not supported on Linux: only the simulator has {what}"))
-    if experiment.get("port_control", {}).get("kind", "none") != "none":
-        found.append(Fault("port_control", "is not supported on Linux: its switches have no such protocol"))
-    for name, load in experiment["traffic"].items():
-        rows = load["flows"] if load["kind"] == "table" else [load]
-        late = next((row["deadline"] for row in rows if row.get("deadline", "none") != "none"), None)
-        if late is not None:
-            rule = "is not supported on Linux: only the simulator has deadlines"
-            found.append(Fault(f"traffic.{name}.deadline", rule, json.dumps(late)))
-        if load["kind"] == "bulk" and load["bytes"] == "none" and load["primer"] != "0B":
-            rule = "must be 0B on Linux for connections without end"
-            found.append(Fault(f"traffic.{name}.primer", rule, load["primer"]))
-        if load["kind"] not in LOADS:
-            found.append(
-                Fault(f"traffic.{name}.kind", f"must be one of {', '.join(LOADS)} on Linux", load["kind"])
-            )
-        found += controls.faults(name, load["transport"])
-    transports = [load["transport"] for load in experiment["traffic"].values()]
-    for key in sorted(controls.HONOURED - {"cc", "profile"}):
-        values = {json.dumps(transport[key]) for transport in transports}
-        if len(values) > 1:
-            found.append(
-                Fault(
-                    f"traffic.*.transport.{key}",
-                    "must be one for all loads on Linux",
-                    ", ".join(sorted(values)),
-                )
-            )
-    return found
-
-
-def _not_done(section: str, path: str, table: Mapping[str, Any], done: Collection[str]) -> list[Fault]:
-    """All of a table that is other than its default and that Linux does not do."""
-    [declared] = [each for each in schema()["sections"] if each["path"] == section]
-    usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
-    return [
-        Fault(f"{path}.{key}", "is not supported on Linux: only the simulator has it", json.dumps(value))
-        for key, value in table.items()
-        if key not in done and value != usual.get(key)
-    ]
-
-
-def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str]) -> list[Fault]:
-    option = "CONFIG_NET_SCH_" + settings["kind"].upper().replace("-", "_")
-    if option in without:
-        return [
-            Fault(f"{path}.kind", "is newer than this kernel, which was built without it", settings["kind"])
-        ]
-    try:
-        qdisc(settings, 1500)
-    except Refusal as refusal:
-        return [Fault(f"{path}.{key}", rule, json.dumps(settings.get(key))) for key, rule in refusal.faults]
-    return []
-
-
 def scenario(
     experiment: Mapping[str, Any],
     network: Mapping[str, Any],
+    ways: Sequence[Mapping[str, Any]],
     flows: pl.DataFrame,
     messages: pl.DataFrame,
     further: Iterable[str] = (),
 ) -> Scenario:
-    """The guest's plan for an experiment on `network` (`_core.plan`), with `further` lines of it.
+    """The guest's plan for an experiment, with `further` lines of it.
+
+    `network` and `ways` are the answers of `_core.plan` and `_core.ways`.
 
     `flows` and `messages` are the simulator's tables of the same experiment: bytes and times of every
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
-    return _Writer(experiment, network).write(flows, messages, further)
+    return _Writer(experiment, network, ways).write(flows, messages, further)
 
 
 def address(host: int) -> str:
@@ -174,20 +113,20 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _Writer:
-    def __init__(self, experiment: Mapping[str, Any], network: Mapping[str, Any]):
+    def __init__(
+        self, experiment: Mapping[str, Any], network: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]
+    ):
         self.experiment, self.network = experiment, network
         self.numbers: Mapping[str, int] = network["numbers"]
         self.nodes, self.ports = network["nodes"], network["ports"]
+        self.ways = Ways(network["routes"], ways)
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
-        if len(self.hosts) > MOST_HOSTS:
-            rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
-            raise SpecError([Fault("topology", rule, str(len(self.hosts)))])
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
         self.first = next(iter(experiment["traffic"]))  # all loads agree on what is read here
         self.transport = experiment["traffic"][self.first]["transport"]
         self.frame = self._number("mss") + self._number("header") + 12 * self.transport["timestamps"]
-        self.reverse = self._cables()
-        self._check_paths()
+        by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}
+        self.reverse = [by_ends[port["to"], port["from"]] for port in self.ports]
         self.files: dict[str, list[str]] = {}
         self.asked: list[tuple[str, str]] = []
         self.lines: list[str] = []
@@ -195,20 +134,8 @@ class _Writer:
     def _number(self, key: str) -> int:
         return self.numbers[f"traffic.{self.first}.transport.{key}"]
 
-    def _check_paths(self) -> None:
-        """Raises SpecError where hosts have several shortest paths, of which each flow would take one."""
-        if self.network["several"]:
-            pair = " to ".join(self.network["several"])
-            raise SpecError([Fault("topology", "must have one shortest path on Linux", pair)])
-
-    def _cables(self) -> list[int]:
-        by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}
-        back = [by_ends.get((port["to"], port["from"])) for port in self.ports]
-        if None in back:
-            port = self.ports[back.index(None)]
-            name = f"{self.nodes[port['from']]['name']}->{self.nodes[port['to']]['name']}"
-            raise SpecError([Fault("topology", "needs links in both directions on Linux", name)])
-        return back
+    def _name(self, port: int) -> str:
+        return "->".join(self.nodes[self.ports[port][end]]["name"] for end in ("from", "to"))
 
     def write(self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str]) -> Scenario:
         """The whole plan."""
@@ -221,11 +148,7 @@ class _Writer:
         steps = [line for number in range(len(self.ports)) for line in self._port(number)]
         self._flush()
         self.lines += steps
-        for number, port in enumerate(self.ports):
-            if not self.nodes[port["from"]]["host"]:
-                made.ports.append(f"{self.nodes[port['from']]['name']}->{self.nodes[port['to']]['name']}")
-                made.rates_bps.append(port["rate_bps"])
-                self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x}")
+        self._queues(made)
         self._times(made)
         self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
@@ -278,18 +201,19 @@ class _Writer:
                 self._batch(
                     "ip",
                     node,
-                    f"neigh add {_gateway(number)} lladdr {_mac(peer)} dev p{number} nud permanent",
+                    f"neigh add {gateway(number)} lladdr {_mac(peer)} dev p{number} nud permanent",
                 )
                 self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
                 self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
         own = f" src {address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
-        rules = f" initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}" if own else ""
-        for host, row in zip(self.hosts, self.network["routes"], strict=True):
-            if host != node and row[node] is not None:
-                to = f"{address(self.hosts.index(host))}/32 via {_gateway(row[node])} dev p{row[node]} onlink"
-                self._batch("ip", node, f"route add {to}{own}{rules}")
-        for name, value in sysctls(self.experiment).items():
-            self.lines_after(f"sysctl {node} {name} {value}")
+        rules = own and f"{own} initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}"
+        for number, host in enumerate(self.hosts):
+            route = self.ways.route(node, number, address(number), rules)
+            if host != node and route is not None:
+                self._batch("ip", node, f"route {route}")
+        chosen = self.ways.sysctls(node, self.nodes[node]["name"], self.experiment["seed"])
+        for name, value in [*sysctls(self.experiment).items(), *chosen]:
+            self.lines.append(f"sysctl {node} {name} {value}")
 
     def _offload(self) -> str:
         """How much TCP may hand down at once: one packet, so that what a qdisc sees is what the wire carries;
@@ -298,10 +222,6 @@ class _Writer:
         segments = self.transport["burst"]
         size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._number("mss") + GSO_HEADERS
         return f"gso_max_segs {segments} gso_max_size {size}"
-
-    def lines_after(self, line: str) -> None:
-        """A line of the plan that needs the namespaces and nothing else."""
-        self.lines.append(line)
 
     def _packets(self, key: str) -> int:
         text = self.transport[key]
@@ -312,18 +232,7 @@ class _Writer:
         )
 
     def _ms(self, key: str) -> str:
-        span = self._number(key)
-        if span % 1_000_000_000:
-            raise SpecError(
-                [
-                    Fault(
-                        f"traffic.*.transport.{key}",
-                        "must be a whole number of milliseconds on Linux",
-                        self.transport[key],
-                    )
-                ]
-            )
-        return f"{span // 1_000_000_000}ms"
+        return f"{self._number(key) // 1_000_000_000}ms"
 
     def _port(self, number: int) -> Iterable[str]:
         port, node = self.ports[number], self.ports[number]["from"]
@@ -348,24 +257,37 @@ class _Writer:
         redirect = f"action mirred egress redirect dev i{number}"
         self._batch("tc", far, f"filter add dev {device} parent ffff: protocol all matchall {redirect}")
         speed = f"{port['delay_ps'] // 1000} {port['rate_bps'] // 8} -{ETHERNET_BYTES}"
-        yield f"wire {far} i{number} {speed}"
+        yield f"wire {far} i{number} {speed} {self._loss(number)}"
+
+    def _loss(self, number: int) -> str:
+        """Of 2^32 - 1 packets those that the wire loses, and the seed of its random numbers."""
+        share = self.ports[number]["loss"]
+        if not share:
+            return "0 0"
+        return f"{round(share * (2**32 - 1))} {drawn(self.experiment['seed'], 'loss', self._name(number))}"
+
+    def _queues(self, made: Scenario) -> None:
+        """Ports that are read, and how."""
+        probe = self.experiment["probe"]
+        patterns = [probe["ports"]] if isinstance(probe["ports"], str) else probe["ports"]
+        traces = probe["queue_trace"] != "off" or probe["port_trace"] != "off"
+        for number, port in enumerate(self.ports):
+            name, switch = self._name(number), not self.nodes[port["from"]]["host"]
+            # A pattern covers ports of switches only, a full name any.
+            covered = any(name == text or (switch and fnmatchcase(name, text)) for text in patterns)
+            measured = switch or probe["nic_queues"]
+            read = Port(name, port["rate_bps"], switch, measured, traces and covered)
+            made.ports.append(read)
+            wire = f"{port['to']} i{number}" if port["loss"] else "-1 -"
+            flags = f"{int(read.sampled)} {int(read.traced)}"
+            self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x} {flags} {wire}")
 
     def _times(self, made: Scenario) -> None:
         numbers, probe = self.numbers, self.experiment["probe"]
         duration = numbers["duration"]
-        wanted = probe["queue_trace"]
-        if wanted == "change":
-            raise SpecError(
-                [Fault("probe.queue_trace", "must be an interval on Linux, whose queues are sampled", wanted)]
-            )
         # Enough samples for percentiles where none are asked for.
         asked = numbers.get("probe.queue_trace")
         made.sample_ps = max(duration // 20_000, 10_000_000) if asked is None else asked
-        trace = probe["flow_trace"]
-        if trace == "change":
-            raise SpecError(
-                [Fault("probe.flow_trace", "must be an interval on Linux, whose flows are sampled", trace)]
-            )
         # Means of flows are means of samples too.
         traced = numbers.get("probe.flow_trace", max(duration // 1000, 100_000_000))
         self.lines += [
@@ -374,7 +296,8 @@ class _Writer:
             f"warmup {numbers['warmup'] // 1000}",
             f"sample {made.sample_ps // 1000}",
             f"trace {traced // 1000}",
-            f"traced {int(trace != 'off')}",
+            f"traced {int(probe['flow_trace'] != 'off')}",
+            f"ports {numbers.get('probe.port_trace', 0) // 1000}",
             f"nodelay {int(not self.transport['nagle'])}",
         ]
 
@@ -383,10 +306,6 @@ def _shaped_bps(rate_bps: int) -> int:
     """A millionth less: the shaper's fixed point takes up to 1 ns from a frame's time, and what it sends too
     fast would wait, unseen, in the netem behind it."""
     return (rate_bps - -(-rate_bps // 1_000_000)) // 8 * 8
-
-
-def _gateway(port: int) -> str:
-    return f"10.2.{port // 250}.{port % 250 + 1}"
 
 
 def _mac(port: int) -> str:

@@ -24,22 +24,25 @@ def tables(
 ) -> dict[str, pl.DataFrame]:
     """Every table that the simulator makes, with its columns and types; `simulated` gives these.
 
-    Queue lengths are samples without the packet in service, as qdiscs count.
+    `simulated` has no warm-up (`controls.with_stand_ins`). Queue lengths are samples without the packet in
+    service, as qdiscs count.
     """
     import polars as pl
 
     duration, warmup = (made.numbers[key] for key in ("duration", "warmup"))
-    names = ("flows", "messages", "rounds", "queues", "samples", "trace")
+    names = ("flows", "messages", "rounds", "queues", "samples", "trace", "ports")
     # Whole numbers all; a file without rows would else have columns of text.
     read = {name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in names}
     flows = _flows(read["flows"], made, experiment, warmup, duration)
+    counted = pl.col("start_ps") >= warmup
     found = {
-        "flows": flows,
-        "messages": _messages(read["messages"], flows, made, experiment),
-        "rounds": _rounds(read["rounds"], made),
+        "flows": flows.filter((pl.col("end_ps") >= warmup).fill_null(True)),
+        "messages": _messages(read["messages"], flows, made, experiment, simulated).filter(counted),
+        "rounds": _rounds(read["rounds"], made).filter(counted),
         "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
         "queue_histogram": _histogram(read["samples"], made, warmup),
-        "queue_trace": _trace(read["samples"], made, simulated["queue_trace"]),
+        "queue_trace": _trace(read["samples"], made, experiment),
+        "port_trace": _port_trace(read["ports"], made, experiment),
         "flow_trace": _flow_trace(read["trace"], read["flows"], made, experiment),
     }
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
@@ -132,7 +135,11 @@ def _dctcp(made: Scenario, experiment: Mapping[str, Any]) -> list[int]:
 
 
 def _messages(
-    raw: pl.DataFrame, flows: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]
+    raw: pl.DataFrame,
+    flows: pl.DataFrame,
+    made: Scenario,
+    experiment: Mapping[str, Any],
+    simulated: Mapping[str, pl.DataFrame],
 ) -> pl.DataFrame:
     import polars as pl
 
@@ -151,6 +158,14 @@ def _messages(
         ),
         on="flow",
     )
+    place = pl.int_range(pl.len()).over("flow").cast(pl.UInt32).alias("place")
+    own = own.with_columns(place).join(
+        _deadlines(made, experiment, simulated), on=["flow", "place"], how="left", maintain_order="left"
+    )
+    fixed = _fixed_deadlines(made, experiment)
+    allowed = pl.coalesce(
+        "deadline_ps", pl.col("traffic").replace_strict(fixed, default=None).cast(pl.UInt64)
+    )
     return own.select(
         "flow",
         "traffic",
@@ -159,7 +174,31 @@ def _messages(
         start.alias("start_ps"),
         end.alias("end_ps"),
         (end - start).alias("fct_ps"),
+        allowed.alias("deadline_ps"),
+        ((end - start).cast(pl.UInt64) <= allowed).cast(pl.UInt32).alias("met"),
     )
+
+
+def _deadlines(
+    made: Scenario, experiment: Mapping[str, Any], simulated: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """Of messages that leave at their time, by connection and place on it: those of the simulator's."""
+    import polars as pl
+
+    open_loops = [name for name in made.loads if experiment["traffic"][name]["kind"] != "incast"]
+    flows = simulated["flows"].filter(pl.col("traffic").is_in(open_loops))
+    number = pl.int_range(pl.len(), dtype=pl.UInt32).alias("number")  # of the guest's connections
+    numbers = flows.select(pl.col("id").alias("flow"), number)
+    place = pl.int_range(pl.len()).over("number").cast(pl.UInt32).alias("place")
+    found = simulated["messages"].sort("start_ps", maintain_order=True).join(numbers, on="flow")
+    return found.with_columns(place).select(pl.col("number").alias("flow"), "place", "deadline_ps")
+
+
+def _fixed_deadlines(made: Scenario, experiment: Mapping[str, Any]) -> dict[str, int]:
+    """Of the answers of each incast that has one."""
+    paths = {name: f"traffic.{name}.deadline.span" for name in made.loads}
+    incasts = [name for name in made.loads if experiment["traffic"][name]["kind"] == "incast"]
+    return {name: made.numbers[paths[name]] for name in incasts if paths[name] in made.numbers}
 
 
 def _rounds(raw: pl.DataFrame, made: Scenario) -> pl.DataFrame:
@@ -183,7 +222,7 @@ def _queues(
     def difference(name: str) -> pl.Expr:
         return pl.col(name) - pl.col(f"{name}_before")
 
-    late = samples.filter(pl.col("time_ns") * 1000 >= warmup)
+    late = _measured(samples, made, warmup)
     packets = pl.col("packets")
     percentiles = [packets.quantile(q / 100, "lower").alias(f"p{q}_packets") for q in (5, 50, 95, 99)]
     lengths = late.group_by("queue").agg(
@@ -196,22 +235,24 @@ def _queues(
         pl.col("bytes").max().alias("max_bytes"),
     )
     over = duration - warmup
+    rates = [port.rate_bps for port in made.ports]
     counted = raw.with_row_index("queue").select(
         pl.col("queue").cast(pl.Int64),
-        pl.Series("port", made.ports),
-        pl.Series("rate_bps", made.rates_bps),
+        pl.Series("port", [port.name for port in made.ports]),
+        pl.Series("rate_bps", rates),
         pl.lit(over).alias("over_ps"),
-        (difference("packets") + difference("drops")).alias("packets_in"),
+        (difference("packets") + difference("drops") + pl.col("held")).alias("packets_in"),
         difference("packets").alias("packets_out"),
         pl.col("held").alias("packets_held"),
         difference("bytes").alias("bytes_out"),
         pl.col("held_bytes").alias("bytes_held"),
         difference("full").alias("drops_full"),
         (difference("drops") - difference("full")).alias("drops_aqm"),
-        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "wire", "buffer")),
+        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "buffer")),
+        difference("lost").alias("drops_wire"),
         difference("marks").alias("marks"),
-        (difference("bytes") * 8e12 / over / pl.Series("rate", made.rates_bps)).alias("utilisation"),
-        pl.lit(1).alias("is_switch"),
+        (difference("bytes") * 8e12 / over / pl.Series("rate", rates)).alias("utilisation"),
+        pl.Series("is_switch", [int(port.switch) for port in made.ports]),
     )
     return counted.join(lengths, on="queue", how="left").sort("queue")
 
@@ -219,24 +260,57 @@ def _queues(
 def _histogram(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFrame:
     import polars as pl
 
-    late = samples.filter(pl.col("time_ns") * 1000 >= warmup)
+    late = _measured(samples, made, warmup)
     counted = late.group_by("queue", "packets").len().sort("queue", "packets")
     time = pl.col("len").cast(pl.UInt64) * made.sample_ps  # a count has 32 bits, which a time overflows
     return counted.select(_port(made), "packets", time.alias("time_ps"))
 
 
-def _trace(samples: pl.DataFrame, made: Scenario, simulated: pl.DataFrame) -> pl.DataFrame:
-    """Of the ports that the probe chose, which the simulator has traced."""
+def _measured(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFrame:
+    """Samples after the warm-up, of the ports whose lengths `queues` has."""
     import polars as pl
 
-    found = samples.select((pl.col("time_ns") * 1000).alias("time_ps"), _port(made), "packets", "bytes")
-    return found.filter(pl.col("port").is_in(simulated["port"].unique().to_list()))
+    ports = [number for number, port in enumerate(made.ports) if port.measured]
+    return samples.filter(pl.col("time_ns") * 1000 >= warmup, pl.col("queue").is_in(ports))
+
+
+def _traced(made: Scenario) -> list[int]:
+    return [number for number, port in enumerate(made.ports) if port.traced]
+
+
+def _trace(samples: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]) -> pl.DataFrame:
+    """Of the ports that the probe chose."""
+    import polars as pl
+
+    chosen = _traced(made) if experiment["probe"]["queue_trace"] != "off" else []
+    found = samples.filter(pl.col("queue").is_in(chosen))
+    return found.select((pl.col("time_ns") * 1000).alias("time_ps"), _port(made), "packets", "bytes")
+
+
+def _port_trace(raw: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]) -> pl.DataFrame:
+    """What came in each interval. All loads have one class; bytes of dropped packets are not known."""
+    import polars as pl
+
+    def grown(*names: str) -> pl.Expr:
+        total = pl.sum_horizontal(*names)
+        return total - total.shift(1, fill_value=0).over("queue")
+
+    name = next(iter(experiment["traffic"].values()))["class"]
+    return raw.select(
+        (pl.col("time_ns") * 1000).alias("time_ps"),
+        _port(made),
+        pl.lit(name).alias("class"),
+        grown("packets", "length", "drops").alias("packets_in"),
+        grown("bytes", "backlog").alias("bytes_in"),
+        grown("marks").alias("marks"),
+        grown("drops", "lost").alias("drops"),
+    )
 
 
 def _port(made: Scenario) -> pl.Expr:
     import polars as pl
 
-    return pl.col("queue").map_elements(lambda i: made.ports[i], pl.String).alias("port")
+    return pl.col("queue").map_elements(lambda i: made.ports[i].name, pl.String).alias("port")
 
 
 def _flow_trace(

@@ -18,21 +18,31 @@ static void add(int fd, union request *request, const char *kind, const char *de
 		fail("the kernel refuses %s on %s: %s (%s)", kind, device, why, strerror(error));
 }
 
+/* The options of a discipline; or NULL. */
+static struct rtattr *options_of(int fd, unsigned device, unsigned handle)
+{
+	struct rtattr *outer;
+	int left = look(fd, device, handle, &outer);
+
+	for (; RTA_OK(outer, left); outer = RTA_NEXT(outer, left))
+		if ((outer->rta_type & NLA_TYPE_MASK) == TCA_OPTIONS)
+			return outer;
+	return NULL;
+}
+
 /* Attribute `type` among the options of the discipline, behind the `fixed` bytes with which they begin; or NULL. */
 static struct rtattr *among(size_t fixed, int fd, unsigned device, unsigned handle, int type)
 {
-	struct rtattr *outer, *inner;
-	int left = look(fd, device, handle, &outer), within;
+	struct rtattr *outer = options_of(fd, device, handle), *inner;
+	int within;
 
-	for (; RTA_OK(outer, left); outer = RTA_NEXT(outer, left)) {
-		if ((outer->rta_type & NLA_TYPE_MASK) != TCA_OPTIONS)
-			continue;
-		within = RTA_PAYLOAD(outer) - NLA_ALIGN(fixed);
-		inner = (void *)((char *)RTA_DATA(outer) + NLA_ALIGN(fixed));
-		for (; RTA_OK(inner, within); inner = RTA_NEXT(inner, within))
-			if ((inner->rta_type & NLA_TYPE_MASK) == type)
-				return inner;
-	}
+	if (!outer)
+		return NULL;
+	within = RTA_PAYLOAD(outer) - NLA_ALIGN(fixed);
+	inner = (void *)((char *)RTA_DATA(outer) + NLA_ALIGN(fixed));
+	for (; RTA_OK(inner, within); inner = RTA_NEXT(inner, within))
+		if ((inner->rta_type & NLA_TYPE_MASK) == type)
+			return inner;
 	return NULL;
 }
 
@@ -82,22 +92,26 @@ void add_step(char *words)
 	close(fd);
 }
 
-/* wire NODE DEVICE DELAY_NS BYTES_A_SECOND OVERHEAD
+/* TCA_NETEM_PRNG_SEED, which older headers do not have. */
+enum { NETEM_SEED = 14 };
+
+/* wire NODE DEVICE DELAY_NS BYTES_A_SECOND OVERHEAD LOSS SEED
  *
- * netem with delay and rate, for packets of OVERHEAD more bytes than the device counts. tc cuts delays to microseconds. */
+ * netem with delay and rate, for packets of OVERHEAD more bytes than the device counts. It loses LOSS of 2^32 - 1
+ * packets, drawn from SEED. tc cuts delays to microseconds. */
 void add_wire(char *words)
 {
 	char device[IFNAMSIZ];
 	unsigned node, index, handle = 1 << 16;
 	long long delay, delay_back;
-	unsigned long long rate, rate_back;
+	unsigned long long rate, rate_back, seed, seed_back = 0;
 	int fd, overhead;
 	union request request;
 	struct rtattr *options, *back;
 	struct tc_netem_qopt netem = { .limit = 1000000 };
 	struct tc_netem_rate speed;
 
-	if (sscanf(words, "%u %15s %lld %llu %d", &node, device, &delay, &rate, &overhead) != 5)
+	if (sscanf(words, "%u %15s %lld %llu %d %u %llu", &node, device, &delay, &rate, &overhead, &netem.loss, &seed) != 7)
 		fail("wire: %s", words);
 	fd = connect_netlink(node);
 	index = if_nametoindex(device);
@@ -109,6 +123,8 @@ void add_wire(char *words)
 	put(&request, TCA_NETEM_RATE, &speed, sizeof speed);
 	if (rate > UINT32_MAX)
 		put(&request, TCA_NETEM_RATE64, &rate, sizeof rate);
+	if (netem.loss)
+		put(&request, NETEM_SEED, &seed, sizeof seed);
 	end(&request, options);
 	add(fd, &request, "netem", device);
 	back = among(sizeof netem, fd, index, handle, TCA_NETEM_LATENCY64);
@@ -122,6 +138,19 @@ void add_wire(char *words)
 		memcpy(&rate_back, RTA_DATA(back), rate > UINT32_MAX ? 8 : 4);
 	if (rate_back != rate)
 		fail("netem on %s has rate %llu after %llu bytes a second was set", device, rate_back, rate);
+	if (netem.loss) {
+		struct tc_netem_qopt set;
+
+		back = options_of(fd, index, handle);
+		if (!back || RTA_PAYLOAD(back) < sizeof set)
+			fail("netem on %s does not tell its settings", device);
+		memcpy(&set, RTA_DATA(back), sizeof set);
+		if ((back = among(sizeof netem, fd, index, handle, NETEM_SEED)))
+			memcpy(&seed_back, RTA_DATA(back), sizeof seed_back);
+		if (set.loss != netem.loss || seed_back != seed)
+			fail("netem on %s loses %u of 2^32 from seed %llu after %u from %llu was set", device, set.loss, seed_back,
+			     netem.loss, seed);
+	}
 	close(fd);
 }
 

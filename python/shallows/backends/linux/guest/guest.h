@@ -38,7 +38,9 @@ void add_attributes(char *words);
 
 /* qdisc.c */
 void add_queue(char *words);
+void queues_start(void);
 void sample_queues(nanoseconds at);
+void trace_ports(nanoseconds at);
 void count_queues(void);
 void write_queues(void);
 

@@ -177,7 +177,7 @@ void hosts_write(void)
 		if (child < 0)
 			fail("fork");
 		if (!child) {
-			char *argv[] = { "tar", "--sort=name", "--exclude=./etc/hosts", "--exclude=./etc/resolv.conf",
+			char *argv[] = { "tar", "--sort=name", "--hard-dereference", "--exclude=./etc/hosts", "--exclude=./etc/resolv.conf",
 					 "--exclude=./etc/nsswitch.conf", "-cf", "-", ".", NULL };
 			static char *environment[] = { "PATH=/usr/bin:/bin", NULL };
 

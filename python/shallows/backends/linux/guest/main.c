@@ -26,7 +26,7 @@ uint64_t seed;
 int no_delay;
 const char *const results = "/run/out";
 
-static nanoseconds sample_every, trace_every;
+static nanoseconds sample_every, trace_every, ports_every;
 static int loop, timer, traced;
 
 static _Noreturn void stop(void)
@@ -141,6 +141,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "warmup")) warmup = number(words);
 	else if (!strcmp(line, "sample")) sample_every = number(words);
 	else if (!strcmp(line, "trace")) trace_every = number(words);
+	else if (!strcmp(line, "ports")) ports_every = number(words);
 	else if (!strcmp(line, "traced")) traced = number(words);
 	else if (!strcmp(line, "nodelay")) no_delay = number(words);
 	else fail("the plan has an unknown word: %s", line);
@@ -210,7 +211,7 @@ static void turn(nanoseconds until)
 static void work(void)
 {
 	nanoseconds sample_at = sample_every ? 0 : NEVER, trace_at = trace_every ? 0 : NEVER, warm_at = warmup;
-	nanoseconds programs_at = 0, told = 0;
+	nanoseconds programs_at = 0, ports_at = ports_every ? ports_every : NEVER, told = 0;
 
 	for (;;) {
 		nanoseconds at = now() - began, next = length;
@@ -225,12 +226,17 @@ static void work(void)
 			count_queues();
 			warm_at = NEVER;
 		}
+		/* Samples bear the instant that was planned; the clock is a few nanoseconds late. */
 		if (sample_at <= at) {
-			sample_queues(at);
+			sample_queues(sample_at);
 			sample_at += sample_every;
 		}
+		if (ports_at <= at) {
+			trace_ports(ports_at);
+			ports_at += ports_every;
+		}
 		if (trace_at <= at) {
-			flows_sample(at, traced);
+			flows_sample(trace_at, traced);
 			trace_at += trace_every;
 		}
 		if (at >= length || programs_over())
@@ -241,7 +247,7 @@ static void work(void)
 		}
 		traffic_wake(at);
 		rounds_wake(at);
-		nanoseconds due[] = { warm_at, sample_at, trace_at, programs_at, traffic_due(), rounds_due() };
+		nanoseconds due[] = { warm_at, sample_at, trace_at, ports_at, programs_at, traffic_due(), rounds_due() };
 		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
 			next = due[i] < next ? due[i] : next;
 		turn(next + began);
@@ -279,6 +285,7 @@ int main(void)
 	read_plan(plan);
 	printf("guest: network ready\n");
 	flows_start();
+	queues_start();
 	traffic_start();
 	began = (now() / 1000000 + 10) * 1000000; /* a round instant soon */
 	if (programs_any() && began < UPTIME) /* iputils' ping takes a clock below 1 s for one that was not read */

@@ -4,6 +4,7 @@
 
 #include "guest.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -83,4 +84,59 @@ int look(int fd, unsigned device, unsigned handle, struct rtattr **first)
 		fail("netlink: no qdisc %x of device %u", handle, device);
 	*first = (void *)(answer + NLMSG_SPACE(sizeof(struct tcmsg)));
 	return head->nlmsg_len - NLMSG_SPACE(sizeof(struct tcmsg));
+}
+
+/* The answer is one message of a page at most (NLMSG_GOODSIZE). */
+enum { ANSWER = 8192, RECEIVE_BUFFER = 4 << 20 };
+
+static int *sockets; /* by node; 0 if there is none yet */
+static int most_nodes;
+
+static int socket_of(int node)
+{
+	int room = RECEIVE_BUFFER;
+
+	if (node >= most_nodes) {
+		sockets = realloc(sockets, (node + 1) * sizeof *sockets);
+		if (!sockets)
+			fail("out of memory for sockets");
+		memset(sockets + most_nodes, 0, (node + 1 - most_nodes) * sizeof *sockets);
+		most_nodes = node + 1;
+	}
+	if (!sockets[node]) {
+		sockets[node] = connect_netlink(node);
+		if (setsockopt(sockets[node], SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
+			fail("netlink's buffer");
+	}
+	return sockets[node];
+}
+
+void look_at(int node, struct look *looks, size_t count)
+{
+	static char answers[MOST_LOOKS][ANSWER];
+	struct { struct nlmsghdr head; struct tcmsg tc; } requests[MOST_LOOKS];
+	struct iovec parts[MOST_LOOKS];
+	struct mmsghdr messages[MOST_LOOKS] = { 0 };
+	int fd = socket_of(node);
+
+	memset(requests, 0, count * sizeof *requests);
+	for (size_t i = 0; i < count; i++) {
+		requests[i].head = (struct nlmsghdr){ .nlmsg_len = sizeof *requests, .nlmsg_type = RTM_GETQDISC,
+						      .nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO, .nlmsg_seq = i + 1 };
+		requests[i].tc = (struct tcmsg){ .tcm_ifindex = looks[i].device, .tcm_handle = looks[i].handle };
+		parts[i] = (struct iovec){ answers[i], ANSWER };
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i], .msg_iovlen = 1 };
+	}
+	/* The kernel has answered all when the call returns. */
+	if (send(fd, requests, count * sizeof *requests, 0) < 0 ||
+	    recvmmsg(fd, messages, count, MSG_DONTWAIT, NULL) != (int)count)
+		fail("netlink: %zu qdiscs of node %d", count, node);
+	for (size_t i = 0; i < count; i++) {
+		struct nlmsghdr *head = (void *)answers[i];
+
+		if (head->nlmsg_type != RTM_NEWQDISC || messages[i].msg_hdr.msg_flags & MSG_TRUNC)
+			fail("netlink: no qdisc %x of device %u", looks[i].handle, looks[i].device);
+		looks[i].first = (void *)(answers[i] + NLMSG_SPACE(sizeof(struct tcmsg)));
+		looks[i].left = head->nlmsg_len - NLMSG_SPACE(sizeof(struct tcmsg));
+	}
 }

@@ -25,4 +25,16 @@ int ask(int fd, union request *request, char *why, size_t room);
 /* The attributes of a discipline: their number of bytes, with the first in `first`. It stays until the next call. */
 int look(int fd, unsigned device, unsigned handle, struct rtattr **first);
 
+/* A discipline to look at, and the attributes that the kernel tells of it. */
+struct look {
+	unsigned device, handle;
+	struct rtattr *first;
+	int left;
+};
+
+enum { MOST_LOOKS = 64 };
+
+/* Looks at several of a node with one request; the answers stand until the next call. */
+void look_at(int node, struct look *looks, size_t count);
+
 #endif

@@ -177,7 +177,7 @@ void programs_reap(void)
 		;
 	while ((process = waitpid(-1, &status, WNOHANG)) > 0)
 		for (size_t i = 0; i < program_count; i++)
-			if (programs[i].process == process) {
+			if (programs[i].process == process && programs[i].ended < 0) { /* numbers of processes come again */
 				programs[i].status = status;
 				programs[i].ended = now() - began;
 			}

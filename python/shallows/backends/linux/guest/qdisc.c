@@ -17,11 +17,17 @@ struct reading {
 	uint32_t packets, length, backlog, drops, full, marks;
 };
 
-struct queue {
-	int node, netlink;
+/* A discipline of a device: a port's own, or that of the wire behind it. */
+struct place {
+	int node; /* -1: none */
 	uint32_t device, handle;
 	char kind[16];
 	struct reading at_warmup, last;
+};
+
+struct queue {
+	struct place port, wire;
+	int sampled, traced;
 };
 
 struct sample {
@@ -33,24 +39,83 @@ static struct queue *queues;
 static size_t queue_count;
 static struct sample *samples;
 static size_t sample_count;
+static FILE *trace;
 
-/* queue NODE DEVICE HANDLE */
+/* Places that are read together, in the order of their nodes. */
+struct set {
+	struct place **places;
+	size_t count;
+};
+
+static struct set sampled, traced, all;
+
+static struct place place_of(int node, const char *device, uint32_t handle)
+{
+	struct place made = { .node = node, .handle = handle };
+
+	if (node < 0)
+		return made;
+	enter(node);
+	made.device = if_nametoindex(device);
+	if (!made.device)
+		fail("there is no device %s", device);
+	return made;
+}
+
+/* queue NODE DEVICE HANDLE SAMPLED TRACED NODE_OF_WIRE DEVICE_OF_WIRE; the last two are -1 and a word where the wire
+ * loses nothing. */
 void add_queue(char *words)
 {
-	char device[IFNAMSIZ];
+	char device[IFNAMSIZ], wire[IFNAMSIZ];
 	struct queue queue = { 0 };
-	unsigned node, handle;
+	unsigned handle;
+	int node, far;
 
-	if (sscanf(words, "%u %15s %x", &node, device, &handle) != 3)
+	if (sscanf(words, "%d %15s %x %d %d %d %15s", &node, device, &handle, &queue.sampled, &queue.traced, &far, wire) != 7)
 		fail("queue: %s", words);
-	queue.netlink = connect_netlink(node);
-	queue.node = node;
-	queue.handle = handle;
-	queue.device = if_nametoindex(device);
-	if (!queue.device)
-		fail("there is no device %s", device);
+	queue.port = place_of(node, device, handle);
+	queue.wire = place_of(far, wire, 1 << 16);
 	ROOM(queues, queue_count);
 	queues[queue_count++] = queue;
+}
+
+static void put_place(struct set *set, struct place *place)
+{
+	if (place->node < 0)
+		return;
+	ROOM(set->places, set->count);
+	set->places[set->count++] = place;
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+	int order = (x->node > y->node) - (x->node < y->node);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+void queues_start(void)
+{
+	struct set *const sets[] = { &sampled, &traced, &all };
+
+	for (size_t i = 0; i < queue_count; i++) {
+		struct queue *queue = &queues[i];
+
+		if (queue->sampled)
+			put_place(&sampled, &queue->port);
+		if (queue->traced) {
+			put_place(&traced, &queue->port);
+			put_place(&traced, &queue->wire);
+		}
+		put_place(&all, &queue->port);
+		put_place(&all, &queue->wire);
+	}
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		if (sets[i]->count)
+			qsort(sets[i]->places, sets[i]->count, sizeof *sets[i]->places, by_node);
+	trace = output("ports.csv");
+	fprintf(trace, "time_ns,queue,packets,bytes,length,backlog,drops,marks,lost\n");
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -86,15 +151,13 @@ static void own_counts(const char *kind, const void *stats, size_t size, struct 
 		reading->marks = ((const uint32_t *)stats)[DUALPI2_ECN_MARK]; /* of both queues, with those by the step */
 }
 
-static void read_queue(struct queue *queue)
+static void take(struct place *place, struct rtattr *outer, int left)
 {
-	struct reading *reading = &queue->last;
-	struct rtattr *outer;
-	int left = look(queue->netlink, queue->device, queue->handle, &outer);
+	struct reading *reading = &place->last;
 
 	for (; RTA_OK(outer, left); outer = RTA_NEXT(outer, left)) {
 		if (outer->rta_type == TCA_KIND)
-			snprintf(queue->kind, sizeof queue->kind, "%s", (char *)RTA_DATA(outer));
+			snprintf(place->kind, sizeof place->kind, "%s", (char *)RTA_DATA(outer));
 		if ((outer->rta_type & NLA_TYPE_MASK) != TCA_STATS2)
 			continue;
 		struct rtattr *inner = RTA_DATA(outer);
@@ -112,17 +175,57 @@ static void read_queue(struct queue *queue)
 				reading->backlog = stats->backlog;
 				reading->drops = stats->drops;
 			} else if (inner->rta_type == TCA_STATS_APP)
-				own_counts(queue->kind, data, RTA_PAYLOAD(inner), reading);
+				own_counts(place->kind, data, RTA_PAYLOAD(inner), reading);
 		}
+	}
+}
+
+/* Reads all of a set. Places of one node are asked for together: a call takes longer than its answer. */
+static void read_set(const struct set *set)
+{
+	size_t count;
+
+	for (size_t first = 0; first < set->count; first += count) {
+		struct look looks[MOST_LOOKS];
+		int node = set->places[first]->node;
+
+		for (count = 0; count < MOST_LOOKS && first + count < set->count; count++) {
+			struct place *place = set->places[first + count];
+
+			if (place->node != node)
+				break;
+			looks[count] = (struct look){ .device = place->device, .handle = place->handle };
+		}
+		look_at(node, looks, count);
+		for (size_t i = 0; i < count; i++)
+			take(set->places[first + i], looks[i].first, looks[i].left);
 	}
 }
 
 void sample_queues(nanoseconds at)
 {
+	read_set(&sampled);
 	for (size_t i = 0; i < queue_count; i++) {
-		read_queue(&queues[i]);
+		struct reading *last = &queues[i].port.last;
+
+		if (!queues[i].sampled)
+			continue;
 		ROOM(samples, sample_count);
-		samples[sample_count++] = (struct sample){ at, i, queues[i].last.length, queues[i].last.backlog };
+		samples[sample_count++] = (struct sample){ at, i, last->length, last->backlog };
+	}
+}
+
+void trace_ports(nanoseconds at)
+{
+	read_set(&traced);
+	for (size_t i = 0; i < queue_count; i++) {
+		struct reading *last = &queues[i].port.last;
+
+		if (!queues[i].traced)
+			continue;
+		fprintf(trace, "%lld,%zu,%u,%llu,%u,%u,%u,%u,%u\n", (long long)at, i, last->packets,
+			(unsigned long long)last->bytes, last->length, last->backlog, last->drops, last->marks,
+			queues[i].wire.last.drops);
 	}
 }
 
@@ -131,32 +234,38 @@ void count_queues(void)
 {
 	static int warm;
 
-	for (size_t i = 0; i < queue_count; i++) {
-		read_queue(&queues[i]);
-		if (!warm)
-			queues[i].at_warmup = queues[i].last;
-	}
+	read_set(&all);
+	for (size_t i = 0; i < all.count && !warm; i++)
+		all.places[i]->at_warmup = all.places[i]->last;
 	warm = 1;
+}
+
+/* Disciplines that drop for want of room alone. */
+static int drops_when_full(const char *kind)
+{
+	return !strcmp(kind, "pfifo") || !strcmp(kind, "bfifo") || !strcmp(kind, "fq");
 }
 
 void write_queues(void)
 {
 	FILE *file = output("queues.csv");
 
-	fprintf(file, "packets_before,bytes_before,drops_before,full_before,marks_before,"
-		      "packets,bytes,drops,full,marks,held,held_bytes\n");
+	fprintf(file, "packets_before,bytes_before,drops_before,full_before,marks_before,lost_before,"
+		      "packets,bytes,drops,full,marks,held,held_bytes,lost\n");
 	for (size_t i = 0; i < queue_count; i++) {
-		struct reading *b = &queues[i].at_warmup, *e = &queues[i].last;
+		struct reading *b = &queues[i].port.at_warmup, *e = &queues[i].port.last;
 
-		if (!strcmp(queues[i].kind, "pfifo") || !strcmp(queues[i].kind, "bfifo")) {
+		if (drops_when_full(queues[i].port.kind)) {
 			b->full = b->drops;
 			e->full = e->drops;
 		}
-		fprintf(file, "%u,%llu,%u,%u,%u,%u,%llu,%u,%u,%u,%u,%u\n", b->packets, (unsigned long long)b->bytes, b->drops,
-			b->full, b->marks, e->packets, (unsigned long long)e->bytes, e->drops, e->full, e->marks, e->length,
-			e->backlog);
+		fprintf(file, "%u,%llu,%u,%u,%u,%u,", b->packets, (unsigned long long)b->bytes, b->drops, b->full, b->marks,
+			queues[i].wire.at_warmup.drops);
+		fprintf(file, "%u,%llu,%u,%u,%u,%u,%u,%u\n", e->packets, (unsigned long long)e->bytes, e->drops, e->full, e->marks,
+			e->length, e->backlog, queues[i].wire.last.drops);
 	}
 	done(file);
+	done(trace);
 	file = output("samples.csv");
 	fprintf(file, "time_ns,queue,packets,bytes\n");
 	for (size_t i = 0; i < sample_count; i++)

@@ -1,0 +1,181 @@
+"""Parts of a resolved experiment that Linux cannot do, each refused by its path before anything starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from shallows.backends.linux import controls
+from shallows.backends.linux.qdiscs import Refusal, qdisc
+from shallows.document.schema import schema
+from shallows.errors import Fault
+
+TOPOLOGIES = (
+    *("star", "dumbbell", "parking-lot", "tree", "multi-rack"),
+    *("leaf-spine", "fat-tree", "graph"),
+)
+LOADS = ("bulk", "messages", "poisson", "incast", "table")
+PORT = ("queue", "rate", "delay", "loss", "reorder_delay")
+"""Settings of ports that are done; `reorder_delay` says nothing by itself."""
+
+NETEM = {
+    "drop_packets": "netem loses packets by chance alone",
+    "mark": "where netem marks, it drops packets that are not ECN-capable",
+    "mark_every": "netem marks by chance alone",
+    "duplicate": "netem sends the copy after the packet, in the time of the next one",
+    "reorder": "netem holds back all packets but those that overtake",
+}
+"""Faults of wires that netem cannot say, and the reasons."""
+
+PROBE = (
+    *("queues", "nic_queues", "waits", "queue_trace", "port_trace", "flow_trace"),
+    *("ports", "classes", "trace_rows"),
+)
+"""Probes that are done, or that only leave out what is there."""
+
+MOST_HOSTS = 500
+
+Version = tuple[int, int]
+SEEDED_HASH: Version = (6, 11)
+"""Kernels from which on each switch has a seed of its own for the choice among paths."""
+SEEDED_NETEM: Version = (6, 6)
+"""Kernels from which on each netem has random numbers of its own."""
+
+__all__ = ["check", "of_network"]
+
+
+def check(
+    experiment: Mapping[str, Any], without: Collection[str] = (), version: Version | None = None
+) -> list[Fault]:
+    """All that the backend cannot do, but for the network's shape (`of_network`).
+
+    The kernel was built `without` some options, and has this version; None is the newest.
+    """
+    found = []
+    kind = experiment["topology"]["kind"]
+    if kind not in TOPOLOGIES:
+        found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
+    for place in ("queue", "nic"):
+        found += _queue_faults(place, experiment[place], without)
+    for name, port in experiment["port"].items():
+        if "queue" in port:
+            found += _queue_faults(f"port.{name}.queue", port["queue"], without)
+        found += _not_done("port", f"port.{name}", port, PORT, NETEM)
+        if port.get("loss") and version and version < SEEDED_NETEM:
+            rule = f"needs Linux {_text(SEEDED_NETEM)}: in older ones all wires draw from one stream"
+            found.append(Fault(f"port.{name}.loss", rule, _text(version)))
+    found += _probe_faults(experiment)
+    sections = {"switch": "shared buffers", "priority": "priorities", "pfc": "flow control"}
+    for section, what in (sections | {"python": "components in Python"}).items():
+        if experiment.get(section):
+            found.append(Fault(section, f"is not supported on Linux: only the simulator has {what}"))
+    if experiment.get("port_control", {}).get("kind", "none") != "none":
+        found.append(Fault("port_control", "is not supported on Linux: its switches have no such protocol"))
+    for name, load in experiment["traffic"].items():
+        found += _load_faults(f"traffic.{name}", load)
+        found += controls.faults(name, load["transport"])
+    transports = [load["transport"] for load in experiment["traffic"].values()]
+    for key in sorted(controls.HONOURED - {"cc", "profile"}):
+        values = {json.dumps(transport[key]) for transport in transports}
+        if len(values) > 1:
+            rule = "must be one for all loads on Linux"
+            found.append(Fault(f"traffic.*.transport.{key}", rule, ", ".join(sorted(values))))
+    return found
+
+
+def of_network(
+    experiment: Mapping[str, Any],
+    network: Mapping[str, Any],
+    ways: Collection[Mapping[str, Any]],
+    version: Version | None = None,
+) -> list[Fault]:
+    """All that the backend cannot do of the network, which `_core.plan` and `_core.ways` describe."""
+    found = []
+    nodes = network["nodes"]
+    hosts = sum(node["host"] for node in nodes)
+    if hosts > MOST_HOSTS:
+        rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
+        found.append(Fault("topology", rule, str(hosts)))
+    ends = {(port["from"], port["to"]) for port in network["ports"]}
+    alone = next(((a, b) for a, b in sorted(ends) if (b, a) not in ends), None)
+    if alone is not None:
+        name = "->".join(nodes[end]["name"] for end in alone)
+        found.append(Fault("topology", "needs links in both directions on Linux", name))
+    if ways and experiment["ecmp"] != "flow":
+        rule = 'must be "flow" on Linux, whose switches choose a path by a hash of each connection'
+        found.append(Fault("ecmp", rule, experiment["ecmp"]))
+    if ways and version and version < SEEDED_HASH:
+        rule = f"needs Linux {_text(SEEDED_HASH)} for several shortest paths: older switches all choose alike"
+        found.append(Fault("topology", rule, _text(version)))
+    for name, load in experiment["traffic"].items():
+        path = f"traffic.{name}.transport.min_rto"
+        if network["numbers"][path] % 1_000_000_000:
+            rule = "must be a whole number of milliseconds on Linux"
+            found.append(Fault(path, rule, load["transport"]["min_rto"]))
+    return found
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
+def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
+    probe = experiment["probe"]
+    found = _not_done("probe", "probe", probe, PROBE)
+    for key, what in (("queue_trace", "queues"), ("flow_trace", "flows")):
+        if probe[key] == "change":
+            rule = f"must be an interval on Linux, whose {what} are sampled"
+            found.append(Fault(f"probe.{key}", rule, "change"))
+    classes = sorted({load["class"] for load in experiment["traffic"].values()})
+    if probe["port_trace"] != "off" and len(classes) > 1:
+        rule = "needs loads of one class on Linux, whose disciplines count all packets together"
+        found.append(Fault("probe.port_trace", rule, ", ".join(classes)))
+    return found
+
+
+def _load_faults(path: str, load: Mapping[str, Any]) -> list[Fault]:
+    found = []
+    deadline = load.get("deadline", "none")
+    if load["kind"] == "incast" and deadline != "none" and deadline["kind"] != "fixed":
+        rule = 'must be of kind "fixed" for an incast on Linux, whose answers are not those of the simulator'
+        found.append(Fault(f"{path}.deadline", rule, json.dumps(deadline)))
+    if load["kind"] == "bulk" and load["bytes"] == "none" and load["primer"] != "0B":
+        rule = "must be 0B on Linux for connections without end"
+        found.append(Fault(f"{path}.primer", rule, load["primer"]))
+    if load["kind"] not in LOADS:
+        found.append(Fault(f"{path}.kind", f"must be one of {', '.join(LOADS)} on Linux", load["kind"]))
+    return found
+
+
+def _not_done(
+    section: str,
+    path: str,
+    table: Mapping[str, Any],
+    done: Collection[str],
+    reasons: Mapping[str, str] = {},
+) -> list[Fault]:
+    """All of a table that is other than its default and that Linux does not do."""
+    [declared] = [each for each in schema()["sections"] if each["path"] == section]
+    usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
+    return [
+        Fault(
+            f"{path}.{key}",
+            f"is not supported on Linux: {reasons.get(key, 'only the simulator has it')}",
+            json.dumps(value),
+        )
+        for key, value in table.items()
+        if key not in done and value != usual.get(key)
+    ]
+
+
+def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str]) -> list[Fault]:
+    option = "CONFIG_NET_SCH_" + settings["kind"].upper().replace("-", "_")
+    if option in without:
+        rule = "is newer than this kernel, which was built without it"
+        return [Fault(f"{path}.kind", rule, settings["kind"])]
+    try:
+        qdisc(settings, 1500)
+    except Refusal as refusal:
+        return [Fault(f"{path}.{key}", rule, json.dumps(settings.get(key))) for key, rule in refusal.faults]
+    return []
