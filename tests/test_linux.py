@@ -4,28 +4,22 @@ import json
 import os
 import shutil
 
-import polars as pl
 import pytest
 import shallows
 from conftest import shallows as command
 from shallows import _core
-from shallows.backends.base import Running
 from shallows.backends.linux import (
     backend,
     cache,
-    controls,
     kernel,
-    paths,
     qdiscs,
     readback,
     refusals,
     root,
-    scenario,
     source,
     tools,
 )
 from shallows.backends.linux.gpl import edits
-from shallows.backends.simulator import Simulator
 from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
@@ -194,137 +188,6 @@ def test_settings_are_compared_with_those_that_tc_reports(words, reported, fault
     assert len(found) == len(faults) and all(a.startswith(b) for a, b in zip(found, faults, strict=True))
 
 
-def planned(**changes):
-    """The guest's plan of a legal document, as lines."""
-    experiment = resolved(**changes)
-    network, ways = backend.checked(experiment, None)
-    tables = pl.DataFrame(), pl.DataFrame()
-    return scenario.scenario(experiment, network, ways, *tables), network
-
-
-LEAVES = {"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 2, "rate": "1Gbps"}
-ACROSS = {"long": {"kind": "bulk", "from": "h0..h1", "to": "h2..h3"}}
-
-
-def test_a_switch_shares_several_paths_by_a_hash_with_its_own_seed():
-    made, network = planned(topology=LEAVES, traffic=ACROSS)
-    names = [node["name"] for node in network["nodes"]]
-    ports = [f"{names[port['from']]}->{names[port['to']]}" for port in network["ports"]]
-    lines = made.plan.splitlines()
-    routes = {line for line in lines if line.startswith("route add 10.1.0.3/32")}
-    uplinks = " ".join(
-        f"nexthop via {paths.gateway(number)} dev p{number} onlink"
-        for number in (ports.index(f"leaf0->spine{spine}") for spine in range(3))
-    )
-    assert f"route add 10.1.0.3/32 {uplinks}" in routes
-    assert sum("nexthop" in route for route in routes) == 1  # hosts and spines have one way
-    host = next(route for route in routes if " src 10.1.0.1 " in route)
-    assert host.endswith("onlink src 10.1.0.1 initcwnd 10 rto_min 200ms")
-    settings = [line.split() for line in lines if "fib_multipath" in line]
-    choosing = [str(names.index(name)) for name in ("leaf0", "leaf1")]
-    assert [words[1] for words in settings] == [node for node in choosing for _ in range(3)]
-    assert [words[3] for words in settings if words[2].endswith("policy")] == ["3", "3"]
-    seeds = [words[3] for words in settings if words[2].endswith("seed")]
-    assert len(set(seeds)) == 2
-    others = planned(topology=LEAVES, traffic=ACROSS, seed=2)[0].plan.splitlines()
-    assert not {f"sysctl {words[1]} {words[2]} {words[3]}" for words in settings if "seed" in words[2]} & {
-        *others
-    }
-
-
-@pytest.mark.parametrize(
-    ("changes", "version", "path"),
-    [
-        ({"ecmp": "random"}, None, "ecmp"),
-        ({}, (6, 1), "topology"),
-        ({"topology": {"kind": "star", "senders": 600, "rate": "1Gbps", "delay": "1us"}}, None, "topology"),
-        (
-            {"transport": {"profile": "linux", "cc": "dctcp", "min_rto": "200500us"}},
-            None,
-            "traffic.long.transport.min_rto",
-        ),
-    ],
-)
-def test_a_network_that_linux_cannot_have_is_refused(changes, version, path):
-    traffic = {"long": {"kind": "bulk", "from": "*", "to": "*"}}
-    experiment = resolved(**{"topology": LEAVES, "traffic": traffic} | changes)
-    text = json.dumps(experiment)
-    found = refusals.of_network(
-        experiment, json.loads(_core.plan(text)), json.loads(_core.ways(text)), version
-    )
-    assert [fault.path for fault in found] == [path]
-
-
-def test_every_topology_has_a_plan():
-    kinds = {
-        "fat-tree": {"k": 4},
-        "multi-rack": {},
-        "leaf-spine": {"leaves": 8, "spines": 4, "hosts_per_leaf": 8},
-    }
-    for kind, settings in kinds.items():
-        traffic = {"long": {"kind": "bulk", "from": "*", "to": "*"}}
-        made, network = planned(topology={"kind": kind} | settings, traffic=traffic)
-        hosts = sum(node["host"] for node in network["nodes"])
-        adds = [line for line in made.plan.splitlines() if line.startswith("route add 10.1.")]
-        assert len(adds) == hosts * (len(network["nodes"]) - 1)  # every node knows a way to every other host
-
-
-def test_a_wire_loses_packets_from_a_seed_of_its_own():
-    port = {"s*->switch": {"loss": 0.25}}
-    made, network = planned(port=port)
-    names = [node["name"] for node in network["nodes"]]
-    losing = {}
-    for line in made.plan.splitlines():
-        if line.startswith("wire "):
-            *_, device, _delay, _rate, _overhead, loss, seed = line.split()
-            wire = network["ports"][int(device[1:])]
-            losing[f"{names[wire['from']]}->{names[wire['to']]}"] = (int(loss), int(seed))
-    assert {name for name, (loss, _) in losing.items() if loss} == {"s0->switch", "s1->switch"}
-    assert losing["s0->switch"][0] == round(0.25 * (2**32 - 1))
-    assert losing["s0->switch"][1] != losing["s1->switch"][1] != 0
-    # The stream belongs to the wire: another wire's loss changes nothing here.
-    alone, _ = planned(port={"s0->switch": {"loss": 0.25}})
-    assert f" {losing['s0->switch'][0]} {losing['s0->switch'][1]}\n" in alone.plan
-    old = refusals.check(resolved(port=port), version=(6, 1))
-    assert [fault.path for fault in old] == ["port.s*->switch.loss"]
-
-
-def test_what_is_over_before_the_warm_up_ends_is_sent_too():
-    """The simulator's tables leave it out, and Linux once sent none of it."""
-    web = STAR["traffic"]["web"] | {"interval": "10ms"}
-    cloud = {
-        "kind": "poisson",
-        "from": "s*",
-        "to": "r0",
-        "load": 0.2,
-        "sizes": {"kind": "fixed", "bytes": "9KB"},
-    }
-    counts = []
-    for warmup in ("0s", "300ms"):
-        experiment = resolved(traffic={"web": web, "cloud": cloud}, warmup=warmup)
-        simulated = Simulator().run(controls.with_stand_ins(experiment), Running()).tables
-        made = scenario.scenario(
-            experiment, *backend.checked(experiment, None), simulated["flows"], simulated["messages"]
-        )
-        counts.append(sum(line.startswith("send ") for line in made.plan.splitlines()))
-    assert counts[0] == counts[1] > 100
-
-
-def test_ports_are_read_as_the_probe_asks():
-    def ports(**probe):
-        traffic = {"long": STAR["traffic"]["long"]}
-        made, _ = planned(probe=probe, traffic=traffic)
-        return {port.name: port for port in made.ports}
-
-    usual = ports()
-    assert not usual["s0->switch"].sampled and usual["switch->r0"].measured and not usual["switch->r0"].traced
-    assert ports(nic_queues=True)["s0->switch"].measured
-    traced = ports(queue_trace="1ms", ports=["s0->switch", "switch->*"])
-    assert traced["s0->switch"].traced and not traced["s0->switch"].measured
-    assert traced["switch->s1"].traced and not traced["s1->switch"].sampled
-    assert not ports(port_trace="1ms", ports="*->*")["s0->switch"].traced  # a pattern covers switches only
-
-
 def test_edits_are_made_once(tmp_path):
     assert len(edits.edit_tree(tree(tmp_path))) == 8
     assert edits.edit_tree(tmp_path) == []
@@ -464,59 +327,3 @@ def test_where_kernel_and_files_are_changes_nothing(tmp_path, monkeypatch):
     there = shallows.run(experiment, store=tmp_path / "b", backend="linux")
     for name in here.tables:
         assert here.tables[name].equals(there.tables[name]), name
-
-
-@needs_kernel
-def test_a_run_over_several_paths_with_losses_traces_and_deadlines(tmp_path):
-    """Hosts' queues, traces of ports, losses of a wire and deadlines, by the laws of the tables."""
-    document = STAR | {
-        "topology": LEAVES | {"uplink_rate": "100Mbps", "delay": "200us", "uplink_delay": "100us"},
-        "traffic": {
-            "long": {"kind": "bulk", "from": "h0..h1", "to": "h2..h3", "class": "all"},
-            "web": STAR["traffic"]["web"]
-            | {
-                "from": "h0",
-                "to": "h3",
-                "class": "all",
-                "deadline": {"kind": "uniform", "min": "1ms", "max": "1s"},
-            },
-            "query": STAR["traffic"]["query"]
-            | {"from": "h0..h1", "to": "h2", "class": "all", "deadline": {"kind": "fixed", "span": "2s"}},
-        },
-        "port": {"leaf0->spine*": {"loss": 0.01}},
-        "probe": {"nic_queues": True, "port_trace": "10ms", "queue_trace": "10ms", "ports": "leaf0->*"},
-    }
-    experiment = one_run(load(document)).experiment
-    run = shallows.run(experiment, store=tmp_path / "a", backend="linux")
-    again = shallows.run(experiment, store=tmp_path / "b", backend="linux")
-    assert all(run.tables[name].equals(again.tables[name]) for name in run.tables)
-    simulated = shallows.run(experiment, store=tmp_path / "a")
-    queues = run.tables["queues"]
-    assert queues["port"].to_list() == simulated.tables["queues"]["port"].to_list()
-    assert queues["mean_packets"].null_count() == 0
-    uplinks = queues.filter(pl.col("port").str.starts_with("leaf0->spine"))
-    lost, sent = uplinks["drops_wire"].sum(), uplinks["packets_out"].sum()
-    assert lost == pytest.approx(0.01 * sent, abs=5 * (0.01 * sent) ** 0.5)
-    assert (uplinks["packets_out"] > 0).sum() >= 2  # of four connections and more
-    assert queues.filter(pl.col("drops_wire") > 0).height <= 3
-    trace = run.tables["port_trace"]
-    for port in uplinks["port"]:
-        mine, row = trace.filter(port=port), queues.filter(port=port).row(0, named=True)
-        late = mine.filter(pl.col("time_ps") > 100 * 10**9)  # STAR's warm-up
-        held = run.tables["queue_trace"].filter(port=port, time_ps=100_000_000_000)
-        before = held["packets"][0] if held.height else 0
-        assert late["packets_in"].sum() == pytest.approx(row["packets_in"] - before, abs=2)
-        assert late["drops"].sum() == row["drops_wire"] + row["drops_full"] + row["drops_aqm"]
-    messages = {
-        name: tables["messages"].filter(traffic="web").sort("start_ps")["deadline_ps"].to_list()
-        for name, tables in (("linux", run.tables), ("simulator", simulated.tables))
-    }
-    assert messages["linux"] == messages["simulator"] != []
-    answers = run.tables["messages"].filter(traffic="query")
-    assert set(answers["deadline_ps"].to_list()) == {2 * 10**12} and set(answers["met"].to_list()) <= {
-        1,
-        None,
-    }
-    parts = ("packets_out", "packets_held", "drops_full", "drops_aqm")
-    assert queues["packets_in"].to_list() == queues.select(pl.sum_horizontal(*parts)).to_series().to_list()
-    assert run.tables["rounds"]["start_ps"].min() >= 100 * 10**9  # the warm-up

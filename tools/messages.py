@@ -21,7 +21,7 @@ LEFT_OUT = ("_classes.py", "gpl", "templates", "_data", "theory", "figures", "ex
 TESTS = ("tests.rs", "test_bench.rs")
 
 _FOR_THE_GUEST = re.compile(
-    r"(qdisc|filter|link|addr|route|neigh|netns|run|file|sysctl|step|attributes|wire|queue|open|send|host|tbf|deb"
+    r"(qdisc|filter|link|addr|route|add|via|nexthop|neigh|netns|run|file|sysctl|step|attributes|wire|queue|open|send|host|tbf|deb"
     r"|stab|action|rounds|control|worker|src|initcwnd|limit|flows|quantum|trace|traced|pfifo|bfifo)[ {]"
 )
 """Lines of the Linux backend for tc, ip and its guest program."""
@@ -40,10 +40,11 @@ def messages() -> str:
     """The text of the file: for each source its messages, in the order of the source."""
     parts = ["Every message of the program, by source. Braces hold the values that the program fills in."]
     for path in sorted((ROOT / "python/shallows").rglob("*.py")):
-        if not set(LEFT_OUT) & {*path.parts}:
+        parts_of_path = path.relative_to(ROOT).parts  # the checkout may have any name
+        if not set(LEFT_OUT) & {*parts_of_path}:
             source = path.read_text(encoding="utf-8")
             found = [*of_python(source)]
-            if "linux" in path.parts:
+            if "linux" in parts_of_path:
                 found = [text for text in found if not _FOR_THE_GUEST.match(text)]
             parts += _part(path, [*found, *(helps(source) if path.parent.name == "cli" else ())])
     for path in sorted(path for path in ROOT.glob("crates/*/src/**/*.rs") if path.name not in TESTS):

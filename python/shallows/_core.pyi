@@ -18,6 +18,7 @@ __all__ = [
     "schema",
     "simulable",
     "source_hash",
+    "ways",
 ]
 
 _Column: TypeAlias = tuple[str, str, bytes | tuple[list[str], bytes]]

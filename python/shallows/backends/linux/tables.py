@@ -288,7 +288,7 @@ def _trace(samples: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any])
 
 
 def _port_trace(raw: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]) -> pl.DataFrame:
-    """What came in each interval. All loads have one class; bytes of dropped packets are not known."""
+    """Arrivals of each interval. All loads have one class; bytes of dropped packets are not known."""
     import polars as pl
 
     def grown(*names: str) -> pl.Expr:
