@@ -4,10 +4,11 @@ kernel has been built."""
 import json
 
 import pytest
+import shallows
 from shallows.backends.linux import kernel
 from shallows.errors import SpecError
 from shallows.results.store import Store
-from shallows.studies.validation import judge, matrix, runs, show
+from shallows.studies.validation import judge, matrix, measure, ns3_cells, runs, show
 from shallows.studies.validation.report import write_validation
 
 CELL = """
@@ -63,8 +64,33 @@ def test_the_matrix_that_comes_along():
     assert min(cell.rtt_ps for cell in run) == 36 * 10**6 and max(cell.rtt_ps for cell in run) == 36 * 10**10
     assert min(cell.flows for cell in run) == 1 and max(cell.flows for cell in run) == 50
     assert any(cell.incast for cell in run)
+    fabrics = {cell.cc for cell in run if len(cell.ports) > 1}
+    assert fabrics == {"cubic", "dctcp"}  # the simulator has no other control of several paths on Linux
     hours = runs.total_cost(whole, runs.BACKENDS) / 3600
     assert hours < 2 * 2  # two cores for two hours
+
+
+def test_a_fabric_has_its_uplinks_as_bottlenecks(tmp_path):
+    text = CELL.replace("flows = 2\n", "flows = 4\nspines = 3\n", 1)
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    cell = matrix.read(path).cells[0]
+    assert cell.ports == ("leaf0->spine0", "leaf0->spine1", "leaf0->spine2")
+    experiment = cell.points[0].experiment
+    assert experiment["topology"]["hosts_per_leaf"] == 2
+    assert (
+        experiment["traffic"]["load"]["from"] == "h0..h1" and experiment["traffic"]["load"]["to"] == "h2..h3"
+    )
+    run = shallows.run(experiment, store=tmp_path / "runs")
+    found = measure.numbers(run.tables, "simulator", cell.ports)
+    uplinks = run.tables["queues"].filter(run.tables["queues"]["port"].is_in(cell.ports))
+    assert found["packets"] == uplinks["packets_out"].sum() > 0
+    assert found["queue_mean"] == pytest.approx((uplinks["mean_packets"] - uplinks["utilisation"]).mean())
+    assert found["goodput_bps"] == run.tables["flows"]["goodput_bps"].sum()
+    assert "a star only, not a leaf-spine" in ns3_cells.not_run(cell)
+    path.write_text(text.replace("flows = 4", "flows = 5"))
+    with pytest.raises(SpecError, match="must be a square"):
+        matrix.read(path)
 
 
 def test_faults_of_a_matrix_come_all_at_once(tmp_path):

@@ -30,6 +30,8 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     for section in ("switch", "priority", "pfc"):
         if experiment.get(section):
             raise Refusal(f"the program for ns-3 has no [{section}]")
+    if experiment["topology"]["kind"] != "star":
+        raise Refusal(f"the program for ns-3 has a star only, not a {experiment['topology']['kind']}")
     if load["kind"] in WITH_STEPS:
         raise Refusal(f"the program for ns-3 has no {load['kind']}")
     of_load, of_transport = f"traffic.{name}", f"traffic.{name}.transport"

@@ -108,7 +108,7 @@ def group(cell: Cell, runs: Mapping[str, Sequence[Numbers]]) -> tuple[str, str]:
     if cell.incast or not every:
         return "main", ""
     waiting = max(mean(_samples(of, "queue_mean")).value for of in runs.values() if of)
-    window = (cell.bdp_packets + waiting + 1) / cell.flows
+    window = (cell.bdp_packets + waiting + 1) * len(cell.ports) / cell.flows
     if window < FLOOR_SEGMENTS:
         return "floor", f"{window:.1f} segments a window; Linux's floor is 2"
     events = min(

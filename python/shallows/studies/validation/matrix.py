@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from math import isqrt
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from shallows.backends.ns3.command import PACKET_BYTES
+from shallows.backends.ns3.tables import PORT
 from shallows.document import strict
 from shallows.document.load import read_toml
 from shallows.document.points import Point, expand
@@ -35,6 +37,7 @@ class CellTable(Strict):
     rtt: str = Field(description="the round-trip time of the empty network")
     queue: dict[str, Any] = Field(description="the discipline of the bottleneck")
     flows: int | None = Field(None, description="the number of bulk flows")
+    spines: int = Field(0, description="the spines of a leaf-spine, whose uplinks are the bottleneck")
     incast: dict[str, Any] | None = Field(None, description="an incast load instead of bulk flows")
     ecn: str | None = None
     warmup: str = "0s"
@@ -47,6 +50,13 @@ class CellTable(Strict):
     def _one_load(self) -> CellTable:
         if (self.flows is None) == (self.incast is None):
             raise refuse("conflict", "must have one of flows, incast", value=None)
+        return self
+
+    @model_validator(mode="after")
+    def _each_with_each(self) -> CellTable:
+        if self.spines and isqrt(self.flows or 0) ** 2 != self.flows:
+            rule = "must be a square where there are spines: each host of a leaf sends to each of the other"
+            raise refuse("conflict", rule, value=self.flows, at=("flows",))
         return self
 
 
@@ -90,6 +100,12 @@ class Cell:
     queue: str
     points: tuple[Point, ...]  # one a seed
     not_run: str = ""
+    spines: int = 0
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """The bottlenecks."""
+        return tuple(f"leaf0->spine{number}" for number in range(self.spines)) or (PORT,)
 
     @property
     def incast(self) -> bool:
@@ -111,7 +127,7 @@ class Cell:
         if not self.points:
             return 0.0
         span = _core.numbers(json.dumps(self.points[0].experiment))["duration"]
-        full = self.rate_bps * span / 8e12 / PACKET_BYTES
+        full = len(self.ports) * self.rate_bps * span / 8e12 / PACKET_BYTES
         return full / 10 if self.incast else full
 
 
@@ -182,14 +198,26 @@ def _cell(where: str, table: CellTable, seeds: int, faults: list[Fault]) -> list
             faults += [replace(f, path=f"{where}: {f.path}") for f in error.faults]
             return []
     about = ", ".join(f"{k} {v}" if k != "kind" else str(v) for k, v in table.queue.items())
-    return [Cell(table.name, table.cc, flows, rate, rtt, about, points, table.not_run or "")]
+    not_run = table.not_run or ""
+    return [Cell(table.name, table.cc, flows, rate, rtt, about, points, not_run, table.spines)]
 
 
 def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, Any]:
-    """A star whose senders' links are faster than the receiver's, which is the bottleneck."""
+    """A star whose receiver's link is the bottleneck, or a leaf-spine whose uplinks are."""
     senders_rate = min(10 * rate, max(4 * rate, 10 * 10**9))
     transport = {"profile": "linux", "cc": table.cc} | ({"ecn": table.ecn} if table.ecn else {})
     ends = {"from": "s*", "to": "r0"}
+    topology: dict[str, Any] = {
+        "kind": "star", "senders": flows, "rate": table.rate, "sender_rate": f"{senders_rate}bps",
+        "delay": f"{rtt // 4}ps",
+    }  # fmt: skip
+    if table.spines:
+        hosts, delay = isqrt(flows), f"{rtt // 8}ps"
+        ends |= {"from": f"h0..h{hosts - 1}", "to": f"h{hosts}..h{2 * hosts - 1}"}
+        topology = {
+            "kind": "leaf-spine", "leaves": 2, "spines": table.spines, "hosts_per_leaf": hosts,
+            "rate": f"{senders_rate}bps", "uplink_rate": table.rate, "delay": delay, "uplink_delay": delay,
+        }  # fmt: skip
     if table.incast is not None:
         load = {"kind": "incast"} | ends | {"start": "1ms", "jitter": "100us"} | table.incast
     else:
@@ -201,10 +229,7 @@ def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, An
         "title": table.name,
         "duration": table.duration,
         "warmup": table.warmup,
-        "topology": {
-            "kind": "star", "senders": flows, "rate": table.rate, "sender_rate": f"{senders_rate}bps",
-            "delay": f"{rtt // 4}ps",
-        },
+        "topology": topology,
         "queue": queue,
         "nic": "drop-tail",  # as ns-3 has; one flow leaves each host
         "transport": transport,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
-
-from shallows.backends.ns3.tables import PORT
 
 if TYPE_CHECKING:
     from shallows.tables.metrics import Tables
@@ -12,28 +12,35 @@ if TYPE_CHECKING:
 
 __all__ = ["numbers"]
 
+PERCENTILES = (5, 50, 95, 99)
 
-def numbers(tables: Tables, backend: str) -> dict[str, float | None]:
-    """Throughput, queue, marks, drops, alpha, shares, completion of a run.
 
-    Queues are counted without the packet that is being sent, as Linux and our program for ns-3 count: from
-    the simulator's mean its share of time is taken, and from its percentiles the one packet.
+def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, float | None]:
+    """Throughput, queue, marks, drops, alpha, shares, completion of a run, of all its bottlenecks.
+
+    Queues are means over the bottlenecks, counts and throughput are sums. Queues are counted without the
+    packet that is being sent, as Linux and our program for ns-3 count: from the simulator's mean its share of
+    time is taken, and from its percentiles the one packet.
     """
     import polars as pl
 
-    queue = tables["queues"].filter(pl.col("port") == PORT).row(0, named=True)
-    flows = tables["flows"].filter(pl.col("dst") == "r0")
+    rows = tables["queues"].filter(pl.col("port").is_in(ports)).to_dicts()
+    # Those who send data: the far ends of connections of an incast send requests.
+    ends = {port.partition("->")[2] for port in ports}
+    flows = tables["flows"].filter(pl.col("dst").is_in(ends) | (len(ports) > 1))
     sent = 1 if backend == "simulator" else 0
     goodputs = flows["goodput_bps"]
     rounds = tables["rounds"].drop_nulls("end_ps") if len(tables["rounds"]) else None
     found: dict[str, Any] = {
-        "throughput_bps": queue["utilisation"] * queue["rate_bps"],
+        "throughput_bps": sum(row["utilisation"] * row["rate_bps"] for row in rows),
         "goodput_bps": float(goodputs.sum()),
-        "queue_mean": queue["mean_packets"] - sent * queue["utilisation"],
-        **{f"queue_p{q}": max(queue[f"p{q}_packets"] - sent, 0) for q in (5, 50, 95, 99)},
-        "packets": queue["packets_out"],
-        "marks": queue["marks"],
-        "drops": (queue["drops_full"] or 0) + (queue["drops_aqm"] or 0),
+        "queue_mean": fmean(row["mean_packets"] - sent * row["utilisation"] for row in rows),
+        **{
+            f"queue_p{q}": fmean(max(row[f"p{q}_packets"] - sent, 0) for row in rows) for q in (5, 50, 95, 99)
+        },
+        "packets": sum(row["packets_out"] for row in rows),
+        "marks": sum(row["marks"] for row in rows),
+        "drops": sum((row["drops_full"] or 0) + (row["drops_aqm"] or 0) for row in rows),
         "alpha": flows["alpha"].mean(),
         "least_share": float(goodputs.min() * len(flows) / goodputs.sum()) if goodputs.sum() else None,
         "retransmissions": int(flows["retransmissions"].sum()),

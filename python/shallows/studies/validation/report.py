@@ -100,6 +100,7 @@ def _about(found: Validation, result: Result) -> dict[str, Any]:
                 lines.setdefault(line["what"], {"ours": line["ours"]})[backend] = line
     numbers = [(what, [_number(result, backend, what) for backend in found.backends]) for what in SHOWN]
     flows = f"{cell.flows} {'workers' if cell.incast else 'flows'}"
+    flows += f" over {cell.spines} spines" if cell.spines else ""
     return {
         "name": cell.name,
         "settings": f"{cell.cc}, {flows}, {cell.rate_bps / 1e6:g} Mb/s, RTT {cell.rtt_ps / 1e9:g} ms; "

@@ -194,7 +194,7 @@ def _result(
             if outcome.run is None:
                 result.failed.append(f"{backend}, seed {point.seed}: {outcome.error}")
             else:
-                result.runs.setdefault(backend, []).append(numbers(outcome.run.tables, backend))
+                result.runs.setdefault(backend, []).append(numbers(outcome.run.tables, backend, cell.ports))
     return result
 
 
