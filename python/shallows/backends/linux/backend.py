@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.base import Made, Running
-from shallows.backends.linux import kernel, machine, readback, refusals, scenario
+from shallows.backends.linux import kernel as kernels
+from shallows.backends.linux import machine, readback, refusals, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
@@ -28,9 +29,11 @@ class NoKernel(ShallowsError):
     """There is no kernel yet."""
 
 
-def ready() -> kernel.Kernel:
-    """The kernel. Raises NoKernel."""
-    found = kernel.find()
+def ready(name: str | None = None) -> kernels.Kernel:
+    """The kernel of this name, or the current one. Raises NoKernel, SpecError."""
+    found = kernels.find()
+    if name is not None:
+        return kernels.named(name)
     if found is None:
         raise NoKernel(f"there is no Linux kernel yet; make one with {program()} linux build")
     return found
@@ -40,6 +43,9 @@ def ready() -> kernel.Kernel:
 class Linux:
     """Runs experiments on a kernel built as a user program, in virtual time."""
 
+    kernel: str | None = None
+    """Its version, hash or source (`kernel.named`); None is the one that was built or chosen last."""
+
     @property
     def name(self) -> str:
         """See `Backend`."""
@@ -47,16 +53,16 @@ class Linux:
 
     def check(self, experiment: Document) -> None:
         """See `Backend`."""
-        checked(experiment, kernel.find())
+        checked(experiment, kernels.find() if self.kernel is None else kernels.named(self.kernel))
 
     def fingerprint(self) -> str:
         """See `Backend`: the core, kernel, guest, tc, and what writes plans and reads answers."""
-        own = digest(ready().hash.encode(), root().about["hash"].encode(), *_own_sources())
+        own = digest(ready(self.kernel).hash.encode(), root().about["hash"].encode(), *_own_sources())
         return f"{Simulator().fingerprint()}-{own}"
 
     def run(self, experiment: Document, running: Running) -> Made:
         """See `Backend`. Its arrivals are the simulator's, and so is the shape of its tables."""
-        used = ready()
+        used = ready(self.kernel)
         built = checked(experiment, used)
         simulated = Simulator().run(with_stand_ins(experiment), running).tables
         try:
@@ -65,7 +71,7 @@ class Linux:
             running.tell(None)
 
 
-def checked(experiment: Document, used: kernel.Kernel | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def checked(experiment: Document, used: kernels.Kernel | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The network of a resolved experiment and its groups of next hops (`_core.plan`, `_core.ways`).
 
     Raises SpecError with all that Linux cannot do, with this kernel or the newest.
@@ -90,7 +96,7 @@ def _own_sources() -> tuple[Path, ...]:
 
 
 def _booted(
-    used: kernel.Kernel,
+    used: kernels.Kernel,
     experiment: Document,
     built: tuple[dict[str, Any], list[dict[str, Any]]],
     simulated: dict[str, Any],

@@ -20,7 +20,8 @@ from typing import Any
 from shallows.backends.linux import cache, source, tools
 from shallows.backends.linux.cache import HERE
 from shallows.backends.linux.gpl import edits
-from shallows.errors import ShallowsError
+from shallows.document.places import program
+from shallows.errors import Fault, ShallowsError, SpecError
 
 FRAGMENT = HERE / "gpl" / "fragment.config"
 STEPS = 1430
@@ -29,10 +30,13 @@ STEPS = 1430
 UNPACK_S, CONFIGURE_S, COMPILE_S = 17.0, 8.5, 577.0
 """CPU seconds of the steps of a build of Linux 7.2.12, measured once; only the last uses several cores."""
 
+SETTING = "linux.kernel"
+"""The setting of a scheme of `compare` that names one."""
+
 REFUSED_ON_PURPOSE = {"CONFIG_HZ_1000"}
 """Newer kernels ask for HZ where older have one for User-Mode Linux alone; one of the two is never taken."""
 
-__all__ = ["Kernel", "build", "clean", "find", "running", "status"]
+__all__ = ["SETTING", "Kernel", "build", "clean", "find", "named", "running", "status"]
 
 Tell = Callable[[str], None]
 Progress = Callable[[float], None]
@@ -82,6 +86,29 @@ def find() -> Kernel | None:
         return None
     path = _kernels() / name / "linux"
     return Kernel(path, about) if path.exists() else None
+
+
+def named(text: str) -> Kernel:
+    """The one kernel of the cache with this version, beginning of a hash, Debian package or tree.
+
+    `7.2` is every 7.2.x. Raises SpecError if there is none, or several.
+    """
+    rows = [row for row in status() if _bears(row, text)]
+    if len(rows) == 1:
+        return Kernel(_kernels() / rows[0]["hash"] / "linux", rows[0])
+    if rows:
+        several = ", ".join(f"{row['hash']} ({row['source']})" for row in rows)
+        raise SpecError([Fault(SETTING, f"names several kernels, so write the hash of one: {several}", text)])
+    known = ", ".join(f"{row['version']} ({row['hash']})" for row in status()) or "none"
+    hint = f"{program()} linux build --source PACKAGE, or --tree DIR"
+    raise SpecError([Fault(SETTING, f"must be a kernel that has been built; there is {known}", text, hint)])
+
+
+def _bears(row: dict[str, Any], text: str) -> bool:
+    """Whether a kernel has this name. Beginnings of hashes have four digits at least."""
+    version, sources = row["version"], (f"Debian's {text}", f"the tree {Path(text).resolve()}")
+    is_version = version == text or version.startswith((f"{text}.", f"{text}-"))
+    return is_version or (len(text) > 3 and row["hash"].startswith(text)) or row["source"] in sources
 
 
 def status() -> list[dict[str, Any]]:

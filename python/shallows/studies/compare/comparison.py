@@ -12,17 +12,19 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shallows import _core
-from shallows.errors import RunError
+from shallows.backends.linux.backend import Linux
+from shallows.errors import Fault, RunError, SpecError
+from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
-from shallows.studies.compare.section import Schemes
+from shallows.studies.compare.section import KERNEL, Schemes
 from shallows.tables import metric_names
 
 if TYPE_CHECKING:
@@ -111,8 +113,7 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     StoreError.
     """
     metric_names.check(what.metrics, [scheme.points[0].experiment for scheme in what.schemes], "metrics")
-    points = [point for scheme in what.schemes for point in scheme.points]
-    outcomes = runner.run(points, metrics=True, progress=progress)
+    outcomes = _outcomes(what, runner, progress)
     failed = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)
     if failed:
         raise RunError("runs failed: " + "\n".join(map(str, failed)))
@@ -136,6 +137,31 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     ]
     arrivals = _arrivals(what, runs)
     return Comparison(what, runs, values, corrected(rows), arrivals, _warnings(what, values))
+
+
+def _outcomes(what: Schemes, runner: Runner, progress: Progress | None) -> list[Outcome]:
+    """Of all points in the schemes' order. Schemes with kernels of their own run one after the other."""
+    kernels = list(dict.fromkeys(scheme.kernel for scheme in what.schemes))
+    if kernels == [None]:
+        return runner.run(
+            [point for scheme in what.schemes for point in scheme.points], metrics=True, progress=progress
+        )
+    if not isinstance(runner.backend, Linux):
+        rule = "needs the backend linux, which has kernels"
+        raise SpecError([Fault(KERNEL, rule, runner.backend.name, "--backend linux")])
+    runners = {name: replace(runner, backend=replace(runner.backend, kernel=name)) for name in kernels}
+    work = [(runners[s.kernel], runners[s.kernel].identify(s.points)) for s in what.schemes]
+    outcomes: list[Outcome] = []
+    for own, jobs in work:
+        before = len(outcomes), sum(outcome.status == "failed" for outcome in outcomes)
+        told = None if progress is None else _after(progress, *before)
+        outcomes += own.run_jobs(jobs, metrics=True, progress=told)
+    return outcomes
+
+
+def _after(progress: Progress, done: int, failed: int) -> Progress:
+    """Progress of runs that follow others."""
+    return lambda share, more: progress(done + share, failed + more)
 
 
 def _chosen(values: Mapping[str, Sequence[Mapping[str, Number]]], patterns: Sequence[str]) -> list[str]:

@@ -32,7 +32,10 @@ MAX_SCHEMES = 32
 FREE = ("title", "seed", "queue", "port_control", "nic", "probe", "transport", "python")
 """Sections that a scheme may choose; so are the transport of a load and the queue and control of a port."""
 
-__all__ = ["MAX_SCHEMES", "CompareTable", "Scheme", "Schemes", "read", "split_list"]
+KERNEL = "linux.kernel"
+"""A setting of a scheme that is not the experiment's: the kernel on which the Linux backend runs it."""
+
+__all__ = ["KERNEL", "MAX_SCHEMES", "CompareTable", "Scheme", "Schemes", "read", "split_list"]
 
 
 class CompareTable(Strict):
@@ -55,6 +58,7 @@ class Scheme:
     name: str
     settings: dict[str, Any]
     points: list[Point] = field(repr=False)
+    kernel: str | None = None  # of the Linux backend
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ def _written(
         if not equals or len(values) < 2:
             faults.append(Fault("--vary", "must be key=value,value with two values or more", text))
         else:
-            columns.append([(path.strip(), parse_value(value)) for value in values])
+            columns.append([(path.strip(), _value(path.strip(), value)) for value in values])
     for combination in itertools.product(*columns) if columns else ():
         found[", ".join(_short(path, value) for path, value in combination)] = dict(combination)
     return found
@@ -197,10 +201,16 @@ def _settings(option: str, texts: Sequence[str], faults: list[Fault]) -> dict[st
     for text in texts:
         path, equals, value = text.partition("=")
         if equals and path.strip():
-            found[path.strip()] = parse_value(value)
+            found[path.strip()] = _value(path.strip(), value)
         else:
             faults.append(Fault(option, "must be NAME=key=value,key=value", text))
     return found
+
+
+def _value(path: str, text: str) -> Any:
+    """A value of the command line. A kernel's version is no number: 6.10 is not 6.1."""
+    value = parse_value(text)
+    return text if path == KERNEL and not isinstance(value, str) else value
 
 
 def _short(path: str, value: Any) -> str:
@@ -244,11 +254,16 @@ def _scheme(
     name: str, source: Document, settings: dict[str, Any], seeds: int | None, faults: list[Fault]
 ) -> Scheme:
     document = copy.deepcopy(source)
+    kernel = settings.get(KERNEL)
+    if kernel is not None and not isinstance(kernel, str):
+        faults.append(Fault(f"{name}: {KERNEL}", "must be a text in quotes", show(kernel)))
     if seeds is not None:
         document = {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}
     points: list[Point] = []
     try:
         for path, value in settings.items():
+            if path == KERNEL:
+                continue
             set_path(document, path, copy.deepcopy(value))
         points = expand(document)
     except SpecError as error:
@@ -256,7 +271,7 @@ def _scheme(
     if len(points) == 1:
         hint = "seeds = 10 in the file, or --seeds 10"
         faults.append(Fault(f"{name}: seeds", "needs two seeds: one cannot show random variation", "1", hint))
-    return Scheme(name, settings, points)
+    return Scheme(name, settings, points, kernel)
 
 
 def _baseline_first(found: list[Scheme], chosen: str | None, faults: list[Fault]) -> list[Scheme]:
