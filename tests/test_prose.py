@@ -80,7 +80,7 @@ def test_slots_are_filled_from_results():
         },
     }
     known["fig/open"] = {"measured": None, "ci95": None, "note": "", "because": "0.1 [-1, 1] ms"}
-    assert fill("{{ open }}", known, "fig") == "undecided (0.1 [-1, 1] ms)"
+    assert fill("{{ open }}, {{ note: open }}", known, "fig") == ", ".join(2 * ["undecided (0.1 [-1, 1] ms)"])
     text = "{{ afct }}; {{ value: fig/afct }}; {{ less }}; {{ verdict: afct }}; {{ other }}"
     assert fill(text, known, "fig") == (
         f"1.028 [1.024, 1.032] ms; 1.028 ms; -0.5 [-0.6, -0.4] ms; holds-if; {ABSENT}"

@@ -78,17 +78,22 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
         if what == "verdict":
             return str(one.get("verdict", ABSENT)).replace("not-determined", "not determined")
         if what == "note":
-            return one.get("note") or ABSENT
+            return one.get("note") or _undecided(one)
         value, interval = one["measured"], one["ci95"] or one.get("range") or (None, None)
         if value is None:
-            why = one.get("note") or one.get("because")
-            return f"undecided ({why})" if why else ABSENT
+            return _undecided(one)
         if isinstance(value, bool):
             return one.get("note") or numbers.number(value)
         unit = f" {one['unit']}" if one.get("unit") else ""
         return (numbers.number(value) if what == "value" else numbers.estimate(value, *interval)) + unit
 
     return _SLOT.sub(put, text)
+
+
+def _undecided(one: Mapping[str, Any]) -> str:
+    """What a claim without a truth value has to say."""
+    why = one["measured"] is None and (one.get("note") or one.get("because"))
+    return f"undecided ({why})" if why else ABSENT
 
 
 def typed_numbers(text: str, settings: Iterable[str]) -> list[str]:
