@@ -68,7 +68,7 @@ def draw(draws: random.Random) -> Document | None:
 def _written(draws: random.Random) -> Document:
     document: Document = {
         "seed": draws.randrange(1000),
-        "ecmp": draws.choice(["flow", "round-robin", "random"]),
+        "ecmp": draws.choice(["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded"]),
     }
     duration = draws.choice([50, 200, 500, 1000, 2000])
     document |= {"duration": f"{duration}us", "warmup": f"{draws.choice([0, 0, duration // 3])}us"}

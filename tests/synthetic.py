@@ -48,6 +48,7 @@ SCHEMAS = {
         **dict.fromkeys(["rate_bps", "over_ps", "packets_in", "packets_out", "packets_held"], U64),
         **dict.fromkeys(["bytes_in", "bytes_out", "bytes_held"], U64),
         **dict.fromkeys(["drops_full", "drops_aqm", "drops_evicted", "drops_wire", "drops_buffer"], U64),
+        **dict.fromkeys(["drops_dead", "drops_cut"], U64),
         "marks": U64,
         **dict.fromkeys(["mean_packets", "sd_packets"], F64),
         **dict.fromkeys(["min_packets", "max_packets"], U64),
@@ -67,7 +68,8 @@ SCHEMAS = {
     "inner_queues": {
         **dict.fromkeys(["port", "queue", "class", "what"], STR),
         **dict.fromkeys(["packets_in", "packets_out", "packets_held", "bytes_in"], U64),
-        **dict.fromkeys(["drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "marks"], U64),
+        **dict.fromkeys(["drops_full", "drops_aqm", "drops_evicted", "drops_buffer"], U64),
+        **dict.fromkeys(["drops_dead", "marks"], U64),
         **dict.fromkeys(["mean_wait_ps", "p50_wait_ps", "p95_wait_ps", "p99_wait_ps"], F64),
     },
     "inner_histogram": {"port": STR, "queue": STR, "packets": U64, "at_dequeue": U64},

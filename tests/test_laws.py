@@ -61,7 +61,7 @@ def test_no_column_may_change_unnoticed(run, table):
         ("queues", "utilisation", float("nan"), "utilisation is finite"),
         ("queues", "mean_packets", 1e9, "mean_packets <= max_packets"),
         ("queues", "packets_in", 10**9, "packets_in = packets_out + packets_held"),
-        ("queues", "drops_wire", 10**9, "drops_wire <= packets_out"),
+        ("queues", "drops_wire", 10**9, "drops_wire + drops_cut <= packets_out"),
         ("queues", "p95_packets", 10**9, "p95_packets <= p99_packets"),
         ("queues", "mean_wait_ps", 1e15, "mean_wait_ps <= duration_ps"),
         ("messages", "slowdown", 0.999, "slowdown in [1, )"),

@@ -53,7 +53,7 @@ CHOSEN = {
 OPEN = ("topology", "transport.cc", "traffic")
 """Sections that Python modules add to: any `kind` may stand there, and the checker knows which."""
 
-NAMED = ("port", "switch", "priority", "traffic")
+NAMED = ("port", "switch", "priority", "event", "traffic")
 """Sections that hold tables under names of the user's choice."""
 
 SUFFIX = {"traffic": "Load", "traffic.sizes": "Sizes", "traffic.deadline": "Deadline", "": "Experiment"}
@@ -75,6 +75,8 @@ INNER = {
         "switch": ("switch", "Shared buffers of switches, by name or pattern."),
         "priority": ("priority", "Priorities at ports, by their numbers from 0 to 7."),
         "pfc": ("pfc", "Flow control of the lossless priorities."),
+        "routing": ("routing", "Forwarding while links fail, and flowlets."),
+        "event": ("event", "Changes of links at their times, by name."),
         "transport": ("transport", "TCP and its congestion control."),
         "traffic": ("traffic", "The loads, by name."),
         "probe": ("probe", "The records of a run."),

@@ -32,6 +32,8 @@ crate::params! {
         reorder: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Longest time for which such a packet is held back.
         reorder_delay: Span = "0s", "[0s, 100000s]", "none";
+        /// Share of this port among equal next hops, with ecmp = "weighted": flows in proportion to it.
+        weight: u64 = 1, "[0, 65535]", "Zhou 2014 (WCMP): entries of a group; equal weights are ECMP";
         /// Flow control, port of a switch: fixed XOFF for the packets of one priority that came by this port, or "none".
         pfc_xoff: Option<Bytes> = "none", "[1B, ]", "thresholds follow the free memory";
         /// Flow control: XOFF is this times the free shared memory, or "none". The lesser of this and `pfc_xoff` holds.
@@ -56,9 +58,56 @@ crate::params! {
         warmup: Span = "0s", "", "from the start";
         /// Seed of all random numbers.
         seed: u64 = 1, "", "any";
-        /// How several equally short paths are shared: by flows, each by a hash, or by their packets.
+        /// How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets.
         ecmp: Ecmp = "flow", "", "RFC 2992; packets overtake each other where they share paths";
     }
+}
+
+crate::params! {
+    /// Forwarding while links fail, and flowlets.
+    pub struct RoutingSettings, patch RoutingPatch {
+        /// Time from the failure or repair of a link until the tables of all switches follow.
+        reconvergence: Span = "0s", "[0s, 100000s]", "tables that follow at once; the user's network takes longer";
+        /// With ecmp = "flowlet": a flow that pauses for longer may take another path.
+        flowlet_gap: Span = "500us", "[0s, 100000s]", "longer than paths of a data centre differ; choose by yours";
+    }
+}
+
+crate::params! {
+    /// A change of links at a time, under a name of its own. It sets one or more of state, rate, delay and loss.
+    pub struct EventSettings {
+        /// When. The change comes before all else of that instant.
+        at: Span = required, "[0s, 100000s]", "the user's experiment";
+        /// Links by name or pattern: "a->b" is one direction of a cable, "a<->b" are both.
+        link: Names = required, "", "the user's experiment";
+        /// Whether the links go down or come up; or "none": as they are. Packets on a link that goes down, and at its port, are lost.
+        state: Option<LinkState> = "none", "", "as it is";
+        /// Rate from the next packet on, or "none": as it is.
+        rate: Option<Rate> = "none", "", "as it is";
+        /// One-way delay of packets that leave from then on, or "none": as it is. A wire keeps its order.
+        delay: Option<Span> = "none", "[0s, 100000s]", "as it is";
+        /// Probability that a packet is lost on the wire, or "none": as it is.
+        loss: Option<f64> = "none", "[0, 1]", "as it is";
+    }
+}
+
+crate::choices! {
+    /// Whether a link carries packets.
+    pub enum LinkState {
+        /// It carries none.
+        Down = "down",
+        /// It does.
+        Up = "up",
+    }
+}
+
+/// A change of links, by its name in the file.
+#[derive(Debug, Clone)]
+pub struct EventSpec {
+    /// Name.
+    pub name: String,
+    /// Its settings.
+    pub settings: EventSettings,
 }
 
 crate::params! {
@@ -204,6 +253,10 @@ pub struct Experiment {
     pub priorities: Vec<PrioritySpec>,
     /// Flow control of the lossless ones.
     pub pfc: PfcSettings,
+    /// Forwarding while links fail.
+    pub routing: RoutingSettings,
+    /// Changes of links, in order of the file.
+    pub events: Vec<EventSpec>,
     /// Loads, in order.
     pub loads: Vec<LoadSpec>,
     /// The choice of recordings.
@@ -221,6 +274,11 @@ impl Experiment {
         self.priorities.iter().map(bit).fold(0, |all, bit| all | bit)
     }
 
+    /// Links fail or are repaired, so that the switches' tables change.
+    pub fn reroutes(&self) -> bool {
+        self.events.iter().any(|event| event.settings.state.is_some())
+    }
+
     /// A run with the given parts and otherwise defaults; a help for tests and examples.
     pub fn new(topology: Topology, queue: Queue, loads: Vec<LoadSpec>, duration: Span) -> Self {
         let run =
@@ -236,6 +294,8 @@ impl Experiment {
             switches: vec![],
             priorities: vec![],
             pfc: PfcSettings::defaults(),
+            routing: RoutingSettings::defaults(),
+            events: vec![],
             loads,
             probes,
             cut: Cut::Large,

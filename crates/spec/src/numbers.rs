@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use shallows_core::cc::Algorithm;
-use shallows_core::experiment::{PfcSettings, PortSettings, PrioritySettings, RunSettings, SwitchSettings};
+use shallows_core::experiment::{
+    EventSettings, PfcSettings, PortSettings, PrioritySettings, RoutingSettings, RunSettings, SwitchSettings,
+};
 use shallows_core::params::{Component, Fault, Kind, Param, Params};
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -49,6 +51,10 @@ pub(crate) fn of_record(record: &Value) -> Numbers {
         found.component(&priority["nic"], &format!("{path}.nic"), &Queue::list());
     }
     found.table(&record["pfc"], "pfc", &PfcSettings::list());
+    found.table(&record["routing"], "routing", &RoutingSettings::list());
+    for (name, event) in tables(&record["event"]) {
+        found.table(event, &format!("event.{name}"), &EventSettings::list());
+    }
     for (name, load) in tables(&record["traffic"]) {
         found.load(load, &format!("traffic.{name}"));
     }

@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value, json};
 use shallows_core::experiment::{
-    Experiment, LoadSpec, PfcSettings, PortOverride, PortPatch, PrioritySettings, PrioritySpec, RunSettings,
-    SwitchOverride, SwitchPatch,
+    EventSettings, EventSpec, Experiment, LoadSpec, PfcSettings, PortOverride, PortPatch, PrioritySettings,
+    PrioritySpec, RoutingPatch, RoutingSettings, RunSettings, SwitchOverride, SwitchPatch,
 };
 use shallows_core::params::custom::{Plugins, PythonSettings};
 use shallows_core::params::{Code, Fault, Faults, Names, ParamType, Params, Rule, Table};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
+use shallows_core::routing::choice::Ecmp;
 use shallows_core::topology::Topology;
 use shallows_core::transport::Transport;
 use shallows_core::workload::Traffic;
@@ -30,13 +31,30 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         "switch",
         "priority",
         "pfc",
+        "routing",
+        "event",
         "transport",
         "traffic",
         "probe",
     ];
     let mut section = |name: &'static str| top.raw(name).cloned();
-    let [python, topology, queue, nic, control, port, switch, priority, pfc, transport, traffic, probe] =
-        sections.map(&mut section);
+    let sections = sections.map(&mut section);
+    let [
+        python,
+        topology,
+        queue,
+        nic,
+        control,
+        port,
+        switch,
+        priority,
+        pfc,
+        routing,
+        event,
+        transport,
+        traffic,
+        probe,
+    ] = sections;
     top.finish();
 
     let plugins = &settings::<PythonSettings>(python.as_ref(), "python", faults).plugins(faults);
@@ -60,6 +78,8 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         let rule = Code::Conflict.rule("changes nothing: no [priority.N] has pfc = true");
         faults.add("pfc", rule, &Value::Null);
     }
+    let events = events(event.as_ref(), faults);
+    let routing = self::routing(routing.as_ref(), &run, &events, faults);
     let transport = transport.map(expand_cc);
     let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, faults);
     let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
@@ -75,6 +95,8 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         switches,
         priorities,
         pfc,
+        routing,
+        events,
         loads,
         probes,
         cut: Default::default(),
@@ -178,6 +200,44 @@ fn switches(written: Option<&Value>, faults: &mut Faults) -> Vec<SwitchOverride>
         overrides.push(SwitchOverride { switches: Names(vec![name.clone()]), settings });
     }
     overrides
+}
+
+/// The changes of links, in the order of the file.
+fn events(written: Option<&Value>, faults: &mut Faults) -> Vec<EventSpec> {
+    let mut events = vec![];
+    for (name, map) in tables(written, "event", faults) {
+        let path = format!("event.{name}");
+        let mut table = Table::new(&path, map, faults);
+        let settings = EventSettings::read(&mut table);
+        table.finish();
+        events.push(EventSpec { name: name.clone(), settings });
+    }
+    events
+}
+
+/// Forwarding while links fail. A setting that changes nothing is a fault.
+fn routing(
+    written: Option<&Value>,
+    run: &RunSettings,
+    events: &[EventSpec],
+    faults: &mut Faults,
+) -> RoutingSettings {
+    let patch: RoutingPatch = settings(written, "routing", faults);
+    let mut settings = RoutingSettings::defaults();
+    patch.apply(&mut settings);
+    if let Some(span) = patch.reconvergence
+        && events.iter().all(|event| event.settings.state.is_none())
+    {
+        let rule = Code::Conflict.rule("changes nothing: no [event.NAME] takes a link down or up");
+        faults.add("routing.reconvergence", rule, &span.show());
+    }
+    if let Some(gap) = patch.flowlet_gap
+        && run.ecmp != Ecmp::Flowlet
+    {
+        let rule = Code::Conflict.rule("changes nothing: ecmp is not \"flowlet\"");
+        faults.add("routing.flowlet_gap", rule, &gap.show());
+    }
+    settings
 }
 
 /// The priorities, in the order of their numbers.

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use shallows_core::cc::Algorithm;
-use shallows_core::experiment::{PfcSettings, PortSettings, PrioritySettings, RunSettings, SwitchSettings};
+use shallows_core::experiment::{
+    EventSettings, PfcSettings, PortSettings, PrioritySettings, RoutingSettings, RunSettings, SwitchSettings,
+};
 use shallows_core::params::custom::PythonSettings;
 use shallows_core::params::{Code, Component, Kind, Param, Params};
 use shallows_core::port_control::Protocol;
@@ -25,6 +27,8 @@ pub fn schema() -> String {
         section("switch", "switch settings", &[single::<SwitchSettings>("switch")]),
         section("priority", "priority", &[single::<PrioritySettings>("priority")]),
         section("pfc", "flow control", &[single::<PfcSettings>("pfc")]),
+        section("routing", "routing", &[single::<RoutingSettings>("routing")]),
+        section("event", "event", &[single::<EventSettings>("event")]),
         section("transport", "transport profile", &Transport::list()),
         section("transport.cc", "congestion control", &Algorithm::list()),
         section("traffic", "workload", &Traffic::list()),

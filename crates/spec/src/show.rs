@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 use shallows_core::Experiment;
-use shallows_core::experiment::{PrioritySpec, SwitchOverride};
+use shallows_core::experiment::{EventSpec, PrioritySpec, SwitchOverride};
 use shallows_core::params::custom::Declared;
 use shallows_core::params::{ParamType, Params};
+use shallows_core::routing::choice::Ecmp;
 use std::sync::Arc;
 
 /// The experiment with every default in place.
@@ -41,6 +42,18 @@ pub fn resolved(experiment: &Experiment) -> Value {
     }
     if experiment.lossless() != 0 {
         map.insert("pfc".into(), Value::Object(shown(&experiment.pfc)));
+    }
+    let mut routing = shown(&experiment.routing);
+    routing.retain(|key, _| match key.as_str() {
+        "flowlet_gap" => experiment.run.ecmp == Ecmp::Flowlet,
+        _ => experiment.reroutes(),
+    });
+    if !routing.is_empty() {
+        map.insert("routing".into(), Value::Object(routing));
+    }
+    if !experiment.events.is_empty() {
+        let event = |event: &EventSpec| (event.name.clone(), Value::Object(shown(&event.settings)));
+        map.insert("event".into(), experiment.events.iter().map(event).collect());
     }
     let mut traffic = Map::new();
     for load in &experiment.loads {

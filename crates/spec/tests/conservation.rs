@@ -105,7 +105,7 @@ fn ports_balance(simulation: &Simulation) {
     let tables = Tables::of(simulation);
     let column = |name| tables.u64("queues", name);
     for i in 0..tables.rows("queues") {
-        let dropped: u64 = ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer"]
+        let dropped: u64 = ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "drops_dead"]
             .iter()
             .map(|why| column(why)[i])
             .sum();

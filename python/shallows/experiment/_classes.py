@@ -32,6 +32,7 @@ __all__ = [
     "DualqCurvyRedQueue",
     "DumbbellTopology",
     "EmpiricalSizes",
+    "Event",
     "Experiment",
     "ExponentialDeadline",
     "FatTreeTopology",
@@ -69,6 +70,7 @@ __all__ = [
     "RcpCc",
     "RcpPortControl",
     "RedQueue",
+    "Routing",
     "SdcCc",
     "SdcPortControl",
     "StarTopology",
@@ -1415,6 +1417,9 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
+    weight: int = 1
+    """Share of this port among equal next hops, with ecmp = "weighted": flows in proportion to it. Range [0, 65535]. Default: Zhou 2014 (WCMP): entries of a group; equal weights are ECMP."""
+
     pfc_xoff: str = 'none'
     """Flow control, port of a switch: fixed XOFF for the packets of one priority that came by this port, or "none". Range [1B, ]. Default: thresholds follow the free memory."""
 
@@ -1477,6 +1482,38 @@ class Pfc(Part):
 
     watchdog: str = '200ms'
     """With deadlock = "watchdog": a switch's port that is paused for so long drops its waiting packets. Range (0s, 100000s]. Default: Junos: two polls of 100 ms."""
+
+
+class Routing(Part):
+    """Forwarding while links fail, and flowlets."""
+
+    reconvergence: str = '0s'
+    """Time from the failure or repair of a link until the tables of all switches follow. Range [0s, 100000s]. Default: tables that follow at once; the user's network takes longer."""
+
+    flowlet_gap: str = '500us'
+    """With ecmp = "flowlet": a flow that pauses for longer may take another path. Range [0s, 100000s]. Default: longer than paths of a data centre differ; choose by yours."""
+
+
+class Event(Part):
+    """A change of links at a time, under a name of its own. It sets one or more of state, rate, delay and loss."""
+
+    at: str = Field(...)
+    """When. The change comes before all else of that instant. Range [0s, 100000s]. Default: the user's experiment."""
+
+    link: str | list[str] = Field(...)
+    """Links by name or pattern: "a->b" is one direction of a cable, "a<->b" are both. Default: the user's experiment."""
+
+    state: Literal["down", "up"] | Literal["none"] = 'none'
+    """Whether the links go down or come up; or "none": as they are. Packets on a link that goes down, and at its port, are lost. Default: as it is."""
+
+    rate: str = 'none'
+    """Rate from the next packet on, or "none": as it is. Default: as it is."""
+
+    delay: str = 'none'
+    """One-way delay of packets that leave from then on, or "none": as it is. A wire keeps its order. Range [0s, 100000s]. Default: as it is."""
+
+    loss: float | Literal["none"] = 'none'
+    """Probability that a packet is lost on the wire, or "none": as it is. Range [0, 1]. Default: as it is."""
 
 
 class Transport(Part):
@@ -1956,8 +1993,8 @@ class Experiment(WholeExperiment):
     seed: int = 1
     """Seed of all random numbers. Default: any."""
 
-    ecmp: Literal["flow", "round-robin", "random"] = 'flow'
-    """How several equally short paths are shared: by flows, each by a hash, or by their packets. Default: RFC 2992; packets overtake each other where they share paths."""
+    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded"] = 'flow'
+    """How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""
@@ -1982,6 +2019,12 @@ class Experiment(WholeExperiment):
 
     pfc: Pfc | None = None
     """Flow control of the lossless priorities."""
+
+    routing: Routing | None = None
+    """Forwarding while links fail, and flowlets."""
+
+    event: dict[str, Event] | None = None
+    """Changes of links at their times, by name."""
 
     transport: Transport | None = None
     """TCP and its congestion control."""

@@ -31,6 +31,8 @@ _DROPS = {
     "evicted": "drops_evicted",
     "wire": "drops_wire",
     "buffer": "drops_buffer",
+    "dead": "drops_dead",
+    "cut": "drops_cut",
 }
 
 

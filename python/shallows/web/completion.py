@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-NAMED = ("traffic", "port", "switch", "priority")
+NAMED = ("traffic", "port", "switch", "priority", "event")
 """Tables whose next key is a name that the reader chooses."""
 
 __all__ = ["kinds", "known"]

@@ -7,6 +7,7 @@ use super::layout::lay_out;
 use super::notes;
 use super::partition::{Cut, Partition};
 use super::results::Names as ResultNames;
+use super::timeline::Timeline;
 use super::windows::Effort;
 use super::{Load, Simulation};
 use crate::cc::Algorithm;
@@ -16,6 +17,7 @@ use crate::experiment::Experiment;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::Roster;
 use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
+use crate::net::links::Varying;
 use crate::net::pfc::NOWHERE;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
@@ -26,8 +28,9 @@ use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, Clock};
 use crate::queue::parts::fifo::Fifo;
 use crate::queue::{Built, Place};
+use crate::routing::choice::{Ecmp, Sharing};
 use crate::routing::graph::{Graph, Role};
-use crate::routing::ideal::Ideals;
+use crate::routing::ideal::{Ideals, Wire};
 use crate::transport::Config;
 use shallows_units::{Span, Time};
 use std::sync::Arc;
@@ -53,10 +56,21 @@ impl Experiment {
 
 /// Builds the run.
 fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> Simulation {
-    let Checked { graph, routing, chosen, classes, class_of, buffers, traced, tapped, flow_control, loads } =
-        checked;
+    let Checked {
+        graph,
+        routing,
+        chosen,
+        classes,
+        class_of,
+        buffers,
+        traced,
+        tapped,
+        flow_control,
+        timeline,
+        loads,
+    } = checked;
     let run = &experiment.run;
-    let mut ports = ports(experiment, &graph, &chosen);
+    let mut ports = ports(experiment, &graph, &chosen, &timeline);
     for (port, flow) in ports.iter_mut().zip(&flow_control) {
         if let (Service::Departure(scheduled), Some(flow)) = (&mut port.service, flow) {
             scheduled.pausing = Some(Box::new(flow.pausing(port.rate)));
@@ -74,12 +88,18 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         })
         .collect();
     let configs: Arc<[Config]> = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
-    let partition = partition(experiment, &graph, &ports, &loads);
+    let best = timeline.best(ports.iter().map(|port| (port.rate, port.delay)).collect());
+    let partition = partition(experiment, &graph, &best, &ports, &loads);
     for port in &tapped {
         ports[*port as usize].tapped = true;
     }
     record(experiment, &traced, classes.len(), &mut ports);
-    let (mut networks, places, commons) = lay_out(ports, buffers, routing, &partition, experiment, &graph);
+    let weights = chosen.iter().map(|chosen| chosen.settings.weight as u32);
+    let weights = if run.ecmp == Ecmp::Weighted { weights.collect() } else { Arc::default() };
+    let sharing = Sharing { ecmp: run.ecmp, seed: run.seed, gap: experiment.routing.flowlet_gap, weights };
+    let (mut networks, places, mut commons) =
+        lay_out(ports, buffers, routing, &partition, experiment, (&graph, &sharing));
+    commons.best = if experiment.events.is_empty() { vec![] } else { best };
     networks.iter_mut().for_each(|network| network.until = Time::ZERO + run.duration);
     if partition.whole.is_some() {
         for (i, load) in (0..).zip(&mut loads) {
@@ -88,7 +108,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     }
     let hosts = |number: usize| {
         let mut hosts = Hosts::new(number as u32, configs.clone(), infos.clone());
-        hosts.ideals = Ideals::new(run.ecmp.sprays());
+        hosts.ideals = Ideals::new(run.ecmp.sprays(), experiment.reroutes());
         hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
         if experiment.probes.waits && partition.whole.is_some() {
             hosts.waits = vec![ClassRecord::default(); classes.len()];
@@ -129,6 +149,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         warm: false,
         before_warmup: vec![],
         tapped: vec![],
+        timeline,
         backs: if flow_control.is_empty() { vec![] } else { backs(&graph) },
         deadlocks: experiment.pfc.deadlock,
         deadlock: None,
@@ -143,7 +164,7 @@ fn backs(graph: &Graph) -> Vec<u32> {
 }
 
 /// Every port, empty.
-fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<Port> {
+fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline: &Timeline) -> Vec<Port> {
     let seed = experiment.run.seed;
     let no_control = Protocol::default();
     let bounded = experiment.loads.iter().any(|load| load.transport.settings.small_queues.is_some());
@@ -158,12 +179,13 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
             _ if !experiment.priorities.is_empty() => {
                 Service::departure(Box::new(lanes::build(experiment, queue, (i, rate), is_switch)))
             }
-            Built::Arrival(admission) if control.departures() => {
+            Built::Arrival(admission) if control.departures() || timeline.varies(i as u32) => {
                 Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))
             }
             Built::Arrival(admission) => Service::Arrival(admission),
-            // A controller learns about each departure, for which a packet in line has no event.
-            Built::Departure(disc) if control.departures() => {
+            // A controller learns about each departure, for which a packet in line has no event; and of a link that
+            // changes nothing is known beforehand.
+            Built::Departure(disc) if control.departures() || timeline.varies(i as u32) => {
                 Service::Departure(Box::new(Scheduled::new(disc)))
             }
             Built::Departure(disc) => Service::departure(disc),
@@ -180,7 +202,8 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
         port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());
         let chances = [settings.loss, settings.mark, settings.duplicate, settings.reorder];
         let by_chance = chances.iter().any(|chance| *chance > 0.0);
-        if by_chance || settings.mark_every.is_some() || !settings.drop_packets.is_empty() {
+        let planned = settings.mark_every.is_some() || !settings.drop_packets.is_empty();
+        if by_chance || planned || timeline.touches(i as u32) {
             let mut doomed = settings.drop_packets.clone();
             doomed.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
             doomed.dedup();
@@ -196,6 +219,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
                 reorder_delay: settings.reorder_delay,
                 random: Stream::new(seed, "wire", i as u64),
                 random_marks: Stream::new(seed, "marks", i as u64),
+                varying: timeline.varies(i as u32).then(Varying::default),
                 counts_from: Time::ZERO,
             }));
         }
@@ -205,7 +229,13 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<P
 }
 
 /// The cells, or why there is one.
-fn partition(experiment: &Experiment, graph: &Graph, ports: &[Port], loads: &[Load]) -> Partition {
+fn partition(
+    experiment: &Experiment,
+    graph: &Graph,
+    best: &[Wire],
+    ports: &[Port],
+    loads: &[Load],
+) -> Partition {
     let mut whys = vec![];
     for (load, spec) in loads.iter().zip(&experiment.loads) {
         if load.work.listens() {
@@ -228,7 +258,7 @@ fn partition(experiment: &Experiment, graph: &Graph, ports: &[Port], loads: &[Lo
         Some(why) => Partition::whole(graph, why),
         None if experiment.cut == Cut::Never => Partition::whole(graph, "a test asks for it".into()),
         None => {
-            let delays: Vec<Span> = ports.iter().map(|port| port.delay).collect();
+            let delays: Vec<Span> = best.iter().map(|(_, delay)| *delay).collect();
             Partition::new(graph, &delays, experiment.cut)
         }
     }

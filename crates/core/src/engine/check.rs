@@ -4,6 +4,7 @@
 use super::estimate::Estimate;
 use super::lanes;
 use super::lossless::{self, Flow};
+use super::timeline::Timeline;
 use crate::events::MAX_SOURCES;
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
@@ -11,7 +12,9 @@ use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::port_control::Protocol;
 use crate::probe::settings::TraceWhen;
 use crate::queue::Queue;
-use crate::routing::graph::{Graph, NodeId, Role};
+use crate::routing::choice::Ecmp;
+use crate::routing::graph::{Graph, Link, NodeId, Role};
+use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
 use crate::workload::{BuildCx, Workload};
@@ -38,6 +41,8 @@ pub struct Checked<'a> {
     pub tapped: Vec<u32>,
     /// By link: its port's part in flow control. Empty without lossless priorities.
     pub flow_control: Vec<Option<Flow>>,
+    /// Changes of links.
+    pub timeline: Timeline,
     /// The sources of data.
     pub loads: Vec<Box<dyn Workload>>,
 }
@@ -72,6 +77,8 @@ impl Experiment {
         lanes::check(self, &mut faults);
         let mut buffers = buffers(self, &graph, &chosen, &mut faults);
         let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
+        let timeline = Timeline::check(self, &graph, &chosen, &flow_control, &mut faults);
+        weights_are_used(self, &mut faults);
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
         if self.probes.port_trace == TraceWhen::Change {
@@ -79,7 +86,11 @@ impl Experiment {
             faults.add("probe.port_trace", rule, &"change".into());
         }
         let mut routing = Routing::new(&graph, run.seed);
-        let loads = loads(self, &graph, &mut routing, &mut faults);
+        let wire = |(link, chosen): (&Link, &Chosen<'_>)| {
+            (chosen.settings.rate.unwrap_or(link.rate), chosen.settings.delay.unwrap_or(link.delay))
+        };
+        let links = timeline.best(graph.links.iter().zip(&chosen).map(wire).collect());
+        let loads = loads(self, (&graph, &links), &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -96,8 +107,19 @@ impl Experiment {
             traced,
             tapped,
             flow_control,
+            timeline,
             loads,
         })
+    }
+}
+
+/// Weights matter to one rule alone.
+fn weights_are_used(experiment: &Experiment, faults: &mut Faults) {
+    for over in experiment.ports.iter().filter(|_| experiment.run.ecmp != Ecmp::Weighted) {
+        if let Some(weight) = over.settings.weight {
+            let rule = Code::Conflict.rule("changes nothing: ecmp is not \"weighted\"");
+            faults.add(&format!("port.{}.weight", over.ports.0.join(",")), rule, &weight.into());
+        }
     }
 }
 
@@ -284,7 +306,7 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
 /// Every load that has no fault, ready to run.
 fn loads(
     experiment: &Experiment,
-    graph: &Graph,
+    (graph, links): (&Graph, &[Wire]),
     routing: &mut Routing,
     faults: &mut Faults,
 ) -> Vec<Box<dyn Workload>> {
@@ -297,7 +319,8 @@ fn loads(
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
-        let mut cx = BuildCx { graph, path: &path, seed, duration, routing, cc: &spec.transport.cc, faults };
+        let mut cx =
+            BuildCx { graph, links, path: &path, seed, duration, routing, cc: &spec.transport.cc, faults };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         connections += load.expects(duration).at_once;
         loads.push(load);

@@ -19,6 +19,7 @@ use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
 use crate::queue::Queue;
+use crate::routing::choice::Ecmp;
 use crate::routing::graph::{Graph, Link, Node, Role};
 use crate::workload::Expected;
 use serde_json::{Value, json};
@@ -75,7 +76,8 @@ impl Estimate {
             Part {
                 what: "connections that stand at once",
                 count: at_once,
-                bytes: at_once.saturating_mul(CONNECTION_BYTES as u64 + 4 * EVENT_BYTES as u64),
+                bytes: at_once
+                    .saturating_mul(CONNECTION_BYTES as u64 + 4 * EVENT_BYTES as u64 + flowlets(experiment)),
                 cure: "fewer hosts or flows in traffic",
             },
             Part {
@@ -126,6 +128,11 @@ impl Estimate {
     }
 }
 
+/// Bytes that the flowlets of a connection take in switches, four on its way.
+fn flowlets(experiment: &Experiment) -> u64 {
+    if experiment.run.ecmp == Ecmp::Flowlet { 2 * 4 * 64 } else { 0 }
+}
+
 /// Bytes as a person says them.
 pub fn gb(bytes: u64) -> String {
     match bytes {
@@ -142,7 +149,7 @@ fn network(checked: &Checked<'_>) -> Part {
     Part {
         what: "nodes and links",
         count: nodes + links,
-        bytes: nodes * node + links * link + checked.routing.memory() as u64,
+        bytes: nodes * node + links * link + (checked.routing.memory() + checked.timeline.memory()) as u64,
         cure: "a smaller topology",
     }
 }

@@ -60,6 +60,7 @@ impl Simulation {
             .u64("drops_aqm", drops(DropWhy::Aqm))
             .u64("drops_evicted", drops(DropWhy::Evicted))
             .u64("drops_buffer", drops(DropWhy::Buffer))
+            .u64("drops_dead", drops(DropWhy::Dead))
             .u64("marks", |r| r.2.marks)
             .maybe_f64("mean_wait_ps", |r| mean(r.2.wait_sum, r.2.packets_out))
             .maybe_f64("p50_wait_ps", wait(0.5))

@@ -6,6 +6,7 @@ use crate::experiment::{Experiment, SwitchSettings};
 use crate::net::pfc::NOWHERE;
 use crate::net::port::Port;
 use crate::net::{Commons, Network};
+use crate::routing::choice::Sharing;
 use crate::routing::graph::{Graph, Link};
 use crate::routing::table::Routing;
 
@@ -16,7 +17,7 @@ pub(super) fn lay_out(
     routing: Routing,
     partition: &Partition,
     experiment: &Experiment,
-    graph: &Graph,
+    (graph, sharing): (&Graph, &Sharing),
 ) -> (Vec<Network>, Vec<(u32, u32)>, Commons) {
     let cell_of = |node: usize| partition.cell_of[node];
     let mut of_cell: Vec<(Vec<Port>, Vec<u32>)> = (0..partition.cells).map(|_| Default::default()).collect();
@@ -36,7 +37,7 @@ pub(super) fn lay_out(
     }
     let place = |link: u32| places[link as usize].1;
     let mut choosers: Vec<Vec<_>> = (0..partition.cells).map(|_| vec![]).collect();
-    let all = routing.choosers(experiment.run.ecmp, experiment.run.seed);
+    let all = routing.choosers(sharing);
     let node_places = (0..).zip(all).map(|(node, chooser)| {
         let own = &mut choosers[cell_of(node) as usize];
         own.push(chooser);
@@ -68,6 +69,15 @@ pub(super) fn lay_out(
     let controlled = networks.iter().any(|network| network.ports.iter().any(|port| port.pausing().is_some()));
     let back = |link: &Link| graph.find_link(link.to, link.from).map_or(NOWHERE, place);
     let backs = if controlled { graph.links.iter().map(back).collect() } else { vec![] };
-    let commons = Commons { connections: vec![], links, port_places, node_places, opposites, backs, routing };
+    let commons = Commons {
+        connections: vec![],
+        links,
+        best: vec![],
+        port_places,
+        node_places,
+        opposites,
+        backs,
+        routing,
+    };
     (networks, places, commons)
 }

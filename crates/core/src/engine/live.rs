@@ -29,10 +29,10 @@ impl Passed {
     fn of(port: &Port, (packets, bytes): (u64, u64)) -> Self {
         let counts = &port.counts;
         Passed {
-            packets_out: counts.packets_in - counts.dropped() - packets,
+            packets_out: counts.packets_in - port.dropped() - packets,
             bytes_out: counts.bytes_in - counts.dropped_bytes - bytes,
             marks: counts.marks,
-            drops: counts.drops.iter().sum::<u64>() + counts.lost_early,
+            drops: port.lost() + counts.lost_early,
         }
     }
 

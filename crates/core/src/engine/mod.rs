@@ -20,6 +20,7 @@ mod pauses;
 mod queue_tables;
 pub mod results;
 mod threads;
+pub mod timeline;
 mod windows;
 
 use crate::events::Source;
@@ -83,6 +84,8 @@ pub struct Simulation {
     before_warmup: Vec<live::Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
+    /// Changes of links.
+    timeline: timeline::Timeline,
     /// By link the one back along its cable, where flow control needs it; else empty.
     backs: Vec<u32>,
     /// The end of a deadlock.

@@ -1,4 +1,4 @@
-//! The pauses of a run: the warm-up's end, traces at intervals, limits, progress, the end.
+//! The pauses of a run: the warm-up's end, changes of links, traces at intervals, limits, progress, the end.
 
 use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::connections::locked;
@@ -20,6 +20,7 @@ impl Simulation {
             floor.cells.iter().for_each(|cell| locked(cell).network.host_waits.fill(Waits::default()));
             Self::connections(&mut self.roster, floor, now).restart();
         }
+        self.change_links(floor);
         if self.queue_clock.due(now) {
             self.sample_queues(floor);
         }
@@ -41,7 +42,8 @@ impl Simulation {
         let tick = if self.partition.whole.is_some() { now + self.progress_every } else { Time::MAX };
         let next_trace = self.queue_clock.next.min(self.port_clock.next).min(self.flow_clock.next);
         let warm_at = if self.warm { Time::MAX } else { self.warmup };
-        self.pause_at = tick.min(next_trace).min(warm_at).min(self.duration).min(self.stop_at);
+        let change = self.timeline.next_at();
+        self.pause_at = tick.min(next_trace).min(warm_at).min(change).min(self.duration).min(self.stop_at);
         Ok(())
     }
 

@@ -52,7 +52,7 @@ impl Simulation {
         let rows: Vec<Row<'_>> =
             (0u32..).zip(self.ports()).map(|(i, port)| self.queue_summary(i, port)).collect();
         let over = self.now - self.roster.measured_from;
-        let drops = |why: DropWhy| move |r: &Row<'_>| r.counts.drops[why as usize];
+        let drops = |why: DropWhy| move |r: &Row<'_>| r.port.drops(why);
         let lengths = |get: fn(&Lengths) -> f64| move |r: &Row<'_>| r.lengths.as_ref().map(get);
         let end = |get: fn(&Lengths) -> u64| move |r: &Row<'_>| r.lengths.as_ref().map(get);
         let quantile = |i: usize| move |r: &Row<'_>| r.lengths.as_ref().and_then(|l| l.quantiles[i]);
@@ -63,7 +63,7 @@ impl Simulation {
             .u64("rate_bps", |r| r.port.rate.as_bps())
             .u64("over_ps", |_| over.as_ps())
             .u64("packets_in", |r| r.counts.packets_in)
-            .u64("packets_out", |r| r.counts.packets_in - r.counts.dropped() - r.held.0)
+            .u64("packets_out", |r| r.counts.packets_in - r.port.dropped() - r.held.0)
             .u64("packets_held", |r| r.held.0)
             .u64("bytes_in", |r| r.counts.bytes_in)
             .u64("bytes_out", |r| r.bytes_out)
@@ -73,6 +73,8 @@ impl Simulation {
             .u64("drops_evicted", drops(DropWhy::Evicted))
             .u64("drops_wire", drops(DropWhy::Wire))
             .u64("drops_buffer", drops(DropWhy::Buffer))
+            .u64("drops_dead", drops(DropWhy::Dead))
+            .u64("drops_cut", drops(DropWhy::Cut))
             .u64("marks", |r| r.counts.marks)
             .maybe_f64("mean_packets", lengths(|l| l.mean))
             .maybe_f64("sd_packets", lengths(|l| l.deviation))
@@ -97,7 +99,10 @@ impl Simulation {
         let bytes_out = counts.bytes_in - counts.dropped_bytes - held.1;
         let span = (self.now - self.roster.measured_from).as_secs_f64();
         // Whole packets, less the part of the first that was sent before, and the sent part of the next.
-        let whole = bytes_out as f64 * 8.0 / port.rate.as_bps() as f64;
+        let whole = match port.varying() {
+            Some(varying) => varying.sent_for.as_secs_f64(),
+            None => bytes_out as f64 * 8.0 / port.rate.as_bps() as f64,
+        };
         let busy = whole - counts.early.as_secs_f64() + port.in_service(self.now).as_secs_f64();
         let record = port.record.as_deref();
         let waits = record.map_or(vec![], |r| r.waits.rows());

@@ -98,7 +98,7 @@ impl<'a> Yard<'a> {
             cell.network.now = shift.window.begin;
             let due = cell.hand_over(shift.window.until, self.lookahead, &post(shift.parity), commons);
             self.due[number].store(due.as_ps(), Ordering::Relaxed);
-            if !cell.network.changes.is_empty() {
+            if cell.hosts.news || !cell.network.changes.is_empty() {
                 locked(&self.noted).push(number as u32);
             }
             return;

@@ -141,6 +141,14 @@ impl EventQueue {
         self.replay(source, key);
     }
 
+    /// `source` has no event to come.
+    pub fn cancel(&mut self, source: Source) {
+        if self.fired == source {
+            self.fired = Source::NONE;
+        }
+        self.replay(source, NEVER);
+    }
+
     /// The next event and its time.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
@@ -281,6 +289,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A source whose event is cancelled, also the one just popped, has none until it is scheduled again.
+    #[test]
+    fn a_cancelled_event_never_comes() {
+        let mut queue = EventQueue::new(1);
+        let sources: Vec<Source> = (0..5).map(|i| queue.add(Event::Wire(i))).collect();
+        sources.iter().for_each(|source| queue.schedule(*source, Time::ps(7)));
+        assert_eq!(queue.pop(), Some((Time::ps(7), Event::Wire(0))));
+        queue.cancel(sources[0]);
+        queue.cancel(sources[2]);
+        queue.cancel(sources[2]);
+        let left: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(_, event)| event).collect();
+        assert_eq!(left, [Event::Wire(1), Event::Wire(3), Event::Wire(4)]);
+        queue.schedule(sources[2], Time::ps(9));
+        assert_eq!(queue.pop(), Some((Time::ps(9), Event::Wire(2))));
     }
 
     /// The events before a time are found without a pop, each once.

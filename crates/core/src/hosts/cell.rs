@@ -78,6 +78,13 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// Tells the senders of this cell what has happened to their packets outside of events.
+    pub fn tell_changes(&mut self, commons: &Commons) {
+        take_changes(&mut self.hosts, &mut Net { network: &mut self.network, commons });
+    }
+}
+
 /// Handles one event.
 #[inline(always)]
 pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {

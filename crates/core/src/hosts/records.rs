@@ -162,10 +162,10 @@ impl Hosts {
         let ideals = &mut self.ideals;
         let mut time = |ends: Pair, packets: u64, full: u64, last: u64| {
             let burst = Burst { packets, full: Bytes(full + header), last: Bytes(last + header) };
-            ideals.time(&commons.routing, ends, burst, |link| commons.links[link as usize])
+            ideals.time(&commons.routing, ends, burst, |link| commons.best(link))
         };
         let handshake = if message.first_of_fresh {
-            time((from, to), 0, 0, 0) + time((to, from), 0, 0, 0)
+            time((from, to), 0, mss, 0) + time((to, from), 0, mss, 0)
         } else {
             Span::ZERO
         };

@@ -10,6 +10,9 @@ use shallows_units::Span;
 impl Network {
     #[inline(never)]
     pub(super) fn arrive_apart(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+        if self.ports[number as usize].dead {
+            return self.arrive_dead(number, packet, commons);
+        }
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
             self.strike(number, AnyPortControl::on_wake);
         }

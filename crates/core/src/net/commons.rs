@@ -48,8 +48,10 @@ pub struct Commons {
     pub connections: Vec<Connection>,
     /// The switches' tables.
     pub routing: Routing,
-    /// Rate and delay of each link.
+    /// Rate and delay of each link at present.
     pub links: Vec<(Rate, Span)>,
+    /// The best of the run. Empty where none changes.
+    pub best: Vec<(Rate, Span)>,
     /// By link: the place of its port in its cell.
     pub port_places: Vec<u32>,
     /// By node: its place among those of its cell.
@@ -65,6 +67,11 @@ impl Commons {
     /// The shared data of a network of one cell with so many ports, for tests.
     pub fn alone(connections: Vec<Connection>, ports: u32) -> Self {
         Commons { connections, port_places: (0..ports).collect(), ..Commons::default() }
+    }
+
+    /// The best rate and delay of a link in the whole run.
+    pub fn best(&self, link: u32) -> (Rate, Span) {
+        self.best.get(link as usize).copied().unwrap_or_else(|| self.links[link as usize])
     }
 
     /// The class of `packet`.

@@ -78,6 +78,9 @@ impl Network {
     #[cold]
     fn hand_over_watched(&mut self, number: u32, mut packet: Packet, inbox: &mut Inbox, commons: &Commons) {
         let (now, link) = (self.now, self.links[number as usize]);
+        if let Some(varying) = self.ports[number as usize].varying_mut() {
+            varying.lands();
+        }
         if self.ends_frame(number, &packet) {
             return self.put(Parcel { packet, link, node: MAC }, inbox);
         }

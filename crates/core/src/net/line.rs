@@ -228,7 +228,7 @@ mod tests {
         {
             let (mut net, commons) = card(fq::Settings { limit: Some(limit), ..one_packet_a_round() });
             send(&mut net, &commons, 1, 15);
-            assert_eq!((net.totals.dropped, net.ports[0].counts.dropped()), (dropped, dropped), "{limit:?}");
+            assert_eq!((net.totals.dropped, net.ports[0].dropped()), (dropped, dropped), "{limit:?}");
             advance(&mut net, &commons, Time::ZERO + Span::ms(1));
             assert_eq!((net.totals.delivered, net.in_flight()), (15 - dropped, 0));
         }

@@ -7,6 +7,7 @@ mod commons;
 mod crossing;
 mod foresight;
 mod line;
+pub mod links;
 pub mod pfc;
 pub mod port;
 pub mod ring;
@@ -21,7 +22,7 @@ use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
-use crate::routing::choice::Chooser;
+use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
 pub use books::{Totals, Waits};
 use buffer::Buffers;
@@ -30,7 +31,7 @@ pub use crossing::{Inbox, Parcel, Post};
 pub use foresight::UNDECIDED;
 use pfc::NOWHERE;
 use port::{Admitted, HOST, Port, Service, WireFaults};
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -68,6 +69,23 @@ pub struct Network {
     dropped: Vec<(Packet, DropWhy)>,
     /// Packets that left tapped ports.
     pub tapped: Vec<PacketRow>,
+}
+
+/// The view of a node that chooses: its own ports.
+struct Own<'a> {
+    now: Time,
+    ports: &'a [Port],
+    commons: &'a Commons,
+}
+
+impl Sight for Own<'_> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn work(&self, link: u32) -> Span {
+        self.ports[self.commons.port_places[link as usize] as usize].work(self.now)
+    }
 }
 
 impl Network {
@@ -166,7 +184,8 @@ impl Network {
     #[inline(always)]
     fn choose(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
         let place = commons.node_places[node as usize];
-        let link = commons.routing.next(node, packet.label, &mut self.choosers[place as usize]);
+        let sight = Own { now: self.now, ports: &self.ports, commons };
+        let link = commons.routing.next(node, packet.label, &mut self.choosers[place as usize], &sight);
         commons.port_places[link as usize]
     }
 
@@ -249,24 +268,27 @@ impl Network {
     #[cold]
     #[inline(never)]
     fn lose(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
-        let port = &mut self.ports[number as usize];
-        let left_early = |faults: &WireFaults| self.now - port.delay < faults.counts_from;
-        if why != DropWhy::Wire {
-            port.counts.drops[why as usize] += 1;
-            port.counts.dropped_bytes += u64::from(packet.size);
-        } else if port.faults.as_deref().is_some_and(left_early) {
-            port.counts.lost_early += 1;
-        } else {
-            port.counts.drops[why as usize] += 1;
-        }
-        if let Some(arrivals) = &mut port.arrivals {
-            arrivals[commons.class(&packet)].drops += 1;
-        }
-        if let Service::Departure(scheduled) = &mut port.service
-            && why != DropWhy::Wire
+        if let Service::Departure(scheduled) = &mut self.ports[number as usize].service
+            && !why.on_wire()
         {
             let class = commons.class(&packet);
             scheduled.note(&packet, commons, |record, _, queue| record.dropped(queue, class, &packet, why));
+        }
+        self.lose_outside(number, packet, why, commons);
+    }
+
+    /// The same for one that its discipline does not hold.
+    fn lose_outside(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
+        let port = &mut self.ports[number as usize];
+        let early = |faults: &WireFaults| port.left_at(self.now) < faults.counts_from;
+        if why.on_wire() && port.faults.as_deref().is_some_and(early) {
+            port.counts.lost_early += 1;
+        } else {
+            port.drop_for(why);
+            port.counts.dropped_bytes += if why.on_wire() { 0 } else { u64::from(packet.size) };
+        }
+        if let Some(arrivals) = &mut port.arrivals {
+            arrivals[commons.class(&packet)].drops += 1;
         }
         self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;

@@ -60,7 +60,7 @@ pub struct Port {
     /// Running number of the oldest packet whose transmission has not ended.
     pub(super) departed: u32,
     /// Time a byte takes, where it is a whole number; else 0.
-    ps_per_byte: u32,
+    pub(super) ps_per_byte: u32,
     /// When the transmitter will be idle.
     pub free_at: Time,
     /// Propagation delay.
@@ -75,7 +75,7 @@ pub struct Port {
     pub is_switch: bool,
     /// Takes every packet and records nothing: its backlog need not be known at each arrival.
     pub plain: bool,
-    /// Not the discipline alone decides about arrivals: a controller looks at them, or a buffer is shared.
+    /// Not the discipline alone decides about arrivals: a controller looks at them, a buffer is shared, or the link is down.
     pub apart: bool,
     /// No fault is injected between this wire and the next port, and nobody listens on the way.
     pub clear: bool,
@@ -83,6 +83,8 @@ pub struct Port {
     pub crosses: bool,
     /// Packets that leave are recorded.
     pub tapped: bool,
+    /// Its link is down.
+    pub dead: bool,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
     /// The cell at its wire's end, where there are several.
@@ -113,7 +115,7 @@ impl Port {
         Port {
             ring: Ring::default(),
             departed: 0,
-            ps_per_byte: rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
+            ps_per_byte: Self::ps_per_byte(rate),
             source: Source::NONE,
             free_at: Time::ZERO,
             delay,
@@ -123,6 +125,7 @@ impl Port {
             clear: true,
             crosses: false,
             tapped: false,
+            dead: false,
             leads_to: HOST,
             far_cell: 0,
             behind: 0,
@@ -139,10 +142,15 @@ impl Port {
         }
     }
 
+    /// The time that a byte takes, where it is a whole number; else 0.
+    pub(super) fn ps_per_byte(rate: Rate) -> u32 {
+        rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0)
+    }
+
     /// Call when discipline and records are in place.
     pub fn prepare(&mut self) {
         let takes_all = matches!(&self.service, Service::Arrival(admission) if admission.takes_all());
-        self.apart = self.control.is_some() || self.share != ALONE;
+        self.apart = self.control.is_some() || self.share != ALONE || self.dead;
         let watched = self.record.is_some() || self.arrivals.is_some();
         self.plain = takes_all && !watched && !self.apart;
         self.clear =
@@ -280,6 +288,9 @@ impl Port {
     pub fn launch(&mut self, mut packet: Packet, now: Time) -> Option<Time> {
         packet.at = now + self.delay;
         packet.flags = packet.flags.without(Flags::CLASSIC);
+        if self.faults.is_some() {
+            packet.at = self.leaves(packet.at, now);
+        }
         let first = self.ring.is_empty();
         self.ring.push(packet);
         self.departed = self.ring.tail();

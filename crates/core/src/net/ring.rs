@@ -49,6 +49,11 @@ impl Ring {
         if self.is_empty() { None } else { Some(self.at(self.head)) }
     }
 
+    /// The newest packet.
+    pub fn back(&self) -> Option<&Packet> {
+        if self.is_empty() { None } else { Some(self.at(self.tail.wrapping_sub(1))) }
+    }
+
     /// Adds a packet at the end.
     #[inline(always)]
     pub fn push(&mut self, packet: Packet) {

@@ -114,6 +114,9 @@ impl Network {
             }
             let port = &mut self.ports[number as usize];
             let charges = port.pausing().is_some() && port.share != ALONE;
+            if let Some(varying) = port.varying_mut() {
+                varying.ends();
+            }
             if let Some(at) = port.launch(packet, now) {
                 self.expect(number, at);
             }
@@ -151,7 +154,11 @@ impl Network {
                 if let Some(record) = &mut port.record {
                     record.waited(wait);
                 }
-                port.free_at = now + port.transmission(packet.size);
+                let span = port.transmission(packet.size);
+                port.free_at = now + span;
+                if let Some(varying) = port.varying_mut() {
+                    varying.begins(span);
+                }
                 if let Service::Departure(scheduled) = &mut port.service {
                     let class = commons.class(&packet);
                     scheduled.note(&packet, commons, |record, queues, queue| {

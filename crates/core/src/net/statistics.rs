@@ -1,7 +1,6 @@
 //! The statistics of a port: counts that begin anew when the warm-up ends, and its state at a time.
 
 use super::port::{Port, Service};
-use crate::packet::Packet;
 use crate::queue::DropWhy;
 use shallows_units::{Span, Time};
 
@@ -15,24 +14,48 @@ pub struct PortCounts {
     pub bytes_in: u64,
     /// Packets that were marked CE here.
     pub marks: u64,
-    /// Packets dropped, by [`DropWhy`].
-    pub drops: [u64; DropWhy::COUNT],
+    /// Packets dropped, by the common ones of [`DropWhy`].
+    pub drops: [u64; DropWhy::COMMON],
     /// Bytes dropped in the queue (not on the wire).
     pub dropped_bytes: u64,
     /// Time for which the first of these packets had been transmitted when counting began.
     pub early: Span,
-    /// Packets that left before counting began, and that the wire has lost since.
+    /// Packets that left before counting began, and that were lost on the wire since.
     pub lost_early: u64,
 }
 
-impl PortCounts {
+impl Port {
+    /// Packets dropped for a reason.
+    pub fn drops(&self, why: DropWhy) -> u64 {
+        let varying = self.varying();
+        match why {
+            DropWhy::Dead => varying.map_or(0, |varying| varying.dead),
+            DropWhy::Cut => varying.map_or(0, |varying| varying.cut),
+            why => self.counts.drops[why as usize],
+        }
+    }
+
+    /// One more is.
+    pub(super) fn drop_for(&mut self, why: DropWhy) {
+        let count = match (why, self.varying_mut()) {
+            (DropWhy::Dead, Some(varying)) => &mut varying.dead,
+            (DropWhy::Cut, Some(varying)) => &mut varying.cut,
+            _ => &mut self.counts.drops[why as usize],
+        };
+        *count += 1;
+    }
+
     /// Packets dropped in the queue.
     pub fn dropped(&self) -> u64 {
-        self.drops.iter().sum::<u64>() - self.drops[DropWhy::Wire as usize]
+        let common = self.counts.drops.iter().sum::<u64>() - self.counts.drops[DropWhy::Wire as usize];
+        common + self.drops(DropWhy::Dead)
     }
-}
 
-impl Port {
+    /// Packets dropped in the queue or lost on the wire.
+    pub fn lost(&self) -> u64 {
+        self.dropped() + self.drops(DropWhy::Wire) + self.drops(DropWhy::Cut)
+    }
+
     /// Packets and bytes in or before transmission at `now`, where the ring has them: as [`Port::held`], without settling.
     pub fn holds(&self, now: Time) -> (u64, u64) {
         let (mut number, mut bytes) = (self.departed, self.bytes);
@@ -49,15 +72,18 @@ impl Port {
 
     /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].
     pub fn in_service(&self, now: Time) -> Span {
-        let packet = match &self.service {
-            Service::Arrival(_) | Service::Lined(_) if self.in_ring() > 0 => *self.ring.at(self.departed),
+        let (ends, size) = match &self.service {
+            Service::Arrival(_) | Service::Lined(_) if self.in_ring() > 0 => {
+                let packet = self.ring.at(self.departed);
+                (packet.at - self.delay, packet.size)
+            }
             Service::Arrival(_) | Service::Lined(_) => return Span::ZERO,
             Service::Departure(scheduled) => match scheduled.serving {
-                Some(packet) => Packet { at: self.free_at + self.delay, ..packet },
+                Some(packet) => (self.free_at, packet.size),
                 None => return Span::ZERO,
             },
         };
-        now.saturating_sub(packet.at - self.delay - self.transmission(packet.size))
+        now.saturating_sub(ends - self.serving_for(size))
     }
 
     /// Packets whose transmission has ended and that are still on the wire.
@@ -88,6 +114,9 @@ impl Port {
             faults.counts_from = if at_arrival { now + Span::ps(1) } else { now };
         }
         let early = self.in_service(now);
+        if let Some(varying) = self.varying_mut() {
+            (varying.sent_for, varying.dead, varying.cut) = (Span::ZERO, 0, 0);
+        }
         self.counts = PortCounts { packets_in: packets, bytes_in: bytes, early, ..PortCounts::default() };
     }
 

@@ -18,6 +18,9 @@ impl Network {
         mut packet: Packet,
         commons: &Commons,
     ) -> Option<Packet> {
+        if let Some(varying) = self.ports[number as usize].varying_mut() {
+            varying.lands();
+        }
         if self.ends_frame(number, &packet) {
             self.hear(self.back(number, commons), &packet, commons);
             return None;
@@ -75,9 +78,9 @@ impl Network {
     }
 
     /// Records a packet that has come to the far end of the port's wire.
-    fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
+    pub(super) fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
         self.tapped.push(PacketRow {
-            left: self.now - self.ports[number as usize].delay,
+            left: self.ports[number as usize].left_at(self.now),
             landed: self.now,
             port: self.links[number as usize],
             flow: commons.connections[packet.flow as usize].serial,

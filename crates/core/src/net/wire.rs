@@ -1,5 +1,6 @@
 //! Faults injected on a wire: losses, marks, copies and delays, by chance or to a plan.
 
+use super::links::Varying;
 use crate::events::random::Stream;
 use crate::packet::{Flags, Packet};
 use shallows_units::{Span, Time};
@@ -29,6 +30,8 @@ pub struct WireFaults {
     pub random: Stream,
     /// The same for marks.
     pub random_marks: Stream,
+    /// Facts of a link that changes.
+    pub varying: Option<Varying>,
     /// Packets that leave the port from then on are in the statistics; those before are not, nor are their losses.
     pub counts_from: Time,
 }

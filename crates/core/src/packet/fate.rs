@@ -28,11 +28,22 @@ pub enum DropWhy {
     Wire,
     /// Refused by the buffer that the ports of the switch share.
     Buffer,
+    /// At a port whose link is down: it waited there, was being transmitted, or came.
+    Dead,
+    /// On a wire as its link went down.
+    Cut,
 }
 
 impl DropWhy {
     /// How many causes there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 7;
+    /// How many of them, the first ones, any port may have. The others follow from links that change.
+    pub const COMMON: usize = 5;
+
+    /// The packet had left its port.
+    pub fn on_wire(self) -> bool {
+        matches!(self, DropWhy::Wire | DropWhy::Cut)
+    }
 }
 
 /// The fate of an arriving packet.

@@ -90,6 +90,10 @@ impl Admission for Discipline {
         judge(packet, scalable, self.0.p, self.0.p / self.0.k, &mut self.0.random)
     }
 
+    fn rate_changes(&mut self, rate: Rate) {
+        self.0.rate = rate;
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("p", self.0.p.min(1.0));
         put("coupling", self.0.k);

@@ -197,6 +197,10 @@ impl QueueDisc for Discipline {
         Some(&self.queues)
     }
 
+    fn rate_changes(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         let power = self.curviness as f64;
         put("p", libm::pow((self.low_gain * self.average).min(1.0), power));

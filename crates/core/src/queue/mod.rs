@@ -33,6 +33,8 @@ pub struct Place {
 pub trait Admission {
     /// The fate of `packet`, arriving at `now` when `backlog` stands in the queue.
     fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict;
+    /// The port sends at another rate from now on. Thresholds stay as they were set.
+    fn rate_changes(&mut self, _rate: Rate) {}
     /// It passes every packet whatever the backlog, so that the port need not work it out.
     fn takes_all(&self) -> bool {
         false
@@ -102,6 +104,8 @@ pub trait QueueDisc: Send {
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
     /// The held packets, without the packet in transmission.
     fn backlog(&self) -> Backlog;
+    /// The port sends at another rate from now on. Thresholds stay as they were set.
+    fn rate_changes(&mut self, _rate: Rate) {}
     /// Where [`QueueDisc::dequeue`] gave nothing though packets are held: when to ask again.
     fn ready_at(&self) -> Option<Time> {
         None
@@ -186,6 +190,9 @@ macro_rules! disciplines {
             #[inline(always)] // it has cold callers too, for which the compiler would make it a call
             fn admit(&mut self, packet: &Packet, backlog: Backlog, now: Time) -> Verdict {
                 match self { $( AnyAdmission::$avariant(d) => d.admit(packet, backlog, now) ),* }
+            }
+            fn rate_changes(&mut self, rate: Rate) {
+                match self { $( AnyAdmission::$avariant(d) => d.rate_changes(rate) ),* }
             }
             fn takes_all(&self) -> bool {
                 match self { $( AnyAdmission::$avariant(d) => d.takes_all() ),* }

@@ -247,6 +247,10 @@ impl Admission for Discipline {
         self.0.admit(packet, backlog, now)
     }
 
+    fn rate_changes(&mut self, rate: Rate) {
+        self.0.step = step(rate, self.0.settings.mean_packet);
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("average", self.0.average);
         put("probability", self.0.probability());

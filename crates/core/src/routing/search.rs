@@ -93,6 +93,11 @@ impl Wiring {
         self.down.fill(false);
         down.iter().for_each(|link| self.down[*link as usize] = true);
     }
+
+    /// Some link is out of order.
+    pub fn any_down(&self) -> bool {
+        self.down.contains(&true)
+    }
 }
 
 /// Where one node sends packets for some of the destinations.
@@ -105,8 +110,10 @@ pub struct Part {
 }
 
 /// Searches backwards from each of `roots`, at most 64, and hands to `found` each node that has to choose, with
-/// its choices. A node may come several times, each time with other destinations.
-pub fn search(wiring: &Wiring, roots: &[NodeId], mut found: impl FnMut(u32, &[Part])) {
+/// its choices. A node may come several times, each time with other destinations. In the `whole` network links that are
+/// out of order count too.
+pub fn search(wiring: &Wiring, whole: bool, roots: &[NodeId], mut found: impl FnMut(u32, &[Part])) {
+    let works = |link: u32| whole || !wiring.down[link as usize];
     let nodes = wiring.forwards.len();
     // By node, a bit each: destinations whose search has come by; those whose search came with the last step.
     let (mut seen, mut edge) = (vec![0u64; nodes], vec![0u64; nodes]);
@@ -122,7 +129,7 @@ pub fn search(wiring: &Wiring, roots: &[NodeId], mut found: impl FnMut(u32, &[Pa
     while !standing.is_empty() {
         let mut reached = vec![];
         for node in &standing {
-            for link in wiring.into.of(*node).iter().filter(|link| !wiring.down[**link as usize]) {
+            for link in wiring.into.of(*node).iter().filter(|link| works(**link)) {
                 let before = wiring.ends[*link as usize].0.0;
                 let fresh = edge[*node as usize] & !seen[before as usize];
                 if fresh != 0 && wiring.chooses(before) {
@@ -134,7 +141,7 @@ pub fn search(wiring: &Wiring, roots: &[NodeId], mut found: impl FnMut(u32, &[Pa
             }
         }
         for node in &reached {
-            divide(wiring, *node, new[*node as usize], &edge, &mut parts);
+            divide(wiring, works, *node, new[*node as usize], &edge, &mut parts);
             found(*node, &parts);
         }
         standing.iter().for_each(|node| edge[*node as usize] = 0);
@@ -152,12 +159,19 @@ pub fn search(wiring: &Wiring, roots: &[NodeId], mut found: impl FnMut(u32, &[Pa
 
 /// Divides the destinations `bits` of `node` into parts that are reached over the same links: those whose far ends
 /// stand at the `edge` of their searches.
-fn divide(wiring: &Wiring, node: u32, bits: u64, edge: &[u64], parts: &mut Vec<Part>) {
+fn divide(
+    wiring: &Wiring,
+    works: impl Fn(u32) -> bool,
+    node: u32,
+    bits: u64,
+    edge: &[u64],
+    parts: &mut Vec<Part>,
+) {
     parts.clear();
     parts.push(Part { bits, links: vec![] });
     for (place, link) in (0..).zip(wiring.out.of(node)) {
         let leads = edge[wiring.ends[*link as usize].1.index()] & bits;
-        if leads == 0 || wiring.down[*link as usize] {
+        if leads == 0 || !works(*link) {
             continue;
         }
         for i in 0..parts.len() {

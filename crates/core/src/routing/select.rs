@@ -78,6 +78,15 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
     Ok(chosen.into_iter().collect())
 }
 
+/// The same, where `a<->b` stands for both directions of a cable.
+pub fn select_links(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
+    let ways = |text: &String| match text.split_once("<->") {
+        Some((a, b)) => vec![format!("{a}->{b}"), format!("{b}->{a}")],
+        None => vec![text.clone()],
+    };
+    select_ports(graph, &Names(patterns.0.iter().flat_map(ways).collect()))
+}
+
 /// The switches that any of the `patterns` names, in the graph's order, each once. The error is the rule that a
 /// pattern breaks.
 pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
@@ -292,6 +301,18 @@ mod tests {
         assert_eq!(pick_ports(&["*->r0", "s0..s1->switch"]).unwrap(), "s0->switch s1->switch switch->r0");
         assert_eq!(pick_ports(&["switch->s1*"]).unwrap(), "switch->s1 switch->s10 switch->s11");
         assert_eq!(pick_ports(&["*->*"]).unwrap().split(' ').count(), 26);
+    }
+
+    #[test]
+    fn a_double_arrow_is_a_cable() {
+        let graph = star();
+        let pick = |text: &str| {
+            let links = select_links(&graph, &Names(vec![text.into()]))?;
+            Ok::<_, Rule>(links.iter().map(|link| graph.port_name(*link)).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(pick("s0..s1<->switch").unwrap(), "s0->switch switch->s0 s1->switch switch->s1");
+        assert_eq!(pick("switch->r0").unwrap(), "switch->r0");
+        assert_eq!(pick("s0<->r0").unwrap_err().to_string(), "no link goes from \"s0\" to \"r0\"");
     }
 
     #[test]

@@ -10,9 +10,9 @@
 //! in the network. A fat tree of 64-port switches takes some 2 MB.
 //!
 //! A packet carries a label: its destination, and below it a hash of its flow. Hosts never forward.
-//! Left out: weights; paths that are not shortest by number of links.
+//! Left out: paths that are not shortest by number of links; tables of switches that do not agree while they change.
 
-use super::choice::{Chooser, Ecmp, Group, Place};
+use super::choice::{Chooser, Group, Place, Sharing, Sight};
 use super::graph::{Graph, NodeId, Role};
 use super::search::{Part, Wiring, search};
 use crate::events::random::Stream;
@@ -121,9 +121,9 @@ impl Routing {
 
     // ---- packets ----
 
-    /// The link by which `node` sends on a packet with this label; `chooser` is the node's.
+    /// The link by which `node` sends on a packet with this label; `chooser` is the node's, and sees its ports.
     #[inline]
-    pub fn next(&self, node: u32, label: u32, chooser: &mut Chooser) -> u32 {
+    pub fn next(&self, node: u32, label: u32, chooser: &mut Chooser, sight: &impl Sight) -> u32 {
         let Destination { column, last } = self.destinations[(label >> self.spare) as usize];
         let entry = self.entry(node, column);
         let links = self.wiring.out.of(node);
@@ -135,7 +135,8 @@ impl Routing {
         }
         let number = entry - links.len() as u32;
         let Run { first, size } = self.groups[node as usize][number as usize];
-        self.members[(first + chooser.choose(label, Group { number, size })) as usize]
+        let links = &self.members[first as usize..(first + size) as usize];
+        links[chooser.choose(label, Group { number, links }, sight) as usize]
     }
 
     #[inline]
@@ -209,10 +210,31 @@ impl Routing {
         for (bit, root) in roots.iter().enumerate() {
             drafts.entry(root.0).or_insert([NOWHERE; PAGE])[bit] = HERE;
         }
+        self.fill(&roots, false, &mut drafts);
+        if self.wiring.any_down() {
+            self.fill(&roots, true, &mut drafts);
+        }
+        let width = self.width;
+        for (node, draft) in drafts {
+            let place = *self.known_pages.entry(draft).or_insert_with(|| {
+                self.pool.push(draft);
+                self.pool.len() as u32 - 1
+            });
+            self.pages[node as usize * width + page] = place;
+        }
+    }
+
+    /// Adds next hops towards `roots` to `drafts` where there are none yet; as though all links were in order, or not.
+    fn fill(&mut self, roots: &[NodeId], whole: bool, drafts: &mut BTreeMap<u32, [u32; PAGE]>) {
         let Routing { wiring, groups, members, known_groups, .. } = self;
-        search(wiring, &roots, |node, parts| {
+        search(wiring, whole, roots, |node, parts| {
             let draft = drafts.entry(node).or_insert([NOWHERE; PAGE]);
             for Part { bits, links } in parts {
+                let mut open =
+                    (0..PAGE).filter(|bit| bits >> bit & 1 == 1 && draft[*bit] == NOWHERE).peekable();
+                if open.peek().is_none() {
+                    continue;
+                }
                 let entry = match links[..] {
                     [link] => link,
                     _ => {
@@ -226,20 +248,14 @@ impl Routing {
                             })
                     }
                 };
-                (0..PAGE).filter(|bit| bits >> bit & 1 == 1).for_each(|bit| draft[bit] = entry);
+                let open: Vec<usize> = open.collect();
+                open.into_iter().for_each(|bit| draft[bit] = entry);
             }
         });
-        let width = self.width;
-        for (node, draft) in drafts {
-            let place = *self.known_pages.entry(draft).or_insert_with(|| {
-                self.pool.push(draft);
-                self.pool.len() as u32 - 1
-            });
-            self.pages[node as usize * width + page] = place;
-        }
     }
 
-    /// Makes the tables anew without the links of `down`.
+    /// Makes the tables anew without the links of `down`. Where no way is left, switches keep the one that they would have
+    /// without failures: its packets come nearer with each hop until they meet a link that is down.
     pub fn rebuild(&mut self, down: &[u32]) {
         self.wiring.take_down(down);
         let width = self.width;
@@ -256,8 +272,8 @@ impl Routing {
     }
 
     /// A chooser for every node.
-    pub fn choosers(&self, ecmp: Ecmp, seed: u64) -> Vec<Chooser> {
-        (0..self.host.len() as u32).map(|node| Chooser::new(ecmp, Place { seed, node })).collect()
+    pub fn choosers(&self, sharing: &Sharing) -> Vec<Chooser> {
+        (0..self.host.len() as u32).map(|node| Chooser::new(Place { sharing, node })).collect()
     }
 
     /// Bytes of memory in use.
@@ -320,6 +336,31 @@ impl Routing {
     /// The column of `host`.
     pub fn column(&self, host: NodeId) -> u32 {
         self.destinations[self.host[host.index()] as usize].column
+    }
+
+    /// Nodes of the network.
+    pub fn nodes(&self) -> usize {
+        self.host.len()
+    }
+
+    /// Whether `node` is a switch.
+    pub fn forwards(&self, node: NodeId) -> bool {
+        self.wiring.forwards(node.0)
+    }
+
+    /// The links that leave `node`.
+    pub fn links_of(&self, node: NodeId) -> &[u32] {
+        self.wiring.out.of(node.0)
+    }
+
+    /// The links that come to `node`.
+    pub fn links_into(&self, node: NodeId) -> &[u32] {
+        self.wiring.into.of(node.0)
+    }
+
+    /// Where a link begins.
+    pub fn start(&self, link: u32) -> NodeId {
+        self.wiring.ends[link as usize].0
     }
 
     /// Where a link ends.

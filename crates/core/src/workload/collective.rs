@@ -91,7 +91,7 @@ impl Load {
         cx.require_paths(schedule.pairs().map(|(from, to)| (host(from), host(to))));
         let plan =
             |step| Planned { name: schedule.name(step), messages: n as u32, bytes: schedule.together(step) };
-        let links = Links::of_all(cx.graph);
+        let links = Links::of_all(cx.graph, cx.links);
         let links = || hosts.iter().map(|host| links[host.index()]);
         let moved = schedule.least_of_a_rank();
         let least = links().map(|links| links.least(moved, moved)).max().unwrap_or_default();

@@ -9,6 +9,7 @@ use super::messages::Connection;
 use super::{MessageDone, Round, WorkCx};
 use crate::hosts::{FlowId, Pair, TimeoutCounts};
 use crate::routing::graph::Graph;
+use crate::routing::ideal::Wire;
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
@@ -178,15 +179,15 @@ pub struct Links {
 }
 
 impl Links {
-    /// Of each node, by its place.
-    pub fn of_all(graph: &Graph) -> Vec<Links> {
+    /// Of each node, by its place; links have these rates and delays.
+    pub fn of_all(graph: &Graph, wires: &[Wire]) -> Vec<Links> {
         let mut all = vec![Links { out: 0, into: 0, delay: Span::ps(u64::MAX) }; graph.nodes.len()];
-        for link in &graph.links {
+        for (link, (rate, delay)) in graph.links.iter().zip(wires) {
             let (from, to) = (link.from.index(), link.to.index());
-            all[from].out = all[from].out.saturating_add(link.rate.as_bps());
-            all[to].into = all[to].into.saturating_add(link.rate.as_bps());
+            all[from].out = all[from].out.saturating_add(rate.as_bps());
+            all[to].into = all[to].into.saturating_add(rate.as_bps());
             for end in [from, to] {
-                all[end].delay = all[end].delay.min(link.delay);
+                all[end].delay = all[end].delay.min(*delay);
             }
         }
         all

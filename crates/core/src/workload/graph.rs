@@ -136,7 +136,7 @@ fn least(nodes: &[Node], cx: &BuildCx<'_>) -> Span {
         let into = &mut moved.entry(node.ends.1).or_default().1;
         *into = into.saturating_add(node.bytes);
     }
-    let links = Links::of_all(cx.graph);
+    let links = Links::of_all(cx.graph, cx.links);
     let of_host = moved.into_iter().map(|(host, (out, into))| links[host.index()].least(out, into));
     of_host.max().unwrap_or_default()
 }

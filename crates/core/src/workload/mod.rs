@@ -14,6 +14,7 @@ use crate::hosts::connections::{Connections, Opener};
 use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
 use crate::params::{Beyond, Code, Faults, Rule};
 use crate::routing::graph::{Graph, NodeId};
+use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
 pub use dependent::Step;
 use shallows_units::{Span, Time};
@@ -41,6 +42,8 @@ pub struct Round {
 pub struct BuildCx<'a> {
     /// The network.
     pub graph: &'a Graph,
+    /// By link its best rate and delay of the run.
+    pub links: &'a [Wire],
     /// Where the workload stands in the file: `traffic.long`.
     pub path: &'a str,
     /// Seed of the run.

@@ -81,7 +81,7 @@ impl Sections {
         let warmup = one(chance, &[0, 0, duration / 3]);
         let mut document = json!({
             "seed": chance.below(1000),
-            "ecmp": one(chance, &["flow", "round-robin", "random"]),
+            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded"]),
             "duration": format!("{duration}us"),
             "warmup": format!("{warmup}us"),
             "topology": self.component(chance, "topology", &["graph"], true, 0.6),
@@ -105,6 +105,9 @@ impl Sections {
         let hosts = hosts(&mut document["topology"]);
         for number in 0..one(chance, &[1, 1, 2, 3]) {
             document["traffic"][format!("load{number}")] = self.load(chance, &hosts);
+        }
+        if chance.chance(0.25) {
+            self.events(chance, duration, &hosts, &mut document);
         }
         if chance.chance(0.5) {
             document["probe"] = self.probe(chance);
@@ -143,6 +146,21 @@ impl Sections {
             port.values_mut()
                 .filter_map(Value::as_object_mut)
                 .for_each(|p| p.retain(|key, _| !key.starts_with("pfc_")));
+        }
+    }
+
+    /// Links that change at some times: those of a host, or all. Only cables fail where a priority may be lossless.
+    fn events(&self, chance: &mut Stream, duration: u64, hosts: &[String], document: &mut Value) {
+        document["routing"] = self.single(chance, "routing", 0.5);
+        for number in 0..one(chance, &[1, 2, 4]) {
+            let host = &hosts[chance.below(hosts.len() as u64) as usize];
+            let cables = [format!("{host}<->*"), "*<->*".into(), format!("*->{host}"), format!("{host}->*")];
+            let few = if document.get("pfc").is_some() { 2 } else { 4 };
+            let mut event = self.single(chance, "event", 0.3);
+            event["at"] = format!("{}us", chance.below(duration)).into();
+            event["link"] = cables[chance.below(few) as usize].as_str().into();
+            event["state"] = one(chance, &["down", "up", "none"]).into();
+            document["event"][format!("event{number}")] = event;
         }
     }
 

@@ -110,7 +110,7 @@ impl Bench {
         let (totals, port) = (self.net.totals, &self.net.ports[0]);
         assert_eq!(totals.sent, totals.delivered + totals.dropped + self.net.in_flight());
         assert_eq!(port.counts.packets_in, self.sent);
-        assert_eq!(totals.dropped, port.counts.dropped());
+        assert_eq!(totals.dropped, port.dropped());
         assert_eq!(totals.sent, totals.delivered + totals.dropped + held.0 + port.on_wire());
     }
 }

@@ -206,3 +206,17 @@ fn a_message_waits_for_all_before_it() {
     let ideal = 2 * MS + LINE.one_way(100 + HEADER);
     assert_eq!(done.column("rounds", "ideal_ps"), [ideal as f64]);
 }
+
+/// Rates of ports, and rates that come later, count for the ideal of a round: nothing is faster, on cards that are ten times as
+/// fast as the topology says, or become so.
+#[test]
+fn faster_cards_have_shorter_ideals() {
+    let load = json!({"operation": "all-reduce", "algorithm": "ring", "bytes": "4MB"});
+    let faster = json!({"port": {"*->*": {"rate": "100Gbps"}}});
+    let later = json!({"event": {"faster": {"at": "1us", "link": "*->*", "rate": "100Gbps"}}});
+    for change in [faster, later] {
+        let done = run(with(star(4, load.clone()), change));
+        let slowdown = done.column("rounds", "slowdown")[0];
+        assert!((1.0..1.3).contains(&slowdown), "{slowdown}");
+    }
+}

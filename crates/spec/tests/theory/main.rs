@@ -15,6 +15,7 @@ mod explicit;
 mod fabric;
 mod fast_retransmit;
 mod hosts;
+mod links;
 mod linux;
 mod ns2;
 mod pacing;

@@ -28,9 +28,6 @@ NETEM = {
 }
 """Faults of wires that netem cannot say, and the reasons."""
 
-PROBES = {"packets": "only the simulator has it, and linux exec --pcap captures any port of the guest"}
-"""Reasons why probes are refused."""
-
 PROBE = (
     *("queues", "nic_queues", "waits", "queue_trace", "port_trace", "flow_trace"),
     *("ports", "classes", "trace_rows"),
@@ -69,7 +66,13 @@ def check(
             rule = f"needs Linux {_text(SEEDED_NETEM)}: in older ones all wires draw from one stream"
             found.append(Fault(f"port.{name}.loss", rule, _text(version)))
     found += _probe_faults(experiment)
-    sections = {"switch": "shared buffers", "priority": "priorities", "pfc": "flow control"}
+    sections = {
+        "switch": "shared buffers",
+        "priority": "priorities",
+        "pfc": "flow control",
+        "event": "links that change",
+        "routing": "tables that change",
+    }
     for section, what in (sections | {"python": "components in Python"}).items():
         if experiment.get(section):
             found.append(Fault(section, f"is not supported on Linux: only the simulator has {what}"))
@@ -125,7 +128,7 @@ def _text(version: Version) -> str:
 
 def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
     probe = experiment["probe"]
-    found = _not_done("probe", "probe", probe, PROBE, PROBES)
+    found = _not_done("probe", "probe", probe, PROBE)
     for key, what in (("queue_trace", "queues"), ("flow_trace", "flows")):
         if probe[key] == "change":
             rule = f"must be an interval on Linux, whose {what} are sampled"

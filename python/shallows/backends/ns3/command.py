@@ -27,7 +27,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     def ns(path: str) -> int:
         return numbers[path] // 1000
 
-    for section in ("switch", "priority", "pfc"):
+    for section in ("switch", "priority", "pfc", "event", "routing"):
         if experiment.get(section):
             raise Refusal(f"the program for ns-3 has no [{section}]")
     if experiment["topology"]["kind"] != "star":

@@ -88,7 +88,7 @@ impl Ingress {
     }
 
     /// Closed accounts, a bit each.
-    fn closed(&self) -> u8 {
+    pub(super) fn closed(&self) -> u8 {
         let bits = (0..).zip(&self.accounts).map(|(i, account)| u8::from(account.closed) << i);
         bits.fold(0, |all, bit| all | bit)
     }

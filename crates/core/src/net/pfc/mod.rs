@@ -200,6 +200,13 @@ impl Pausing {
         Some(priority)
     }
 
+    /// The link goes down.
+    pub(super) fn reset(&mut self, now: Time) {
+        self.heard.clear();
+        ones(self.paused).for_each(|priority| self.resume(priority, now));
+        (self.due, self.sending) = (0, None);
+    }
+
     /// When its clock must strike next.
     fn next(&self) -> Time {
         let heard = self.heard.front().map_or(Time::MAX, |(at, _)| *at);
@@ -216,6 +223,13 @@ pub fn ones(bits: u8) -> impl Iterator<Item = u8> {
 }
 
 impl Port {
+    /// The frame that would pause all that it has closed.
+    pub fn closed_accounts(&self) -> Option<Frame> {
+        let ingress = self.pausing()?.ingress.as_ref()?;
+        let closed = ingress.closed();
+        Some(Frame { names: closed, pauses: closed, quanta: ingress.law.quanta })
+    }
+
     /// Its part in flow control, if any.
     pub fn pausing(&self) -> Option<&Pausing> {
         match &self.service {
@@ -311,6 +325,9 @@ impl Network {
     pub(super) fn sends_frame(&mut self, number: u32) -> bool {
         let now = self.now;
         let port = &mut self.ports[number as usize];
+        if port.dead {
+            return true;
+        }
         let free_at = now + port.transmission(FRAME);
         let Service::Departure(scheduled) = &mut port.service else { return false };
         let Some(pausing) = &mut scheduled.pausing else { return false };
@@ -336,6 +353,18 @@ impl Network {
         if let Some(at) = port.launch(frame.packet(), now) {
             self.expect(number, at);
         }
+    }
+
+    /// The link of port `number` has come up; `pauses` are what its peer has to tell. The port tells what it has closed.
+    pub(super) fn begin_anew(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
+        let now = self.now;
+        let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
+        if let Some(frame) = pauses {
+            pausing.obey(frame, now);
+        }
+        pausing.due = pausing.ingress.as_ref().map_or(0, |ingress| ingress.closed());
+        self.serve(number, commons);
+        self.wind(number);
     }
 
     /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.

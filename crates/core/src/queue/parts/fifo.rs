@@ -61,6 +61,13 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
         Backlog { packets: self.held.len() as u64, bytes: self.bytes, ..Backlog::default() }
     }
 
+    fn rate_changes(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.standing =
+            self.held.iter().map(|packet| self.transmission(packet)).fold(Span::ZERO, |a, b| a + b);
+        self.admission.rate_changes(rate);
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         self.admission.observe(put);
     }

@@ -67,6 +67,9 @@ impl Admission for Lossless {
             verdict => verdict,
         }
     }
+    fn rate_changes(&mut self, rate: Rate) {
+        self.0.rate_changes(rate);
+    }
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         self.0.observe(put);
     }
@@ -172,6 +175,11 @@ impl QueueDisc for Lanes {
             bytes: sum.bytes + one.bytes,
             ..sum
         })
+    }
+
+    fn rate_changes(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.lanes.iter_mut().for_each(|lane| lane.disc.rate_changes(rate));
     }
 
     fn reads_remaining(&self) -> bool {

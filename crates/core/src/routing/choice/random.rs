@@ -3,7 +3,7 @@
 //! Source: Dixit, Prakash, Hu and Kompella, "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013
 //! (random packet spraying).
 
-use super::{Choice, Group, Place};
+use super::{Choice, Group, Place, Sight};
 use crate::events::random::Stream;
 
 /// At work in one switch.
@@ -15,12 +15,12 @@ pub struct Rule {
 impl Choice for Rule {
     const SPRAYS: bool = true;
 
-    fn new(place: Place) -> Self {
-        Rule { random: Stream::new(place.seed, "ecmp", u64::from(place.node)) }
+    fn new(place: Place<'_>) -> Self {
+        Rule { random: Stream::new(place.sharing.seed, "ecmp", u64::from(place.node)) }
     }
 
     #[inline]
-    fn choose(&mut self, _label: u32, group: Group) -> u32 {
-        self.random.below(u64::from(group.size)) as u32
+    fn choose(&mut self, _: u32, group: Group<'_>, _: &impl Sight) -> u32 {
+        self.random.below(u64::from(group.size())) as u32
     }
 }

@@ -4,13 +4,14 @@
 //! The next hops of a group carry equally many packets, to the packet. Switches begin at different next hops, or
 //! the first packets of all would meet.
 
-use super::{Choice, Group, Place};
+use super::{Choice, Group, Place, Sight};
 use crate::events::random::Stream;
 
 /// At work in one switch.
 #[derive(Debug)]
 pub struct Rule {
-    place: Place,
+    seed: u64,
+    node: u32,
     /// By group: whose turn it is.
     turns: Vec<u32>,
 }
@@ -21,31 +22,31 @@ const UNSET: u32 = u32::MAX;
 impl Rule {
     /// Whose turn is the first of a group.
     #[cold]
-    fn begin(&self, group: Group) -> u32 {
-        let index = u64::from(self.place.node) << 32 | u64::from(group.number);
-        Stream::new(self.place.seed, "ecmp", index).below(u64::from(group.size)) as u32
+    fn begin(&self, group: Group<'_>) -> u32 {
+        let index = u64::from(self.node) << 32 | u64::from(group.number);
+        Stream::new(self.seed, "ecmp", index).below(u64::from(group.size())) as u32
     }
 }
 
 impl Choice for Rule {
     const SPRAYS: bool = true;
 
-    fn new(place: Place) -> Self {
-        Rule { place, turns: vec![] }
+    fn new(place: Place<'_>) -> Self {
+        Rule { seed: place.sharing.seed, node: place.node, turns: vec![] }
     }
 
     #[inline]
-    fn choose(&mut self, _label: u32, group: Group) -> u32 {
+    fn choose(&mut self, _: u32, group: Group<'_>, _: &impl Sight) -> u32 {
         let number = group.number as usize;
         if number >= self.turns.len() {
             self.turns.resize(number + 1, UNSET);
         }
         let mut turn = self.turns[number];
         // Not begun, or the group has lost next hops since.
-        if turn >= group.size {
+        if turn >= group.size() {
             turn = self.begin(group);
         }
-        self.turns[number] = if turn + 1 == group.size { 0 } else { turn + 1 };
+        self.turns[number] = if turn + 1 == group.size() { 0 } else { turn + 1 };
         turn
     }
 }

@@ -1,3 +1,5 @@
+use super::super::choice::Ecmp;
+use super::super::choice::tests::STILL;
 use super::super::select::select;
 use super::*;
 use crate::params::{Faults, Names, Table};
@@ -44,7 +46,7 @@ pub(crate) fn all_paths(graph: &Graph, from: NodeId, to: NodeId) -> Vec<Vec<u32>
 /// A packet's way from host to host: the ports that it leaves by.
 fn walk(routing: &Routing, choosers: &mut [Chooser], (from, to): (u32, u32), serial: u32) -> Vec<u32> {
     let [label, _] = routing.labels((NodeId(from), NodeId(to)), serial);
-    let mut choose = |node: u32| routing.next(node, label, &mut choosers[node as usize]);
+    let mut choose = |node: u32| routing.next(node, label, &mut choosers[node as usize], &STILL);
     let first = match routing.enters(NodeId(from)) {
         Entry::Port(port) => port,
         Entry::Any(node) => choose(node),
@@ -67,7 +69,7 @@ fn a_path_is_the_shortest() {
     let graph = graph(2, 3, &ring);
     let mut routing = Routing::new(&graph, 1);
     assert!(routing.leads(NodeId(0), NodeId(1)) && !routing.leads(NodeId(1), NodeId(0)));
-    let path = walk(&routing, &mut routing.choosers(Ecmp::Flow, 1), (0, 1), 7);
+    let path = walk(&routing, &mut routing.choosers(&Sharing::by(Ecmp::Flow, 1)), (0, 1), 7);
     assert_eq!(names(&graph, &path), ["h0->sw0", "sw0->sw1", "sw1->h1"]);
 }
 
@@ -76,7 +78,7 @@ fn hosts_never_forward() {
     let graph = graph(3, 0, &[(0, 1), (1, 2)]);
     let mut routing = Routing::new(&graph, 1);
     assert_eq!([1, 2].map(|to| routing.leads(NodeId(0), NodeId(to))), [true, false]);
-    assert_eq!(walk(&routing, &mut routing.choosers(Ecmp::Flow, 1), (0, 1), 0), [0]);
+    assert_eq!(walk(&routing, &mut routing.choosers(&Sharing::by(Ecmp::Flow, 1)), (0, 1), 0), [0]);
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn a_host_on_several_links_chooses_too() {
     let graph = graph(2, 2, &[(0, 2), (0, 3), (2, 1), (3, 1)]);
     let mut routing = Routing::new(&graph, 1);
     assert!(routing.leads(NodeId(0), NodeId(1)));
-    let mut choosers = routing.choosers(Ecmp::RoundRobin, 1);
+    let mut choosers = routing.choosers(&Sharing::by(Ecmp::RoundRobin, 1));
     let paths: BTreeSet<_> = (0..2).map(|_| walk(&routing, &mut choosers, (0, 1), 0)).collect();
     assert_eq!(paths.into_iter().collect::<Vec<_>>(), [[0, 2], [1, 3]]);
 }
@@ -99,7 +101,7 @@ fn hosts_of_one_switch_share_a_search() {
     }
     let mut routing = Routing::new(&graph, 1);
     routing.find(graph.ids(Role::Host));
-    let mut choosers = routing.choosers(Ecmp::Flow, 1);
+    let mut choosers = routing.choosers(&Sharing::by(Ecmp::Flow, 1));
     for i in 0..1024 {
         let to = (i + 1) % 1024;
         assert_eq!(walk(&routing, &mut choosers, (i, to), 0), [2 * i, 2 * to + 1]);
@@ -113,7 +115,7 @@ fn equal_paths_share_the_flows() {
     let graph = topology(json!({"kind": "fat-tree", "k": 4}));
     let mut routing = Routing::new(&graph, 3);
     assert!(routing.leads(NodeId(0), NodeId(15)));
-    let mut choosers = routing.choosers(Ecmp::Flow, 3);
+    let mut choosers = routing.choosers(&Sharing::by(Ecmp::Flow, 3));
     let mut flows: BTreeMap<Vec<u32>, i32> = BTreeMap::new();
     for serial in 0..4000 {
         let path = walk(&routing, &mut choosers, (0, 15), serial);
@@ -131,13 +133,13 @@ fn ways_back_are_chosen_apart() {
     let graph = topology(json!({"kind": "fat-tree", "k": 4}));
     let mut routing = Routing::new(&graph, 3);
     assert!(routing.leads(NodeId(0), NodeId(15)) && routing.leads(NodeId(15), NodeId(0)));
-    let mut choosers = routing.choosers(Ecmp::Flow, 3);
+    let mut choosers = routing.choosers(&Sharing::by(Ecmp::Flow, 3));
     let mut pairs = BTreeSet::new();
     for serial in 0..400 {
         let [there, back] = routing.labels((NodeId(0), NodeId(15)), serial);
         let core = |label: u32, first: u32, choosers: &mut [Chooser]| {
-            let agg = routing.end(routing.next(first, label, &mut choosers[first as usize]));
-            routing.next(agg.0, label, &mut choosers[agg.index()])
+            let agg = routing.end(routing.next(first, label, &mut choosers[first as usize], &STILL));
+            routing.next(agg.0, label, &mut choosers[agg.index()], &STILL)
         };
         let [near, far] = [0, 15].map(|host| {
             let Entry::Port(port) = routing.enters(NodeId(host)) else { panic!("one link") };
@@ -158,7 +160,7 @@ fn a_fat_tree_of_64_port_switches_takes_few_megabytes() {
     routing.find(graph.ids(Role::Host));
     let (tables, all) = (routing.memory() - before, routing.memory());
     assert!(tables < 12 << 20 && all < 40 << 20, "{tables} of {all}");
-    let path = walk(&routing, &mut routing.choosers(Ecmp::Random, 1), (0, 65_535), 0);
+    let path = walk(&routing, &mut routing.choosers(&Sharing::by(Ecmp::Random, 1)), (0, 65_535), 0);
     assert_eq!(path.len(), 6);
 }
 
@@ -175,13 +177,18 @@ fn tables_are_made_anew() {
     let (from, to) = (hosts[0], hosts[3]);
     assert!(routing.leads(from, to));
     let used = |routing: &Routing| {
-        let mut choosers = routing.choosers(Ecmp::RoundRobin, 1);
+        let mut choosers = routing.choosers(&Sharing::by(Ecmp::RoundRobin, 1));
         (0..12).map(|_| walk(routing, &mut choosers, (from.0, to.0), 0)[1]).collect::<BTreeSet<_>>()
     };
     let all = used(&routing);
     assert_eq!(all.len(), 3);
     routing.rebuild(&[link("leaf0", "spine1"), link("spine2", "leaf1")]);
     assert_eq!(used(&routing), BTreeSet::from([link("leaf0", "spine0")]));
+    // No way is left from leaf0. It keeps those of the whole network, on which packets meet a link that is down.
+    let uplinks = ["spine0", "spine1", "spine2"].map(|spine| link("leaf0", spine));
+    routing.rebuild(&uplinks);
+    assert!(routing.leads(from, to));
+    assert_eq!(used(&routing), all);
     routing.rebuild(&[]);
     assert_eq!(used(&routing), all);
 }
@@ -201,7 +208,7 @@ proptest! {
         let graph = graph(hosts, switches, &links);
         let mut routing = Routing::new(&graph, 1);
         routing.find(graph.ids(Role::Host));
-        let mut choosers = routing.choosers(Ecmp::Flow, 1);
+        let mut choosers = routing.choosers(&Sharing::by(Ecmp::Flow, 1));
         for dst in 0..hosts as u32 {
             let mut away = vec![None; nodes as usize];
             away[dst as usize] = Some(0);

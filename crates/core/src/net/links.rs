@@ -1,0 +1,215 @@
+//! Links that change while a run lasts: they go down and come up, and get another rate, delay or probability of loss.
+//!
+//! A port whose link changes so decides at departure, so that nothing about a packet is known before it leaves. A link that
+//! goes down takes the packets with it that wait at its port, are transmitted or travel. A new rate holds for the next
+//! packet, a new delay for those that have not left. A wire keeps its order: after its delay has become shorter, packets
+//! wait for those that left before.
+//!
+//! Flow control begins anew with the link: pauses end, frames on the way are lost. When the link is up, what the peer has
+//! to pause is paused at once, as though the frames had come while the link was made ready.
+
+use super::buffer::ALONE;
+use super::pfc::{Frame, NOWHERE, PAUSE};
+use super::port::{Port, Service};
+use super::{Commons, Network};
+use crate::packet::{DropWhy, Packet};
+use crate::queue::QueueCx;
+use shallows_units::{Bytes, Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// Facts of a port whose link changes, which follow from rate and delay elsewhere.
+#[derive(Debug, Default)]
+pub struct Varying {
+    /// When each packet on the wire left.
+    left: VecDeque<Time>,
+    /// When the last one left that came to the far end, or was cut off.
+    last: Time,
+    /// How long the packet in the transmitter takes.
+    serving_for: Span,
+    /// How long all packets together took that have left.
+    pub sent_for: Span,
+    /// Packets lost at the port because the link was down.
+    pub dead: u64,
+    /// Packets lost on the wire as it went down.
+    pub cut: u64,
+}
+
+impl Varying {
+    /// The first packet of the wire is at the far end, or lost.
+    pub(super) fn lands(&mut self) {
+        self.last = self.left.pop_front().unwrap_or(self.last);
+    }
+
+    /// A transmission of so long begins.
+    pub(super) fn begins(&mut self, span: Span) {
+        self.serving_for = span;
+    }
+
+    /// It has ended.
+    pub(super) fn ends(&mut self) {
+        self.sent_for += self.serving_for;
+    }
+}
+
+impl Port {
+    /// Facts of its link, if that changes.
+    pub fn varying(&self) -> Option<&Varying> {
+        self.faults.as_ref()?.varying.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn varying_mut(&mut self) -> Option<&mut Varying> {
+        self.faults.as_mut()?.varying.as_mut()
+    }
+
+    /// A packet leaves at `now`, to land at `at`. Returns when it lands behind those before it.
+    pub(super) fn leaves(&mut self, at: Time, now: Time) -> Time {
+        let last = self.ring.back().map_or(now, |last| last.at);
+        match self.varying_mut() {
+            Some(varying) => {
+                varying.left.push_back(now);
+                at.max(last)
+            }
+            None => at,
+        }
+    }
+
+    /// When the packet that is at the far end of the wire at `now` has left.
+    pub(super) fn left_at(&self, now: Time) -> Time {
+        self.varying().map_or_else(|| now - self.delay, |varying| varying.last)
+    }
+
+    /// How long the transmitter takes for the packet that it has, of so many bytes.
+    pub(super) fn serving_for(&self, size: u16) -> Span {
+        self.varying().map_or_else(|| self.transmission(size), |varying| varying.serving_for)
+    }
+
+    /// How long it takes to send all that it holds at `now`.
+    pub fn work(&self, now: Time) -> Span {
+        let behind = self.service.scheduled().map_or(0, |scheduled| scheduled.disc.backlog().bytes);
+        self.free_at.saturating_sub(now) + self.rate.transmit(Bytes(behind))
+    }
+
+    /// From now on it sends at `rate`, the packet under way excepted.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.ps_per_byte = Port::ps_per_byte(rate);
+        if let Some(scheduled) = self.service.scheduled_mut() {
+            scheduled.disc.rate_changes(rate);
+        }
+    }
+}
+
+impl Network {
+    /// The link of port `number` goes down.
+    pub fn cut(&mut self, number: u32, commons: &Commons) {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        port.dead = true;
+        port.prepare();
+        self.empty_queue(number, commons);
+        self.empty_wire(number, commons);
+        if let Some(pausing) = self.ports[number as usize].pausing_mut() {
+            pausing.reset(now);
+        }
+    }
+
+    /// The link of port `number` comes up; `pauses` are what its peer has to tell.
+    pub fn revive(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
+        let port = &mut self.ports[number as usize];
+        port.dead = false;
+        port.prepare();
+        if port.pausing().is_some() {
+            self.begin_anew(number, pauses, commons);
+        }
+    }
+
+    /// All packets at a port whose link is down are lost.
+    fn empty_queue(&mut self, number: u32, commons: &Commons) {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        let shares = port.share != ALONE;
+        let charges = shares && port.pausing().is_some();
+        let Service::Departure(scheduled) = &mut port.service else { return };
+        let before = scheduled.held();
+        let (serving, of) = (scheduled.serving.take(), scheduled.of);
+        let (mut held, mut dropped) = (vec![], std::mem::take(&mut self.dropped));
+        loop {
+            let standing = scheduled.disc.backlog().packets;
+            let mut cx = QueueCx::new(now, 0, now, &mut dropped);
+            let packet = scheduled.disc.dequeue(&mut cx);
+            held.extend(packet.map(|packet| (packet, (cx.priority, cx.came_by))));
+            if scheduled.disc.backlog().packets == standing {
+                break;
+            }
+        }
+        // Its discipline drops some by its law; no lossless ones, so nobody is charged for them.
+        held.extend(dropped.drain(..).map(|(packet, _)| (packet, (0, NOWHERE))));
+        self.dropped = dropped;
+        self.events.cancel(scheduled.source);
+        port.free_at = port.free_at.min(now);
+        if let Some(record) = &mut port.record
+            && before.0 > 0
+        {
+            record.stood(before.0, before.1, now);
+            record.became(0, 0, now);
+        }
+        for (packet, of) in held {
+            self.leaves_host(number, &packet);
+            self.lose(number, packet, DropWhy::Dead, commons);
+            if charges {
+                self.release(number, of, packet.size, commons);
+            }
+        }
+        if let Some(packet) = serving {
+            self.leaves_host(number, &packet);
+            self.lose_outside(number, packet, DropWhy::Dead, commons);
+            if charges {
+                self.release(number, of, packet.size, commons);
+            }
+        }
+        if shares {
+            self.count(number);
+        }
+    }
+
+    /// All packets on a wire that is down are lost.
+    fn empty_wire(&mut self, number: u32, commons: &Commons) {
+        loop {
+            let port = &mut self.ports[number as usize];
+            let Some(packet) = port.ring.pop() else { break };
+            if let Some(varying) = port.varying_mut() {
+                varying.lands();
+            }
+            if packet.flow == PAUSE {
+                port.pausing_mut().into_iter().for_each(|pausing| pausing.on_wire -= 1);
+                continue;
+            }
+            if port.tapped {
+                self.tap(number, packet, true, commons);
+            }
+            self.lose(number, packet, DropWhy::Cut, commons);
+        }
+        let port = &self.ports[number as usize];
+        if port.crosses {
+            self.crossing.retain(|other| *other != number);
+        } else {
+            self.events.cancel(port.source);
+        }
+    }
+
+    /// A packet comes to a port whose link is down.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn arrive_dead(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+        let port = &mut self.ports[number as usize];
+        let class = commons.class(packet);
+        if let Some(arrivals) = &mut port.arrivals {
+            arrivals[class].came(packet.size, 0);
+        }
+        if let Service::Departure(scheduled) = &mut port.service {
+            scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
+        }
+        self.lose(number, *packet, DropWhy::Dead, commons);
+    }
+}

@@ -1,0 +1,262 @@
+//! Links that fail and change: wrong events are refused all at once, books balance, and neither threads nor steps show.
+
+mod common;
+
+use common::{Tables, run};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shallows_core::experiment::Cut;
+use shallows_core::{Control, Simulation};
+use shallows_units::{Span, Time};
+use std::collections::BTreeMap;
+
+/// The faults of a document, each as a line.
+fn faults(document: &Value) -> Vec<String> {
+    let found = shallows_spec::load(&document.to_string()).err().unwrap_or_default();
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn network(ecmp: &str, events: Value) -> Value {
+    json!({
+        "duration": "2ms", "warmup": "300us", "ecmp": ecmp,
+        "topology": {"kind": "leaf-spine", "leaves": 3, "spines": 3, "hosts_per_leaf": 2, "rate": "10Gbps", "delay": "3us"},
+        "queue": {"kind": "drop-tail", "limit": "40pkt"},
+        "transport": {"cc": "newreno", "min_rto": "200us", "initial_rto": "200us"},
+        "traffic": {"x": {"kind": "poisson", "from": "h*", "to": "h*", "load": 0.5, "sizes": {"kind": "fixed", "bytes": "20KB"}}},
+        "event": events,
+    })
+}
+
+/// Wrong events, all at once: each by its path.
+#[test]
+fn wrong_events_are_refused_all_at_once() {
+    let mut document = network(
+        "flow",
+        json!({
+            "late": {"at": "2ms", "link": "leaf0->spine0", "state": "down"},
+            "unknown": {"at": "1ms", "link": "leaf0->spin0", "state": "down"},
+            "nothing": {"at": "1ms", "link": "leaf0->spine0"},
+            "slow": {"at": "1ms", "link": "leaf0->spine0", "rate": "0bps"},
+            "lossy": {"at": "1ms", "link": "leaf0->spine0", "loss": 2},
+            "when": {"link": "leaf0->spine0", "stat": "down"},
+        }),
+    );
+    document["routing"] = json!({"flowlet_gap": "1us", "reconverge": "1s"});
+    document["port"] = json!({"*->*": {"weight": 2}});
+    let said = faults(&document);
+    for expected in [
+        "routing.flowlet_gap: changes nothing: ecmp is not \"flowlet\"",
+        "routing.reconverge: unknown key",
+        "port.*->*.weight: changes nothing: ecmp is not \"weighted\"",
+        "event.late.at: must be below the duration of 2ms: nothing happens later, got \"2ms\"",
+        "event.unknown.link: no node is named \"spin0\"",
+        "event.nothing.state: or one of rate, delay and loss must be written: the event changes nothing",
+        "event.slow.rate: must be > 0",
+        "event.lossy.loss: must be <= 1",
+        "event.when.at: is required",
+        "event.when.stat: unknown key",
+        "event.when.state: or one of rate",
+    ] {
+        assert!(said.iter().any(|fault| fault.starts_with(expected)), "{expected}\n{said:#?}");
+    }
+    assert_eq!(said.len(), 11, "{said:#?}");
+    let event = |at: &str, link: &str, state: &str| json!({"at": at, "link": link, "state": state});
+    let told = faults(&network(
+        "flow",
+        json!({
+            "one": event("1ms", "leaf0<->spine0", "down"),
+            "again": event("1500us", "leaf0->spine*", "down"),
+            "same": event("1500us", "spine0->leaf0", "up"),
+            "other": event("1500us", "spine0->leaf0", "down"),
+            "up": event("1ms", "leaf1->spine0", "up"),
+        }),
+    ));
+    assert_eq!(
+        told,
+        [
+            "event.up.state: changes nothing: leaf1->spine0 is up from the start, got \"up\"",
+            "event.again.state: changes nothing: event.one has taken leaf0->spine0 down before, got \"down\"",
+            "event.other.state: contradicts event.same, which sets it for spine0->leaf0 at the same time, got \"down\"",
+        ]
+    );
+    let mut idle = network("flow", json!({}));
+    idle["routing"] = json!({"reconvergence": "1ms"});
+    assert_eq!(
+        faults(&idle),
+        ["routing.reconvergence: changes nothing: no [event.NAME] takes a link down or up, got \"1ms\""]
+    );
+    let mut controlled =
+        network("flow", json!({"slow": {"at": "1ms", "link": "leaf0->spine0", "rate": "1Gbps"}}));
+    controlled["port_control"] = json!("hpcc");
+    assert!(
+        faults(&controlled)[0]
+            .starts_with("event.slow.rate: must not change at leaf0->spine0: its port_control \"hpcc\"")
+    );
+}
+
+/// The resolved record has what matters, and resolves to itself.
+#[test]
+fn a_record_keeps_events_and_resolves_to_itself() {
+    let mut document =
+        network("flowlet", json!({"cut": {"at": "1ms", "link": "leaf0<->spine0", "state": "down"}}));
+    let resolved = |document: &Value| -> Value {
+        let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        assert_eq!(answer["faults"], json!([]));
+        answer["experiment"].clone()
+    };
+    let first = resolved(&document);
+    assert_eq!(first["routing"], json!({"reconvergence": "0s", "flowlet_gap": "500us"}));
+    assert_eq!(first["event"]["cut"]["delay"], "none");
+    assert_eq!(resolved(&first), first);
+    document.as_object_mut().expect("a table").remove("event");
+    document["ecmp"] = json!("flow");
+    let plain = resolved(&document);
+    assert!(plain.get("routing").is_none() && plain.get("event").is_none());
+}
+
+/// A lossless network with links that fail and come back.
+fn lossless(links: [&str; 2]) -> Value {
+    let mut document = network(
+        "random",
+        json!({
+            "cut": {"at": "700us", "link": links[0], "state": "down"},
+            "mend": {"at": "1400us", "link": links[1], "state": "up"},
+        }),
+    );
+    document["queue"]["limit"] = json!("none");
+    document["switch"] = json!({"*": {"buffer": "300KB"}});
+    document["priority"] = json!({"3": {"pfc": true}, "6": {}});
+    document["transport"]["priority"] = json!(3);
+    document["transport"]["ack_priority"] = json!(6);
+    document["transport"]["initial_window"] = json!("100pkt");
+    document["traffic"]["x"] = json!({"kind": "bulk", "from": "h1..h5", "to": "h0"});
+    document["warmup"] = json!("0s");
+    document["routing"] = json!({"reconvergence": "50us"});
+    document
+}
+
+/// A cable that fails takes its packets and no others: accounts, pauses and frames begin anew, and flows go on.
+#[test]
+fn a_lossless_network_loses_what_was_on_the_cable_alone() {
+    for cable in ["leaf*<->spine0", "leaf0<->spine*", "h1<->leaf0", "h0<->leaf0"] {
+        let simulation = run(&lossless([cable, cable]));
+        let tables = Tables::of(&simulation);
+        let sum = |column: &str| tables.u64("queues", column).iter().sum::<u64>();
+        assert!(simulation.books().balance(), "{cable}");
+        assert_eq!(simulation.outstanding(), simulation.books().in_flight, "{cable}");
+        assert!(sum("drops_dead") + sum("drops_cut") > 0, "{cable}");
+        let others = ["drops_full", "drops_aqm", "drops_evicted", "drops_wire", "drops_buffer"].map(sum);
+        assert_eq!(others, [0; 5], "{cable}");
+        assert!(tables.u64("pauses", "paused").iter().sum::<u64>() > 10, "{cable}");
+        let mut late = lossless([cable, cable]);
+        late["warmup"] = json!("1800us");
+        let rates = Tables::of(&run(&late)).f64("flows", "goodput_bps").to_vec();
+        assert!(
+            rates.iter().all(|rate| *rate > 1e8) && rates.iter().sum::<f64>() > 5e9,
+            "{cable}: {rates:?}"
+        );
+    }
+    let one_way = faults(&lossless(["leaf0->spine0", "leaf0->spine0"]));
+    assert!(
+        one_way[0].starts_with("event.cut.link: must name both directions (\"leaf0<->spine0\")"),
+        "{one_way:?}"
+    );
+    let mut slower = lossless(["leaf0<->spine0"; 2]);
+    slower["event"]["slow"] = json!({"at": "1ms", "link": "leaf1->spine0", "rate": "1Gbps", "delay": "9us"});
+    let said = faults(&slower);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0]
+            .starts_with("event.slow.rate: must not change at leaf1->spine0, which has a lossless priority")
+    );
+}
+
+/// A random change of some links.
+fn change() -> impl Strategy<Value = (u64, &'static str, Value)> {
+    let links = prop::sample::select(vec![
+        "leaf0<->spine0",
+        "leaf*->spine1",
+        "spine*<->leaf1",
+        "spine2->leaf*",
+        "h0<->leaf0",
+        "leaf1->h2",
+        "leaf*<->spine*",
+    ]);
+    let what = prop_oneof![
+        4 => Just(json!({"state": "down"})),
+        3 => Just(json!({"state": "up"})),
+        2 => (1u64..40).prop_map(|gbps| json!({"rate": format!("{gbps}Gbps")})),
+        2 => (0u64..60).prop_map(|us| json!({"delay": format!("{}ns", 1000 * us + 200)})),
+        1 => (0.0..0.2f64).prop_map(|loss| json!({"loss": loss})),
+    ];
+    (1u64..1999, links, what)
+}
+
+fn hashes(simulation: &Simulation) -> BTreeMap<String, u64> {
+    assert!(simulation.books().balance(), "{:?}", simulation.books());
+    assert_eq!(simulation.outstanding(), simulation.books().in_flight);
+    Tables::of(simulation).hashes()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any events: books balance, ports count what came, left and was lost, nothing is faster than its ideal, and one
+    /// thread, three, steps and none give the same bytes.
+    #[test]
+    fn any_events_keep_the_laws(
+        changes in prop::collection::vec(change(), 1..8),
+        ecmp in prop::sample::select(vec!["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded"]),
+        queue in prop::sample::select(vec!["drop-tail", "codel", "fq", "fq-codel", "red", "pfabric", "dualpi2"]),
+        gap in 0u64..900, seed in 1u64..1000, every in 1u64..40,
+    ) {
+        let events: serde_json::Map<String, Value> = changes
+            .into_iter()
+            .enumerate()
+            .map(|(i, (at, link, mut what))| {
+                (what["at"], what["link"]) = (json!(format!("{at}us")), json!(link));
+                (format!("event{i}"), what)
+            })
+            .collect();
+        let mut document = network(ecmp, Value::Object(events));
+        (document["queue"], document["seed"]) = (json!(queue), json!(seed));
+        document["probe"] = json!({"nic_queues": true, "at_dequeue": true, "queue_trace": "70us", "packets": "*->*"});
+        document["routing"] = json!({"reconvergence": format!("{gap}us")});
+        // Changes that contradict each other are refused, all that are named at once.
+        while let Some(fault) = faults(&document).first() {
+            let name = fault.split('.').nth(1).and_then(|name| name.split([':', '.']).next()).unwrap_or_default();
+            if fault.starts_with("routing") {
+                document.as_object_mut().expect("a table").remove("routing");
+            } else {
+                prop_assert!(document["event"].as_object_mut().expect("a table").remove(name).is_some(), "{}", fault);
+            }
+        }
+        let run = |how: Cut, threads: usize, every: Option<Span>| {
+            let mut experiment = shallows_spec::parse(&document.to_string()).expect("no faults");
+            experiment.cut = how;
+            let mut simulation = experiment.build().unwrap_or_else(|faults| panic!("{:?}", faults.0));
+            simulation.set_threads(threads);
+            let mut until = every.map_or(Time::MAX, |every| Time::ZERO + every);
+            while !simulation.advance(until, &Control::new()).expect("the run ends") {
+                until += every.unwrap_or_default();
+            }
+            simulation
+        };
+        let whole = run(Cut::Never, 1, None);
+        let tables = Tables::of(&whole);
+        let slowdowns = tables.f64("messages", "slowdown");
+        prop_assert!(slowdowns.iter().all(|s| s.is_nan() || *s >= 1.0), "{:?}", slowdowns);
+        for row in 0..tables.rows("queues") {
+            let of = |column: &str| tables.u64("queues", column)[row];
+            let dropped: u64 = ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "drops_dead"].map(of).iter().sum();
+            prop_assert_eq!(of("packets_in"), of("packets_out") + dropped + of("packets_held"));
+            prop_assert!(of("drops_wire") + of("drops_cut") <= of("packets_out"));
+            prop_assert!((0.0..=1.0).contains(&tables.f64("queues", "utilisation")[row]));
+        }
+        let stepped = run(Cut::Never, 1, Some(Span::us(every * 7)));
+        prop_assert_eq!(hashes(&whole), hashes(&stepped));
+        let alone = run(Cut::Always, 1, None);
+        prop_assert_eq!(hashes(&alone), hashes(&run(Cut::Always, 3, None)));
+        prop_assert_eq!(hashes(&alone), hashes(&run(Cut::Always, 1, Some(Span::us(every * 7)))));
+    }
+}
