@@ -96,8 +96,11 @@ def write_paper(root):
     return root
 
 
-def fake_simulator(monkeypatch, fails=lambda experiment: False):
-    """Replaces checker and simulator: the wait follows ns and the seed. Returns the list of runs."""
+def fake_simulator(monkeypatch, fails=lambda experiment: False, about=None):
+    """Replaces checker and simulator: the wait follows ns and the seed. Returns the list of runs.
+
+    Manifests have `about`.
+    """
     ran = []
 
     def run(self, experiment, running):
@@ -105,7 +108,7 @@ def fake_simulator(monkeypatch, fails=lambda experiment: False):
             raise RunError("the network caught fire")
         ran.append(experiment)
         wait_us = 65 + 10 * experiment["transport"]["cc"]["ns"] + 0.05 * experiment["seed"]
-        return Made(small_run(wait_us), {})
+        return Made(small_run(wait_us), about or {})
 
     monkeypatch.setattr("shallows.document.points.check_with_memory", lambda document: (document, [], 0))
     monkeypatch.setattr("shallows.execution.jobs.release", lambda: "0.0-test")

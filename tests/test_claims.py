@@ -278,7 +278,16 @@ def test_record_has_exactly_the_contract_keys(tmp_path):
     base = Found(BASE, Measured(74.0, n_seeds=1), *verdict(delay, Measured(74.0, n_seeds=1)))
     got = record(delay, conclude(delay, base, []), paper="p", figure="f", mode="full", backend="simulator")
     keys = "id paper figure kind statement published measured unit ci95 range n_seeds n_of tolerance verdict"
-    assert list(got) == [*keys.split(), "expected_verdict", "readings", "cause", "because", "backend", "note"]
+    assert list(got) == [
+        *keys.split(),
+        "expected_verdict",
+        "readings",
+        "cause",
+        "because",
+        "backend",
+        "kernel",
+        "note",
+    ]
     assert got["id"] == "p/f/delay" and got["verdict"] == "holds" and got["ci95"] is None
     assert got["readings"][0]["reading"] == "base" and got["cause"] is None
     json.dumps(got, allow_nan=False)

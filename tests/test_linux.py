@@ -322,7 +322,7 @@ def test_where_kernel_and_files_are_changes_nothing(tmp_path, monkeypatch):
     used, files = backend.ready(), backend.root()
     shutil.copytree(files.path, tmp_path / "elsewhere", symlinks=True)
     shutil.copy2(used.path, tmp_path / "a kernel")
-    monkeypatch.setattr(backend, "ready", lambda: kernel.Kernel(tmp_path / "a kernel", used.about))
+    monkeypatch.setattr(backend, "ready", lambda name: kernel.Kernel(tmp_path / "a kernel", used.about))
     monkeypatch.setattr(backend, "root", lambda: root.Root(tmp_path / "elsewhere", files.about))
     there = shallows.run(experiment, store=tmp_path / "b", backend="linux")
     for name in here.tables:

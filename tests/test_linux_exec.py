@@ -60,6 +60,7 @@ def test_a_command_that_ends_with_an_ampersand_is_a_server():
         (["--on", "s0", "true", "--out", "full"], "--out: must be a new or an empty directory"),
         (["--on", "s0", "true", "--call", "1GB"], "--call: "),
         (["--on", "s0", "true", "--env", "=3"], "--env: must be NAME=VALUE"),
+        ([], "--on: needs a host and a command, or --pcap"),
         (["--on", "s0", "true", "--pcap", "r0"], "--pcap: must be LINK_OR_HOST=FILE"),
     ],
 )
@@ -318,3 +319,25 @@ def wait_for(holds, seconds=60.0):
     while not holds():
         assert time.monotonic() < end, "it did not come about"
         time.sleep(0.05)
+
+
+@needs_kernel
+def test_the_traffic_of_a_file_is_captured_at_any_port_of_several_paths(tmp_path):
+    """Every packet of the two uplinks is in one of two captures, which are whole for Wireshark."""
+    net = NET | {
+        "duration": "50ms",
+        "topology": {
+            "kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4,
+            "rate": "100Mbps", "delay": "100us",
+        },
+        "traffic": {"web": {"kind": "bulk", "from": "h0..h3", "to": "h4..h7", "bytes": "10KB"}},
+    }  # fmt: skip
+    file = write_toml(tmp_path / "net.toml", net)
+    words = [word for n in range(2) for word in ("--pcap", f"leaf0->spine{n}={n}.pcapng")]
+    ran = command("linux", "exec", file, *words, "--json", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["programs"] == [] and told["ended_s"] == 0.05
+    sent = {row["port"]: row["packets_out"] for row in told["queues"]}
+    for n in range(2):
+        assert len(packets(tmp_path / f"{n}.pcapng")) == sent[f"leaf0->spine{n}"] > 0

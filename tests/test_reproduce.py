@@ -33,7 +33,7 @@ def test_full(paper, monkeypatch, capsys):
     ran = fake_simulator(monkeypatch)
     got = reproduce("paper", **paper)
     delay, gain, unmeasured = got.claims
-    assert list(delay) == [*KEYS.split(), "readings", "cause", "because", "backend", "note"]
+    assert list(delay) == [*KEYS.split(), "readings", "cause", "because", "backend", "kernel", "note"]
     assert (
         delay["verdict"] == "holds" and delay["n_seeds"] == 3 and delay["ci95"][0] < 72.1 < delay["ci95"][1]
     )
@@ -44,6 +44,14 @@ def test_full(paper, monkeypatch, capsys):
     assert len(ran) == 6  # nothing is run twice
     show(got)
     assert "as recorded" in capsys.readouterr().out
+
+
+def test_verdicts_on_linux_name_their_kernel(paper, monkeypatch):
+    """They have changed with the third number of a version."""
+    fake_simulator(monkeypatch, about={"linux": {"kernel": {"version": "7.2.12", "hash": "ab12"}}})
+    got = reproduce("paper", **paper)
+    assert {record["kernel"] for record in got.claims} == {"7.2.12 (ab12)"}
+    assert "mode), on Linux 7.2.12 (ab12)." in got.reports[0].read_text()
 
 
 def test_quick_has_its_own_settings_and_expectations(paper, monkeypatch):

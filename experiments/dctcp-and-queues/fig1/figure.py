@@ -1,11 +1,13 @@
 """The queue over time: Reno and drop-tail against DCTCP, and DCTCP with a threshold too low for its round
 trip."""
 
-from shallows.statistics.estimates import paired_difference
+import polars as pl
+from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import of, samples, table_of
+from shallows.tables.oscillation import oscillation, queue_steps
 
-from ..common import estimate, red_step, scheme, seen, star, step
+from ..common import PORT, estimate, red_step, scheme, seen, star, step
 
 TCP, DCTCP = "TCP, drop-tail", "DCTCP, K = 20"
 LIMIT = {"document": 200, "paper": 466}
@@ -42,9 +44,26 @@ SPECS = {
 }  # fmt: skip
 
 
+PERIOD = "Period of TCP's sawtooth in ms"
 SHOWS = {
-    "Queue in packets, shares of time and of the rate": ("*",),
+    "Queue in packets, shares of time and of the rate": (
+        "document-*",
+        "paper-*",
+        "longer-*",
+        "start-*",
+        "line",
+        "throughput",
+    ),
+    PERIOD: ("tcp-period",),
 }
+WARMUP_PS = {"document": 4 * 10**12, "paper": 5 * 10**11}
+
+
+def periods(runs, spec):
+    """Seed by seed the period of TCP's limit cycle in ms."""
+    chosen = runs.where(spec, title=TCP)
+    found = [oscillation(*queue_steps(run.tables["queue_trace"], PORT, WARMUP_PS[spec])) for run in chosen]
+    return [each.period_ps / 1e9 for each in found]
 
 
 def measure(runs):
@@ -66,6 +85,8 @@ def measure(runs):
         empty = estimate(frame, "empty", spec=spec, title=title)
         found[f"{name}-underflows"] = is_above(empty, 0.1, unit="of the time empty")
         found[f"{name}-throughput"] = estimate(frame, "throughput", spec=spec, title=title)
+    pair = [periods(runs, spec) for spec in ("document", "paper")]
+    found["tcp-period"] = is_above(paired_difference(*pair), unit="ms")
     found["line"] = is_below(
         estimate(frame, "throughput", spec="delay", title="RTT 20ms"), 0.999, unit="of the rate"
     )
@@ -103,8 +124,10 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "median", "swing", "sd", "peak", "empty", "throughput", "marks"]
+    rows = [{"spec": spec, "period (ms)": str(mean_ci(periods(runs, spec)))} for spec in WARMUP_PS]
     return {
         "Queue in packets, shares of time and of the rate": table_of(
             runs.frame(seen), names, ["spec", "title"]
-        )
+        ),
+        PERIOD: pl.DataFrame(rows),
     }

@@ -33,12 +33,12 @@ def exec_(
     file: File,
     commands: Annotated[
         list[str], typer.Argument(metavar="COMMAND...", help="A command for each --on.", show_default=False)
-    ],
+    ] = [],  # noqa: B006 - typer reads it as "none given"
     on: Annotated[
         list[str],
         typer.Option("--on", metavar="HOST COMMAND", help="Runs a shell command on a host; s* is all."),
-    ],
-    settings: Settings = [],  # noqa: B006 - typer reads it as "none given"
+    ] = [],  # noqa: B006
+    settings: Settings = [],  # noqa: B006
     out: Annotated[
         Path | None,
         typer.Option(help="New directory for outputs, tables and changed files.", show_default=False),
@@ -62,6 +62,7 @@ def exec_(
 
     The run ends when all programs have ended, or at the file's `duration`. A command that ends with `&` is a
     server: the run does not wait for it. Programs see this machine's files and write to a copy of their own.
+    With --pcap alone the file's own traffic is captured, for its whole `duration`.
     """
     from shallows.backends.linux import programs
     from shallows.document.load import load
@@ -71,6 +72,8 @@ def exec_(
     asked = _commands(on, commands)
     captures = pcapng.parse_requests(pcap)
     faults: list[Fault] = []
+    if not asked and not captures:
+        faults.append(Fault("--on", "needs a host and a command, or --pcap a link or host to capture"))
     lab = programs.Lab(
         asked,
         Path.cwd(),

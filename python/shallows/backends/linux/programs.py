@@ -250,7 +250,7 @@ def _outcome(
     import polars as pl
 
     directory = answer.directory
-    raw = pl.read_csv(directory / "programs.csv").to_dicts()
+    raw = pl.read_csv(directory / "programs.csv").to_dicts() if started else []
     programs = []
     for number, (each, row) in enumerate(zip(started, raw, strict=True)):
         texts = [(directory / f"program{number}.{name}").read_bytes() for name in ("stdout", "stderr")]
@@ -270,7 +270,7 @@ def _outcome(
         _take(directory / f"capture{number}.pcapng", path)
     if lab.keep and out is not None:
         _keep_changes(directory, out, dict(_hosts(network)))
-    ended_ps = int((directory / "ended").read_text()) * 1000
+    ended_ps = int((directory / "ended").read_text()) * 1000 if started else made.numbers["duration"]
     found = tables.until(directory, made, resolved, simulated, ended_ps)
     about = {
         "kernel": ready().about,

@@ -28,6 +28,9 @@ NETEM = {
 }
 """Faults of wires that netem cannot say, and the reasons."""
 
+PROBES = {"packets": "only the simulator has it, and linux exec --pcap captures any port of the guest"}
+"""Reasons why probes are refused."""
+
 PROBE = (
     *("queues", "nic_queues", "waits", "queue_trace", "port_trace", "flow_trace"),
     *("ports", "classes", "trace_rows"),
@@ -128,7 +131,7 @@ def _text(version: Version) -> str:
 
 def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
     probe = experiment["probe"]
-    found = _not_done("probe", "probe", probe, PROBE)
+    found = _not_done("probe", "probe", probe, PROBE, PROBES)
     for key, what in (("queue_trace", "queues"), ("flow_trace", "flows")):
         if probe[key] == "change":
             rule = f"must be an interval on Linux, whose {what} are sampled"

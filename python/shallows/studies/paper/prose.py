@@ -91,7 +91,7 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
 
 
 def _undecided(one: Mapping[str, Any]) -> str:
-    """What a claim without a truth value has to say."""
+    """The words for a claim without a truth value."""
     why = one["measured"] is None and (one.get("note") or one.get("because"))
     return f"undecided ({why})" if why else ABSENT
 

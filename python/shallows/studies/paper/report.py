@@ -95,6 +95,7 @@ def render(paper: str, sections: "Sequence[Section]", target: str, quick: bool) 
         causes=[(MARKS[kind], CAUSE_WORDS[kind]) for kind in CAUSES],
         unexpected=sum(record["verdict"] != record["expected_verdict"] for record in claims),
         mode="quick" if quick else "full",
+        kernels=", ".join(dict.fromkeys(record["kernel"] for record in claims if record["kernel"])),
         command=f"{program()} reproduce {target}" + (" --quick" if quick else ""),
         open=_open(sections[0].figure.readings),
         about=_about(sections),

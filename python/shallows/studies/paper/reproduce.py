@@ -186,6 +186,7 @@ def _section(
     runs, _ = by_reading[BASE.id]
     measured = {job.reading.id: _measured(figure, *by_reading[job.reading.id]) for job in jobs}
     tried = [job.reading for job in jobs[1:]]
+    kernel = _kernel(outcomes[point.key] for points in jobs[0].points.values() for point in points)
     records = []
     for claim in figure.claims:
         base, *others = [
@@ -201,6 +202,7 @@ def _section(
                 mode="quick" if quick else "full",
                 n_of=_sampled(figure, claim),
                 backend=backend if runs or failed else "theory",
+                kernel=kernel,
             )
         )
     whole = not by_reading[BASE.id][1]
@@ -210,6 +212,16 @@ def _section(
     if absent:
         raise KeyError(f"{figure.path.name}/figure.py: SHOWS names {absent}, which is not drawn")
     return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
+
+
+def _kernel(outcomes: Iterable[Outcome]) -> str | None:
+    """The version of Linux by the manifests of runs, and the hash that tells builds of one version apart."""
+    used = {}
+    for outcome in outcomes:
+        if outcome.run is not None and "linux" in outcome.run.manifest:
+            about = outcome.run.manifest["linux"]["kernel"]
+            used[f"{about['version']} ({about['hash']})"] = None
+    return ", ".join(used) or None
 
 
 def _sampled(figure: Figure, claim: Claim) -> str:

@@ -136,10 +136,12 @@ def record(
     mode: str,
     backend: str,
     n_of: str = "seeds",
+    kernel: str | None = None,
 ) -> dict[str, Any]:
     """The claim's record of `reproduce --json`; its keys are a contract. `with_causes` checks the cause.
 
-    `n_of`: the things that `n_seeds` counts, "seeds" or "batches" of one long run.
+    `n_of`: the things that `n_seeds` counts, "seeds" or "batches" of one long run. `kernel`: the version of
+    Linux on which the figure ran; None on other backends.
     """
     found = concluded.base.measured
     notes = [found.note if found.note != concluded.base.why else "", claim.note]
@@ -163,6 +165,7 @@ def record(
         "cause": _cause(claim, concluded),
         "because": concluded.because,
         "backend": backend,
+        "kernel": kernel,
         "note": "; ".join(note for note in notes if note),
     }
 
