@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from shallows import terminal
-from shallows.cli.linux_exec import exec_
+from shallows.cli.linux_exec import exec_, shell
 from shallows.cli.options import Json
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 app = typer.Typer(no_args_is_help=True, help="The Linux backend: its kernel, and programs in its machine.")
 app.command("exec")(exec_)
+app.command("shell")(shell)
 
 
 @app.command()

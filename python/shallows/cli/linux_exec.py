@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shallows.backends.linux.programs import Command, Ended, Outcome
 
-__all__ = ["exec_"]
+__all__ = ["exec_", "shell"]
 
 QUEUES = (
     *("port", "packets_out", "drops_full", "drops_aqm", "marks"),
@@ -101,6 +101,37 @@ def exec_(
         _show(outcome)
     if any(each.failed for each in outcome.programs):
         raise typer.Exit(1)
+
+
+def shell(
+    file: File,
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host of the network.")],
+    settings: Settings = [],  # noqa: B006
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the machine for programs.")] = "1GB",
+) -> None:
+    """A shell on a host of the file's network, in real time, for a look around.
+
+    The file's loads do not run. The shell's programs see this machine's files and write to a copy of their
+    own, which is thrown away. The session ends with the shell.
+    """
+    import shutil
+    import sys
+
+    from shallows.backends.linux import programs
+    from shallows.document.load import load
+    from shallows.document.points import one_run
+
+    faults: list[Fault] = []
+    memory_mb = _number(faults, "--memory", "bytes", memory) // 2**20
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        faults.append(Fault("linux shell", "needs a terminal; linux exec runs commands without one"))
+    if faults:
+        raise SpecError(faults)
+    document = programs.experiment(load(file, settings)) | {"duration": programs.SESSION}
+    resolved = one_run(document).experiment
+    size = shutil.get_terminal_size()
+    with _stoppable():
+        programs.shell(resolved, host, Path.cwd(), (size.columns, size.lines), memory_mb)
 
 
 def _commands(hosts: Sequence[str], texts: Sequence[str]) -> tuple[Command, ...]:

@@ -28,7 +28,7 @@ SILENCE_S = 300.0
 LOGS = 20
 """Console logs of failed machines that are kept."""
 
-__all__ = ["Answer", "boot"]
+__all__ = ["Answer", "attach", "boot"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,65 @@ def boot(
         yield Answer(directory, said, time.monotonic() - began, cpu)
 
 
+def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> None:
+    """Runs a plan in real time, with this process's input and output as the machine's second console.
+
+    The machine writes to its own directory alone (`confine`). Raises RunError with what the guest said.
+    """
+    with _directory() as directory, _terminal_as_it_was():
+        (directory / "plan").write_text(plan)
+        (directory / "root").symlink_to(root.path)
+        log = directory / "console.log"
+        with log.open("wb") as console, confine.to(directory) as limit:
+            words = [word for word in _command(kernel, seed, memory_mb) if not word.startswith(VIRTUAL)]
+            process = subprocess.Popen(
+                [*words, f"con0=null,fd:{console.fileno()}", "con1=fd:0,fd:1"],
+                cwd=directory,
+                env=_environment(directory),
+                stderr=console,
+                pass_fds=[console.fileno()],
+                start_new_session=True,
+                preexec_fn=lambda: _prepare(next(_TURNS), limit),  # the child does nothing else
+            )
+            try:
+                process.wait()
+            finally:
+                _kill(process)
+        said = log.read_text(errors="replace")
+        why = _refusal(directory) if (directory / "failed").exists() else _cause(said)
+        if "guest: end" not in said:
+            raise RunError(f"{why}\nits console is kept in {_keep(log)}")
+
+
+VIRTUAL = ("time-travel", "con0=", "con=")
+"""Words of the command line of a machine in virtual time without a terminal."""
+
+
+@contextmanager
+def _terminal_as_it_was() -> Iterator[None]:
+    """The machine sets the terminal of standard input to raw mode; a killed one leaves it so."""
+    import termios
+
+    try:
+        before = termios.tcgetattr(0)
+    except termios.error:  # no terminal
+        yield
+        return
+    try:
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    return {
+        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps memory that glibc registers
+        "TMPDIR": str(directory / "memory"),
+        "HOME": str(directory / "memory"),
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+    }
+
+
 def _command(kernel: Kernel, seed: int, memory_mb: int) -> list[str]:
     """The kernel mixes its command line into its entropy: nothing may be on it that differs between runs or
     machines, and so no path.
@@ -115,18 +174,12 @@ def _run(
     silence_s: float,
     limit: Callable[[], None],
 ) -> float:
-    environment = {
-        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # User-Mode Linux unmaps memory that glibc registers
-        "TMPDIR": str(directory / "memory"),
-        "HOME": str(directory / "memory"),
-        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-    }
     with (directory / "console.log").open("wb") as console:
         turn = next(_TURNS)
         process = subprocess.Popen(
             command,
             cwd=directory,
-            env=environment,
+            env=_environment(directory),
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,

@@ -20,13 +20,14 @@ from shallows.backends.linux.backend import checked, ready
 from shallows.backends.linux.root import root
 from shallows.errors import Fault, RunError, SpecError
 from shallows.results.pcapng import ports_of
+from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shallows.document.paths import Document
 
-__all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment"]
+__all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment", "shell"]
 
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -40,6 +41,12 @@ ENVIRONMENT = {
     "OPENSSL_ia32cap": "~0x4000000000000010:~0x40000",
 }
 """Of every program, so that nothing of the caller's shell changes a run; `--env` adds to it."""
+
+SHELL = "if command -v bash >/dev/null; then exec bash --norc -i; else exec sh -i; fi"
+"""The shell of `linux shell`, without settings of the user's that may start other programs."""
+
+SESSION = "100000s"
+"""Length of a session at most, since the sections of the guest's plan need one."""
 
 IDLE = "no-traffic"
 """Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
@@ -113,6 +120,31 @@ def experiment(document: Document) -> Document:
     if not made.get("traffic"):
         made["traffic"] = {IDLE: {"kind": "bulk", "from": "*", "to": "*", "bytes": "1B"}}
     return made
+
+
+def shell(resolved: Document, host: str, directory: Path, size: tuple[int, int], memory_mb: int) -> None:
+    """A shell on a host, at the terminal of this process, in real time. The file's loads do not run.
+
+    `size` is the terminal's, in columns and lines. Raises SpecError before anything starts, RunError.
+    """
+    import polars as pl
+
+    used = ready()
+    network, ways = checked(resolved, used)
+    names = [name for _, name in _hosts(network)]
+    if host not in names:
+        rule = f"must be a host of the network: {', '.join(names[:10])}{', ...' * (len(names) > 10)}"
+        raise SpecError([Fault("HOST", rule, host, did_you_mean(host, names))])
+    columns, lines = size
+    text = f"stty columns {columns} rows {lines} 2>/dev/null; {SHELL}"
+    lab = Lab((Command(host, text),), directory, memory_mb=memory_mb, environment={"PS1": r"\h:\w\$ "})
+    [started] = _started(lab, network)
+    further = [*_lines(resolved, lab, network, [started]), "terminal"]
+    # Loads whose times the simulator would tell send nothing without its tables.
+    traffic = {name: {**load, "kind": "bulk"} for name, load in resolved["traffic"].items()}
+    quiet = {**resolved, "traffic": traffic}
+    made = scenario.scenario(quiet, network, ways, pl.DataFrame(), pl.DataFrame(), further)
+    machine.attach(used, root(), made.plan, resolved["seed"], made.memory_mb + memory_mb)
 
 
 def execute(

@@ -75,7 +75,9 @@ void rounds_write(void);
 void add_variable(char *words);
 void set_directory(char *words);
 void add_program(char *words, FILE *plan);
+void set_terminal(char *words);
 int programs_any(void);
+int programs_terminal(void); /* whether one is at the machine's terminal, in real time */
 void programs_start(void);
 void program_output(void *what);
 void programs_reap(void);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -29,7 +30,7 @@ struct output_pipe {
 };
 
 struct program {
-	int node, server, status;
+	int node, server, status, terminal;
 	char host[64], *command;
 	pid_t process;
 	nanoseconds ended; /* -1 while it runs */
@@ -77,19 +78,45 @@ void add_program(char *words, FILE *plan) /* NODE HOST SERVER LINES, and then th
 	prepare_host(made.node);
 }
 
+void set_terminal(char *words) /* of the program named last */
+{
+	(void)words;
+	if (!program_count)
+		fail("terminal: there is no program");
+	programs[program_count - 1].terminal = 1;
+}
+
+int programs_terminal(void)
+{
+	return program_count && programs[program_count - 1].terminal;
+}
+
+/* The machine's second console as the terminal of a session of its own. */
+static int take_terminal(void)
+{
+	int fd = open("/dev/tty1", O_RDWR);
+
+	if (fd >= 0 && ioctl(fd, TIOCSCTTY, 0))
+		_exit(125);
+	return fd;
+}
+
 static _Noreturn void become(const struct program *program, const int outputs[2])
 {
 	char *argv[] = { "/bin/sh", "-c", program->command, NULL };
-	int nothing;
+	int ends[3] = { -1, outputs[0], outputs[1] };
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	prctl(PR_SET_TIMERSLACK, 50000, 0, 0, 0); /* as usual; this process has less */
+	if (program->terminal)
+		ends[0] = ends[1] = ends[2] = take_terminal();
 	enter_host(program->node, program->host);
-	nothing = open("/dev/null", O_RDONLY);
-	if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(outputs[0], 1) < 0 || dup2(outputs[1], 2) < 0)
+	if (!program->terminal)
+		ends[0] = open("/dev/null", O_RDONLY);
+	if (dup2(ends[0], 0) < 0 || dup2(ends[1], 1) < 0 || dup2(ends[2], 2) < 0)
 		_exit(126);
 	close_range(3, ~0U, 0);
 	if (directory && chdir(directory) && chdir("/"))
