@@ -196,6 +196,7 @@ def test_a_run_over_several_paths_with_losses_traces_and_deadlines(tmp_path):
         1,
         None,
     }
+    assert queues.select("^drops_.*$").null_count().sum_horizontal().item() == 0
     parts = ("packets_out", "packets_held", "drops_full", "drops_aqm")
     assert queues["packets_in"].to_list() == queues.select(pl.sum_horizontal(*parts)).to_series().to_list()
     assert run.tables["rounds"]["start_ps"].min() >= 100 * 10**9  # the warm-up

@@ -248,7 +248,7 @@ def _queues(
         pl.col("held_bytes").alias("bytes_held"),
         difference("full").alias("drops_full"),
         (difference("drops") - difference("full")).alias("drops_aqm"),
-        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "buffer")),
+        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "buffer", "dead", "cut")),
         difference("lost").alias("drops_wire"),
         difference("marks").alias("marks"),
         (difference("bytes") * 8e12 / over / pl.Series("rate", rates)).alias("utilisation"),
