@@ -1,6 +1,7 @@
 """Networks on the Linux backend as lines of the plan: paths, wires, probes, arrivals; and a run of all."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -52,10 +53,36 @@ def test_a_switch_shares_several_paths_by_a_hash_with_its_own_seed():
     }
 
 
+WEIGHTS = {"leaf0->spine0": {"weight": 3}}
+
+
+def test_next_hops_have_their_weights():
+    for changes, weights in (({}, []), ({"port": WEIGHTS, "ecmp": "weighted"}, ["3", "1", "1"])):
+        made, _ = planned(topology=LEAVES, traffic=ACROSS, **changes)
+        lines = made.plan.splitlines()
+        route = next(line for line in lines if line.startswith("route add 10.1.0.3/32 nexthop"))
+        assert re.findall(r"onlink weight (\d+)", route) == weights and route.count("nexthop") == 3
+
+
+@needs_kernel
+def test_connections_share_paths_by_weight(tmp_path):
+    topology = LEAVES | {"spines": 2, "hosts_per_leaf": 8}
+    traffic = {"web": {"kind": "bulk", "from": "h0..h7", "to": "h8..h15", "bytes": "10KB"}}
+    document = STAR | {
+        "topology": topology, "traffic": traffic, "port": WEIGHTS, "ecmp": "weighted",
+        "duration": "50ms", "warmup": "0s", "probe": {"queue_trace": "5ms"},
+    }  # fmt: skip
+    run = shallows.run(one_run(load(document)).experiment, store=tmp_path, backend="linux")
+    sent = dict(run.tables["queues"].select("port", "packets_out").rows())
+    share = sent["leaf0->spine0"] / (sent["leaf0->spine0"] + sent["leaf0->spine1"])
+    assert share == pytest.approx(0.75, abs=4 * (0.75 * 0.25 / 64) ** 0.5)
+
+
 @pytest.mark.parametrize(
     ("changes", "version", "path"),
     [
         ({"ecmp": "random"}, None, "ecmp"),
+        ({"ecmp": "weighted", "port": {"leaf0->spine0": {"weight": 257}}}, None, "port.*.weight"),
         ({}, (6, 1), "topology"),
         ({"topology": {"kind": "star", "senders": 600, "rate": "1Gbps", "delay": "1us"}}, None, "topology"),
         (

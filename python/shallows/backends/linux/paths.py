@@ -33,11 +33,17 @@ def drawn(seed: int, *name: str) -> int:
 class Ways:
     """The next hops of each node towards each host. Hosts are places among the hosts.
 
-    `routes` of `_core.plan` has the first ones, the answer of `_core.ways` all of several.
+    `routes` of `_core.plan` has the first ones, the answer of `_core.ways` all of several. `weights` of ports
+    are the shares of several next hops; None is one for each.
     """
 
-    def __init__(self, routes: Sequence[Sequence[int | None]], groups: Sequence[Mapping[str, Any]]):
-        self._routes = routes
+    def __init__(
+        self,
+        routes: Sequence[Sequence[int | None]],
+        groups: Sequence[Mapping[str, Any]],
+        weights: Sequence[int] | None = None,
+    ):
+        self._routes, self._weights = routes, weights
         self._several = {
             (group["node"], host): tuple(group["ports"]) for group in groups for host in group["hosts"]
         }
@@ -51,12 +57,14 @@ class Ways:
     def route(self, node: int, host: int, address: str, rules: str) -> str | None:
         """Words after `ip route`, with `rules` for what the node itself sends."""
         ports = self.ports(node, host)
-        hops = [f"via {gateway(port)} dev p{port}" for port in ports]
+        hops = [f"via {gateway(port)} dev p{port} onlink" for port in ports]
         if not hops:
             return None
         if len(hops) == 1:
-            return f"add {address}/32 {hops[0]} onlink{rules}"
-        return f"add {address}/32{rules} " + " ".join(f"nexthop {hop} onlink" for hop in hops)
+            return f"add {address}/32 {hops[0]}{rules}"
+        if self._weights is not None:
+            hops = [f"{hop} weight {self._weights[port]}" for hop, port in zip(hops, ports, strict=True)]
+        return f"add {address}/32{rules} " + " ".join(f"nexthop {hop}" for hop in hops)
 
     def sysctls(self, node: int, name: str, seed: int) -> Iterator[tuple[str, str]]:
         """net.ipv4 of a node that chooses among paths."""

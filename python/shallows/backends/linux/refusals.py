@@ -16,7 +16,7 @@ TOPOLOGIES = (
     *("leaf-spine", "fat-tree", "graph"),
 )
 LOADS = ("bulk", "messages", "poisson", "incast", "table")
-PORT = ("queue", "rate", "delay", "loss", "reorder_delay")
+PORT = ("queue", "rate", "delay", "loss", "reorder_delay", "weight")
 """Settings of ports that are done; `reorder_delay` says nothing by itself."""
 
 NETEM = {
@@ -38,6 +38,9 @@ PROBE = (
 """Probes that are done, or that only leave out what is there."""
 
 MOST_HOSTS = 500
+ECMP = ("flow", "weighted")
+MOST_WEIGHT = 256
+"""Of a next hop, as the kernel keeps it in a byte (rtnh_hops)."""
 
 Version = tuple[int, int]
 SEEDED_HASH: Version = (6, 11)
@@ -111,9 +114,15 @@ def of_network(
     if alone is not None:
         name = "->".join(nodes[end]["name"] for end in alone)
         found.append(Fault("topology", "needs links in both directions on Linux", name))
-    if ways and experiment["ecmp"] != "flow":
-        rule = 'must be "flow" on Linux, whose switches choose a path by a hash of each connection'
+    if ways and experiment["ecmp"] not in ECMP:
+        rule = (
+            'must be "flow" or "weighted" on Linux, whose switches choose a path by a hash of each connection'
+        )
         found.append(Fault("ecmp", rule, experiment["ecmp"]))
+    weights = {network["ports"][port]["weight"] for group in ways for port in group["ports"]}
+    if experiment["ecmp"] == "weighted" and not all(1 <= weight <= MOST_WEIGHT for weight in weights):
+        rule = f"must be from 1 to {MOST_WEIGHT} on Linux"
+        found.append(Fault("port.*.weight", rule, ", ".join(map(str, sorted(weights)))))
     if ways and version and version < SEEDED_HASH:
         rule = f"needs Linux {_text(SEEDED_HASH)} for several shortest paths: older switches all choose alike"
         found.append(Fault("topology", rule, _text(version)))

@@ -119,7 +119,8 @@ class _Writer:
         self.experiment, self.network = experiment, network
         self.numbers: Mapping[str, int] = network["numbers"]
         self.nodes, self.ports = network["nodes"], network["ports"]
-        self.ways = Ways(network["routes"], ways)
+        weights = [port["weight"] for port in self.ports] if experiment["ecmp"] == "weighted" else None
+        self.ways = Ways(network["routes"], ways, weights)
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
         self.first = next(iter(experiment["traffic"]))  # all loads agree on what is read here
