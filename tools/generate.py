@@ -77,7 +77,7 @@ INNER = {
         "pfc": ("pfc", "Flow control of the lossless priorities."),
         "routing": ("routing", "Forwarding while links fail, and flowlets."),
         "event": ("event", "Changes of links at their times, by name."),
-        "transport": ("transport", "TCP and its congestion control."),
+        "transport": ("transport", "TCP, or queue pairs of RoCEv2, and the congestion control."),
         "traffic": ("traffic", "The loads, by name."),
         "probe": ("probe", "The records of a run."),
         "python": ("python", "Algorithms, workloads and topologies written in Python."),
@@ -181,9 +181,25 @@ def classes(sections: list[Section]) -> str:
     return head + "\n\n" + "\n\n".join(blocks)
 
 
+def families(section: Section) -> list[list[Section]]:
+    """The components of a section by their settings: TCP's profiles are one family, queue pairs another."""
+    found: dict[tuple[str, ...], list[Section]] = {}
+    for component in section["components"]:
+        found.setdefault(tuple(param["name"] for param in component["params"]), []).append(component)
+    return list(found.values())
+
+
+def family_name(section: Section, number: int) -> str:
+    """`Transport` for the first family, and the component's own name for others."""
+    family = families(section)[number]
+    return class_name(section) if number == 0 else camel(family[0]["name"])
+
+
 def _annotation(section: Section) -> str:
     """The type of a field that holds this section: a table, or any component's table or bare name."""
-    if section["path"] not in CHOSEN:
+    if section["path"] == "transport":
+        one = " | ".join(family_name(section, number) for number in range(len(families(section))))
+    elif section["path"] not in CHOSEN:
         one = class_name(section)
     else:
         names = [component["name"] for component in section["components"]]
@@ -199,13 +215,21 @@ def _section_classes(section: Section, types: dict[str, str]) -> list[str]:
     path, chosen = section["path"], section["path"] in CHOSEN
     inner = {key: (types[at], doc) for key, (at, doc) in INNER.get(path, {}).items() if at in types}
     blocks = []
-    for component in section["components"] if chosen else section["components"][:1]:
+    several = (
+        [family[0] for family in families(section)] if path == "transport" else section["components"][:1]
+    )
+    for number, component in enumerate(section["components"] if chosen else several):
         params = [param for param in component["params"] if param["name"] not in inner]
         declared = {param["name"] for param in component["params"]}
         fields = [f'    kind: Literal["{component["name"]}"] = "{component["name"]}"\n'] if chosen else []
         if path == "transport":
-            names = ", ".join(json.dumps(profile["name"]) for profile in section["components"])
-            fields.append(_plain_field("profile", f"Literal[{names}] | None", "Sets all settings at once."))
+            names = ", ".join(json.dumps(profile["name"]) for profile in families(section)[number])
+            if number == 0:
+                fields.append(
+                    _plain_field("profile", f"Literal[{names}] | None", "Sets all settings at once.")
+                )
+            else:
+                fields.append(f"    profile: Literal[{names}] = {names}\n")
         fields += map(_field, params)
         for key, (annotation, doc) in inner.items():
             if not at_choice(path, key) or key in declared:  # a workload that draws no sizes has none
@@ -221,8 +245,10 @@ def _section_classes(section: Section, types: dict[str, str]) -> list[str]:
             about = "`grid`, `zip` and `points`: settings by dotted path."
             fields.append(_plain_field("sweep", "dict[str, Any] | None", about))
         base = "Part" if path else "WholeExperiment"
-        doc = _docstring(component["doc"] if chosen or path != "transport" else "TCP.")
+        doc = _docstring(component["doc"] if chosen or path != "transport" or number else "TCP.")
         name = class_name(section, component["name"] if chosen else "")
+        if path == "transport":
+            name = family_name(section, number)
         blocks.append(f"class {name}({base}):\n{doc}\n\n" + "\n".join(fields))
     return blocks
 
@@ -294,17 +320,21 @@ def _page(title: str, section: Section) -> str:
 
 
 def _profiles(section: Section) -> list[str]:
-    """One table of all settings, and the other values of each profile."""
-    first = section["components"][0]
+    """One table of TCP's settings, the other values of each profile, and a table of queue pairs."""
+    tcp, *others = families(section)
+    first = tcp[0]
     usual = {param["name"]: param["default"] for param in first["params"]}
-    parts = ["## Profiles\n\n`profile` sets all settings at once; single settings override it.\n"]
-    for profile in section["components"]:
+    parts = ["## Profiles\n\n`profile` sets all settings of TCP at once; single settings override it.\n"]
+    for profile in tcp:
         changed = {p["name"]: p["default"] for p in profile["params"] if p["default"] != usual[p["name"]]}
         parts.append(f"### `{profile['name']}`\n\n{profile['doc'].strip()}\n")
         if changed:
             settings = ", ".join(f"`{key} = {_value(value)}`" for key, value in changed.items())
             parts.append(f"Other than `{first['name']}`: {settings}\n")
-    return [*parts, f"## Settings, with the defaults of `{first['name']}`\n", _table(first["params"])]
+    parts += [f"## Settings of TCP, with the defaults of `{first['name']}`\n", _table(first["params"])]
+    for (other,) in others:
+        parts += [f'## `profile = "{other["name"]}"`\n', other["doc"].strip() + "\n", _table(other["params"])]
+    return parts
 
 
 def _table(params: list[Param]) -> str:

@@ -64,8 +64,7 @@ class _Maker:
         if path not in self._chosen:
             table = self.table(components[0], path)
             if path == "transport":
-                names = [component["name"] for component in components]
-                table["properties"]["profile"] = {"enum": names, "description": "Sets all settings at once."}
+                return self._transports(components, table)
             return table
         names = [component["name"] for component in components]
         forms = [self.table(component, path, kind=True) for component in components]
@@ -74,6 +73,19 @@ class _Maker:
             forms.append({"type": "object", "properties": other, "required": ["kind"]})
         if path not in self._named:
             forms.insert(0, {"type": "string"} if path in self._opened else {"enum": names})
+        return {"anyOf": forms}
+
+    def _transports(self, components: list[Json], tcp: Json) -> Json:
+        """TCP's profiles, which share one table; a transport with other settings has a table of its own."""
+        names = [param["name"] for param in components[0]["params"]]
+        alike = [c["name"] for c in components if [param["name"] for param in c["params"]] == names]
+        tcp["properties"]["profile"] = {"enum": alike, "description": "Sets all settings at once."}
+        forms = [tcp]
+        for component in components:
+            if component["name"] not in alike:
+                other = self.table(component, "transport")
+                other["properties"]["profile"] = {"const": component["name"]}
+                forms.append(other | {"required": ["profile"]})
         return {"anyOf": forms}
 
     def table(self, component: Json, path: str, kind: bool = False) -> Json:

@@ -79,7 +79,9 @@ impl Found {
             self.table(message, &format!("{path}.messages.{i}"), &MessageRow::list());
         }
         let path = format!("{path}.transport");
-        self.table(&load["transport"], &path, &Transport::list()[0].params);
+        let profiles = Transport::list();
+        let profile = profiles.iter().find(|profile| load["transport"]["profile"] == profile.name);
+        self.table(&load["transport"], &path, &profile.unwrap_or(&profiles[0]).params);
         self.component(&load["transport"]["cc"], &format!("{path}.cc"), &Algorithm::list());
     }
 

@@ -182,7 +182,7 @@ proptest! {
             let algorithm = read("transport.cc", &minimal("transport.cc", &component, &[]), Algorithm::read);
             let settings =
                 TransportSettings::read(&mut Table::new("", settings.as_object().unwrap(), &mut Faults::default()));
-            let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone() }).rules;
+            let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), roce: None }).rules;
             let first = windows(&algorithm, &rules, &all);
             prop_assert_eq!(first, windows(&algorithm, &rules, &all), "{}", component.name);
         }
@@ -215,6 +215,49 @@ fn every_control_carries_flows() {
         let ends = tables.u64("flows", "end_ps");
         assert!(ends.iter().all(|end| *end < 50_000_000_000), "{}: {ends:?}", component.name);
     }
+}
+
+/// Each control that runs over RoCEv2 carries messages by either repair over a wire that loses packets: all that is posted
+/// arrives, in order and once. Those that do not run there are refused by name.
+#[test]
+fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
+    let mut carried = vec![];
+    for component in simulated() {
+        let mut cc = minimal("transport.cc", &component, &[]);
+        if component.name == "timely" {
+            cc.insert("initial_rate".into(), "3.3Gbps".into());
+        }
+        let algorithm = read("transport.cc", &cc, Algorithm::read);
+        for repair in ["go-back-n", "irn"] {
+            let document = json!({
+                "duration": "100ms",
+                "topology": {"kind": "star", "senders": 2, "delay": "2us"},
+                "queue": {"kind": "ramp"},
+                "port": {"*->*": {"loss": 0.0005}},
+                "port_control": algorithm.protocol().unwrap_or("none"),
+                "transport": {"profile": "roce", "cc": cc, "repair": repair},
+                "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "3MB"}},
+            });
+            let mut document = document;
+            if repair == "go-back-n" {
+                document["transport"]["timeout"] = "4ms".into();
+            }
+            if !algorithm.runs_over_roce() {
+                let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
+                assert!(faults.iter().any(|fault| fault.to_string().contains("needs TCP")), "{faults:?}");
+                continue;
+            }
+            let simulation = run(&document);
+            let tables = Tables::of(&simulation);
+            assert!(simulation.books().balance());
+            let (ends, delivered) = (tables.u64("flows", "end_ps"), tables.u64("flows", "delivered_bytes"));
+            assert!(ends.iter().all(|end| *end < 100_000_000_000), "{} {repair}: {ends:?}", component.name);
+            assert_eq!(delivered, [3_000_000; 2], "{} {repair}", component.name);
+            assert!(tables.u64("flows", "retransmissions").iter().sum::<u64>() > 0);
+        }
+        carried.extend(algorithm.runs_over_roce().then_some(component.name));
+    }
+    assert_eq!(carried, ["newreno", "cbr", "cubic", "aimd", "dcqcn", "timely", "hpcc", "swift", "line-rate"]);
 }
 
 // ---- topologies ----

@@ -71,3 +71,22 @@ fn the_messages_of_an_incast_are_its_responses() {
         assert!(rounds.iter().zip(responses.chunks(2)).all(|(round, two)| two.iter().all(|one| one < round)));
     }
 }
+
+/// A responder that drops what is out of order takes a packet that overtakes for a loss: with paths by packet the reader
+/// learns it. IRN keeps such packets, and paths by flow keep the order.
+#[test]
+fn go_back_n_over_several_paths_is_noted() {
+    let notes = |ecmp: &str, repair: &str| {
+        let simulation = run(&json!({
+            "duration": "1ms",
+            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2},
+            "queue": "drop-tail",
+            "ecmp": ecmp,
+            "transport": {"profile": "roce", "cc": "line-rate", "repair": repair},
+            "traffic": {"x": {"kind": "bulk", "from": "h0", "to": "h3", "bytes": "100KB"}},
+        }));
+        simulation.notes().iter().filter(|note| note.contains("overtakes")).count()
+    };
+    assert_eq!(notes("random", "go-back-n"), 1);
+    assert_eq!([notes("random", "irn"), notes("flow", "go-back-n")], [0, 0]);
+}

@@ -47,6 +47,7 @@ __all__ = [
     "IncastLoad",
     "KernelCc",
     "LeafSpineTopology",
+    "LineRateCc",
     "MessagesLoad",
     "MultiRackTopology",
     "NewrenoCc",
@@ -70,6 +71,7 @@ __all__ = [
     "RcpCc",
     "RcpPortControl",
     "RedQueue",
+    "Roce",
     "Routing",
     "SdcCc",
     "SdcPortControl",
@@ -391,7 +393,7 @@ class DcqcnCc(Part):
     """Time without a notification after which alpha shrinks; "none": 55 us, vendor 1 us. Range (0s, 1s]. Default: Zhu 2016: tau' = 55 us; vendor 1 us, by the clock."""
 
     cut_interval: str = 'none'
-    """Least time between two cuts; "none": 50 us, vendor 4 us. Range (0s, 1s]. Default: Zhu 2016: tau = 50 us between notifications; vendor looks each 4 us."""
+    """Least time between two cuts; "none": 50 us, vendor 4 us. Over RoCEv2 the paper's set cuts at each notification. Range (0s, 1s]. Default: Zhu 2016: tau = 50 us between notifications; vendor looks each 4 us."""
 
     increase_period: str = 'none'
     """Time between two increases; "none": 55 us, vendor 300 us. Range (0s, 1s]. Default: Zhu 2016: T = 55 us; vendor 300 us."""
@@ -524,6 +526,15 @@ class SwiftCc(Part):
 
     reset_after: int = 5
     """Timeouts in a row after which the window is the least one. Range [1, 100]. Default: htsim swift.cpp: RETX_RESET, 5."""
+
+
+class LineRateCc(Part):
+    """No congestion control. Sends at the rate of its network card, whatever happens (Mittal 2018)."""
+
+    kind: Literal["line-rate"] = "line-rate"
+
+    window_rtt: str = 'none'
+    """A window of the rate times this bounds the data in flight, or "none". Range (0s, 100s]. Default: none; Li 2019 (HPCC): "+win" has the base round-trip time."""
 
 
 class KernelCc(Part):
@@ -1675,7 +1686,64 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
+class Roce(Part):
+    """RoCEv2. Queue pairs of RDMA network cards: messages cut into packets of the MTU, go-back-N or IRN, notifications. Hosts' ports are drop-tail: each queue pair has one packet there at most, so that they take turns."""
+
+    profile: Literal["roce"] = "roce"
+
+    mtu: str = '1024B'
+    """Payload of a full packet. Range [1B, 9000B]. Default: InfiniBand: 256, 512, 1024, 2048 or 4096; the simulators of DCQCN's and HPCC's authors: 1000."""
+
+    verb: Literal["write", "send"] = 'write'
+    """The operation that carries messages. Default: storage and collectives write; SEND has no RETH."""
+
+    ethernet: str = '18B'
+    """Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap. Range [0B, 100B]. Default: IEEE 802.3: 14 and 4; TCP's packets here begin at IP."""
+
+    repair: Literal["go-back-n", "irn"] = 'go-back-n'
+    """How lost packets are repaired. Default: RoCEv2 cards; Mittal 2018 for the other."""
+
+    ack_every: int = 1
+    """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each."""
+
+    nak_interval: str = 'none'
+    """With go-back-n, time after which a gap is reported again, or "none": once a gap. Range (0s, 10s]. Default: InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us."""
+
+    timeout: str = '67.108864ms'
+    """With go-back-n, time without an acknowledgement after which all is sent again. Range (0s, 10000s]. Default: InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least."""
+
+    retry_count: int = 7
+    """Timeouts in a row that a queue pair survives. One more, and it fails. Range [0, 1000]. Default: InfiniBand: three bits, 7 the most and usual."""
+
+    rto_high: str = '320us'
+    """With irn, timeout while at least rto_low_packets are in flight. Range (0s, 10s]. Default: Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s."""
+
+    rto_low: str = '100us'
+    """With irn, timeout while fewer are. Range (0s, 10s]. Default: Mittal 2018, not verified."""
+
+    rto_low_packets: int = 3
+    """With irn, packets in flight below which rto_low holds. Range [1, 1000000]. Default: Mittal 2018, not verified: N = 3."""
+
+    bdp: str = 'none'
+    """With irn, most data in flight; "none": the card's rate times the round trip of the flow's empty path. Range [1B, ]. Default: Mittal 2018: the bandwidth-delay product of the longest path."""
+
+    cnp_interval: str = '50us'
+    """Least time between two notifications of a queue pair; 0 for one a marked packet. Range [0s, 1s]. Default: Zhu 2015: 50 us at the receiver; cards since: 0 or 4 us, and the sender spaces its cuts."""
+
+    priority: int = 0
+    """Priority of data packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
+
+    ack_priority: int | Literal["none"] = 'none'
+    """Priority of acknowledgements, or "none": that of the data. Range [0, 7]. Default: DCQCN's authors: that of the data; HPCC's authors' simulator: above it for DCQCN and TIMELY."""
+
+    cnp_priority: int | Literal["none"] = 'none'
+    """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1711,7 +1779,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1759,7 +1827,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1795,7 +1863,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1843,7 +1911,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1861,7 +1929,7 @@ class TableLoad(Part):
     flows: list[dict[str, Any]] = Field(...)
     """The flows; filled in from the named file. Default: the user's trace."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1903,7 +1971,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1924,7 +1992,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | None = None
+    transport: Transport | Roce | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2026,8 +2094,8 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | None = None
-    """TCP and its congestion control."""
+    transport: Transport | Roce | None = None
+    """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
     """The loads, by name."""

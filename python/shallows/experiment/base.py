@@ -29,7 +29,8 @@ class Part(BaseModel):
         """The table as a file would hold it."""
         document = {}
         for name, field in type(self).model_fields.items():
-            if name in self.model_fields_set or name == "kind":
+            chosen = name in ("kind", "profile") and field.default is not None
+            if name in self.model_fields_set or chosen:
                 document[field.alias or name] = _plain(getattr(self, name))
         return document
 

@@ -1,4 +1,4 @@
-"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4 and TCP headers, nanosecond times.
+"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4, TCP or RoCEv2, nanosecond times.
 
 Sources: the PCAP Next Generation format (draft-ietf-opsawg-pcapng), RFC 791, RFC 9293 s.3.1, RFC 7323 (window
 scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written by hand since the libraries
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shallows.errors import Fault, RunError, SpecError
 from shallows.files import replacing
+from shallows.results import roce_frames
 
 if TYPE_CHECKING:
     from shallows.results.store import StoredRun
@@ -111,7 +112,7 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
         raise RunError(f'no packet was recorded; run with --pcap, or set probe.packets = "{link_or_host}"')
     numbers = _core.numbers(json.dumps(run.experiment))
     transports = {
-        name: load["transport"] | {"mss_bytes": numbers[f"traffic.{name}.transport.mss"]}
+        name: load["transport"] | {"mss_bytes": numbers.get(f"traffic.{name}.transport.mss")}
         for name, load in run.experiment["traffic"].items()
     }
     hosts = sorted({*packets["src"].unique(), *packets["dst"].unique()})
@@ -134,6 +135,8 @@ def _frame(
     row: Mapping[str, Any], addresses: Mapping[str, int], transport: Mapping[str, Any]
 ) -> tuple[bytes, int]:
     """The headers of a packet, and the bytes of payload that follow them on the wire."""
+    if row.get("opcode") is not None:  # runs stored before queue pairs have no such column
+        return _roce_frame(row, addresses)
     client, server = addresses[row["src"]], addresses[row["dst"]]
     high, low = divmod(row["flow"], CLIENT_PORTS)
     ends = [(client, CLIENT_PORT + low), (server, SERVER_PORT + high)]
@@ -147,11 +150,24 @@ def _frame(
     tcp += options
     pseudo = struct.pack(">IIBBH", source, target, 0, 6, len(tcp) + row["payload"])
     tcp = tcp[:16] + struct.pack(">H", _checksum(pseudo + tcp)) + tcp[18:]
-    total = 20 + len(tcp) + row["payload"]
-    ip = struct.pack(">BBHHHBBHII", 0x45, row["ecn"], total, 0, 0x4000, 64, 6, 0, source, target)
+    return _packet_to((source, target), 6, row["ecn"], tcp, row["payload"]), row["payload"]
+
+
+def _roce_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:
+    source, target = addresses[row["src"]], addresses[row["dst"]]
+    ends = (target, source) if row["reverse"] else (source, target)
+    frame = _packet_to(ends, 17, row["ecn"], roce_frames.udp(row), 4)
+    return frame + roce_frames.icrc(frame[14:]), 0
+
+
+def _packet_to(ends: tuple[int, int], protocol: int, ecn: int, inner: bytes, behind: int) -> bytes:
+    """Ethernet and IPv4 before `inner`, with so many bytes behind that are not captured."""
+    source, target = ends
+    total = 20 + len(inner) + behind
+    ip = struct.pack(">BBHHHBBHII", 0x45, ecn, total, 0, 0x4000, 64, protocol, 0, source, target)
     ip = ip[:10] + struct.pack(">H", _checksum(ip)) + ip[12:]
     macs = b"".join(b"\x02\x00" + struct.pack(">I", address) for address in (target, source))
-    return macs + b"\x08\x00" + ip + tcp, row["payload"]
+    return macs + b"\x08\x00" + ip + inner
 
 
 def _numbers(row: Mapping[str, Any]) -> tuple[int, int]:

@@ -7,8 +7,9 @@
 //! instead, and the sender spaces the notifications as the receiver's card would. The spacing is the same; a notification
 //! comes as late as an acknowledgement. With delayed acknowledgements the receiver answers a change of mark at once (RFC
 //! 8257 s.3.2).
-//! The card's timers are worked off when an acknowledgement comes, so that a rate grows no sooner than that. Losses and
-//! timeouts change no rate: the sources run it over lossless Ethernet.
+//! Over RoCEv2 the receiver's card sends them, spaced by `transport.cnp_interval`, and the paper's set cuts at each.
+//! The card's timers are worked off when an acknowledgement comes, over RoCEv2 also before each packet, so that a rate grows
+//! no sooner than that. Losses and timeouts change no rate: the sources run it over lossless Ethernet.
 //! Left out: the extra reduction of QCN after the first cycle; a card's limit on the CNPs that it makes.
 
 use super::parts::own_rate::{OwnRate, by_own_rate};
@@ -35,7 +36,7 @@ crate::params! {
         g: f64 = 0.00390625, "(0, 1]", "Zhu 2016: 1/256; vendor too";
         /// Time without a notification after which alpha shrinks; "none": 55 us, vendor 1 us.
         alpha_period: Option<Span> = "none", "(0s, 1s]", "Zhu 2016: tau' = 55 us; vendor 1 us, by the clock";
-        /// Least time between two cuts; "none": 50 us, vendor 4 us.
+        /// Least time between two cuts; "none": 50 us, vendor 4 us. Over RoCEv2 the paper's set cuts at each notification.
         cut_interval: Option<Span> = "none", "(0s, 1s]", "Zhu 2016: tau = 50 us between notifications; vendor looks each 4 us";
         /// Time between two increases; "none": 55 us, vendor 300 us.
         increase_period: Option<Span> = "none", "(0s, 1s]", "Zhu 2016: T = 55 us; vendor 300 us";
@@ -60,6 +61,10 @@ crate::params! {
 
 impl CcSettings for Settings {
     fn paces_wire(&self) -> bool {
+        true
+    }
+
+    fn rdma(&self) -> bool {
         true
     }
 }
@@ -265,18 +270,12 @@ impl Control {
     }
 }
 
-impl CongestionControl for Control {
-    fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
-        self.sent = ack.sent;
-        if self.limited {
-            self.advance(cx.now);
-        }
-        if !ack.ece {
-            return;
-        }
+impl Control {
+    /// A notification has come.
+    fn notified(&mut self, now: Time) {
         let first = !self.limited;
         if first {
-            self.begin(cx.now);
+            self.begin(now);
         }
         let reaction = &mut *self.reaction;
         if reaction.constants.vendor {
@@ -284,14 +283,39 @@ impl CongestionControl for Control {
             reaction.noted |= !first;
             if !reaction.pending {
                 // It looks by the clock.
-                let late = (cx.now - reaction.cut_at.min(cx.now)).as_ps();
+                let late = (now - reaction.cut_at.min(now)).as_ps();
                 let each = reaction.constants.cut_interval.as_ps();
                 reaction.cut_at += Span::ps(late.div_ceil(each) * each);
                 reaction.pending = true;
             }
-        } else if cx.now >= reaction.cut_at {
-            reaction.cut_at = cx.now + reaction.constants.cut_interval;
-            self.cut(cx.now);
+        } else {
+            reaction.cut_at = now + reaction.constants.cut_interval;
+            self.cut(now);
+        }
+    }
+}
+
+impl CongestionControl for Control {
+    fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
+        self.sent = ack.sent;
+        if self.limited {
+            self.advance(cx.now);
+        }
+        // Over TCP the sender spaces the notifications, where cards' senders do not.
+        let early = !self.reaction.constants.vendor && cx.now < self.reaction.cut_at;
+        if ack.ece && !early {
+            self.notified(cx.now);
+        }
+    }
+
+    fn on_cnp(&mut self, cx: &Cx<'_>) {
+        self.notified(cx.now);
+    }
+
+    fn keep_time(&mut self, sent: u64, cx: &Cx<'_>) {
+        self.sent = sent;
+        if self.limited {
+            self.advance(cx.now);
         }
     }
 

@@ -49,6 +49,10 @@ impl CcSettings for Settings {
         Some("hpcc")
     }
 
+    fn rdma(&self) -> bool {
+        true
+    }
+
     fn most_switches(&self) -> Option<u64> {
         Some(self.header_hops.unwrap_or(HOPS as u64))
     }

@@ -168,6 +168,13 @@ pub trait CongestionControl: Send {
     /// The sender was idle for longer than a retransmission timeout and is about to send
     /// (RFC 5681 s.4.1).
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
+    /// A congestion notification packet has come: over RoCEv2, where acknowledgements report no marks.
+    fn on_cnp(&mut self, cx: &Cx<'_>) {
+        self.on_congestion(Congestion::Ecn, 0, cx);
+    }
+    /// Over RoCEv2, before a packet leaves and before anything is heard: a card's clock goes on by itself, and so may a rate.
+    /// `sent` are the bytes of the stream sent so far, each counted once.
+    fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {}
     /// A packet leaves; returns its header for the switches. Only for algorithms whose settings
     /// name a protocol ([`CcSettings::protocol`]); the next three too.
     fn on_send(&mut self, _packet: &Outgoing, _cx: &Cx<'_>) -> Feedback {
@@ -223,6 +230,10 @@ pub trait CcSettings {
     /// Most switches that a path may have, where its header has no room for more.
     fn most_switches(&self) -> Option<u64> {
         None
+    }
+    /// Whether it was made for queue pairs: it hears notifications, or its header comes back with their acknowledgements.
+    fn rdma(&self) -> bool {
+        false
     }
     /// Checks across the settings, which stand at `path`.
     fn check(&self, _path: &str, _faults: &mut crate::params::Faults) {}
@@ -296,6 +307,15 @@ macro_rules! algorithms {
                 }
             }
 
+            /// Whether it runs over RoCEv2: it was made for queue pairs, or needs neither marks in acknowledgements nor a header.
+            pub fn runs_over_roce(&self) -> bool {
+                let made_for_it = match self {
+                    $( Algorithm::$variant(s) => s.rdma(), )*
+                    Algorithm::Custom(_) => false,
+                };
+                made_for_it || self.ecn() == EcnUse::Off && self.protocol().is_none() && self.backend().is_none()
+            }
+
             /// Most switches that a path may have, where its header has no room for more.
             pub fn most_switches(&self) -> Option<u64> {
                 match self {
@@ -350,6 +370,7 @@ algorithms! {
     "timely" => Timely(timely),
     "hpcc" => Hpcc(hpcc),
     "swift" => Swift(swift),
+    "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
 }
 
@@ -392,6 +413,12 @@ impl CongestionControl for AnyCc {
     }
     fn on_message(&mut self, message: &MessageInfo, cx: &Cx<'_>) {
         each!(self, cc => cc.on_message(message, cx));
+    }
+    fn on_cnp(&mut self, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_cnp(cx));
+    }
+    fn keep_time(&mut self, sent: u64, cx: &Cx<'_>) {
+        each!(self, cc => cc.keep_time(sent, cx));
     }
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         each!(self, cc => cc.observe(put));

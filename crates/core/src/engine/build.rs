@@ -121,6 +121,8 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.cell_of = partition.cell_of.clone();
     roster.rest = partition.lookahead * 2;
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
+    let queue_pairs = roster.configs.iter().any(|config| config.is_roce);
+    roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
         notes: notes::at_build(experiment, &graph, &chosen, &flow_control),

@@ -34,7 +34,11 @@ pub fn check(experiment: &Experiment, faults: &mut Faults) {
     for load in &experiment.loads {
         let settings = &load.transport.settings;
         let acks = settings.ack_priority.filter(|acks| *acks != settings.priority);
-        for (key, number) in [("priority", Some(settings.priority)), ("ack_priority", acks)] {
+        let cnps = load.transport.roce.as_ref().and_then(|roce| roce.cnp_priority);
+        let cnps = cnps.filter(|cnps| ![Some(settings.priority), acks].contains(&Some(*cnps)));
+        for (key, number) in
+            [("priority", Some(settings.priority)), ("ack_priority", acks), ("cnp_priority", cnps)]
+        {
             let Some(number) = number.filter(|n| !known.contains(n)) else { continue };
             if known.is_empty() && number == 0 {
                 continue;

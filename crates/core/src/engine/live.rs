@@ -134,7 +134,7 @@ impl Simulation {
                 serial: about.serial,
                 load: about.load,
                 ends: about.ends,
-                cwnd: sender.window.bytes() as f64,
+                cwnd: sender.window().bytes() as f64,
                 srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
                 alpha: alpha(sender),
                 delivered: receiving.receiver.delivered(),

@@ -9,7 +9,6 @@ use crate::net::pfc::headroom::{Way, standard_response};
 use crate::net::pfc::ingress::{Ingress, Law};
 use crate::net::pfc::{FRAME, PRIORITIES, Pausing, ones};
 use crate::params::{Code, Faults, ParamType};
-use crate::port_control::MOST_BYTES;
 use crate::queue::Queue;
 use crate::routing::graph::{Graph, Link, NodeId, Role};
 use crate::routing::select::select_ports;
@@ -55,13 +54,9 @@ impl Frames {
     fn new(experiment: &Experiment) -> Self {
         let mut own = [0; PRIORITIES];
         for load in &experiment.loads {
-            let settings = &load.transport.settings;
-            let more = if load.transport.cc.protocol().is_some() { MOST_BYTES } else { 0 };
-            let acks = settings.ack_priority.unwrap_or(settings.priority);
-            let sizes = [(settings.priority, settings.packet_bytes()), (acks, settings.header_bytes())];
-            for (priority, bytes) in sizes {
+            for (priority, bytes) in load.transport.largest_frames() {
                 let most = &mut own[priority as usize];
-                *most = (*most).max(bytes + more);
+                *most = (*most).max(bytes);
             }
         }
         Frames { any: own.into_iter().max().unwrap_or(0), own }

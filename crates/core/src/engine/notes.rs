@@ -5,7 +5,7 @@ use super::Simulation;
 use super::check::Chosen;
 use super::lossless::Flow;
 use crate::cc::EcnUse;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
 use crate::packet::Flags;
 use crate::routing::graph::Graph;
@@ -31,7 +31,23 @@ pub fn at_build(
             "{ports}: the headroom is smaller than what may come after XOFF, so packets can be lost."
         ));
     }
+    notes.extend(sprayed(experiment));
     notes
+}
+
+/// A responder that drops what is out of order takes each packet that overtakes for a loss.
+fn sprayed(experiment: &Experiment) -> Option<String> {
+    let goes_back =
+        |load: &&LoadSpec| load.transport.roce.is_some() && !Config::new(&load.transport).roce.selective;
+    let loads: Vec<String> =
+        experiment.loads.iter().filter(goes_back).map(|load| load.name.clone()).collect();
+    (experiment.run.ecmp.sprays() && !loads.is_empty()).then(|| {
+        format!(
+            "traffic {}: packets of one queue pair take several paths, and with go-back-n each that overtakes counts as a \
+             loss. Write ecmp = \"flow\", or repair = \"irn\".",
+            names(&loads)
+        )
+    })
 }
 
 fn sorted_by_ect1(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Vec<String> {

@@ -5,6 +5,7 @@ use crate::packet::Flags;
 use crate::probe::traces::PacketRow;
 use crate::probe::{TableBuilder, TableData};
 use crate::transport::config::Config;
+use crate::transport::roce::wire::{Numbers, is_nak, opcode, payload};
 use crate::transport::settings::EchoMode;
 
 /// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, ACK, ECE, CWR by their places in the header.
@@ -59,6 +60,8 @@ impl Simulation {
             let config = self.roster.loads[of(row).0 as usize].config;
             &self.roster.configs[config as usize]
         };
+        let numbers = Numbers::new(self.roster.all_announced.as_deref().unwrap_or_default());
+        let of_pair = |row: &PacketRow| Some(config(row)).filter(|config| config.is_roce);
         let block = |i: usize| move |r: &PacketRow| r.extension.and_then(|e| e.sacked().get(i).copied());
         let (first, beyond) = (
             |i| move |r: &PacketRow| block(i)(r).map(|b| b.0),
@@ -75,9 +78,15 @@ impl Simulation {
             .u32("reverse", |r| r.packet.flags.any(Flags::REVERSE).into())
             .u32("pure_ack", |r| r.packet.flags.any(Flags::ACK).into())
             .u64("seq", |r| r.packet.seq)
-            .u32("payload", |r| r.packet.size.saturating_sub(config(r).header).into())
+            .u32("payload", |r| match of_pair(r) {
+                Some(config) => payload(&r.packet, r.extension.as_ref(), config).into(),
+                None => r.packet.size.saturating_sub(config(r).header).into(),
+            })
             .u32("size", |r| r.packet.size.into())
-            .u32("tcp_flags", |r| tcp_flags(r, config(r)))
+            .u32("tcp_flags", |r| if config(r).is_roce { 0 } else { tcp_flags(r, config(r)) })
+            .maybe_u64("opcode", |r| of_pair(r).map(|config| opcode(&r.packet, config).into()))
+            .maybe_u64("nak", |r| of_pair(r).map(|_| is_nak(&r.packet).into()))
+            .maybe_u64("psn", |r| of_pair(r).map(|config| numbers.psn(&r.packet, r.flow, config)))
             .u32("ecn", codepoint)
             .u64("stamp_ps", |r| r.packet.stamp.as_ps())
             .u32("lost", |r| r.lost.into())

@@ -15,7 +15,7 @@ use crate::cc::{Algorithm, FlowInfo, PathInfo};
 use crate::events::Source;
 use crate::net::{Change, Commons, Connection, Net};
 use crate::routing::graph::NodeId;
-use crate::transport::{Receiver, Sender, State};
+use crate::transport::{AnyReceiver, AnySender, State};
 use shallows_units::Time;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -142,7 +142,7 @@ impl Connections<'_> {
             opened: self.now,
         };
         let sending = SendingEnd {
-            sender: Sender::new(id, labels[0], &info, config, self.now),
+            sender: AnySender::new(id, labels[0], &info, config, self.now),
             about,
             passed: (0, 0),
             lost: 0,
@@ -157,7 +157,7 @@ impl Connections<'_> {
             lost_before: 0,
         };
         let receiving = ReceivingEnd {
-            receiver: Receiver::new(id, labels[1], config),
+            receiver: AnyReceiver::new(id, labels[1], config),
             about,
             passed: (0, 0),
             messages: VecDeque::new(),
@@ -247,6 +247,10 @@ impl Connections<'_> {
         };
         let (cell, place) = self.connection(id).receiver;
         locked(&self.cells[cell as usize]).hosts.receivers[place as usize].messages.push_back(message);
+        let serial = self.connection(id).serial;
+        if let Some(all) = &mut self.roster.all_announced {
+            all.push((serial, end));
+        }
         let block = Block { end, bytes: write.bytes };
         self.order(id, Order::Announce(block, write.deadline.map(|span| now + span)));
         self.change(|commons| commons.connections[id as usize].end = end);
@@ -267,8 +271,8 @@ impl Connections<'_> {
         }
         let connection = self.connection(id);
         let over = self.with_ends(connection, |sending, receiving| {
-            let failed = sending.sender.state == State::Failed;
-            let both_closed = !sending.sender.closing || receiving.receiver.closed;
+            let failed = sending.sender.state() == State::Failed;
+            let both_closed = !sending.sender.closes_both() || receiving.receiver.closed();
             let complete = sending.sender.all_acknowledged() && receiving.messages.is_empty() && both_closed;
             // A load may still write to a sender that failed; the row then says how it ended.
             sending.closed && (complete || failed) && sending.under_way(receiving) == 0

@@ -3,7 +3,7 @@
 use super::facts::{FlowId, Pair};
 use super::timeouts::TimeoutCounts;
 use crate::events::Source;
-use crate::transport::{Receiver, Sender, State};
+use crate::transport::{AnyReceiver, AnySender, State};
 use shallows_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -56,8 +56,8 @@ pub struct About {
 
 /// The sending end at work.
 pub struct SendingEnd {
-    /// TCP's half.
-    pub sender: Sender,
+    /// The transport's half.
+    pub sender: AnySender,
     /// The connection.
     pub about: About,
     /// Packets handed to the NIC, and packets that came.
@@ -88,7 +88,7 @@ impl SendingEnd {
     /// Nothing is left for it to do.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.closed && self.sender.all_acknowledged() || self.sender.state == State::Failed
+        self.closed && self.sender.all_acknowledged() || self.sender.state() == State::Failed
     }
 }
 
@@ -102,8 +102,8 @@ impl SendingEnd {
 
 /// The receiving end at work.
 pub struct ReceivingEnd {
-    /// TCP's half.
-    pub receiver: Receiver,
+    /// The transport's half.
+    pub receiver: AnyReceiver,
     /// The connection.
     pub about: About,
     /// Packets handed to the NIC, and packets that came.

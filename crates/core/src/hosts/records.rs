@@ -9,7 +9,7 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::{Config, Sender};
+use crate::transport::{AnySender, Config};
 use shallows_units::{Bytes, Span, Time};
 
 /// A row of the table `flows`.
@@ -84,13 +84,13 @@ impl FlowRow {
     /// The row of a connection at `now`, with statistics since `measured_from`.
     pub fn new(
         sending: &mut SendingEnd,
-        receiving: &ReceivingEnd,
+        receiving: &mut ReceivingEnd,
         unbounded: bool,
         measured_from: Time,
         now: Time,
     ) -> Self {
         let about = sending.about;
-        let cwnd_time = sending.sender.window.count(now);
+        let cwnd_time = sending.sender.window_mut().count(now);
         let from = about.opened.max(measured_from);
         let until = receiving.ended.unwrap_or(now);
         FlowRow {
@@ -99,19 +99,19 @@ impl FlowRow {
             class: about.class,
             config: about.config,
             ends: about.ends,
-            bytes: (!unbounded).then_some(sending.sender.written),
+            bytes: (!unbounded).then_some(sending.sender.written()),
             opened: about.opened,
             ended: receiving.ended,
             delivered: receiving.receiver.delivered() - receiving.delivered_before,
             over: until.max(from) - from,
             watched: now - from,
-            sent: sending.sender.counts,
+            sent: sending.sender.counts(),
             cwnd_time,
-            received: receiving.receiver.counts,
+            received: *receiving.receiver.counts(),
             drops: sending.lost - sending.lost_before,
             timeouts: sending.timeouts,
-            cwnd: sending.sender.window.bytes(),
-            ssthresh: sending.sender.window.cc().ssthresh(),
+            cwnd: sending.sender.window().bytes(),
+            ssthresh: sending.sender.window().cc().ssthresh(),
             alpha: alpha(&sending.sender),
         }
     }
@@ -191,7 +191,7 @@ impl Hosts {
             end.timeouts = Default::default();
         }
         for end in &mut self.receivers {
-            end.receiver.counts = Default::default();
+            *end.receiver.counts() = Default::default();
             end.delivered_before = end.receiver.delivered();
         }
     }
@@ -201,7 +201,7 @@ impl Hosts {
     pub(super) fn trace_change(&mut self, id: FlowId, net: &Net) {
         let connection = &net.commons.connections[id as usize];
         let sending = &mut self.senders[connection.sender.1 as usize];
-        let cwnd = sending.sender.window.bytes();
+        let cwnd = sending.sender.window().bytes();
         if cwnd != sending.traced_cwnd && !sending.vacant {
             sending.traced_cwnd = cwnd;
             let receiving = &self.receivers[connection.receiver.1 as usize];
@@ -224,8 +224,8 @@ pub(super) fn trace_row(
     FlowTraceRow {
         time: now,
         flow: sending.about.serial,
-        cwnd: sender.window.bytes() as f64,
-        ssthresh: sender.window.cc().ssthresh(),
+        cwnd: sender.window().bytes() as f64,
+        ssthresh: sender.window().cc().ssthresh(),
         srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
         alpha: alpha(sender),
         delivered: receiving.receiver.delivered(),
@@ -234,9 +234,9 @@ pub(super) fn trace_row(
 }
 
 /// The estimate of congestion of a sender whose algorithm has one.
-pub(crate) fn alpha(sender: &Sender) -> Option<f64> {
+pub(crate) fn alpha(sender: &AnySender) -> Option<f64> {
     let mut found = None;
-    sender.window.cc().observe(&mut |name, value| {
+    sender.window().cc().observe(&mut |name, value| {
         if name == "alpha" {
             found = Some(value);
         }

@@ -78,6 +78,8 @@ pub struct Roster {
     pub waits: Vec<ClassRecord>,
     /// Load and ends of every connection so far, where packets are recorded.
     pub all_opened: Option<Vec<(u16, Pair)>>,
+    /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
+    pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.
     pub measured_from: Time,
     /// More connections stood at once than events can name.

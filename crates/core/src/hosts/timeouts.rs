@@ -44,11 +44,11 @@ impl Sub for TimeoutCounts {
 /// The timeout that is about to expire at the sender of `end`, as a count.
 pub(super) fn classify(end: &SendingEnd, config: &Config) -> TimeoutCounts {
     let sender = &end.sender;
-    let una = sender.una;
+    let una = sender.una();
     let block = end.blocks.iter().find(|block| block.end > una);
-    let sacked = sender.board.bytes();
+    let sacked = sender.sacked();
     let few = config.settings.dup_acks.saturating_mul(config.rules.mss);
-    match block.filter(|_| sender.state == State::Established) {
+    match block.filter(|_| sender.state() == State::Established) {
         Some(block) => place(una, sacked, block, few),
         None => TimeoutCounts { all: 1, ..TimeoutCounts::default() },
     }

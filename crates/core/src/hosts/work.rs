@@ -136,7 +136,7 @@ impl Hosts {
         match order {
             Order::Open => end.sender.open(config, net),
             Order::Announce(block, due) => {
-                let una = end.sender.una;
+                let una = end.sender.una();
                 while end.blocks.front().is_some_and(|block| block.end <= una) {
                     end.blocks.pop_front();
                 }
@@ -209,14 +209,14 @@ impl Hosts {
     pub fn on_sender_timer(&mut self, place: u32, net: &mut Net) {
         let sent = net.totals.sent;
         let end = &mut self.senders[place as usize];
-        let stood = end.sender.state != State::Failed && !end.vacant;
-        end.sender.timer_at = Time::MAX;
+        let stood = end.sender.state() != State::Failed && !end.vacant;
+        *end.sender.timer_at() = Time::MAX;
         if end.sender.wake_at() <= net.now {
             let config = &self.configs[end.about.config as usize];
-            let before = end.sender.counts.timeouts;
-            let expiring = (net.now >= end.sender.rto_at).then(|| classify(end, config));
+            let before = end.sender.counts().timeouts;
+            let expiring = end.sender.expires(net.now).then(|| classify(end, config));
             end.sender.on_timer(config, net);
-            if let Some(timeout) = expiring.filter(|_| end.sender.counts.timeouts > before) {
+            if let Some(timeout) = expiring.filter(|_| end.sender.counts().timeouts > before) {
                 end.timeouts += timeout;
                 self.loads[end.about.load as usize].timeouts += timeout;
             }
@@ -226,7 +226,7 @@ impl Hosts {
         arm_sender(end, net);
         // A timer ends nothing but a connection that fails now. One that is over may have ended before: whoever noted it
         // again would move its end to the last timer of the window.
-        let fails = stood && end.sender.state == State::Failed;
+        let fails = stood && end.sender.state() == State::Failed;
         let (id, traced) = (end.about.id, end.traced);
         if traced && self.trace_changes {
             self.trace_change(id, net);
@@ -240,8 +240,10 @@ impl Hosts {
     pub fn on_receiver_timer(&mut self, place: u32, net: &mut Net) {
         let sent = net.totals.sent;
         let end = &mut self.receivers[place as usize];
-        end.receiver.timer_at = Time::MAX;
-        end.receiver.on_timer(&self.configs[end.about.config as usize], net);
+        if let Some(receiver) = end.receiver.tcp() {
+            receiver.timer_at = Time::MAX;
+            receiver.on_timer(&self.configs[end.about.config as usize], net);
+        }
         end.passed.0 += net.totals.sent - sent;
         arm_receiver(end, net);
     }
@@ -296,7 +298,7 @@ impl Hosts {
     fn note_received(&mut self, id: FlowId, net: &Net) {
         let end = &self.receivers[net.commons.connections[id as usize].receiver.1 as usize];
         let handshakes = self.configs[end.about.config as usize].handshakes();
-        if end.messages.is_empty() && (end.receiver.closed || !handshakes) {
+        if end.messages.is_empty() && (end.receiver.closed() || !handshakes) {
             self.note_over(id, net.now);
         }
     }
@@ -345,7 +347,9 @@ impl Hosts {
     pub fn free_receiver(&mut self, place: u32) {
         let end = &mut self.receivers[place as usize];
         end.vacant = true;
-        end.receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
+        if let Some(receiver) = end.receiver.tcp() {
+            receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
+        }
         self.free_receivers.push(place);
     }
 
@@ -360,8 +364,9 @@ impl Hosts {
 #[inline]
 fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
     let wanted = end.sender.wake_at();
-    if wanted < end.sender.timer_at {
-        end.sender.timer_at = wanted;
+    let armed = end.sender.timer_at();
+    if wanted < *armed {
+        *armed = wanted;
         net.events.schedule(end.timer, wanted);
     }
 }
@@ -369,8 +374,10 @@ fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
 /// Schedules the receiver's timer unless an event comes soon enough anyway.
 #[inline]
 fn arm_receiver(end: &mut ReceivingEnd, net: &mut Net) {
-    if end.receiver.ack_at < end.receiver.timer_at {
-        end.receiver.timer_at = end.receiver.ack_at;
-        net.events.schedule(end.timer, end.receiver.ack_at);
+    if let Some(receiver) = end.receiver.tcp()
+        && receiver.ack_at < receiver.timer_at
+    {
+        receiver.timer_at = receiver.ack_at;
+        net.events.schedule(end.timer, receiver.ack_at);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Network;
 use crate::packet::{Extension, Flags, Packet};
+
 use crate::routing::table::{Entry, Routing};
 use shallows_units::{Rate, Span, Time};
 use std::ops::{Deref, DerefMut};
@@ -13,8 +14,8 @@ pub struct Connection {
     pub serial: u32,
     /// Its class.
     pub class: u16,
-    /// Priorities of its data and of its acknowledgements.
-    pub priorities: [u8; 2],
+    /// Priorities of its data, of its acknowledgements, and of its notifications.
+    pub priorities: [u8; 3],
     /// How packets of its sender and of its receiver enter the network.
     pub enters: [Entry; 2],
     /// Cell and place there of the end that sends.
@@ -32,7 +33,7 @@ impl Default for Connection {
         Connection {
             serial: 0,
             class: 0,
-            priorities: [0; 2],
+            priorities: [0; 3],
             enters,
             sender: (0, 0),
             receiver: (0, 0),
@@ -83,8 +84,12 @@ impl Commons {
     /// The priority of `packet`.
     #[inline]
     pub fn priority(&self, packet: &Packet) -> u8 {
-        let [data, acks] = self.connections[packet.flow as usize].priorities;
-        if packet.flags.any(Flags::REVERSE) { acks } else { data }
+        let [data, acks, cnps] = self.connections[packet.flow as usize].priorities;
+        match packet.flags.any(Flags::REVERSE) {
+            false => data,
+            true if packet.flags.any(Flags::CNP) => cnps,
+            true => acks,
+        }
     }
 }
 
@@ -128,6 +133,12 @@ impl Net<'_> {
     /// If `flow` has more than `most` bytes in its host's port: when it has so few, [`Time::MAX`] where the port will say.
     pub fn held_at_host(&mut self, flow: u32, most: u64) -> Option<Time> {
         self.network.held_at_host(flow, most, self.commons)
+    }
+
+    /// When the packet that `flow` has just sent will have left its host's port, so that one more may enter:
+    /// [`Time::MAX`] where the port will say.
+    pub fn leaves_host_at(&mut self, flow: u32) -> Time {
+        self.network.leaves_host_at(flow, self.commons)
     }
 
     /// Takes the extension of a delivered packet.

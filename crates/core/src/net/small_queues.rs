@@ -1,4 +1,5 @@
-//! The packets of each connection in its host's port, for senders that put no more than so much there.
+//! The packets of each connection in its host's port, for senders that put no more than so much there: TCP's small queues, and
+//! queue pairs, which have one packet there at most.
 
 use super::port::Port;
 use super::{Change, Commons, Happened, Network};
@@ -96,6 +97,20 @@ impl Network {
             sockets.let_wait(flow);
         }
         at
+    }
+
+    /// See [`super::Net::leaves_host_at`]. A host with several ports holds nobody.
+    pub(super) fn leaves_host_at(&mut self, flow: u32, commons: &Commons) -> Time {
+        let Entry::Port(link) = commons.connections[flow as usize].enters[0] else { return self.now };
+        let port = &mut self.ports[commons.port_places[link as usize] as usize];
+        if let Some(sockets) = port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
+            && sockets.bytes_of(flow) > 0
+        {
+            sockets.let_wait(flow);
+            return Time::MAX;
+        }
+        // It stands in the ring, or in transmission, behind all that was there.
+        port.free_at
     }
 
     /// `packet` has left the discipline of a host's port, or the port: its sender may wait for that.

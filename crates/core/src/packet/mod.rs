@@ -69,6 +69,9 @@ impl Flags {
     /// A mark changes the codepoint by which it was sorted.
     pub const CLASSIC: Flags = Flags(1 << 15);
 
+    /// On the way back over RoCEv2: a congestion notification packet. No acknowledgement of TCP has the bit.
+    pub const CNP: Flags = Flags::CWR;
+
     /// Any of `bits` set.
     #[inline]
     pub fn any(self, bits: Flags) -> bool {

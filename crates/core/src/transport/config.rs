@@ -1,11 +1,13 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::profiles::Transport;
+use super::roce::{RoceSettings, Rules};
 use super::settings::{
     Codepoint, ControlEct, Counted, EchoMode, EcnMode, LossDetection, MAX_WINDOW, Opening, TransportSettings,
 };
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
+use crate::params::Params;
 use shallows_units::{Size, Span};
 
 /// The settings in the form the transport works with.
@@ -15,6 +17,10 @@ pub struct Config {
     pub settings: TransportSettings,
     /// Congestion control.
     pub cc: Algorithm,
+    /// It is a queue pair's, and not TCP's.
+    pub is_roce: bool,
+    /// For queue pairs.
+    pub roce: Rules,
     /// For the congestion control.
     pub rules: WindowRules,
     /// Bytes of headers on each packet.
@@ -112,15 +118,18 @@ impl Config {
             ack_from: s.ack_every * if s.ack_counts == Counted::Bytes { s.mss.as_u64() } else { 1 },
             whole_windows: s.window_counts == Counted::Segments,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
+            is_roce: transport.roce.is_some(),
+            roce: Rules::new(transport.roce.as_ref().unwrap_or(&RoceSettings::defaults()), &transport.cc),
             cc: transport.cc.clone(),
             settings: s.clone(),
         }
     }
 
-    /// Priorities of data and of acknowledgements.
-    pub fn priorities(&self) -> [u8; 2] {
+    /// Priorities of data, of acknowledgements, and of notifications.
+    pub fn priorities(&self) -> [u8; 3] {
         let s = &self.settings;
-        [s.priority, s.ack_priority.unwrap_or(s.priority)].map(|priority| priority as u8)
+        let acks = s.ack_priority.unwrap_or(s.priority);
+        [s.priority, acks, self.roce.cnp_priority.unwrap_or(acks)].map(|priority| priority as u8)
     }
 
     /// Connections open with a handshake, and close with one.

@@ -1,4 +1,4 @@
-//! TCP: sender, receiver, recovery, timers. Congestion controls are apart, in `cc`.
+//! TCP: sender, receiver, recovery, timers; and queue pairs of RoCEv2, in `roce`. Congestion controls are apart, in `cc`.
 
 pub mod acks;
 pub mod by_count;
@@ -6,6 +6,7 @@ pub mod by_time;
 pub mod config;
 pub mod detection;
 pub mod explicit;
+pub mod halves;
 mod info;
 pub mod profiles;
 pub mod prr;
@@ -13,6 +14,7 @@ pub mod rack;
 pub mod ranges;
 pub mod receiver;
 pub mod recovery;
+pub mod roce;
 pub mod rtt;
 pub mod scoreboard;
 pub mod sender;
@@ -24,6 +26,7 @@ mod usage;
 pub mod window;
 
 pub use config::Config;
+pub use halves::{AnyReceiver, AnySender};
 pub use info::CA_STATES;
 pub use profiles::Transport;
 pub use receiver::Receiver;

@@ -1,8 +1,10 @@
-//! The profiles, which set all of TCP's settings at once, and the `[transport]` table.
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, or that of queue pairs.
 
+use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
 use crate::cc::Algorithm;
 use crate::params::{Code, Component, Param, Params, Table};
+use crate::port_control::MOST_BYTES;
 use serde_json::{Map, Value, json};
 
 /// A profile: its name, its meaning, and the settings in which it differs from the defaults.
@@ -68,13 +70,18 @@ pub struct Transport {
     pub settings: TransportSettings,
     /// Congestion control.
     pub cc: Algorithm,
+    /// Settings of queue pairs, if it is not TCP; `settings` then says what both have in common.
+    pub roce: Option<RoceSettings>,
 }
 
 impl Transport {
     /// Reads a `[transport]` table.
     pub fn read(table: &mut Table<'_>, written: &Map<String, Value>) -> Option<Transport> {
-        let names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
+        let mut names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
+        names.push(roce::PROFILE);
+        let is_roce = written.get("profile").is_some_and(|name| name == roce::PROFILE);
         let profile = match table.raw("profile") {
+            _ if is_roce => None,
             None => Some(&PROFILES[0]),
             Some(Value::String(name)) => {
                 let found = PROFILES.iter().find(|p| p.name == name);
@@ -112,6 +119,9 @@ impl Transport {
                 None
             }
         };
+        if is_roce {
+            return Self::read_roce(table, written, cc);
+        }
         let profile = profile.unwrap_or(&PROFILES[0]);
         let mut merged = match (profile.settings)() {
             Value::Object(map) => map,
@@ -130,7 +140,49 @@ impl Transport {
         if table.faults.0.len() == before {
             settings.check(&table.path, cc.as_ref().is_some_and(|cc| cc.protocol().is_some()), table.faults);
         }
-        Some(Transport { profile: profile.name, settings, cc: cc? })
+        Some(Transport { profile: profile.name, settings, cc: cc?, roce: None })
+    }
+
+    /// Reads a `[transport]` table whose profile is that of queue pairs.
+    fn read_roce(
+        table: &mut Table<'_>,
+        written: &Map<String, Value>,
+        cc: Option<Algorithm>,
+    ) -> Option<Transport> {
+        let before = table.faults.0.len();
+        let tcp = TransportSettings::list();
+        let list = RoceSettings::list();
+        let mut own = written.clone();
+        own.retain(|key, value| {
+            let both = ["cc", "profile"].contains(&key.as_str());
+            let foreign = tcp.iter().any(|p| p.name == key) && !list.iter().any(|p| p.name == key);
+            if foreign {
+                let rule =
+                    Code::UnknownKey.rule("is a setting of TCP, and profile = \"roce\" has queue pairs");
+                table.faults.add(&format!("{}.{key}", table.path), rule, value);
+            }
+            !both && !foreign
+        });
+        let mut inner = Table::new(&table.path, &own, table.faults);
+        let settings = RoceSettings::read(&mut inner);
+        inner.finish();
+        if table.faults.0.len() == before {
+            settings.check(&table.path, cc.as_ref(), table.faults);
+        }
+        let common = settings.common();
+        Some(Transport { profile: roce::PROFILE, settings: common, cc: cc?, roce: Some(settings) })
+    }
+
+    /// Priority and bytes of the largest packets of each kind.
+    pub fn largest_frames(&self) -> Vec<(u64, u64)> {
+        let s = &self.settings;
+        let explicit = self.cc.protocol().is_some();
+        if let Some(roce) = &self.roce {
+            return roce.largest_frames(explicit).into();
+        }
+        let more = if explicit { MOST_BYTES } else { 0 };
+        let acks = s.ack_priority.unwrap_or(s.priority);
+        vec![(s.priority, s.packet_bytes() + more), (acks, s.header_bytes() + more)]
     }
 
     /// The discipline of its host's port where `[nic]` is not written.
@@ -146,7 +198,10 @@ impl Transport {
         let mut map = Map::new();
         map.insert("profile".into(), self.profile.into());
         map.insert("cc".into(), Value::Object(self.cc.show()));
-        self.settings.show(&mut map);
+        match &self.roce {
+            Some(roce) => roce.show(&mut map),
+            None => self.settings.show(&mut map),
+        }
         map
     }
 
@@ -165,6 +220,7 @@ impl Transport {
         PROFILES
             .iter()
             .map(|p| Component { name: p.name, doc: p.doc, params: changed(p), backend: None })
+            .chain([RoceSettings::component()])
             .collect()
     }
 }

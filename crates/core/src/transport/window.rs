@@ -6,7 +6,7 @@
 use super::config::Config;
 use super::sender::Sender;
 use super::settings::MAX_WINDOW;
-use crate::cc::{AnyCc, CongestionControl, Cx};
+use crate::cc::{AnyCc, CongestionControl, Cx, WindowRules};
 use shallows_units::Time;
 
 /// The congestion control and its window, asked for after each call that may move it: an acknowledgement needs it four
@@ -64,10 +64,23 @@ impl Window {
     pub(super) fn restart(&mut self, now: Time) {
         (self.integral, self.counted_at) = (0, now);
     }
+
+    /// Lets the congestion control act. No other way leads to the calls that may move the window.
+    #[inline]
+    pub(super) fn steer<R>(
+        &mut self,
+        rules: &WindowRules,
+        now: Time,
+        act: impl FnOnce(&mut AnyCc, &Cx<'_>) -> R,
+    ) -> R {
+        let answer = act(&mut self.cc, &Cx { now, rules });
+        self.refresh(now);
+        answer
+    }
 }
 
 impl Sender {
-    /// Lets the congestion control act. No other way leads to the calls that may move the window.
+    /// Lets the congestion control act.
     #[inline]
     pub(super) fn steer<R>(
         &mut self,
@@ -75,9 +88,7 @@ impl Sender {
         now: Time,
         act: impl FnOnce(&mut AnyCc, &Cx<'_>) -> R,
     ) -> R {
-        let answer = act(&mut self.window.cc, &Cx { now, rules: &config.rules });
-        self.window.refresh(now);
-        answer
+        self.window.steer(&config.rules, now, act)
     }
 }
 

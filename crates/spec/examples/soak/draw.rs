@@ -16,6 +16,13 @@ const SIZES: [&str; 10] =
 const REALS: [f64; 10] = [0.0, 0.001, 0.0625, 0.25, 0.5, 0.9, 1.0, 1.5, 4.0, 100.0];
 const COUNTS: [u64; 8] = [0, 1, 2, 3, 4, 7, 20, 100];
 const FEW: [u64; 4] = [1, 2, 3, 4];
+/// Controls that run over RoCEv2; HPCC's needs its switches.
+const OVER_ROCE: [&str; 7] = ["newreno", "cubic", "aimd", "dcqcn", "timely", "swift", "line-rate"];
+/// Repairs of queue pairs, each with the settings that belong to the other.
+const REPAIRS: [(&str, &[&str]); 2] = [
+    ("go-back-n", &["rto_high", "rto_low", "rto_low_packets", "bdp"]),
+    ("irn", &["nak_interval", "timeout"]),
+];
 /// An experiment cannot be without these.
 const KEPT: [&str; 8] = ["topology", "queue", "transport", "traffic", "duration", "kind", "from", "to"];
 
@@ -109,6 +116,11 @@ impl Sections {
         if chance.chance(0.25) {
             self.events(chance, duration, &hosts, &mut document);
         }
+        if document["transport"]["profile"] == "roce" {
+            // A control of its own may need TCP.
+            let loads = document["traffic"].as_object_mut().into_iter().flatten();
+            loads.for_each(|(_, load)| drop(load.as_object_mut().expect("a table").remove("transport")));
+        }
         if chance.chance(0.5) {
             document["probe"] = self.probe(chance);
         }
@@ -169,8 +181,20 @@ impl Sections {
         let profile = one(chance, &profiles);
         let mut chosen = Map::from_iter([("profile".to_owned(), profile.as_str().into())]);
         settings(chance, &self.0["transport"][profile], false, 0.08, &mut chosen);
-        chosen.insert("mss".into(), one(chance, &["200B", "536B", "1460B", "1460B", "9000B"]).into());
-        chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));
+        let sizes = ["200B", "536B", "1460B", "1460B", "9000B"];
+        if profile == "roce" {
+            let (repair, other) = one(chance, &REPAIRS);
+            chosen.retain(|key, _| !other.contains(&key.as_str()) && key != "cnp_priority");
+            chosen.insert("repair".into(), repair.into());
+            chosen.insert("mtu".into(), one(chance, &sizes).into());
+            let controls: Vec<&String> = self.0["transport.cc"].keys().collect();
+            let others: Vec<&str> =
+                controls.iter().map(|name| name.as_str()).filter(|name| !OVER_ROCE.contains(name)).collect();
+            chosen.insert("cc".into(), self.component(chance, "transport.cc", &others, false, 0.3));
+        } else {
+            chosen.insert("mss".into(), one(chance, &sizes).into());
+            chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));
+        }
         Value::Object(chosen)
     }
 

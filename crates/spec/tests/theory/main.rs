@@ -26,5 +26,6 @@ mod rcp;
 mod rdma;
 mod recovery;
 mod reno;
+mod roce;
 mod slow_start;
 mod timeouts;

@@ -164,7 +164,7 @@ fn mean_rate(p: f64) -> f64 {
 
 /// The queue at which N reaction points share the link, each marked with the probability of that queue: Kmin + p / Pmax
 /// (Kmax - Kmin), by bisection over p.
-fn shared_queue(n: u64) -> f64 {
+pub fn shared_queue(n: u64) -> f64 {
     let (mut low, mut high) = (1e-4f64, 2e-2f64);
     for _ in 0..8 {
         let middle = (low * high).sqrt();

@@ -89,6 +89,9 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     path = f"traffic.{load}.transport"
     found = []
     cc = transport["cc"]
+    if transport["profile"] == "roce":
+        rule = "must be one of TCP's on Linux: queue pairs are the simulator's alone"
+        return [Fault(f"{path}.profile", rule, "roce")]
     if cc["kind"] in CONTROLS:
         found += _cc_faults(f"{path}.cc", cc)
     elif cc["kind"] != KERNEL:

@@ -1,0 +1,231 @@
+//! The two ends of a connection over either transport, as hosts see them.
+
+use super::config::Config;
+use super::receiver::{Receiver, ReceiverCounts};
+use super::roce::{Requester, Responder};
+use super::sender::{Sender, SenderCounts, State};
+use super::window::Window;
+use crate::cc::{FlowInfo, MessageInfo};
+use crate::net::Net;
+use crate::packet::{Extension, Packet};
+use shallows_units::{Span, Time};
+
+/// The sending end.
+#[allow(clippy::large_enum_variant)] // most are TCP's, and a pointer to each would cost them
+pub enum AnySender {
+    /// TCP's.
+    Tcp(Sender),
+    /// A queue pair's.
+    Roce(Requester),
+}
+
+/// The same call of either.
+macro_rules! either {
+    ($on:expr, $end:ident => $call:expr) => {
+        match $on {
+            Self::Tcp($end) => $call,
+            Self::Roce($end) => $call,
+        }
+    };
+}
+
+impl AnySender {
+    /// A connection not yet opened.
+    pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+        if config.is_roce {
+            AnySender::Roce(Requester::new(flow, label, info, config, now))
+        } else {
+            AnySender::Tcp(Sender::new(flow, label, info, config, now))
+        }
+    }
+
+    // ---- the application ----
+
+    /// Opens the connection.
+    pub fn open(&mut self, config: &Config, net: &mut Net) {
+        match self {
+            AnySender::Tcp(sender) => sender.open(config, net),
+            AnySender::Roce(requester) => requester.open(),
+        }
+    }
+
+    /// The application is about to write a message.
+    pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
+        either!(self, end => end.announce(message, config, now));
+    }
+
+    /// The application writes `bytes` more.
+    pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
+        either!(self, end => end.write(bytes, config, net));
+    }
+
+    /// No more will be written.
+    pub fn close(&mut self, config: &Config, net: &mut Net) {
+        if let AnySender::Tcp(sender) = self {
+            sender.close(config, net);
+        }
+    }
+
+    // ---- events ----
+
+    /// A packet from the receiver, with its extension.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
+        either!(self, end => end.on_packet(packet, about, config, net));
+    }
+
+    /// A timer event has come.
+    #[inline]
+    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        either!(self, end => end.on_timer(config, net));
+    }
+
+    /// Packets have left the host's port: it looks again at `at`.
+    pub fn on_room(&mut self, at: Time) {
+        either!(self, end => end.on_room(at));
+    }
+
+    /// When it wants to be woken.
+    #[inline]
+    pub fn wake_at(&self) -> Time {
+        either!(self, end => end.wake_at())
+    }
+
+    /// Time of the soonest event that will look at its timers.
+    #[inline]
+    pub fn timer_at(&mut self) -> &mut Time {
+        either!(self, end => &mut end.timer_at)
+    }
+
+    /// The retransmission timer has expired by `now`.
+    pub fn expires(&self, now: Time) -> bool {
+        either!(self, end => now >= end.rto_at)
+    }
+
+    /// The warm-up ends: statistics begin.
+    pub fn restart_counts(&mut self, now: Time) {
+        either!(self, end => end.restart_counts(now));
+    }
+
+    // ---- its state ----
+
+    /// Where the connection is in its life.
+    #[inline]
+    pub fn state(&self) -> State {
+        either!(self, end => end.state)
+    }
+
+    /// Everything written, and the FIN if any, has been acknowledged.
+    #[inline]
+    pub fn all_acknowledged(&self) -> bool {
+        either!(self, end => end.all_acknowledged())
+    }
+
+    /// The receiver closes too, by a FIN of its own.
+    pub fn closes_both(&self) -> bool {
+        matches!(self, AnySender::Tcp(sender) if sender.closing)
+    }
+
+    /// Oldest number not acknowledged.
+    pub fn una(&self) -> u64 {
+        either!(self, end => end.una)
+    }
+
+    /// Bytes that the application has written.
+    pub fn written(&self) -> u64 {
+        either!(self, end => end.written)
+    }
+
+    /// Bytes known to have arrived beyond the acknowledgement.
+    pub fn sacked(&self) -> u64 {
+        match self {
+            AnySender::Tcp(sender) => sender.board.bytes(),
+            AnySender::Roce(requester) => requester.sacked(),
+        }
+    }
+
+    /// Bytes in flight as the window counts them.
+    pub fn flight(&self, config: &Config) -> u64 {
+        match self {
+            AnySender::Tcp(sender) => sender.flight(config),
+            AnySender::Roce(requester) => requester.flight(),
+        }
+    }
+
+    /// Smoothed round-trip time, if there is one.
+    pub fn srtt(&self) -> Option<Span> {
+        either!(self, end => end.srtt())
+    }
+
+    /// Congestion control and its window.
+    pub fn window(&self) -> &Window {
+        either!(self, end => &end.window)
+    }
+
+    /// The same, to bring its integral up.
+    pub fn window_mut(&mut self) -> &mut Window {
+        either!(self, end => &mut end.window)
+    }
+
+    /// Statistics.
+    pub fn counts(&self) -> SenderCounts {
+        either!(self, end => end.counts)
+    }
+}
+
+/// The receiving end.
+#[allow(clippy::large_enum_variant)] // as above
+pub enum AnyReceiver {
+    /// TCP's.
+    Tcp(Receiver),
+    /// A queue pair's.
+    Roce(Responder),
+}
+
+impl AnyReceiver {
+    /// Waiting for the first byte.
+    pub fn new(flow: u32, label: u32, config: &Config) -> Self {
+        if config.is_roce {
+            AnyReceiver::Roce(Responder::new(flow, label))
+        } else {
+            AnyReceiver::Tcp(Receiver::new(flow, label, config))
+        }
+    }
+
+    /// A packet from the sender.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        either!(self, end => end.on_packet(packet, config, net));
+    }
+
+    /// TCP's, which alone has timers here: a queue pair's answers everything at once.
+    #[inline]
+    pub fn tcp(&mut self) -> Option<&mut Receiver> {
+        match self {
+            AnyReceiver::Tcp(receiver) => Some(receiver),
+            AnyReceiver::Roce(_) => None,
+        }
+    }
+
+    /// All has been delivered, and the own FIN acknowledged.
+    pub fn closed(&self) -> bool {
+        match self {
+            AnyReceiver::Tcp(receiver) => receiver.closed,
+            AnyReceiver::Roce(_) => true,
+        }
+    }
+
+    /// Bytes of the stream delivered in order.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        match self {
+            AnyReceiver::Tcp(receiver) => receiver.delivered(),
+            AnyReceiver::Roce(responder) => responder.next,
+        }
+    }
+
+    /// Statistics.
+    pub fn counts(&mut self) -> &mut ReceiverCounts {
+        either!(self, end => &mut end.counts)
+    }
+}

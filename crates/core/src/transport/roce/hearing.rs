@@ -1,0 +1,112 @@
+//! A requester hears: acknowledgements, NAKs and notifications.
+//!
+//! Source: as `requester.rs`. A NAK acknowledges all before the packet that it asks for (InfiniBand specification s.9.7.5.1.1).
+
+use super::requester::Requester;
+use super::wire::NAK;
+use crate::cc::{Ack, Congestion, CongestionControl};
+use crate::net::Net;
+use crate::packet::{Extension, Flags, Packet};
+use crate::port_control::Feedback;
+use crate::transport::{Config, State};
+use shallows_units::{Span, Time};
+
+impl Requester {
+    /// An acknowledgement, a NAK or a notification.
+    pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
+        let now = net.now;
+        if self.state != State::Established {
+            return;
+        }
+        if packet.flags.any(Flags::CNP) {
+            self.counts.ecn_reductions += 1;
+            let high = self.high;
+            self.window.steer(&config.rules, now, |cc, cx| {
+                cc.keep_time(high, cx);
+                cc.on_cnp(cx);
+            });
+            return;
+        }
+        let rtt = now - packet.stamp;
+        let about = about.unwrap_or_default();
+        if !matches!(about.feedback, Feedback::None) {
+            let srtt = if self.rtt.srtt() > Span::ZERO { self.rtt.srtt() } else { rtt };
+            self.window.steer(&config.rules, now, |cc, cx| cc.on_feedback(&about.feedback, srtt, cx));
+        }
+        let flight = self.flight();
+        let acked = packet.seq.saturating_sub(self.una);
+        if acked > 0 && packet.seq <= self.high {
+            self.on_new_ack(packet.seq, (acked, flight, rtt), config, now);
+        }
+        if packet.flags.any(NAK) && packet.seq == self.una {
+            self.on_nak(about.sacked(), flight, config, now);
+        }
+        self.pump(config, net);
+    }
+
+    fn on_new_ack(&mut self, una: u64, (acked, flight, rtt): (u64, u64, Span), config: &Config, now: Time) {
+        let before = self.sacked();
+        self.una = una;
+        self.next = self.next.max(una);
+        self.retries = 0;
+        while let Some(end) = self.ends.front().copied().filter(|end| *end <= una) {
+            self.before = end;
+            self.ends.pop_front();
+        }
+        if let Some(selective) = &mut self.selective {
+            selective.advance(una);
+        }
+        self.rtt.sample(rtt, &config.settings);
+        if self.high > una {
+            self.restart_timer(config, now);
+        } else {
+            self.rto_at = Time::MAX;
+        }
+        let round_ended = una > self.round_end;
+        if round_ended {
+            self.round_end = self.next;
+        }
+        self.counts.acks += 1;
+        self.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
+        let ack = Ack {
+            acked,
+            delivered: acked - (before - self.sacked()).min(acked),
+            ece: false,
+            marked: 0,
+            round_ended,
+            may_grow: flight + config.rules.mss > self.window.bytes(),
+            after_timeout: false,
+            rtt: Some(rtt),
+            srtt: self.rtt.srtt(),
+            flight,
+            sent: self.high,
+        };
+        self.window.steer(&config.rules, now, |cc, cx| {
+            cc.keep_time(ack.sent, cx);
+            cc.on_ack(&ack, cx);
+        });
+    }
+
+    /// The packet at `una` is missing, and `arrived` came beyond it.
+    #[cold]
+    fn on_nak(&mut self, arrived: &[(u64, u64)], flight: u64, config: &Config, now: Time) {
+        let begins = match &mut self.selective {
+            None => {
+                let begins = self.next > self.una;
+                self.next = self.una;
+                self.restart_timer(config, now);
+                begins
+            }
+            Some(selective) => {
+                let (una, high) = (self.una, self.high);
+                arrived.iter().fold(false, |begins, (first, beyond)| {
+                    begins | selective.on_nack(*first, *beyond, una, high).0
+                })
+            }
+        };
+        if begins {
+            self.counts.fast_recoveries += 1;
+            self.window.steer(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Loss, flight, cx));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The sending end of a queue pair: its rate limiter, its timer, and what it sends again.
+//!
+//! Source: InfiniBand specification s.9.7.5 and 9.7.6 (NAK, local ACK timeout, retry count); the simulator of HPCC's authors
+//! for the rate limiter: the next packet may go when the last one's bytes have passed at the rate. The timer runs while
+//! something is outstanding, and begins again with each acknowledgement that moves on; conweave's with each packet too, so that
+//! a lost retransmission waits until nothing more may be sent. An acknowledgement that moves on gives all retries back. Only
+//! timeouts use them up.
+
+use super::irn::Selective;
+use super::wire::{FIRST, LAST};
+use crate::cc::{Congestion, CongestionControl, Cx, FlowInfo, Kind, MessageInfo, Outgoing};
+use crate::net::Net;
+use crate::packet::{Extension, Flags, NONE, Packet};
+use crate::port_control::Feedback;
+use crate::transport::rtt::RttEstimator;
+use crate::transport::sender::SenderCounts;
+use crate::transport::window::Window;
+use crate::transport::{Config, State};
+use shallows_units::{Bytes, Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// The sending end.
+pub struct Requester {
+    flow: u32,
+    label: u32,
+    /// Where the queue pair is.
+    pub state: State,
+    /// Congestion control and its window.
+    pub window: Window,
+    /// Oldest byte not acknowledged.
+    pub una: u64,
+    /// Next byte to send; falls back when all is sent again.
+    pub(super) next: u64,
+    /// One beyond the highest byte ever sent.
+    pub(super) high: u64,
+    /// Bytes that the application has posted.
+    pub written: u64,
+    /// Ends of messages not acknowledged whole, and the end of the one before them.
+    pub(super) ends: VecDeque<u64>,
+    pub(super) before: u64,
+    /// The message of the last packet.
+    message: (u64, u64),
+    /// A round ends when more than this is acknowledged.
+    pub(super) round_end: u64,
+    /// With IRN.
+    pub(super) selective: Option<Box<Selective>>,
+    /// With IRN: most bytes in flight.
+    bdp: u64,
+    /// The card's rate.
+    line: Rate,
+    pub(super) rtt: RttEstimator,
+    /// The rate limiter lets the next packet out.
+    pace_at: Time,
+    /// The last packet has left the card's port.
+    port_at: Time,
+    /// A packet waits for these two.
+    waits: bool,
+    /// Since when the timer runs.
+    timer_since: Time,
+    /// When it expires.
+    pub rto_at: Time,
+    /// Timeouts in a row.
+    pub(super) retries: u64,
+    /// Time of the soonest event that will look at all these.
+    pub timer_at: Time,
+    /// Statistics: recoveries are NAKs that were answered, reductions notifications that came.
+    pub counts: SenderCounts,
+}
+
+impl Requester {
+    /// A queue pair that has sent nothing.
+    pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+        let cc = config.cc.start(info, &Cx { now, rules: &config.rules });
+        let path = info.path;
+        let bits = u128::from(path.line_rate.as_bps()) * u128::from(path.base_rtt.as_ps());
+        // Mittal 2018: in packets.
+        let packets = ((bits / 8_000_000_000_000) as u64).div_ceil(config.packet);
+        let bdp = config.roce.bdp.unwrap_or(packets * config.rules.mss).max(config.rules.mss);
+        Requester {
+            flow,
+            label,
+            state: State::Closed,
+            window: Window::new(cc, now),
+            una: 0,
+            next: 0,
+            high: 0,
+            written: 0,
+            ends: VecDeque::new(),
+            before: 0,
+            message: (0, 0),
+            round_end: 0,
+            selective: config.roce.selective.then(Box::default),
+            bdp: if config.roce.selective { bdp } else { u64::MAX },
+            line: path.line_rate,
+            rtt: RttEstimator::default(),
+            pace_at: Time::ZERO,
+            port_at: Time::ZERO,
+            waits: false,
+            timer_since: Time::ZERO,
+            rto_at: Time::MAX,
+            retries: 0,
+            timer_at: Time::MAX,
+            counts: SenderCounts::default(),
+        }
+    }
+
+    // ---- the application ----
+
+    /// The queue pair stands.
+    pub fn open(&mut self) {
+        self.state = State::Established;
+    }
+
+    /// The application is about to post a message.
+    pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
+        self.ends.push_back(message.end);
+        self.window.steer(&config.rules, now, |cc, cx| cc.on_message(message, cx));
+    }
+
+    /// The application posts `bytes` more.
+    pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
+        self.written = self.written.saturating_add(bytes);
+        self.pump(config, net);
+    }
+
+    /// Everything posted has been acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.una >= self.written
+    }
+
+    /// Bytes in flight, as the windows count them.
+    pub fn flight(&self) -> u64 {
+        self.next - self.una
+    }
+
+    /// Bytes known to have arrived beyond the acknowledgement.
+    pub fn sacked(&self) -> u64 {
+        self.selective.as_ref().map_or(0, |selective| selective.arrived())
+    }
+
+    /// Smoothed round-trip time, if there is one.
+    pub fn srtt(&self) -> Option<Span> {
+        Some(self.rtt.srtt()).filter(|srtt| *srtt > Span::ZERO)
+    }
+
+    // ---- sending ----
+
+    /// The message that byte `seq` belongs to: its first byte, and one beyond its last.
+    fn message_of(&mut self, seq: u64) -> (u64, u64) {
+        if !(self.message.0..self.message.1).contains(&seq) {
+            let place = self.ends.partition_point(|end| *end <= seq);
+            let starts = if place == 0 { self.before } else { self.ends[place - 1] };
+            self.message = (starts, self.ends.get(place).copied().unwrap_or(u64::MAX));
+        }
+        self.message
+    }
+
+    /// The packet that the windows allow next: its first byte and its bytes.
+    fn next_packet(&mut self, config: &Config) -> Option<(u64, u64)> {
+        let mtu = config.rules.mss;
+        if let Some((at, end)) = self.selective.as_ref().and_then(|selective| selective.next_lost(self.una)) {
+            let message_end = self.message_of(at).1;
+            return Some((at, mtu.min(message_end - at).min(end - at)));
+        }
+        let seq = self.next;
+        if seq >= self.written {
+            return None;
+        }
+        let payload = mtu.min(self.message_of(seq).1 - seq);
+        let flight = self.flight();
+        let fits = flight == 0 || flight + payload <= self.window.bytes() && flight + payload <= self.bdp;
+        fits.then_some((seq, payload))
+    }
+
+    /// Sends the next packet if it may go now; else its time is noted.
+    pub(super) fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.state != State::Established {
+            return;
+        }
+        let Some(packet) = self.next_packet(config) else {
+            self.waits = false;
+            return;
+        };
+        if self.pace_at.max(self.port_at) > net.now {
+            self.waits = true;
+            return;
+        }
+        self.emit(packet, config, net);
+        self.waits = self.next_packet(config).is_some();
+    }
+
+    fn emit(&mut self, (seq, payload): (u64, u64), config: &Config, net: &mut Net) {
+        let (now, high) = (net.now, self.high);
+        let (starts, ends) = self.message_of(seq);
+        let (again, beyond) = (seq < high, seq + payload);
+        let outgoing = Outgoing {
+            kind: Kind::Data,
+            again,
+            remaining: self.written.saturating_sub(self.una),
+            srtt: self.rtt.srtt(),
+        };
+        let explicit = config.explicit;
+        let feedback = self.window.steer(&config.rules, now, |cc, cx| {
+            cc.keep_time(high, cx);
+            if explicit { cc.on_send(&outgoing, cx) } else { Feedback::None }
+        });
+        let first = seq == starts;
+        let flags = Flags::default()
+            .with_if(config.ect, config.ecn)
+            .with_if(FIRST, first)
+            .with_if(LAST, beyond == ends)
+            .with_if(Flags::RETRANSMITTED, again);
+        let reth = if first { config.roce.first } else { 0 };
+        let extra = reth + feedback.bytes(false);
+        let extension = match feedback {
+            Feedback::None => NONE,
+            feedback => net.extensions.put(Extension { feedback, ..Extension::default() }),
+        };
+        let size = config.header + payload as u16 + extra;
+        self.counts.packets += 1;
+        self.counts.retransmissions += u64::from(again);
+        let paced = match self.window.cc().pacing_rate() {
+            Some(rate) if config.roce.paces_wire => rate.transmit(Bytes(size.into())),
+            Some(rate) => rate.transmit(Bytes(payload)),
+            None => Span::ZERO,
+        };
+        self.pace_at = self.pace_at.max(now) + paced.max(self.line.transmit(Bytes(size.into())));
+        net.send(&Packet {
+            at: Time::ZERO,
+            seq,
+            stamp: now,
+            waited: 0,
+            flow: self.flow,
+            label: self.label,
+            extension,
+            size,
+            flags,
+        });
+        self.port_at = net.leaves_host_at(self.flow);
+        match self.selective.as_mut().filter(|_| again) {
+            Some(selective) => selective.on_resend(beyond),
+            None => self.next = beyond,
+        }
+        self.high = high.max(beyond);
+        if self.rto_at == Time::MAX {
+            self.restart_timer(config, now);
+        } else {
+            self.set_timer(config);
+        }
+    }
+
+    pub(super) fn restart_timer(&mut self, config: &Config, now: Time) {
+        self.timer_since = now;
+        self.set_timer(config);
+    }
+
+    /// With IRN the timer is the longer one as soon as enough packets are in flight.
+    fn set_timer(&mut self, config: &Config) {
+        let few = self.flight() < config.roce.few;
+        self.rto_at = self.timer_since + config.roce.timeouts[usize::from(!few)];
+    }
+
+    // ---- timers ----
+
+    /// When this queue pair wants to be woken.
+    #[inline]
+    pub fn wake_at(&self) -> Time {
+        if self.waits { self.rto_at.min(self.pace_at.max(self.port_at)) } else { self.rto_at }
+    }
+
+    /// The last packet has left the card's port.
+    pub fn on_room(&mut self, at: Time) {
+        self.port_at = at;
+    }
+
+    /// A timer event has come.
+    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if net.now >= self.rto_at {
+            self.on_timeout(config, net.now);
+        }
+        self.pump(config, net);
+    }
+
+    #[cold]
+    fn on_timeout(&mut self, config: &Config, now: Time) {
+        self.counts.timeouts += 1;
+        if self.retries >= config.roce.retry_count {
+            self.state = State::Failed;
+            (self.rto_at, self.waits) = (Time::MAX, false);
+            return;
+        }
+        self.retries += 1;
+        let flight = self.flight();
+        match &mut self.selective {
+            None => self.next = self.una,
+            Some(selective) => selective.on_timeout(self.una, self.high),
+        }
+        self.restart_timer(config, now);
+        self.window.steer(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Timeout, flight, cx));
+    }
+
+    /// The warm-up ends: statistics begin.
+    pub fn restart_counts(&mut self, now: Time) {
+        self.counts = SenderCounts::default();
+        self.window.restart(now);
+    }
+}

@@ -1,0 +1,126 @@
+//! The receiving end of a queue pair: acknowledgements, reports of gaps, notifications.
+//!
+//! Source: InfiniBand specification s.9.7.5 (an acknowledgement covers all before it; one NAK a gap; a duplicate is
+//! acknowledged), Zhu et al. 2015 (SIGCOMM) for the notification point: a marked packet causes a notification at once if none
+//! was sent in the last `cnp_interval`. With IRN, Mittal et al. 2018 s.3.1: what is out of order is kept, and each such packet
+//! answered.
+//! The order in InfiniBand's words: "expected", "beyond" a gap, "duplicate".
+
+use super::wire::{AETH, CNP_BODY, FIRST, LAST, NAK, TRIGGER};
+use crate::net::Net;
+use crate::packet::{Extension, Flags, NONE, Packet};
+use crate::port_control::Feedback;
+use crate::transport::Config;
+use crate::transport::ranges::Ranges;
+use crate::transport::receiver::ReceiverCounts;
+use shallows_units::Time;
+
+/// The receiving end.
+#[derive(Debug, Clone)]
+pub struct Responder {
+    flow: u32,
+    label: u32,
+    /// Next byte expected; everything below has been delivered.
+    pub next: u64,
+    /// Held beyond `next` (IRN).
+    held: Ranges,
+    /// Packets not yet acknowledged.
+    pending: u64,
+    /// The gap at `next` is not reported before this.
+    nak_at: Time,
+    /// No notification before this.
+    cnp_at: Time,
+    /// Statistics.
+    pub counts: ReceiverCounts,
+}
+
+impl Responder {
+    /// Waiting for the first byte.
+    pub fn new(flow: u32, label: u32) -> Self {
+        Responder {
+            flow,
+            label,
+            next: 0,
+            held: Ranges::default(),
+            pending: 0,
+            nak_at: Time::ZERO,
+            cnp_at: Time::ZERO,
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    /// A packet from the requester.
+    pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        let rules = &config.roce;
+        let header = net.extension(packet).map_or(Feedback::None, |extension| extension.feedback);
+        let first = if packet.flags.any(FIRST) { rules.first } else { 0 };
+        let payload = u64::from(packet.size - config.header - first - header.bytes(false));
+        let marked = packet.flags.any(Flags::CE);
+        self.counts.packets += 1;
+        self.counts.marks += u64::from(marked);
+        self.counts.wait_sum += u128::from(packet.waited);
+        self.counts.delay_sum += u128::from((net.now - packet.stamp).as_ps());
+        if marked && net.now >= self.cnp_at {
+            self.cnp_at = net.now + rules.cnp_interval;
+            self.send(Flags::CNP, 0, config.header + CNP_BODY, NONE, packet, net);
+        }
+        if packet.seq > self.next {
+            return self.on_gap(packet, payload, header, config, net);
+        }
+        if packet.seq == self.next {
+            self.next += payload;
+            self.nak_at = Time::ZERO;
+            while let Some(end) = self.held.take_through(self.next) {
+                self.next = self.next.max(end);
+            }
+        }
+        self.pending += 1;
+        if self.pending >= rules.ack_every || packet.flags.any(LAST) || rules.selective {
+            self.pending = 0;
+            let extension = put(Extension { feedback: header, ..Extension::default() }, net);
+            let size = config.header + AETH + header.bytes(true);
+            self.send(Flags::ACK, self.next, size, extension, packet, net);
+        }
+    }
+
+    /// A packet beyond a gap.
+    #[cold]
+    fn on_gap(&mut self, packet: &Packet, payload: u64, header: Feedback, config: &Config, net: &mut Net) {
+        let rules = &config.roce;
+        let mut extension = Extension { feedback: header, ..Extension::default() };
+        let mut size = config.header + AETH + header.bytes(true);
+        if rules.selective {
+            let beyond = packet.seq + payload;
+            self.held.add(packet.seq, beyond);
+            (extension.sack[0], extension.blocks) = ((packet.seq, beyond), 1);
+            size += TRIGGER;
+        } else if net.now >= self.nak_at {
+            self.nak_at = net.now + rules.nak_interval;
+        } else {
+            return;
+        }
+        self.pending = 0;
+        let extension = put(extension, net);
+        self.send(Flags::ACK.with(NAK), self.next, size, extension, packet, net);
+    }
+
+    fn send(&self, flags: Flags, seq: u64, size: u16, extension: u32, about: &Packet, net: &mut Net) {
+        net.send(&Packet {
+            at: Time::ZERO,
+            seq,
+            stamp: about.stamp,
+            waited: 0,
+            flow: self.flow,
+            label: self.label,
+            extension,
+            size,
+            flags: flags.with(Flags::REVERSE),
+        });
+    }
+}
+
+/// The place of `extension`, if it says anything.
+fn put(extension: Extension, net: &mut Net) -> u32 {
+    let says = extension.blocks > 0 || !matches!(extension.feedback, Feedback::None);
+    if says { net.extensions.put(extension) } else { NONE }
+}

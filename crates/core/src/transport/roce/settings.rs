@@ -1,0 +1,187 @@
+//! The settings of queue pairs, and the form in which both ends work with them.
+
+use super::wire::{AETH, CNP_BODY, HEADERS, RETH, TRIGGER};
+use crate::cc::Algorithm;
+use crate::params::{Code, Component, Faults, Params};
+use crate::port_control::MOST_BYTES;
+use crate::transport::settings::{Opening, TransportSettings};
+use serde_json::{Map, Value};
+use shallows_units::{Bytes, Span};
+
+/// The name by which `transport.profile` chooses queue pairs.
+pub const PROFILE: &str = "roce";
+
+crate::choices! {
+    /// The operation that carries messages.
+    pub enum Verb {
+        /// RDMA WRITE: a message's first packet has 16 bytes more.
+        Write = "write",
+        /// SEND.
+        Send = "send",
+    }
+}
+
+crate::choices! {
+    /// How lost packets are repaired.
+    pub enum Repair {
+        /// The responder drops what is out of order, and all from the gap on is sent again.
+        GoBackN = "go-back-n",
+        /// The responder keeps what is out of order, and each lost packet is sent again (IRN).
+        SelectiveRepeat = "irn",
+    }
+}
+
+crate::params! {
+    /// RoCEv2. Queue pairs of RDMA network cards: messages cut into packets of the MTU, go-back-N or IRN, notifications.
+    /// Hosts' ports are drop-tail: each queue pair has one packet there at most, so that they take turns.
+    pub struct RoceSettings {
+        /// Payload of a full packet.
+        mtu: Bytes = "1024B", "[1B, 9000B]", "InfiniBand: 256, 512, 1024, 2048 or 4096; the simulators of DCQCN's and HPCC's authors: 1000";
+        /// The operation that carries messages.
+        verb: Verb = "write", "", "storage and collectives write; SEND has no RETH";
+        /// Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap.
+        ethernet: Bytes = "18B", "[0B, 100B]", "IEEE 802.3: 14 and 4; TCP's packets here begin at IP";
+        /// How lost packets are repaired.
+        repair: Repair = "go-back-n", "", "RoCEv2 cards; Mittal 2018 for the other";
+        /// Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once.
+        ack_every: u64 = 1, "[1, 4096]", "HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each";
+        /// With go-back-n, time after which a gap is reported again, or "none": once a gap.
+        nak_interval: Option<Span> = "none", "(0s, 10s]", "InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us";
+        /// With go-back-n, time without an acknowledgement after which all is sent again.
+        timeout: Span = "67.108864ms", "(0s, 10000s]", "InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least";
+        /// Timeouts in a row that a queue pair survives. One more, and it fails.
+        retry_count: u64 = 7, "[0, 1000]", "InfiniBand: three bits, 7 the most and usual";
+        /// With irn, timeout while at least rto_low_packets are in flight.
+        rto_high: Span = "320us", "(0s, 10s]", "Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s";
+        /// With irn, timeout while fewer are.
+        rto_low: Span = "100us", "(0s, 10s]", "Mittal 2018, not verified";
+        /// With irn, packets in flight below which rto_low holds.
+        rto_low_packets: u64 = 3, "[1, 1000000]", "Mittal 2018, not verified: N = 3";
+        /// With irn, most data in flight; "none": the card's rate times the round trip of the flow's empty path.
+        bdp: Option<Bytes> = "none", "[1B, ]", "Mittal 2018: the bandwidth-delay product of the longest path";
+        /// Least time between two notifications of a queue pair; 0 for one a marked packet.
+        cnp_interval: Span = "50us", "[0s, 1s]", "Zhu 2015: 50 us at the receiver; cards since: 0 or 4 us, and the sender spaces its cuts";
+        /// Priority of data packets at ports that tell priorities apart: a lane each (section `priority`).
+        priority: u64 = 0, "[0, 7]", "IEEE 802.1Q-2018 s.6.9.3: best effort";
+        /// Priority of acknowledgements, or "none": that of the data.
+        ack_priority: Option<u64> = "none", "[0, 7]", "DCQCN's authors: that of the data; HPCC's authors' simulator: above it for DCQCN and TIMELY";
+        /// Priority of notifications, or "none": that of the acknowledgements.
+        cnp_priority: Option<u64> = "none", "[0, 7]", "Zhu 2015: a high one of its own";
+    }
+}
+
+/// The settings in the form in which both ends work with them. Of a load over TCP they are the defaults, and unused.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Bytes that a message's first packet has more.
+    pub first: u16,
+    /// Packets that one acknowledgement covers at most.
+    pub ack_every: u64,
+    /// A gap is reported again after this.
+    pub nak_interval: Span,
+    /// Least time between two notifications.
+    pub cnp_interval: Span,
+    /// Timeouts in a row that a queue pair survives.
+    pub retry_count: u64,
+    /// Lost packets are repaired one by one.
+    pub selective: bool,
+    /// Timeout with few bytes in flight, and with more.
+    pub timeouts: [Span; 2],
+    /// So many bytes in flight are few no longer.
+    pub few: u64,
+    /// With selective repeat, most bytes in flight, if they are written.
+    pub bdp: Option<u64>,
+    /// The rate of the congestion control is that of the wire.
+    pub paces_wire: bool,
+    /// Priority of notifications, if it is not that of acknowledgements.
+    pub cnp_priority: Option<u64>,
+}
+
+impl Rules {
+    /// Of a load with `settings` under `cc`.
+    pub fn new(settings: &RoceSettings, cc: &Algorithm) -> Self {
+        let s = settings;
+        let selective = s.repair == Repair::SelectiveRepeat;
+        Rules {
+            first: if s.verb == Verb::Write { RETH } else { 0 },
+            ack_every: s.ack_every,
+            nak_interval: s.nak_interval.unwrap_or(Span::ps(u64::MAX)),
+            cnp_interval: s.cnp_interval,
+            retry_count: s.retry_count,
+            selective,
+            timeouts: if selective { [s.rto_low, s.rto_high] } else { [s.timeout; 2] },
+            few: s.rto_low_packets.saturating_mul(s.mtu.as_u64()),
+            bdp: s.bdp.map(Bytes::as_u64),
+            paces_wire: cc.paces_wire(),
+            cnp_priority: s.cnp_priority,
+        }
+    }
+}
+
+impl RoceSettings {
+    /// The settings of TCP that both transports share, for the parts of a run that ask for no more: sizes of packets,
+    /// priorities, and that a sender is bounded in its host's port.
+    pub fn common(&self) -> TransportSettings {
+        TransportSettings {
+            opening: Opening::Established,
+            mss: self.mtu,
+            header: Bytes(HEADERS + self.ethernet.as_u64()),
+            dup_acks: 1, // every later packet reports a loss, so that the last of a message alone is its tail
+            small_queues: Some(Bytes(1)),
+            priority: self.priority,
+            ack_priority: self.ack_priority,
+            ..TransportSettings::defaults()
+        }
+    }
+
+    /// Priority and bytes of the largest data packet, acknowledgement and notification.
+    pub fn largest_frames(&self, explicit: bool) -> [(u64, u64); 3] {
+        let header = self.common().header_bytes();
+        let feedback = if explicit { MOST_BYTES } else { 0 };
+        let acks = self.ack_priority.unwrap_or(self.priority);
+        let reth = if self.verb == Verb::Write { u64::from(RETH) } else { 0 };
+        [
+            (self.priority, header + self.mtu.as_u64() + reth + feedback),
+            (acks, header + u64::from(AETH + TRIGGER) + feedback),
+            (self.cnp_priority.unwrap_or(acks), header + u64::from(CNP_BODY)),
+        ]
+    }
+
+    /// Checks across settings, which stand at `path`.
+    pub fn check(&self, path: &str, cc: Option<&Algorithm>, faults: &mut Faults) {
+        let mut fault = |key: &str, code: Code, rule: String, value: &Value| {
+            faults.add(&format!("{path}.{key}"), code.rule(rule), value);
+        };
+        if self.repair == Repair::SelectiveRepeat && self.rto_high < self.rto_low {
+            let rule = format!("must be at least rto_low ({})", self.rto_low);
+            fault("rto_high", Code::Conflict, rule, &self.rto_high.to_string().into());
+        }
+        let (idle, other): (&[&str], _) = match self.repair {
+            Repair::GoBackN => (&["rto_high", "rto_low", "rto_low_packets", "bdp"], "irn"),
+            Repair::SelectiveRepeat => (&["nak_interval", "timeout"], "go-back-n"),
+        };
+        let [own, usual] = [self, &Self::defaults()].map(|settings| {
+            let mut map = Map::new();
+            settings.show(&mut map);
+            map
+        });
+        // A record has every default written out.
+        for key in idle.iter().filter(|key| own[**key] != usual[**key]) {
+            let rule = format!("changes nothing: it belongs to repair = \"{other}\"");
+            fault(key, Code::Conflict, rule, &own[*key]);
+        }
+        if let Some(cc) = cc.filter(|cc| !cc.runs_over_roce()) {
+            let rule = format!(
+                "needs TCP: a queue pair's acknowledgements carry neither marks nor the header of {}. Over RoCEv2 run \
+                 dcqcn, timely, hpcc, swift, line-rate and what needs losses and round-trip times alone",
+                cc.kind(),
+            );
+            fault("cc", Code::Unsupported, rule, &cc.kind().into());
+        }
+    }
+
+    /// The profile as a component, for lists and reference pages.
+    pub fn component() -> Component {
+        Component { name: PROFILE, doc: Self::DOC, params: Self::list(), backend: None }
+    }
+}

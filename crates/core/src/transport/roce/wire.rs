@@ -1,0 +1,99 @@
+//! Packets of RoCEv2: their kinds as header bits, and their bytes.
+//!
+//! Source: the bytes are those of the wire: IPv4 20, UDP 8, BTH 12, RETH 16, AETH 4, a notification's 16 reserved bytes,
+//! ICRC 4 (InfiniBand specification s.9, annex A17), and Ethernet's as `ethernet` says.
+
+use crate::packet::{Extension, Flags, Packet};
+use crate::transport::Config;
+use std::collections::BTreeMap;
+
+/// A message's first packet, on its way to the responder.
+pub const FIRST: Flags = Flags::CWR;
+/// A message's last packet, which asks for an acknowledgement.
+pub const LAST: Flags = Flags::FIN;
+/// On the way back: what came was beyond a gap.
+pub const NAK: Flags = Flags::ECE;
+
+/// IPv4, UDP, BTH and ICRC.
+pub const HEADERS: u64 = 20 + 8 + 12 + 4;
+/// RETH: address and length of a WRITE, in its first packet.
+pub const RETH: u16 = 16;
+/// AETH: an acknowledgement's code.
+pub const AETH: u16 = 4;
+/// A notification's reserved bytes.
+pub const CNP_BODY: u16 = 16;
+/// IRN: the number of the packet that caused a NACK, with a byte of padding.
+pub const TRIGGER: u16 = 4;
+
+// ---- as a capture shows them ----
+
+/// Opcodes of the reliable connection's SEND and WRITE: first, middle, last, only (InfiniBand specification table 38).
+const SEND: [u8; 4] = [0x00, 0x01, 0x02, 0x04];
+const WRITE: [u8; 4] = [0x06, 0x07, 0x08, 0x0a];
+const ACKNOWLEDGE: u8 = 0x11;
+/// Annex A17.
+const NOTIFICATION: u8 = 0x81;
+/// Packet numbers have 24 bits.
+const PSN_BITS: u32 = 24;
+
+/// The opcode in the BTH.
+pub fn opcode(packet: &Packet, config: &Config) -> u8 {
+    let flags = packet.flags;
+    let all = if config.roce.first > 0 { WRITE } else { SEND };
+    match (flags.any(FIRST), flags.any(LAST)) {
+        _ if flags.any(Flags::REVERSE) && flags.any(Flags::CNP) => NOTIFICATION,
+        _ if flags.any(Flags::REVERSE) => ACKNOWLEDGE,
+        (true, false) => all[0],
+        (false, false) => all[1],
+        (false, true) => all[2],
+        (true, true) => all[3],
+    }
+}
+
+/// Whether it reports a gap.
+pub fn is_nak(packet: &Packet) -> bool {
+    packet.flags.any(Flags::REVERSE) && packet.flags.any(NAK)
+}
+
+/// Bytes of payload, after the headers that the packet has.
+pub fn payload(packet: &Packet, extension: Option<&Extension>, config: &Config) -> u16 {
+    if packet.flags.any(Flags::REVERSE) {
+        return 0;
+    }
+    let first = if packet.flags.any(FIRST) { config.roce.first } else { 0 };
+    let header = extension.map_or(0, |extension| extension.feedback.bytes(false));
+    packet.size - config.header - first - header
+}
+
+/// The packet numbers of all queue pairs: they follow from where messages end, since each begins a packet.
+pub struct Numbers(BTreeMap<u32, Vec<u64>>);
+
+impl Numbers {
+    /// From running numbers of connections and ends of messages, in the order in which they were posted.
+    pub fn new(announced: &[(u32, u64)]) -> Self {
+        let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for (flow, end) in announced {
+            ends.entry(*flow).or_default().push(*end);
+        }
+        Numbers(ends)
+    }
+
+    /// The number in the BTH: of a data packet its own, of an acknowledgement that of the last packet that it covers, of a NAK
+    /// that of the one that is missing, of a notification 0.
+    pub fn psn(&self, packet: &Packet, flow: u32, config: &Config) -> u64 {
+        let flags = packet.flags;
+        let (mtu, mut packets, mut starts) = (config.rules.mss, 0u64, 0);
+        for end in self.0.get(&flow).into_iter().flatten().take_while(|end| **end <= packet.seq) {
+            packets += (end - starts).div_ceil(mtu);
+            starts = *end;
+        }
+        packets += (packet.seq - starts).div_ceil(mtu);
+        let back = flags.any(Flags::REVERSE);
+        let number = match back {
+            true if flags.any(Flags::CNP) => 0,
+            true if !flags.any(NAK) => packets.wrapping_sub(1),
+            _ => packets,
+        };
+        number & ((1 << PSN_BITS) - 1)
+    }
+}

@@ -1,0 +1,278 @@
+//! RoCEv2 against its closed forms: packets and their times, what is acknowledged and when, go-back-N and IRN under random
+//! loss, notifications, turns of queue pairs, DCQCN's fixed point in a lossless fabric.
+
+use crate::bench::{LINE, MS, Run, US, close, pair, run, watch, with};
+use crate::rdma::shared_queue;
+use serde_json::{Value, json};
+
+/// IPv4 20, UDP 8, BTH 12, ICRC 4, Ethernet 18; AETH 4 more, RETH 16, a notification's body 16.
+const HEADER: u64 = 62;
+const ACK: u64 = HEADER + 4;
+const FULL: u64 = 1000 + HEADER;
+
+/// A message of `packets` full packets of 1000 bytes over [`LINE`].
+fn message(packets: u64, transport: Value, changes: Value) -> Value {
+    let document = json!({
+        "duration": "1s",
+        "topology": {"kind": "star", "senders": 1, "rate": "10Gbps", "delay": "25us"},
+        "queue": {"kind": "drop-tail", "limit": "none"},
+        "transport": with(json!({"profile": "roce", "cc": "line-rate", "mtu": "1000B", "verb": "send"}), transport),
+        "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": format!("{}B", packets * 1000)}},
+    });
+    with(document, changes)
+}
+
+/// Packets that the receiver sent for so many of the sender.
+fn answers(run: &Run, sent: u64) -> u64 {
+    run.simulation.net().totals.sent - sent
+}
+
+/// Store and forward over two links, back to back at the card's rate: n + 1 transmissions and two delays. A WRITE's first
+/// packet is 16 bytes longer. Exact.
+#[test]
+fn a_message_takes_its_packets_times() {
+    let time = |packets: u64| LINE.transmission(FULL) * (packets + 1) + 2 * LINE.delay;
+    for repair in ["go-back-n", "irn"] {
+        for packets in [1, 2, 50] {
+            let changes = json!({"repair": repair});
+            let done = run(message(packets, changes.clone(), json!({})));
+            assert_eq!(done.fct(), [time(packets)], "{repair} {packets}");
+            assert_eq!(done.column("messages", "ideal_ps"), [time(packets) as f64]);
+            let write = run(message(packets, with(changes, json!({"verb": "write"})), json!({})));
+            assert_eq!(write.fct(), [time(packets) + 2 * LINE.transmission(16)], "{repair} {packets}");
+        }
+    }
+}
+
+/// InfiniBand s.9.7.5: one acknowledgement may cover many packets, and the last of a message asks for one.
+#[test]
+fn acknowledgements_cover_what_ack_every_says() {
+    for (every, packets, want) in [(1, 100, 100), (16, 100, 7), (16, 96, 6), (256, 100, 1)] {
+        let done = run(message(packets, json!({"ack_every": every}), json!({})));
+        assert_eq!(answers(&done, packets), want, "{every}");
+        assert_eq!(done.flow("retransmissions"), 0.0);
+    }
+}
+
+/// The eleventh of 400 packets is lost. Those behind it arrive and are dropped, one NAK goes, and all from the gap on is sent
+/// again: as many as left between the lost one and the NAK, which the twelfth packet causes. Exact.
+#[test]
+fn go_back_n_sends_all_from_the_gap_on_for_one_nak() {
+    let lost = json!({"port": {"s0->switch": {"drop_packets": [11]}}});
+    let done = run(message(400, json!({}), lost.clone()));
+    let packet = LINE.transmission(FULL);
+    let away = LINE.one_way(FULL) + LINE.one_way(ACK) + packet;
+    let again = away.div_ceil(packet);
+    assert_eq!(done.flow("retransmissions"), again as f64);
+    assert_eq!([done.flow("fast_recoveries"), done.flow("timeouts"), done.flow("drops")], [1.0, 0.0, 1.0]);
+    assert_eq!(
+        answers(&done, 400 + again),
+        400 + 1,
+        "an acknowledgement for each packet in order, and one NAK"
+    );
+    let time = packet * (400 + again + 1) + 2 * LINE.delay;
+    assert_eq!(done.fct(), [time]);
+    // With IRN the lost one alone is sent again, and each packet behind it is answered. The message ends a packet later.
+    let irn = run(message(400, json!({"repair": "irn", "bdp": "1MB"}), lost));
+    assert_eq!([irn.flow("retransmissions"), irn.flow("timeouts")], [1.0, 0.0]);
+    assert_eq!((answers(&irn, 401), irn.fct()), (400, vec![packet * 402 + 2 * LINE.delay]));
+}
+
+/// A gap is reported once, so that the timer alone repairs a retransmission that is lost too: 4.096 us x 2^14.
+#[test]
+fn a_gap_is_reported_once() {
+    // The eleventh packet, and it again: it leaves after the packets that are sent until the NAK comes.
+    let packet = LINE.transmission(FULL);
+    let again = (LINE.one_way(FULL) + LINE.one_way(ACK) + packet).div_ceil(packet);
+    let lost = json!({"port": {"s0->switch": {"drop_packets": [11, 11 + again]}}});
+    let once = run(message(400, json!({}), lost.clone()));
+    assert_eq!([once.flow("timeouts"), once.flow("fast_recoveries")], [1.0, 1.0]);
+    assert!((67 * MS..69 * MS).contains(&once.fct()[0]), "{:?}", once.fct());
+    let each = run(message(400, json!({"nak_interval": "150us"}), lost));
+    assert_eq!([each.flow("timeouts"), each.flow("fast_recoveries")], [0.0, 2.0]);
+    assert!(each.fct()[0] < 2 * MS);
+}
+
+/// InfiniBand s.9.7.6.1.3: the retry count is the number of timeouts in a row that a queue pair survives. After the next it
+/// fails: its message never ends, and all books balance.
+#[test]
+fn a_queue_pair_fails_when_its_retries_are_used_up() {
+    for (repair, span) in [("go-back-n", json!({"timeout": "1ms"})), ("irn", json!({"rto_high": "1ms"}))] {
+        for retries in [0, 3, 7] {
+            let transport = with(json!({"repair": repair, "retry_count": retries}), span.clone());
+            let done = run(message(100, transport, json!({"port": {"s0->switch": {"loss": 1.0}}})));
+            assert_eq!(done.flow("timeouts"), f64::from(retries + 1), "{repair}");
+            assert!(done.column("messages", "end_ps")[0].is_nan());
+            assert_eq!(done.simulation.net().in_flight(), 0);
+        }
+    }
+    // A lost tail: one timeout and no failure, since the packet that follows gets through.
+    let done = run(message(
+        100,
+        json!({"retry_count": 1}),
+        json!({"port": {"s0->switch": {"drop_packets": [100]}}}),
+    ));
+    assert_eq!([done.flow("timeouts"), done.flow("retransmissions")], [1.0, 1.0]);
+}
+
+/// Efficiency under independent loss p. Go-back-N: a packet that comes takes one transmission, a lost one the w that leave
+/// until its NAK is there: (1 - p) / (1 - p + p w). A gap is reported again just after a retransmission should have come,
+/// so that it costs w again if it is lost. IRN: 1 - p. 4 standard errors of the losses.
+#[test]
+fn efficiency_under_random_loss_is_the_closed_form() {
+    let packet = LINE.transmission(FULL);
+    let away = LINE.one_way(FULL) + LINE.one_way(ACK) + packet;
+    let window = away.div_ceil(packet) as f64;
+    for p in [0.0005, 0.005] {
+        let changes = json!({
+            "duration": "200ms",
+            "traffic": {"x": {"bytes": "none"}},
+            "port": {"s0->switch": {"loss": p}},
+        });
+        let goodput = |transport: Value| {
+            let done = run(message(1, transport, changes.clone()));
+            assert_eq!(done.flow("timeouts"), 0.0);
+            done.flow("goodput_bps") / (10e9 * 1000.0 / FULL as f64)
+        };
+        let interval = format!("{}ps", (window * packet as f64) as u64);
+        let theory = (1.0 - p) / (1.0 - p + p * window);
+        let losses = 0.2e12 / packet as f64 * p * theory;
+        let slack = 4.0 / losses.sqrt() * (1.0 - theory);
+        close(&format!("go-back-N, {p}"), goodput(json!({"nak_interval": interval})), theory, slack);
+        if p < 0.001 {
+            close(&format!("IRN, {p}"), goodput(json!({"repair": "irn", "bdp": "10MB"})), 1.0 - p, 0.001);
+        }
+    }
+}
+
+/// Zhu 2015: a notification at once where none was sent in the last 50 us. Every packet is marked, and one comes each 849.6 ns:
+/// the next may be marked 50.1264 us later. Without an interval each marked packet causes one.
+#[test]
+fn notifications_keep_their_distance() {
+    let cc = json!({"kind": "dcqcn", "min_rate": "10Gbps"});
+    let marked = json!({"duration": "10ms", "traffic": {"x": {"bytes": "none"}}, "port": {"s0->switch": {"mark": 1.0}}});
+    for (interval, apart) in [(50, 59.0), (4, 5.0), (0, 1.0)] {
+        let transport = json!({"cc": cc, "cnp_interval": format!("{interval}us"), "ack_every": 4096});
+        let done = run(message(1, transport, marked.clone()));
+        let first = (LINE.one_way(FULL) + LINE.one_way(HEADER + 16)) as f64;
+        let packets = ((10 * MS) as f64 - first) / LINE.transmission(FULL) as f64;
+        let want = (packets / apart).floor() + 1.0;
+        assert_eq!(done.flow("ecn_reductions"), want, "{interval} us");
+        assert!(want <= (10 * MS) as f64 / (interval * US).max(1) as f64 + 1.0);
+    }
+}
+
+/// Queue pairs of one card take turns, packet by packet, and none has more than one packet in its port: four at the line rate
+/// to four receivers get a quarter each, and at most four packets wait.
+#[test]
+fn queue_pairs_of_a_card_take_turns() {
+    let document = json!({
+        "duration": "2ms",
+        "topology": {"kind": "star", "senders": 1, "receivers": 4, "rate": "10Gbps", "delay": "1us"},
+        "queue": {"kind": "drop-tail", "limit": "none"},
+        "transport": {"profile": "roce", "cc": "line-rate", "mtu": "1000B", "verb": "send"},
+        "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r*"}},
+    });
+    let lanes = json!({"priority": {"0": {}}});
+    for changes in [json!({}), lanes] {
+        let done = watch(with(document.clone(), changes), &["s0->switch"]);
+        let packets = (2 * MS / LINE.transmission(FULL)) as f64;
+        for sent in done.column("flows", "packets_sent") {
+            assert!((sent - packets / 4.0).abs() <= 1.0, "{sent} of {packets}");
+        }
+        let most = done.column("queue_trace", "packets").into_iter().fold(0.0, f64::max);
+        assert_eq!(most, 4.0);
+    }
+}
+
+/// A window of the rate times a round trip, or IRN's bound of the empty path's, keeps just that in flight: the link is full and
+/// the card sends no more before it hears.
+#[test]
+fn irn_keeps_a_bandwidth_delay_product_in_flight() {
+    let traced =
+        json!({"probe": {"flow_trace": "10us"}, "traffic": {"x": {"bytes": "none"}}, "duration": "2ms"});
+    let done = run(message(1, json!({"repair": "irn"}), traced));
+    let most = done.column("flow_trace", "flight_bytes").into_iter().fold(0.0, f64::max);
+    // Delays there and back, and two transmissions: in packets, rounded up.
+    let bdp = 10e9 / 8.0 * (4.0 * 25e-6 + 2.0 * FULL as f64 * 8.0 / 10e9);
+    assert_eq!(most, (bdp / FULL as f64).ceil() * 1000.0);
+    assert!(done.port("switch->r0", "utilisation") > 0.9);
+}
+
+/// N senders at the line rate through lossless ports: nothing is lost or sent again, and the last message ends when the link
+/// has carried all, at most a bandwidth-delay product later.
+#[test]
+fn a_lossless_incast_takes_the_links_time() {
+    for n in [2u64, 8] {
+        let bytes = 1_000_000;
+        let done = run(json!({
+            "duration": "20ms",
+            "topology": {"kind": "star", "senders": n, "rate": "40Gbps", "delay": "1us"},
+            "queue": {"kind": "drop-tail", "limit": "none"},
+            "switch": {"*": {"buffer": "1MB"}},
+            "priority": {"3": {"pfc": true}, "6": {}},
+            "transport": {"profile": "roce", "cc": "line-rate", "mtu": "1000B", "verb": "send", "priority": 3, "ack_priority": 6},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": format!("{bytes}B")}},
+        }));
+        assert_eq!(done.simulation.books().dropped, 0);
+        assert_eq!(done.column("flows", "retransmissions").iter().sum::<f64>(), 0.0);
+        let last = done.fct().into_iter().max().expect("messages");
+        let whole = (n * bytes / 1000 * FULL * 200 + 2 * US) as f64;
+        assert!((whole..whole + 5e6).contains(&(last as f64)), "{last} for {whole}");
+        let paused = done.column("pauses", "paused").iter().sum::<f64>();
+        assert!(n == 2 || paused > 0.0, "{paused}");
+    }
+}
+
+/// Where DCQCN's reaction points share the link, as over TCP (`rdma.rs`), with notifications of its own over queue pairs in a
+/// lossless fabric: 1000 bytes a packet on the wire. Nothing is lost, and no port is paused.
+#[test]
+fn dcqcn_over_queue_pairs_rests_where_its_reaction_points_share_the_link() {
+    for n in [2u64, 10] {
+        let done = run(json!({
+            "duration": "200ms",
+            "warmup": "80ms",
+            "topology": {"kind": "star", "senders": n, "rate": "40Gbps", "delay": "1us"},
+            "queue": "drop-tail",
+            "switch": {"*": {"buffer": "12MB"}},
+            "priority": {"3": {"pfc": true, "queue": {"kind": "ramp"}}, "6": {"queue": {"kind": "drop-tail", "limit": "none"}}},
+            "transport": {"profile": "roce", "cc": "dcqcn", "mtu": "938B", "verb": "send", "priority": 3, "cnp_priority": 6},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "jitter": "100us"}},
+        }));
+        close(&format!("N = {n}: queue"), done.port("switch->r0", "mean_bytes"), shared_queue(n), 0.1);
+        assert_eq!(done.simulation.books().dropped, 0);
+        for goodput in done.column("flows", "goodput_bps") {
+            close("a share", n as f64 * goodput, 40e9 * 0.938, 0.1);
+        }
+    }
+}
+
+/// TCP's settings are not a queue pair's, nor are controls that read marks or headers from acknowledgements; both are
+/// refused by name, as are settings of the other repair.
+#[test]
+fn what_a_queue_pair_has_not_is_refused() {
+    let faults = |transport: Value| {
+        let document = message(1, transport, json!({}));
+        let found = shallows_spec::load(&document.to_string()).err().unwrap_or_default();
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(faults(json!({})), Vec::<String>::new());
+    for (transport, path, rule) in [
+        (json!({"min_rto": "1ms"}), "min_rto", "is a setting of TCP"),
+        (json!({"mtuu": "1000B"}), "mtuu", "unknown"),
+        (json!({"cc": "dctcp"}), "transport.cc", "needs TCP"),
+        (json!({"cc": "rcp"}), "transport.cc", "needs TCP"),
+        (json!({"rto_low": "1ms"}), "rto_low", "repair = \"irn\""),
+        (json!({"repair": "irn", "timeout": "1ms"}), "timeout", "repair = \"go-back-n\""),
+        (json!({"cnp_priority": 5}), "cnp_priority", "no section declares"),
+        (json!({"mtu": "100KB"}), "mtu", "9000B"),
+    ] {
+        let found = faults(transport.clone());
+        assert!(
+            found.iter().any(|fault| fault.contains(path) && fault.contains(rule)),
+            "{transport}: {found:?}"
+        );
+    }
+    let tcp = with(pair(json!({"mtu": "1000B"}), json!({})), json!({}));
+    assert!(shallows_spec::load(&tcp.to_string()).is_err());
+}
