@@ -268,6 +268,29 @@ fn parking_lot() {
     );
 }
 
+/// Four flows over two spines, of which one fails at 2 ms and is back at 5 ms; the tables follow 300 us later.
+#[test]
+fn failing_link() {
+    let event = |at: &str, state: &str| json!({"at": at, "link": "leaf*<->spine0", "state": state});
+    insta::assert_snapshot!(
+        "failing_link",
+        story(
+            json!({
+                "duration": "8ms", "ecmp": "flowlet",
+                "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "rate": "1Gbps",
+                    "uplink_rate": "2Gbps"},
+                "queue": {"kind": "threshold", "limit": "100pkt", "mark_at": "20pkt"},
+                "transport": {"cc": "dctcp", "min_rto": "1ms"},
+                "traffic": {"across": {"kind": "bulk", "from": "h0..h3", "to": "h4..h7", "pattern": "pairs"}},
+                "event": {"cut": event("2ms", "down"), "mend": event("5ms", "up")},
+                "routing": {"reconvergence": "300us", "flowlet_gap": "100us"},
+            }),
+            "leaf0->spine1",
+            0,
+        )
+    );
+}
+
 /// A golden that no test reads says nothing.
 #[test]
 fn every_golden_is_read() {
@@ -279,6 +302,7 @@ fn every_golden_is_read() {
         "incast_with_timeouts",
         "ring_all_reduce",
         "parking_lot",
+        "failing_link",
     ];
     let expected: BTreeSet<String> = scenarios.iter().map(|name| format!("golden__{name}.snap")).collect();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
