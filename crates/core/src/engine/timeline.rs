@@ -333,7 +333,7 @@ impl Simulation {
         cell.tell_changes(&commons);
     }
 
-    /// What the port at the other end would have this one pause, under flow control.
+    /// The frame by which the port at the other end would pause this one, under flow control.
     fn pauses_of_peer(&self, floor: &Floor, link: u32) -> Option<Frame> {
         let back = *self.backs.get(link as usize)?;
         let (cell, place) = *self.places.get(back as usize)?;
