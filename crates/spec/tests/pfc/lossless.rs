@@ -55,6 +55,25 @@ fn lossless_at_the_bound_and_not_a_byte_below() {
     }
 }
 
+/// The same account, full to its last byte, when its cable fails and is back 1 us later: nothing more may come. The port that
+/// comes up is paused at once, since the frame that renews the pause would come too late.
+#[test]
+fn a_cable_that_comes_back_is_paused_before_anything_is_sent() {
+    let mut document = worst_case("4500B", "0s");
+    let event = |at: &str, state: &str| json!({"at": at, "link": "s0<->switch", "state": state});
+    document["event"] = json!({"cut": event("40us", "down"), "mend": event("41us", "up")});
+    let late = json!({"from": "s0", "to": "r0", "bytes": "14600B", "start": "41us"});
+    document["traffic"]["t"]["flows"].as_array_mut().expect("a list").push(late);
+    let simulation = run(&document);
+    let tables = Tables::of(&simulation);
+    assert_eq!(of(&tables, "switch->s0", "max_headroom_bytes"), 4500);
+    assert_eq!(of(&tables, "s0->switch", "paused"), 2, "before the failure, and after it");
+    let dead = sum(&tables, "queues", "drops_dead");
+    assert!(dead > 10, "{dead} packets waited at the card");
+    assert_eq!(simulation.books().dropped, dead, "and no others are lost");
+    assert!(simulation.books().balance());
+}
+
 /// A random network with flow control: its shape, rates, delays, responses, sizes, thresholds, loads. In half of them a
 /// pause is as short as the checker allows, so that it must be renewed in time.
 fn random_network() -> impl Strategy<Value = Value> {
@@ -149,6 +168,31 @@ proptest! {
         }
         for (used, has) in tables.u64("pauses", "max_headroom_bytes").iter().zip(tables.u64("pauses", "headroom_bytes")) {
             prop_assert!(*used == u64::MAX && *has == u64::MAX || used <= has);
+        }
+    }
+
+    /// Cables that fail and come back lose what is on them and at their ports, and nothing else is lost, wherever the accounts
+    /// stand as they come back.
+    #[test]
+    fn no_schedule_loses_a_packet_beside_a_cable_that_fails(
+        document in random_network(),
+        cables in prop::sample::select(vec!["*<->*", "*0<->*", "*1<->*"]),
+        times in (1u64..250_000, 1u64..50_000), after in 0u64..100_000,
+    ) {
+        let (down, up) = (times.0, times.0 + times.1);
+        let event = |at: u64, state: &str| json!({"at": format!("{at}ns"), "link": cables, "state": state});
+        let mut document = with_the_least(document);
+        document["event"] = json!({"cut": event(down, "down"), "mend": event(up, "up")});
+        document["routing"] = json!({"reconvergence": format!("{after}ns")});
+        prop_assert_eq!(faults(&document), Vec::<String>::new());
+        let simulation = run(&document);
+        let (books, tables) = (simulation.books(), Tables::of(&simulation));
+        prop_assert!(books.balance(), "{:?}", books);
+        prop_assert_eq!(simulation.outstanding(), books.in_flight);
+        let drops = ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer"].map(|c| tables.u64("inner_queues", c));
+        for (row, lane) in tables.words("inner_queues", "queue").iter().enumerate() {
+            let lost: u64 = drops.iter().map(|column| column[row]).sum();
+            prop_assert!(lost == 0 || *lane == "6", "{} of priority {}: {}", lost, lane, document);
         }
     }
 }
