@@ -5,13 +5,14 @@ use super::facts::{FlowId, MessageDone};
 use super::records::MessageRow;
 use super::timeouts::{TimeoutCounts, classify};
 use crate::cc::MessageInfo;
-use crate::events::Event;
+use crate::events::{Event, Source};
 use crate::net::{Change, Happened, Net, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Ideals;
-use crate::transport::{Config, State};
+use crate::transport::halves::with_sender;
+use crate::transport::{AnyReceiver, Config, State};
 use shallows_units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -170,11 +171,14 @@ impl Hosts {
             let end = &mut self.senders[connection.sender.1 as usize];
             let config = &self.configs[end.about.config as usize];
             let sack = if packet.extension == NONE { None } else { net.extension(packet) };
-            end.sender.on_packet(packet, sack, config, net);
+            let (timer, closed) = (end.timer, end.closed);
+            let over = with_sender!(&mut end.sender, half => {
+                half.on_packet(packet, sack, config, net);
+                arm(half.wake_at(), &mut half.timer_at, timer, net);
+                closed && half.all_acknowledged() || half.state == State::Failed
+            });
             end.passed.0 += net.totals.sent - sent;
             end.passed.1 += 1;
-            arm_sender(end, net);
-            let over = end.is_over();
             if end.traced && self.trace_changes {
                 self.trace_change(packet.flow, net);
             }
@@ -191,11 +195,20 @@ impl Hosts {
             class.delays.add((net.now - packet.stamp).as_ps());
         }
         let config = &self.configs[end.about.config as usize];
-        end.receiver.on_packet(packet, config, net);
+        let delivered = match &mut end.receiver {
+            AnyReceiver::Tcp(receiver) => {
+                receiver.on_packet(packet, config, net);
+                arm(receiver.ack_at, &mut receiver.timer_at, end.timer, net);
+                receiver.delivered()
+            }
+            AnyReceiver::Roce(responder) => {
+                responder.on_packet(packet, config, net);
+                responder.next
+            }
+        };
         end.passed.0 += net.totals.sent - sent;
         end.passed.1 += 1;
-        arm_receiver(end, net);
-        let arrived = end.messages.front().is_some_and(|message| message.end <= end.receiver.delivered());
+        let arrived = end.messages.front().is_some_and(|message| message.end <= delivered);
         let closed = end.closed;
         if arrived {
             self.complete_messages(packet.flow, net);
@@ -243,9 +256,9 @@ impl Hosts {
         if let Some(receiver) = end.receiver.tcp() {
             receiver.timer_at = Time::MAX;
             receiver.on_timer(&self.configs[end.about.config as usize], net);
+            arm(receiver.ack_at, &mut receiver.timer_at, end.timer, net);
         }
         end.passed.0 += net.totals.sent - sent;
-        arm_receiver(end, net);
     }
 
     /// A packet of a connection whose sender is here was lost or doubled.
@@ -360,24 +373,18 @@ impl Hosts {
     }
 }
 
-/// Schedules the sender's timer unless an event comes soon enough anyway.
+/// Schedules a timer that stands at `armed` for `wanted`, unless an event comes soon enough anyway.
 #[inline]
-fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
-    let wanted = end.sender.wake_at();
-    let armed = end.sender.timer_at();
+fn arm(wanted: Time, armed: &mut Time, timer: Source, net: &mut Network) {
     if wanted < *armed {
         *armed = wanted;
-        net.events.schedule(end.timer, wanted);
+        net.events.schedule(timer, wanted);
     }
 }
 
-/// Schedules the receiver's timer unless an event comes soon enough anyway.
+/// The same for a sender.
 #[inline]
-fn arm_receiver(end: &mut ReceivingEnd, net: &mut Net) {
-    if let Some(receiver) = end.receiver.tcp()
-        && receiver.ack_at < receiver.timer_at
-    {
-        receiver.timer_at = receiver.ack_at;
-        net.events.schedule(end.timer, receiver.ack_at);
-    }
+fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
+    let timer = end.timer;
+    with_sender!(&mut end.sender, half => arm(half.wake_at(), &mut half.timer_at, timer, net));
 }

@@ -7,7 +7,6 @@ use super::sender::{Sender, SenderCounts, State};
 use super::window::Window;
 use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
-use crate::packet::{Extension, Packet};
 use shallows_units::{Span, Time};
 
 /// The sending end.
@@ -28,6 +27,17 @@ macro_rules! either {
         }
     };
 }
+
+/// The same of either sending end: its kind is looked at once, whatever is called.
+macro_rules! with_sender {
+    ($on:expr, $end:ident => $call:expr) => {
+        match $on {
+            $crate::transport::AnySender::Tcp($end) => $call,
+            $crate::transport::AnySender::Roce($end) => $call,
+        }
+    };
+}
+pub(crate) use with_sender;
 
 impl AnySender {
     /// A connection not yet opened.
@@ -67,12 +77,6 @@ impl AnySender {
     }
 
     // ---- events ----
-
-    /// A packet from the receiver, with its extension.
-    #[inline]
-    pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
-        either!(self, end => end.on_packet(packet, about, config, net));
-    }
 
     /// A timer event has come.
     #[inline]
@@ -190,12 +194,6 @@ impl AnyReceiver {
         } else {
             AnyReceiver::Tcp(Receiver::new(flow, label, config))
         }
-    }
-
-    /// A packet from the sender.
-    #[inline]
-    pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
-        either!(self, end => end.on_packet(packet, config, net));
     }
 
     /// TCP's, which alone has timers here: a queue pair's answers everything at once.
