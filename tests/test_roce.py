@@ -52,6 +52,19 @@ def test_a_queue_pair_is_a_class_beside_tcps_and_other_backends_refuse_it():
         command.arguments(resolved, [0])
 
 
+def test_the_editor_offers_the_keys_of_either_transport_once():
+    from shallows.web.completion import known
+
+    keys = known()["keys"]["transport"][""]
+    labels = [key["label"] for key in keys]
+    assert len(labels) == len(set(labels))
+    assert {"mss", "mtu", "cc", "cnp_interval"} <= set(labels)
+    words = dict(next(key["words"] for key in keys if key["label"] == "profile"))
+    assert {'"linux"', '"roce"'} <= set(words)
+    controls = known()["keys"]["transport.cc"]
+    assert all(len(own) == len({key["label"] for key in own}) for own in controls.values())
+
+
 def read(path):
     _, _, _, *packets = blocks(path.read_bytes())
     for _, body in packets:

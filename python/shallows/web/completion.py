@@ -73,7 +73,15 @@ def _walk(path: str, schema: Schema, found: dict[str, Any], walked: dict[str, st
         kind = str(variant["properties"].get("kind", {}).get("const", ""))
         own = found["keys"].setdefault(path, {}).setdefault(kind, [])
         for name, value in variant["properties"].items():
-            own.append(_key(name, value))
+            key = _key(name, value)
+            before = next((each for each in own if each["label"] == name), None)
+            if before:  # TCP and queue pairs share a table, and some keys
+                before["words"] = list(dict([*before["words"], *key["words"]]).items())
+                if key["info"] not in before["info"]:
+                    profile = variant["properties"]["profile"]["const"]
+                    before["info"] += f' With profile = "{profile}": {key["info"]}'
+                continue
+            own.append(key)
             inner = f"{path}.{name}" if path else name
             more = _resolved(value).get("additionalProperties")
             below = more if inner in NAMED and isinstance(more, Mapping) else value
