@@ -6,7 +6,9 @@ import argparse
 import json
 import os
 import random
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,8 +29,9 @@ def main() -> int:
     parts = {name: part for name, part in PARTS.items() if not options.only or name in options.only}
     done, cost, wrong = Counter[str](), Counter[str](), 0
     end = time.monotonic() + 3600 * options.hours
+    stopped = _stopped()
     with readers.in_place() as place:
-        while time.monotonic() < end:
+        while time.monotonic() < end and not stopped.is_set():
             left = [name for name in parts if options.count is None or done[name] < options.count]
             if not left:
                 break
@@ -45,6 +48,19 @@ def main() -> int:
         print(f"{name}: {done[name]} in {cost[name] / 1e6:.0f} s of CPU time, {each_ms:.3g} ms each")
     print(f"{wrong} findings")
     return 1 if wrong else 0
+
+
+def _stopped() -> threading.Event:
+    """Is set by Ctrl-C or SIGTERM. The part under way ends, and the counts are printed; a second one kills."""
+    stopped = threading.Event()
+
+    def stop(number: int, frame: object) -> None:
+        stopped.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    return stopped
 
 
 def _cpu_s() -> float:
