@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _stopped() -> threading.Event:
-    """Is set by Ctrl-C or SIGTERM. The part under way ends, and the counts are printed; a second one kills."""
+    """Is set by Ctrl-C or SIGTERM. The part under way ends and the counts are printed. A second one kills."""
     stopped = threading.Event()
 
     def stop(number: int, frame: object) -> None:
