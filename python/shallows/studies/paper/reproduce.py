@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows import terminal
+from shallows.backends.kernels import kernel_of
 from shallows.document.points import Point
 from shallows.errors import Fault, SpecError
 from shallows.execution.jobs import Outcome
@@ -215,13 +216,9 @@ def _section(
 
 
 def _kernel(outcomes: Iterable[Outcome]) -> str | None:
-    """The version of Linux by the manifests of runs, and the hash that tells builds of one version apart."""
-    used = {}
-    for outcome in outcomes:
-        if outcome.run is not None and "linux" in outcome.run.manifest:
-            about = outcome.run.manifest["linux"]["kernel"]
-            used[f"{about['version']} ({about['hash']})"] = None
-    return ", ".join(used) or None
+    """The kernels of these runs, each once; None where there is none."""
+    named = (kernel_of(outcome.run.manifest) for outcome in outcomes if outcome.run is not None)
+    return ", ".join(dict.fromkeys(name for name in named if name)) or None
 
 
 def _sampled(figure: Figure, claim: Claim) -> str:
