@@ -56,7 +56,7 @@ def test_a_version_of_the_command_line_is_no_number(kernels):
     what = read([BULK], vary=["linux.kernel=6.10,6.1"], seeds=2)
     assert [scheme.kernel for scheme in what.schemes] == ["6.10", "6.1"]
     assert [scheme.name for scheme in what.schemes] == ["kernel 6.10", "kernel 6.1"]
-    # The experiments are the same: the kernel is no setting of theirs.
+    # The kernel is no setting of an experiment, so both schemes have the same one.
     assert len({point.key for scheme in what.schemes for point in scheme.points if point.seed == 1}) == 1
     with pytest.raises(SpecError, match=r"linux.kernel: must be a text in quotes, got 7.2"):
         read([BULK | {"compare": {"schemes": {"a": {"linux": {"kernel": 7.2}}, "b": {}}}}], seeds=2)

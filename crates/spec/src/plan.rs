@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
     let experiment = crate::parse(document)?;
     let mut faults = Faults::default();
-    let graph = experiment.topology.build(&mut faults);
-    let ports = ports(&experiment, &graph, &mut faults);
+    let mut graph = experiment.topology.build(&mut faults);
+    let ports = ports(&experiment, &mut graph, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
@@ -74,18 +74,19 @@ pub fn ways(document: &str) -> Result<String, Vec<Fault>> {
     Ok(groups.into_iter().map(group).collect::<Value>().to_string())
 }
 
-fn ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Value> {
+fn ports(experiment: &Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Value> {
     let port = |(link, Chosen { settings, queue, .. }): (&Link, Chosen<'_>)| {
         let mut map = Map::new();
         settings.show(&mut map);
         map.insert("from".into(), link.from.0.into());
         map.insert("to".into(), link.to.0.into());
-        map.insert("rate_bps".into(), settings.rate.unwrap_or(link.rate).as_bps().into());
-        map.insert("delay_ps".into(), settings.delay.unwrap_or(link.delay).as_ps().into());
+        map.insert("rate_bps".into(), link.rate.as_bps().into());
+        map.insert("delay_ps".into(), link.delay.as_ps().into());
         map.insert("queue".into(), Value::Object(queue.show()));
         Value::Object(map)
     };
-    graph.links.iter().zip(chosen(experiment, graph, faults)).map(port).collect()
+    let chosen = chosen(experiment, graph, faults);
+    graph.links.iter().zip(chosen).map(port).collect()
 }
 
 fn routes(graph: &Graph, routing: &mut Routing) -> Vec<Vec<Option<u32>>> {

@@ -108,6 +108,28 @@ fn estimates_hold_against_measured_peaks() {
     }
 }
 
+/// Rates and delays count from wherever they are written, and tables of ideal times count where links fail.
+#[test]
+fn overrides_of_ports_and_events_count() {
+    let tree = |delay: &str| json!({"kind": "fat-tree", "k": 4, "rate": "10Gbps", "delay": delay});
+    let slow = document(tree("5ms"), "threshold", permutation(None), "20ms");
+    let mut overridden = document(tree("1us"), "threshold", permutation(None), "20ms");
+    let quick = estimated(&overridden);
+    overridden["port"] = json!({"*->*": {"delay": "5ms", "rate": "10Gbps"}});
+    assert_eq!(estimated(&overridden), estimated(&slow));
+    assert!(estimated(&slow) < quick);
+    overridden["event"] = json!({"quicker": {"at": "1ms", "link": "*->*", "delay": "1us"}});
+    assert!(estimated(&overridden) > quick);
+    let part = |document: &Value| {
+        let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        let parts = answer["memory"]["parts"].as_array().cloned().unwrap_or_default();
+        parts.iter().find(|part| part["what"] == "tables of fastest ways").map(|part| part["count"].as_u64())
+    };
+    assert_eq!(part(&overridden), Some(Some(0)));
+    overridden["event"] = json!({"cut": {"at": "1ms", "link": "edge0.0<->agg0.0", "state": "down"}});
+    assert_eq!(part(&overridden), Some(Some(8)));
+}
+
 /// A hundred thousand ports with a thousand queues each are checked, not built.
 #[test]
 fn the_checker_builds_nothing_large() {

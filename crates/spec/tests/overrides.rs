@@ -1,5 +1,8 @@
 //! Overrides of ports and switches: several patterns that select one port merge setting by setting.
 
+mod common;
+
+use common::{Tables, run};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -136,4 +139,20 @@ proptest! {
             prop_assert_eq!(planned(&before, port), planned(&after, port));
         }
     }
+}
+
+/// A load is a share of what the receivers' links carry, wherever their rate is written.
+#[test]
+fn a_load_goes_by_the_rate_that_a_port_has() {
+    let flows = |topology: Value, port: Value| {
+        let document = json!({"duration": "20ms", "topology": topology, "port": port, "queue": {"kind": "drop-tail", "limit": "none"},
+            "transport": {"cc": "newreno"},
+            "traffic": {"t": {"kind": "poisson", "from": "s*", "to": "r0", "load": 0.5,
+                "sizes": {"kind": "fixed", "bytes": "20KB"}}}});
+        Tables::of(&run(&document)).rows("messages")
+    };
+    let star = |rate: &str| json!({"kind": "star", "senders": 4, "rate": rate, "sender_rate": "10Gbps"});
+    let slow = flows(star("1Gbps"), json!({}));
+    assert_eq!(flows(star("10Gbps"), json!({"switch->r0": {"rate": "1Gbps"}})), slow);
+    assert!(flows(star("10Gbps"), json!({})) > 5 * slow);
 }

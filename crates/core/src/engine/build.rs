@@ -67,6 +67,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         tapped,
         flow_control,
         timeline,
+        best,
         loads,
     } = checked;
     let run = &experiment.run;
@@ -88,7 +89,6 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         })
         .collect();
     let configs: Arc<[Config]> = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
-    let best = timeline.best(ports.iter().map(|port| (port.rate, port.delay)).collect());
     let partition = partition(experiment, &graph, &best, &ports, &loads);
     for port in &tapped {
         ports[*port as usize].tapped = true;
@@ -173,8 +173,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
     let port = |(i, Chosen { settings, queue, control }): (usize, &Chosen<'_>)| {
         let control = control.unwrap_or(&no_control);
         let link = &graph.links[i];
-        let rate = settings.rate.unwrap_or(link.rate);
-        let delay = settings.delay.unwrap_or(link.delay);
+        let (rate, delay) = (link.rate, link.delay);
         let is_switch = graph.role(link.from) == Role::Switch;
         let place = Place { rate, random: Stream::new(seed, "queue", i as u64) };
         let service = match queue.build(place) {

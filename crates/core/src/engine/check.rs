@@ -13,7 +13,7 @@ use crate::port_control::Protocol;
 use crate::probe::settings::TraceWhen;
 use crate::queue::Queue;
 use crate::routing::choice::Ecmp;
-use crate::routing::graph::{Graph, Link, NodeId, Role};
+use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An experiment without faults, and the facts found on the way.
 pub struct Checked<'a> {
-    /// Its network.
+    /// Its network, with the rates and delays of its ports.
     pub graph: Graph,
     /// Tables to the hosts that its loads name.
     pub routing: Routing,
@@ -43,6 +43,8 @@ pub struct Checked<'a> {
     pub flow_control: Vec<Option<Flow>>,
     /// Changes of links.
     pub timeline: Timeline,
+    /// By link: the best rate and delay of the run.
+    pub best: Vec<Wire>,
     /// The sources of data.
     pub loads: Vec<Box<dyn Workload>>,
 }
@@ -62,7 +64,7 @@ impl Experiment {
             let rule = Code::Conflict.rule(rule).judged_by(&["warmup", "duration"]);
             faults.add("warmup", rule, &run.warmup.show());
         }
-        let graph = self.topology.build(&mut faults);
+        let mut graph = self.topology.build(&mut faults);
         if !faults.0.is_empty() && graph.links.is_empty() {
             return Err(faults);
         }
@@ -73,7 +75,7 @@ impl Experiment {
         self.queue.check("queue", &mut faults);
         self.nic.check("nic", &mut faults);
         let (classes, class_of) = classes(self, &mut faults);
-        let chosen = chosen(self, &graph, &mut faults);
+        let chosen = chosen(self, &mut graph, &mut faults);
         lanes::check(self, &mut faults);
         let mut buffers = buffers(self, &graph, &chosen, &mut faults);
         let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
@@ -86,11 +88,8 @@ impl Experiment {
             faults.add("probe.port_trace", rule, &"change".into());
         }
         let mut routing = Routing::new(&graph, run.seed);
-        let wire = |(link, chosen): (&Link, &Chosen<'_>)| {
-            (chosen.settings.rate.unwrap_or(link.rate), chosen.settings.delay.unwrap_or(link.delay))
-        };
-        let links = timeline.best(graph.links.iter().zip(&chosen).map(wire).collect());
-        let loads = loads(self, (&graph, &links), &mut routing, &mut faults);
+        let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
+        let loads = loads(self, (&graph, &best), &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -108,6 +107,7 @@ impl Experiment {
             tapped,
             flow_control,
             timeline,
+            best,
             loads,
         })
     }
@@ -176,8 +176,9 @@ impl Chosen<'_> {
     }
 }
 
-/// Every port's settings in the order of the graph's links, its overrides over the common ones.
-pub fn chosen<'a>(experiment: &'a Experiment, graph: &Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
+/// Every port's settings in the order of the graph's links, its overrides over the common ones. The links take the rates
+/// and delays that overrides have.
+pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
     let mut chosen: Vec<Chosen<'a>> = graph
         .links
         .iter()
@@ -203,6 +204,10 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &Graph, faults: &mut Faults
         if let Some(queue) = &over.queue {
             queue.check(&format!("{path}.queue"), faults);
         }
+    }
+    for (link, chosen) in graph.links.iter_mut().zip(&chosen) {
+        link.rate = chosen.settings.rate.unwrap_or(link.rate);
+        link.delay = chosen.settings.delay.unwrap_or(link.delay);
     }
     let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
     protocols_are_whole(experiment, &kinds, faults);

@@ -20,10 +20,12 @@ use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
 use crate::queue::Queue;
 use crate::routing::choice::Ecmp;
-use crate::routing::graph::{Graph, Link, Node, Role};
+use crate::routing::fastest::Fastest;
+use crate::routing::graph::{Link, Node, Role};
 use crate::workload::Expected;
 use serde_json::{Value, json};
 use shallows_units::{Bytes, Rate, Span};
+use std::collections::BTreeSet;
 
 /// A part of a run's memory.
 #[derive(Debug, Clone)]
@@ -71,6 +73,7 @@ impl Estimate {
         let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));
         let mut parts = vec![
             network(checked),
+            fastest_ways(experiment, checked),
             ports(experiment, checked),
             packets(experiment, checked, &loads),
             Part {
@@ -154,6 +157,22 @@ fn network(checked: &Checked<'_>) -> Part {
     }
 }
 
+/// Tables of ideal times where links fail: at most one for each switch of hosts and size of a packet.
+fn fastest_ways(experiment: &Experiment, checked: &Checked<'_>) -> Part {
+    let graph = &checked.graph;
+    let switches = graph.ids(Role::Switch).count() as u64;
+    let to_hosts = graph.links.iter().filter(|link| graph.role(link.to) == Role::Host);
+    let roots = to_hosts.map(|link| link.from).collect::<BTreeSet<_>>().len() as u64;
+    let sizes: BTreeSet<_> = experiment.loads.iter().map(|load| load.transport.settings.mss).collect();
+    let count = if experiment.reroutes() { roots * sizes.len() as u64 } else { 0 };
+    Part {
+        what: "tables of fastest ways",
+        count,
+        bytes: count.saturating_mul(switches * Fastest::BYTES_A_SWITCH),
+        cure: "a smaller topology, or events that leave links up",
+    }
+}
+
 fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
     let probes = &experiment.probes;
     let traced = checked.traced.len() as u64;
@@ -180,19 +199,18 @@ fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
 
 /// Most packets that one connection sends while the run lasts, by the growth of its window alone.
 fn most_packets(experiment: &Experiment, checked: &Checked<'_>) -> u64 {
-    let windows =
-        experiment.loads.iter().map(|load| window_after(load, experiment.run.duration, &checked.graph));
+    let windows = experiment.loads.iter().map(|load| window_after(load, experiment.run.duration, checked));
     windows.max().unwrap_or(0).saturating_mul(2)
 }
 
 /// Packets of a window that began with the initial one and doubled in every round trip of the run (slow start). Who
 /// sends at a rate has no such bound.
-fn window_after(load: &LoadSpec, duration: Span, graph: &Graph) -> u64 {
+fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     let settings = &load.transport.settings;
     if load.transport.cc.paces_wire() || load.transport.cc.kind() == "aimd" {
         return u64::MAX;
     }
-    let round_trip = usual_round_trip(graph);
+    let round_trip = usual_round_trip(checked);
     let doublings =
         if round_trip == Span::ZERO { MOST_DOUBLINGS } else { duration.as_ps() / round_trip.as_ps() };
     let initial = settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
@@ -200,13 +218,13 @@ fn window_after(load: &LoadSpec, duration: Span, graph: &Graph) -> u64 {
 }
 
 /// There and back over two links of hosts, and over two between switches where there are such.
-fn usual_round_trip(graph: &Graph) -> Span {
+fn usual_round_trip(checked: &Checked<'_>) -> Span {
     let (mut at_host, mut between) = (None::<Span>, Span::ZERO);
-    for link in &graph.links {
-        if [link.from, link.to].iter().any(|end| graph.role(*end) == Role::Host) {
-            at_host = Some(at_host.map_or(link.delay, |least| least.min(link.delay)));
+    for (link, (_, delay)) in checked.graph.links.iter().zip(&checked.best) {
+        if [link.from, link.to].iter().any(|end| checked.graph.role(*end) == Role::Host) {
+            at_host = Some(at_host.map_or(*delay, |least| least.min(*delay)));
         } else {
-            between = between.max(link.delay);
+            between = between.max(*delay);
         }
     }
     (at_host.unwrap_or_default() + between) * 4
@@ -214,12 +232,12 @@ fn usual_round_trip(graph: &Graph) -> Span {
 
 /// Packets that wait or travel.
 fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -> Part {
-    let fastest = checked.graph.links.iter().map(|link| link.rate).max().unwrap_or(Rate::bps(1));
+    let fastest = checked.best.iter().map(|(rate, _)| *rate).max().unwrap_or(Rate::bps(1));
     let sendable = fastest.as_bps() as f64 / 8.0 * experiment.run.duration.as_secs_f64();
     let count = loads.iter().zip(&experiment.loads).map(|(expected, load)| {
         let mss = load.transport.settings.mss.max(Bytes(1)).as_u64();
         let bytes = expected.bytes.unwrap_or(u64::MAX).min(sendable as u64);
-        let window = window_after(load, experiment.run.duration, &checked.graph).min(USUAL_WINDOW);
+        let window = window_after(load, experiment.run.duration, checked).min(USUAL_WINDOW);
         expected.at_once.saturating_mul((bytes / mss + 2).min(window))
     });
     let count = count.fold(0, u64::saturating_add);

@@ -115,11 +115,11 @@ fn refuse_idle(experiment: &Experiment, faults: &mut Faults) -> Vec<Option<Flow>
 
 impl Check<'_> {
     fn rate(&self, link: usize) -> Rate {
-        self.chosen[link].settings.rate.unwrap_or(self.graph.links[link].rate)
+        self.graph.links[link].rate
     }
 
     fn delay(&self, link: usize) -> Span {
-        self.chosen[link].settings.delay.unwrap_or(self.graph.links[link].delay)
+        self.graph.links[link].delay
     }
 
     fn response(&self, link: usize) -> Span {

@@ -87,6 +87,9 @@ impl<W: Fn(u32) -> Wire> Ways<'_, W> {
 }
 
 impl Fastest {
+    /// Of a table, for each switch.
+    pub const BYTES_A_SWITCH: u64 = size_of::<Option<Best>>() as u64;
+
     /// No forwarding delivers `burst` from one host to another in less time; `wire` gives each link's best rate and delay.
     pub fn time(
         &mut self,

@@ -1,7 +1,7 @@
 //! The network as data: its graph, the tables by which switches forward, and the names that select its parts.
 
 pub mod choice;
-mod fastest;
+pub mod fastest;
 pub mod graph;
 pub mod ideal;
 mod search;

@@ -236,7 +236,7 @@ class Figure:
         return pl.read_csv(path, comment_prefix="#") if path.exists() else None
 
     def documents(self, quick: bool = False, reading: Reading = BASE) -> dict[str, dict[str, Any]]:
-        """The experiments by name as they are run; `quick` sets quick.toml's table of that name over each.
+        """The experiments by name as they are run; `quick` sets over each the tables of quick.toml whose pattern it matches.
 
         Under a reading that departs from the base, the plan's experiments alone, with its settings and the
         reading's over them.
@@ -250,7 +250,8 @@ class Figure:
                 continue
             documents[name] = load(path)
             fewer = plan.set if reading.departures else {}
-            layers = (changes, fewer, quicker.get("*", {}), quicker.get(name, {}), reading.settings(name))
+            short = (table for pattern, table in quicker.items() if fnmatchcase(name, pattern))
+            layers = (changes, fewer, *short, reading.settings(name))
             for key, value in (item for layer in layers for item in layer.items()):
                 set_path(documents[name], key, copy.deepcopy(value))
         return documents
