@@ -130,7 +130,13 @@ def tree(tmp_path, timer="#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA 
         ({"probe": {"packets": ["s0->switch"]}}, "probe.packets"),
         ({"port": {"s0->switch": {"duplicate": 0.1}}}, "port.s0->switch.duplicate"),
         ({"port": {"s0->switch": {"reorder": 0.1}}}, "port.s0->switch.reorder"),
-        ({"probe": {"port_trace": "1ms"}}, "probe.port_trace"),  # of three classes
+        (
+            {
+                "probe": {"port_trace": "1ms"},
+                "traffic": {f"load{n}": STAR["traffic"]["web"] for n in range(9)},
+            },
+            "probe.port_trace",  # of nine classes
+        ),
         ({"probe": {"queue_trace": "change"}}, "probe.queue_trace"),
         ({"probe": {"flow_trace": "change"}}, "probe.flow_trace"),
         ({"queue": {"kind": "codel", "root": "newton", "max_packet": "9KB"}}, "queue.max_packet"),

@@ -227,3 +227,67 @@ def test_a_run_over_several_paths_with_losses_traces_and_deadlines(tmp_path):
     parts = ("packets_out", "packets_held", "drops_full", "drops_aqm")
     assert queues["packets_in"].to_list() == queues.select(pl.sum_horizontal(*parts)).to_series().to_list()
     assert run.tables["rounds"]["start_ps"].min() >= 100 * 10**9  # the warm-up
+
+
+CLASSES = STAR | {
+    "queue": {"kind": "threshold", "limit": "12pkt", "mark_at": "6pkt"},  # some packets are dropped
+    "topology": STAR["topology"] | {"senders": 6},
+    "probe": {"port_trace": "20ms", "queue_trace": "20ms", "ports": ["switch->*", "s0->switch"]},
+    "warmup": "0s",
+}
+
+
+def test_arrivals_of_several_classes_are_counted_by_filters():
+    made, _ = planned(**CLASSES)
+    lines = made.plan.splitlines()
+    assert [line for line in lines if line.startswith("class ")] == ["class 0", "class 1", "class 2"]
+    counted = [line.split() for line in lines if line.startswith("arrivals ")]
+    assert {made.ports[int(words[1])].name for words in counted} == {
+        port.name for port in made.ports if port.name == "s0->switch" or port.name.startswith("switch->")
+    }
+    for _, number, _node, device in counted:
+        assert f"qdisc add dev {device} clsact" in lines and device == f"p{number}"
+        matches = [line for line in lines if line.startswith(f"filter add dev {device} egress ")]
+        assert [re.search(r"u8 (\w+) 0xe0", line)[1] for line in matches] == ["0x0", "0x20", "0x40"]
+    assert any(line.endswith(" tcp_reflect_tos 1") for line in lines)
+    for changes in ({"probe": {"queue_trace": "1ms"}}, {"traffic": {"long": STAR["traffic"]["long"]}}):
+        alone = planned(**CLASSES | changes)[0].plan
+        assert "clsact" not in alone and "reflect" not in alone and "arrivals" not in alone
+
+
+@needs_kernel
+def test_port_trace_has_the_arrivals_of_each_class(tmp_path):
+    """As many as the port counts in all, and as many of each class as in the simulator."""
+    experiment = one_run(load(CLASSES)).experiment
+    run = shallows.run(experiment, store=tmp_path, backend="linux")
+    trace, queues = run.tables["port_trace"], run.tables["queues"]
+    assert trace["marks"].null_count() == trace["drops"].null_count() == trace.height > 0
+    sums = trace.group_by("port").agg(pl.col("packets_in", "bytes_in").sum())
+    both = sums.join(queues, on="port", suffix="_counted")
+    assert both.height == 8 and both["packets_in"].to_list() == both["packets_in_counted"].to_list()
+    bottleneck = queues.filter(port="switch->r0").row(0, named=True)
+    assert bottleneck["drops_full"] > 0
+    out = both.select(pl.col("bytes_in") - pl.col("bytes_out") - pl.col("bytes_held")).to_series()
+    dropped = dict(zip(both["port"], out, strict=True))
+    lost = dropped.pop("switch->r0") / bottleneck["drops_full"]
+    assert 1400 < lost <= 1500 and set(dropped.values()) == {0}  # a message's last segment is shorter
+    # With room for all, where no retransmission depends on chance.
+    roomy = one_run(load(CLASSES | {"queue": STAR["queue"]})).experiment
+    found, wanted = (
+        {
+            (port, name): packets
+            for port, name, packets in shallows.run(roomy, store=tmp_path, backend=backend)
+            .tables["port_trace"]
+            .group_by("port", "class")
+            .agg(pl.col("packets_in").sum())
+            .iter_rows()
+        }
+        for backend in ("linux", "simulator")
+    )
+    for port, name in (("r0", "web"), ("r0", "query"), ("r0", "long"), ("s0", "query")):
+        key = f"switch->{port}", name
+        assert found[key] == pytest.approx(wanted[key], rel=0.1), key
+    # Without several classes the same run has no filters, and they change nothing.
+    plain = one_run(load(CLASSES | {"probe": {"queue_trace": "20ms"}})).experiment
+    other = shallows.run(plain, store=tmp_path, backend="linux").tables["queues"]
+    assert other.select("port", "packets_out", "marks").equals(queues.select("port", "packets_out", "marks"))

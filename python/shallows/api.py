@@ -192,11 +192,13 @@ def reproduce(
     target: str | None = None,
     *,
     quick: bool = False,
+    most_seeds: int | None = None,
     out: Path | str = "reports",
     **options: Unpack[Options],
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything: figures, claims with verdicts, a report in `out`.
 
+    Claims that are undecided get more seeds, up to `most_seeds`; None: 24 on Linux unless `quick`, else none.
     Raises SpecError with all faults of all files before anything runs; StoreError.
     """
     from shallows.studies.paper.reproduce import reproduce as whole
@@ -205,4 +207,4 @@ def reproduce(
         return shown(what, total, progress)
 
     runner, progress = _read(options)
-    return whole(target, runner, quick=quick, out=out, progress=display)
+    return whole(target, runner, quick=quick, most_seeds=most_seeds, out=out, progress=display)

@@ -45,7 +45,8 @@ def _points(result):
     for rtt in result.rtts:
         network = star(result.senders, rate, rtt, "1Gbps" if result.mbps < 100 else "5Gbps")
         for title, cc, queue, ecn in schemes:
-            yield scheme(f"{title}|{rtt}", cc, queue, ecn) | network
+            name = f"{title}|{rtt}"
+            yield scheme(name, cc, queue, ecn) | network | {"label": name}
 
 
 def _spec(result):

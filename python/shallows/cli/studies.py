@@ -108,6 +108,15 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and points, in under a minute.")
     ] = False,
+    most_seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Adds seeds to undecided claims, up to N; default: 24 on Linux without --quick, else none.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
     out: Out = Path("reports"),
     *,
     how: How,
@@ -122,6 +131,7 @@ def reproduce(
         target,
         runner,
         quick=quick,
+        most_seeds=most_seeds,
         out=out,
         progress=how.report,
     )

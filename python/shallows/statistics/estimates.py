@@ -59,6 +59,39 @@ def mean_ci(samples: Samples, level: float = 0.95) -> Estimate:
     return Estimate(mean, mean - half, mean + half, n)
 
 
+NARROWER = 0.7
+"""Of a distance, the half width that is aimed at: with as many seeds the mean lies elsewhere, and an interval
+as wide as the distance itself would reach across every second time."""
+
+MOST_SEEDS = 1_000_000
+"""A greater number is said as this one."""
+
+
+def seeds_for(half: float, n: int, distance: float) -> int | None:
+    """The number of seeds whose t interval keeps away from an end `distance` from the mean.
+
+    `half` is the half width with `n` seeds, whose spread is taken to stay. At least twice `n`, since an
+    interval that reached the end was not narrow enough. None: there is no spread to go by.
+    """
+    if n < 2 or not half > 0:
+        return None
+    spread = half / t_quantile(0.975, n - 1) * math.sqrt(n)
+    aim = NARROWER * distance
+
+    def wide(seeds: int) -> bool:
+        return t_quantile(0.975, seeds - 1) * spread > aim * math.sqrt(seeds)
+
+    low, high = n, 2 * n
+    while wide(high):
+        low, high = high, 2 * high
+        if high >= MOST_SEEDS:
+            return MOST_SEEDS
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (middle, high) if wide(middle) else (low, middle)
+    return max(high, 2 * n)
+
+
 def paired_difference(a: Samples, b: Samples, level: float = 0.95) -> Estimate:
     """Mean of a - b with its t interval, a and b run with the same seeds in the same order.
 

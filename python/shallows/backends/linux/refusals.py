@@ -8,6 +8,7 @@ from typing import Any
 
 from shallows.backends.linux import controls
 from shallows.backends.linux.qdiscs import Refusal, qdisc
+from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import schema
 from shallows.errors import Fault
 
@@ -38,6 +39,7 @@ PROBE = (
 """Probes that are done, or that only leave out what is there."""
 
 MOST_HOSTS = 500
+MOST_CLASSES = 8
 ECMP = ("flow", "weighted")
 MOST_WEIGHT = 256
 """Of a next hop, as the kernel keeps it in a byte (rtnh_hops)."""
@@ -147,9 +149,8 @@ def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
         if probe[key] == "change":
             rule = f"must be an interval on Linux, whose {what} are sampled"
             found.append(Fault(f"probe.{key}", rule, "change"))
-    classes = sorted({load["class"] for load in experiment["traffic"].values()})
-    if probe["port_trace"] != "off" and len(classes) > 1:
-        rule = "needs loads of one class on Linux, whose disciplines count all packets together"
+    if len(classes := traced_classes(experiment)) > MOST_CLASSES:
+        rule = f"needs at most {MOST_CLASSES} classes on Linux, where packets bear theirs in three bits"
         found.append(Fault("probe.port_trace", rule, ", ".join(classes)))
     return found
 

@@ -32,6 +32,9 @@ LATENESS_NS = 10
 """Of a port's timer at most: User-Mode Linux adds 1 ns, and so does each reading of the clock. A port's
 bucket holds so much more than a frame, and so keeps its rate; at 100 Gb/s that is a tenth of a frame."""
 
+SINK = "count"
+"""A node's device for copies of packets that were counted; it drops them."""
+
 SYSCTLS = {
     "tcp_no_metrics_save": "1",
     "tcp_slow_start_after_idle": "1",
@@ -43,7 +46,7 @@ SYSCTLS = {
 """Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
 sent yet would only take memory."""
 
-__all__ = ["Port", "Scenario", "address", "scenario", "sysctls"]
+__all__ = ["Port", "Scenario", "address", "scenario", "sysctls", "traced_classes"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,15 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
         "tcp_sack": str(int(transport["sack"])),
         "tcp_timestamps": str(int(transport["timestamps"])),
     }
+    if traced_classes(experiment):
+        own["tcp_reflect_tos"] = "1"  # acknowledgements bear their connection's class
     return SYSCTLS | own
+
+
+def traced_classes(experiment: Mapping[str, Any]) -> list[str]:
+    """The classes whose arrivals at ports are counted apart: none if there is but one, or no such trace."""
+    names = list(dict.fromkeys(load["class"] for load in experiment["traffic"].values()))
+    return names if experiment["probe"]["port_trace"] != "off" and len(names) > 1 else []
 
 
 class _Writer:
@@ -128,6 +139,7 @@ class _Writer:
         self.frame = self._number("mss") + self._number("header") + 12 * self.transport["timestamps"]
         by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}
         self.reverse = [by_ends[port["to"], port["from"]] for port in self.ports]
+        self.classes = traced_classes(experiment)
         self.files: dict[str, list[str]] = {}
         self.asked: list[tuple[str, str]] = []
         self.lines: list[str] = []
@@ -206,6 +218,9 @@ class _Writer:
                 )
                 self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
                 self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
+        if any(port["from"] == node and self._counted(number) for number, port in enumerate(self.ports)):
+            self._batch("ip", node, f"link add {SINK} numtxqueues 1 numrxqueues 1 type ifb")
+            self._batch("ip", node, f"link set {SINK} up txqueuelen 1000")
         own = f" src {address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
         rules = own and f"{own} initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}"
         for number, host in enumerate(self.hosts):
@@ -254,11 +269,25 @@ class _Writer:
             yield f"attributes {place} {under.kind} {' '.join(words)}"
         # The wire, at its far end.
         far, device = port["to"], f"p{self.reverse[number]}"
-        self._batch("tc", far, f"qdisc add dev {device} handle ffff: ingress")
+        counted = self._counted(self.reverse[number])
+        self._batch("tc", far, f"qdisc add dev {device} {'clsact' if counted else 'handle ffff: ingress'}")
         redirect = f"action mirred egress redirect dev i{number}"
-        self._batch("tc", far, f"filter add dev {device} parent ffff: protocol all matchall {redirect}")
+        hook = "ingress" if counted else "parent ffff:"
+        self._batch("tc", far, f"filter add dev {device} {hook} protocol all matchall {redirect}")
+        if counted:
+            self._count(far, device)
         speed = f"{port['delay_ps'] // 1000} {port['rate_bps'] // 8} -{ETHERNET_BYTES}"
         yield f"wire {far} i{number} {speed} {self._loss(number)}"
+
+    def _count(self, node: int, device: str) -> None:
+        """Counts what comes to a port by class, before its discipline: a copy goes to a device that drops it,
+        since this kernel has no action that only counts."""
+        for number in range(len(self.classes)):
+            match = f"u32 match u8 {number << 5:#x} 0xe0 at 1"
+            action = f"action mirred egress mirror dev {SINK}"
+            self._batch(
+                "tc", node, f"filter add dev {device} egress protocol ip pref {number + 1} {match} {action}"
+            )
 
     def _loss(self, number: int) -> str:
         """Of 2^32 - 1 packets those that the wire loses, and the seed of its random numbers."""
@@ -270,18 +299,30 @@ class _Writer:
     def _queues(self, made: Scenario) -> None:
         """Ports that are read, and how."""
         probe = self.experiment["probe"]
-        patterns = [probe["ports"]] if isinstance(probe["ports"], str) else probe["ports"]
         traces = probe["queue_trace"] != "off" or probe["port_trace"] != "off"
         for number, port in enumerate(self.ports):
             name, switch = self._name(number), not self.nodes[port["from"]]["host"]
-            # A pattern covers ports of switches only, a full name any.
-            covered = any(name == text or (switch and fnmatchcase(name, text)) for text in patterns)
             measured = switch or probe["nic_queues"]
-            read = Port(name, port["rate_bps"], switch, measured, traces and covered)
+            read = Port(name, port["rate_bps"], switch, measured, traces and self._covered(number))
             made.ports.append(read)
             wire = f"{port['to']} i{number}" if port["loss"] else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"
             self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x} {flags} {wire}")
+            if self._counted(number):
+                self.lines.append(f"arrivals {number} {port['from']} p{number}")
+        loads = self.experiment["traffic"].values() if self.classes else ()
+        self.lines += [f"class {self.classes.index(load['class'])}" for load in loads]
+
+    def _covered(self, number: int) -> bool:
+        """Whether the probe covers a port: a pattern those of switches only, a full name any."""
+        chosen = self.experiment["probe"]["ports"]
+        name, switch = self._name(number), not self.nodes[self.ports[number]["from"]]["host"]
+        patterns = [chosen] if isinstance(chosen, str) else chosen
+        return any(name == text or (switch and fnmatchcase(name, text)) for text in patterns)
+
+    def _counted(self, number: int) -> bool:
+        """Whether arrivals are counted by class."""
+        return bool(self.classes) and self._covered(number)
 
     def _times(self, made: Scenario) -> None:
         numbers, probe = self.numbers, self.experiment["probe"]

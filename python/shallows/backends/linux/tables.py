@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
+from shallows.backends.linux.scenario import ETHERNET_BYTES, traced_classes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,7 @@ def tables(
     import polars as pl
 
     duration, warmup = (made.numbers[key] for key in ("duration", "warmup"))
-    names = ("flows", "messages", "rounds", "queues", "samples", "trace", "ports")
+    names = ("flows", "messages", "rounds", "queues", "samples", "trace", "ports", "arrivals")
     # Whole numbers all; a file without rows would else have columns of text.
     read = {name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in names}
     flows = _flows(read["flows"], made, experiment, warmup, duration)
@@ -42,7 +43,7 @@ def tables(
         "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
         "queue_histogram": _histogram(read["samples"], made, warmup),
         "queue_trace": _trace(read["samples"], made, experiment),
-        "port_trace": _port_trace(read["ports"], made, experiment),
+        "port_trace": _port_trace(read["ports"], read["arrivals"], made, experiment),
         "flow_trace": _flow_trace(read["trace"], read["flows"], made, experiment),
     }
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
@@ -287,14 +288,29 @@ def _trace(samples: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any])
     return found.select((pl.col("time_ns") * 1000).alias("time_ps"), _port(made), "packets", "bytes")
 
 
-def _port_trace(raw: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]) -> pl.DataFrame:
-    """Arrivals of each interval. All loads have one class; bytes of dropped packets are not known."""
+def _port_trace(
+    raw: pl.DataFrame, arrivals: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Arrivals of each interval. With one class, bytes of dropped packets are not known.
+
+    With several, neither marks nor drops are.
+    """
     import polars as pl
 
-    def grown(*names: str) -> pl.Expr:
+    def grown(*names: str, over: Sequence[str] = ("queue",)) -> pl.Expr:
         total = pl.sum_horizontal(*names)
-        return total - total.shift(1, fill_value=0).over("queue")
+        return total - total.shift(1, fill_value=0).over(over)
 
+    if classes := traced_classes(experiment):
+        each = ("queue", "class")
+        packets = grown("packets", over=each)
+        return arrivals.select(
+            (pl.col("time_ns") * 1000).alias("time_ps"),
+            _port(made),
+            pl.col("class").map_elements(lambda i: classes[i], pl.String),
+            packets.alias("packets_in"),
+            (grown("bytes", over=each) - ETHERNET_BYTES * packets).alias("bytes_in"),
+        )
     name = next(iter(experiment["traffic"].values()))["class"]
     return raw.select(
         (pl.col("time_ns") * 1000).alias("time_ps"),

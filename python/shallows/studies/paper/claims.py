@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.statistics.estimates import Estimate, mean_ci, seeds_for
 from shallows.studies.paper.logic import Truth, all_of, any_of
 from shallows.studies.paper.numbers import estimate as said
 
@@ -35,6 +35,7 @@ class Measured(NamedTuple):
     `n_seeds` is None where the caller should take the number of seeds that were run; 0 stands for a
     closed form, which needs none. `note` says what the numbers alone do not. `flat`: every seed gave the
     same. `range`: `low` and `high` are the least and the greatest of several settings, no interval of chance.
+    `needs`: about how many seeds would decide it; None where that is not known.
     """
 
     value: Value
@@ -44,6 +45,7 @@ class Measured(NamedTuple):
     note: str = ""
     flat: bool = False
     range: bool = False
+    needs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Claim:
     """One claim as written in claims.toml. `tolerance` is absolute, in `unit`; None for booleans.
 
     `published_text`: the published value with its source's digits. `single_run`: the source's number comes
-    from one random run, whose scatter is added to the tolerance. `about`: the experiments that it rests on.
+    from one random run, whose scatter is added to the tolerance. `about`: the experiments that it rests on,
+    as far as readings concern it. `experiments`: those whose runs it is measured on.
     """
 
     id: str
@@ -79,6 +82,7 @@ class Claim:
     cause: Cause | None
     about: tuple[str, ...]
     note: str
+    experiments: tuple[str, ...] = ("*",)
 
 
 def as_measured(found: Any, n_seeds: int) -> Measured:
@@ -111,7 +115,7 @@ def is_above(estimate: Estimate, bound: float = 0.0, unit: str = "") -> Measured
     if estimate.ci is not None:
         low, high = estimate.ci
         decided = True if low > bound else False if high <= bound else None
-    return _decided(decided, estimate, unit)
+    return _decided(decided, estimate, unit, bound)
 
 
 def is_below(estimate: Estimate, bound: float = 0.0, unit: str = "") -> Measured:
@@ -120,7 +124,7 @@ def is_below(estimate: Estimate, bound: float = 0.0, unit: str = "") -> Measured
     if estimate.ci is not None:
         low, high = estimate.ci
         decided = True if high < bound else False if low >= bound else None
-    return _decided(decided, estimate, unit)
+    return _decided(decided, estimate, unit, bound)
 
 
 def is_within(estimate: Estimate, margin: float, of: float = 0.0, unit: str = "") -> Measured:
@@ -134,12 +138,16 @@ def is_within(estimate: Estimate, margin: float, of: float = 0.0, unit: str = ""
         low, high = estimate.ci
         inside, outside = of - margin <= low and high <= of + margin, high < of - margin or low > of + margin
         decided = True if inside else False if outside else None
-    return _decided(decided, estimate, unit)
+    return _decided(decided, estimate, unit, of - margin, of + margin)
 
 
-def _decided(truth: Truth, estimate: Estimate, unit: str) -> Measured:
+def _decided(truth: Truth, estimate: Estimate, unit: str, *ends: float) -> Measured:
     note = f"{said(*estimate[:3])} {unit}".strip()
-    return Measured(truth, n_seeds=estimate.n, note=note, flat=is_flat(estimate))
+    needs = None
+    if truth is None and estimate.low is not None and estimate.high is not None:
+        away = min(abs(estimate.value - end) for end in ends)
+        needs = seeds_for((estimate.high - estimate.low) / 2, estimate.n, away)
+    return Measured(truth, n_seeds=estimate.n, note=note, flat=is_flat(estimate), needs=needs)
 
 
 def every(parts: Iterable[Measured], note: str = "") -> Measured:
@@ -156,4 +164,12 @@ def _joined(parts: Sequence[Measured], join: Any, note: str) -> Measured:
     truth = join([None if part.value is None else bool(part.value) for part in parts])
     seeds = [part.n_seeds for part in parts if part.n_seeds is not None]
     notes = note or "; ".join(dict.fromkeys(part.note for part in parts if part.note))
-    return Measured(truth, n_seeds=min(seeds) if seeds else None, note=notes, flat=any(p.flat for p in parts))
+    wanted = [part.needs for part in parts if part.value is None]
+    known = [want for want in wanted if want is not None]
+    return Measured(
+        truth,
+        n_seeds=min(seeds) if seeds else None,
+        note=notes,
+        flat=any(part.flat for part in parts),
+        needs=max(known) if truth is None and known and len(known) == len(wanted) else None,
+    )

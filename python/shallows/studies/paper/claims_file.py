@@ -76,6 +76,9 @@ class ClaimTable(Strict):
     holds_if: str = ""
     cause: CauseTable | None = None
     about: list[str] = Field(["*"], description="the experiments that it rests on; an empty list: none")
+    experiments: list[Text] = Field(
+        ["*"], min_length=1, description="the experiments, or their points, on whose runs it is measured"
+    )
     note: str = ""
 
     @field_validator("tolerance")
@@ -146,4 +149,5 @@ def _claim(table: ClaimTable, digits: str) -> Claim:
         cause=Cause(**table.cause.model_dump()) if table.cause else None,
         about=tuple(table.about),
         note=table.note,
+        experiments=tuple(table.experiments),
     )

@@ -50,12 +50,14 @@ def write_report(
 ) -> Path:
     """The report of one paper's sections; returns its index.html. Error: StoreError."""
     return place.write(
-        out, _name(target, quick, backend), lambda new: _fill(new, paper, sections, target, quick)
+        out, _name(target, quick, backend), lambda new: _fill(new, paper, sections, target, quick, backend)
     )
 
 
-def _fill(new: Path, paper: str, sections: "Sequence[Section]", target: str, quick: bool) -> None:
-    (new / "index.html").write_text(render(paper, sections, target, quick), encoding="utf-8")
+def _fill(
+    new: Path, paper: str, sections: "Sequence[Section]", target: str, quick: bool, backend: str
+) -> None:
+    (new / "index.html").write_text(render(paper, sections, target, quick, backend), encoding="utf-8")
     claims = [record for section in sections for record in section.claims]
     text = json.dumps({"claims": claims}, indent=1, ensure_ascii=False, allow_nan=False)
     (new / "claims.json").write_text(text + "\n", encoding="utf-8")
@@ -79,8 +81,11 @@ def known_numbers(sections: "Sequence[Section]") -> dict[str, dict[str, Any]]:
     return found
 
 
-def render(paper: str, sections: "Sequence[Section]", target: str, quick: bool) -> str:
+def render(
+    paper: str, sections: "Sequence[Section]", target: str, quick: bool, backend: str = "simulator"
+) -> str:
     """The HTML text of a report. Equal sections give equal text."""
+    options = ("" if backend == "simulator" else f" --backend {backend}") + (" --quick" if quick else "")
     readme = sections[0].figure.path.parent / "README.md"
     intro = readme.read_text(encoding="utf-8") if readme.exists() else f"# {paper}\n"
     title, _, rest = intro.partition("\n")
@@ -96,7 +101,7 @@ def render(paper: str, sections: "Sequence[Section]", target: str, quick: bool) 
         unexpected=sum(record["verdict"] != record["expected_verdict"] for record in claims),
         mode="quick" if quick else "full",
         kernels=", ".join(dict.fromkeys(record["kernel"] for record in claims if record["kernel"])),
-        command=f"{program()} reproduce {target}" + (" --quick" if quick else ""),
+        command=f"{program()} reproduce {target}{options}",
         open=_open(sections[0].figure.readings),
         about=_about(sections),
     )

@@ -1,6 +1,6 @@
 """The experiments of a paper: run what is missing, measure, judge each claim, draw, and write the report."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -14,6 +14,7 @@ from shallows.document.points import Point
 from shallows.errors import Fault, SpecError
 from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Runner
+from shallows.studies.paper import more_seeds
 from shallows.studies.paper.claims import Claim, Measured, as_measured
 from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
 from shallows.studies.paper.readings import BASE, Reading
@@ -65,11 +66,12 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class _Job:
-    """A figure under one reading, and its runs by experiment."""
+    """A figure under one reading, and its runs by experiment. `notes`: by claim, on its further seeds."""
 
     figure: Figure
     reading: Reading
     points: Mapping[str, Sequence[Point]]
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def reproduce(
@@ -77,14 +79,16 @@ def reproduce(
     runner: Runner,
     *,
     quick: bool = False,
+    most_seeds: int | None = None,
     out: Path | str = "reports",
     root: Path | None = None,
     progress: Progress = terminal.progress,
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything, and writes `out/<paper>/`.
 
-    Readings beside the base are run on the simulator alone. Errors: SpecError with all faults of all files,
-    before anything runs; StoreError.
+    Readings beside the base are run on the simulator alone. Claims that the base reading leaves undecided
+    get more seeds, up to `most_seeds` (`more_seeds`); None: `MOST_SEEDS` of the backend, none in quick.
+    Errors: SpecError with all faults of all files, before anything runs; StoreError.
     """
     from shallows.studies.paper.report import page_of, write_report
 
@@ -94,10 +98,15 @@ def reproduce(
     for paper in dict.fromkeys(figure.paper for figure in figures):
         page_of(located(target)[1] or paper, Path(out), quick, backend)
     outcomes = _run(jobs, runner, progress)
+    if most_seeds is None:
+        most_seeds = 0 if quick else more_seeds.MOST_SEEDS.get(backend, 0)
+    if most_seeds:
+        jobs = [_second_look(job, outcomes, quick, most_seeds) for job in jobs]
+        outcomes |= _run(jobs, runner, progress, outcomes)
     sections = []
     for figure in figures:
-        mine = [job for job in jobs if job.figure is figure]
-        sections.append(_section(figure, mine, outcomes, quick, backend))
+        its_jobs = [job for job in jobs if job.figure is figure]
+        sections.append(_section(figure, its_jobs, outcomes, quick, backend))
     sections = _with_causes(sections)
     reports = []
     for paper in dict.fromkeys(figure.paper for figure in figures):
@@ -142,8 +151,11 @@ def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
     faults, jobs = [], []
     for figure in figures:
         try:
+            base = _Job(figure, BASE, figure.points(quick))
+            if not quick:  # which leaves points out
+                more_seeds.check(figure, base.points)
             tried = figure.tried(quick) if backend == "simulator" else []
-            jobs += [_Job(figure, reading, figure.points(quick, reading)) for reading in (BASE, *tried)]
+            jobs += [base, *(_Job(figure, reading, figure.points(quick, reading)) for reading in tried)]
         except SpecError as error:
             where = f"{figure.paper}/{figure.name}: "
             faults += [replace(fault, path=where + fault.path) for fault in error.faults]
@@ -152,10 +164,27 @@ def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
     return jobs
 
 
-def _run(jobs: Sequence[_Job], runner: Runner, progress: Progress) -> dict[str, Outcome]:
-    """Runs every distinct experiment once, whichever figures and readings need it. By the points' keys."""
+def _second_look(job: _Job, outcomes: Mapping[str, Outcome], quick: bool, most: int) -> _Job:
+    """The base reading of a figure with further seeds for the claims that the first runs leave undecided."""
+    figure = job.figure
+    runs, failed = _runs(job, outcomes)
+    if job.reading.departures or failed or not runs or hasattr(figure.module, "SAMPLES"):
+        return job
+    measured = _measured(figure, runs, failed)
+    found = {claim.id: _found(claim, BASE, measured, runs) for claim in figure.claims}
+    second = more_seeds.further(figure, figure.documents(quick), job.points, found, most)
+    return replace(job, points=second.points, notes=second.notes)
+
+
+def _run(
+    jobs: Sequence[_Job], runner: Runner, progress: Progress, known: Collection[str] = ()
+) -> dict[str, Outcome]:
+    """Runs every distinct experiment once, whichever figures and readings need it. By the points' keys.
+
+    Those that are `known` are left out.
+    """
     every = (p for job in jobs for group in job.points.values() for p in group)
-    distinct = {point.key: point for point in every}
+    distinct = {point.key: point for point in every if point.key not in known}
     if not distinct:
         return {}
     with progress("reproduce", len(distinct)) as report:
@@ -163,7 +192,7 @@ def _run(jobs: Sequence[_Job], runner: Runner, progress: Progress) -> dict[str, 
     return {outcome.point.key: outcome for outcome in done}
 
 
-def _runs(job: _Job, outcomes: Mapping[str, Outcome], backend: str) -> tuple[Runs, list[str]]:
+def _runs(job: _Job, outcomes: Mapping[str, Outcome]) -> tuple[Runs, list[str]]:
     """The runs of a figure under one reading, and why those that failed did."""
     runs, failed = [], []
     for spec, group in job.points.items():
@@ -182,7 +211,7 @@ def _runs(job: _Job, outcomes: Mapping[str, Outcome], backend: str) -> tuple[Run
 def _section(
     figure: Figure, jobs: Sequence[_Job], outcomes: Mapping[str, Outcome], quick: bool, backend: str
 ) -> Section:
-    by_reading = {job.reading.id: _runs(job, outcomes, backend) for job in jobs}
+    by_reading = {job.reading.id: _runs(job, outcomes) for job in jobs}
     failed = [reason for _, reasons in by_reading.values() for reason in reasons]
     runs, _ = by_reading[BASE.id]
     measured = {job.reading.id: _measured(figure, *by_reading[job.reading.id]) for job in jobs}
@@ -194,6 +223,7 @@ def _section(
             _found(claim, reading, measured[reading.id], by_reading[reading.id][0])
             for reading in (BASE, *_concerning(claim, tried))
         ]
+        base = _with_note(base, jobs[0].notes.get(claim.id))
         records.append(
             record(
                 claim,
@@ -246,10 +276,18 @@ def _measured(figure: Figure, runs: Runs, failed: Sequence[str]) -> dict[str, An
     return found
 
 
+def _with_note(found: Found, note: str | None) -> Found:
+    """The same with a note on the seeds behind it."""
+    if not note:
+        return found
+    notes = "; ".join(filter(None, [found.measured.note, note]))
+    return found._replace(measured=found.measured._replace(note=notes))
+
+
 def _found(claim: Claim, reading: Reading, measured: Mapping[str, Any], runs: Runs) -> Found:
     """The verdict under one reading. An interval of no width is suspect only where seeds change nothing."""
     found = measured.get(claim.id, Measured(None, note="not measured in this mode"))
-    known = as_measured(found, len(runs.seeds))
+    known = as_measured(found, len(more_seeds.concerning(claim, runs).seeds))
     if known.flat and not runs.idle_seeds:
         known = known._replace(flat=False)
     return Found(reading, known, *verdict(claim, known))

@@ -44,6 +44,14 @@ void trace_ports(nanoseconds at);
 void count_queues(void);
 void write_queues(void);
 
+/* classes.c */
+void add_class(char *words);
+void add_arrivals(char *words);
+int service_of_load(int load); /* the type of service of its packets */
+void classes_start(void);
+void trace_classes(nanoseconds at);
+void classes_write(void);
+
 /* traffic.c: what the plan says, and what the loop calls */
 void add_host(char *words);
 void add_control(char *words);

@@ -127,6 +127,8 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "wire")) add_wire(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);
 	else if (!strcmp(line, "queue")) add_queue(words);
+	else if (!strcmp(line, "class")) add_class(words);
+	else if (!strcmp(line, "arrivals")) add_arrivals(words);
 	else if (!strcmp(line, "host")) add_host(words);
 	else if (!strcmp(line, "control")) add_control(words);
 	else if (!strcmp(line, "open")) add_connection(words);
@@ -236,6 +238,7 @@ static void work(void)
 		}
 		if (ports_at <= at) {
 			trace_ports(ports_at);
+			trace_classes(ports_at);
 			ports_at += ports_every;
 		}
 		if (trace_at <= at) {
@@ -289,6 +292,7 @@ int main(void)
 	printf("guest: network ready\n");
 	flows_start();
 	queues_start();
+	classes_start();
 	traffic_start();
 	began = (now() / 1000000 + 10) * 1000000; /* a round instant soon */
 	nanoseconds least = programs_terminal() ? UPTIME_AT_TERMINAL : programs_any() ? UPTIME : 0;
@@ -304,6 +308,7 @@ int main(void)
 	flows_write();
 	rounds_write();
 	write_queues();
+	classes_write();
 	read_plan(plan);
 	printf("guest: end\n");
 	stop();

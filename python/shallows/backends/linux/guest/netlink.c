@@ -140,3 +140,31 @@ void look_at(int node, struct look *looks, size_t count)
 		looks[i].left = head->nlmsg_len - NLMSG_SPACE(sizeof(struct tcmsg));
 	}
 }
+
+void look_at_filters(int node, unsigned device, unsigned hook,
+		     void (*take)(unsigned priority, struct rtattr *options, void *what), void *what)
+{
+	static char answer[1 << 16];
+	struct nlmsghdr *head;
+	union request request;
+	int fd = socket_of(node), size, left;
+
+	begin(&request, RTM_GETTFILTER, NLM_F_DUMP, device, hook, 0);
+	if (send(fd, &request, request.head.nlmsg_len, 0) < 0)
+		fail("netlink: filters of device %u", device);
+	while ((size = recv(fd, answer, sizeof answer, 0)) > 0)
+		for (head = (void *)answer; NLMSG_OK(head, size); head = NLMSG_NEXT(head, size)) {
+			struct tcmsg *filter = NLMSG_DATA(head);
+			struct rtattr *attribute = TCA_RTA(filter);
+
+			if (head->nlmsg_type == NLMSG_DONE)
+				return;
+			if (head->nlmsg_type != RTM_NEWTFILTER)
+				break;
+			left = TCA_PAYLOAD(head);
+			for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
+				if ((attribute->rta_type & NLA_TYPE_MASK) == TCA_OPTIONS)
+					take(filter->tcm_info >> 16, attribute, what);
+		}
+	fail("netlink: filters of device %u", device);
+}

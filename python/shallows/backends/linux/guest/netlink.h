@@ -37,4 +37,8 @@ enum { MOST_LOOKS = 64 };
 /* Looks at several of a node with one request; the answers stand until the next call. */
 void look_at(int node, struct look *looks, size_t count);
 
+/* Gives `take` the priority and options of every filter at a hook of a device, and `what`. */
+void look_at_filters(int node, unsigned device, unsigned hook,
+		     void (*take)(unsigned priority, struct rtattr *options, void *what), void *what);
+
 #endif

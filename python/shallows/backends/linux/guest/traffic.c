@@ -140,7 +140,7 @@ void traffic_start(void)
 /* Opens the socket; the handshake runs by itself. */
 static void connect_now(struct connection *c)
 {
-	int on = 1, host = c->from;
+	int on = 1, host = c->from, service = service_of_load(c->load);
 
 	c->port = FIRST_PORT + hosts[host].ports;
 	if (c->port > LAST_PORT)
@@ -157,6 +157,9 @@ static void connect_now(struct connection *c)
 	set_control(c->sender.socket, c->control);
 	if (no_delay && setsockopt(c->sender.socket, SOL_TCP, TCP_NODELAY, &on, sizeof on))
 		fail("TCP_NODELAY");
+	/* The other end answers with the same (tcp_reflect_tos). */
+	if (service && setsockopt(c->sender.socket, SOL_IP, IP_TOS, &service, sizeof service))
+		fail("IP_TOS");
 	if (bind(c->sender.socket, (void *)&from, sizeof from))
 		fail("binding connection %d", c->sender.connection);
 	if (connect(c->sender.socket, (void *)&to, sizeof to) && errno != EINPROGRESS)
