@@ -61,6 +61,19 @@ def test_quick_has_its_own_settings_and_expectations(paper, monkeypatch):
     assert "quick mode" in got.reports[0].read_text()
 
 
+def test_quick_settings_go_by_pattern_and_a_pattern_without_a_match_is_refused(paper):
+    quick = paper["root"] / "paper" / "fig" / "quick.toml"
+    quick.write_text('["*"]\nseeds = 1\n["s*c"]\nduration = "1ms"\n["x"]\nseeds = 2\n["y*"]\nseeds = 2\n')
+    with pytest.raises(SpecError) as refused:
+        reproduce("paper", quick=True, **paper)
+    assert [fault.path.rsplit(": ", 1)[1] for fault in refused.value.faults] == ["x", "y*"]
+    assert refused.value.faults[0].rule == "matches no experiment of the figure; it has spec"
+    quick.write_text('["*"]\nseeds = 1\nduration = "3ms"\n["s*c"]\nduration = "2ms"\n')
+    (figure,) = find("paper", paper["root"])
+    document = figure.documents(quick=True)["spec"]
+    assert (document["seeds"], document["duration"]) == (1, "2ms")
+
+
 def test_an_unexpected_verdict_is_status_one(paper, monkeypatch):
     fake_simulator(monkeypatch)
     claims = paper["root"] / "paper" / "fig" / "claims.toml"

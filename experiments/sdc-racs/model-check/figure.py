@@ -26,9 +26,10 @@ def _matches(run, of_b, others):
     return all(run.params[name] == value for name, value in wanted.items())
 
 
-def peaks(tables):
+def peaks(run):
     """Mean window of the flows of loads a and b just before their reductions, in packets, by load."""
-    trace = tables["flow_trace"].sort("flow", "time_ps").filter(pl.col("time_ps") >= 2 * 10**12)
+    tables, warmup_ps = run.tables, run.stored.numbers["warmup"]
+    trace = tables["flow_trace"].sort("flow", "time_ps").filter(pl.col("time_ps") >= warmup_ps)
     before = trace.with_columns(after=pl.col("cwnd_bytes").shift(-1).over("flow"))
     fell = before.filter(pl.col("after") < 0.97 * pl.col("cwnd_bytes"))
     named = fell.join(tables["flows"].select(pl.col("id").alias("flow"), "traffic"), on="flow")
@@ -46,7 +47,7 @@ def model(case):
 def compared(runs, case):
     """One list a seed: (load, window by the model, window simulated) of each flow."""
     wanted = model(case)
-    found = [peaks(run.tables) for run in _runs(runs, case)]
+    found = [peaks(run) for run in _runs(runs, case)]
     return [[(load, wanted[load], got) for load, all_of in seed.items() for got in all_of] for seed in found]
 
 

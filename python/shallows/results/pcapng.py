@@ -15,7 +15,6 @@ transport's `header`.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,8 +96,6 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
     """
     import polars as pl
 
-    from shallows import _core
-
     packets = run.tables["packets"]
     recorded = set(packets["port"].unique())
     if "->" in link_or_host:
@@ -110,7 +107,7 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
         packets = packets.with_columns(at_ps=pl.when(leaves).then("time_ps").otherwise("landed_ps"))
     if not len(packets) and not recorded:
         raise RunError(f'no packet was recorded; run with --pcap, or set probe.packets = "{link_or_host}"')
-    numbers = _core.numbers(json.dumps(run.experiment))
+    numbers = run.numbers
     transports = {
         name: load["transport"] | {"mss_bytes": numbers.get(f"traffic.{name}.transport.mss")}
         for name, load in run.experiment["traffic"].items()

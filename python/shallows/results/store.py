@@ -109,6 +109,13 @@ class StoredRun:
         return self.manifest["experiment"]
 
     @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Quantities of the experiment by path: times in ps, rates in bit/s, amounts of data in bytes."""
+        from shallows import _core
+
+        return _core.numbers(json.dumps(self.experiment))
+
+    @cached_property
     def tables(self) -> Tables:
         """The tables by name, read when asked for; `docs/architecture.md` lists their columns."""
         return Tables(self.path, self.manifest["tables"], self.in_memory)

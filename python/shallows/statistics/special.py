@@ -6,6 +6,7 @@ Numerical Recipes (3rd ed., 2007), section 6.4, evaluated by the modified Lentz 
 """
 
 import math
+from functools import cache
 from statistics import NormalDist
 
 _TINY = 1e-300
@@ -48,6 +49,7 @@ def t_cdf(t: float, df: float) -> float:
     return 1.0 - tail if t > 0 else tail
 
 
+@cache
 def t_quantile(p: float, df: float) -> float:
     """The t with P(T <= t) = p, for 0 < p < 1 and `df` > 0 degrees of freedom."""
     if not (0 < p < 1 and df > 0):

@@ -10,14 +10,12 @@ Sources: Law and Kelton, Simulation Modeling and Analysis, section 11.2; Holm (1
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shallows import _core
 from shallows.backends.linux.backend import Linux
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.jobs import Outcome
@@ -240,7 +238,7 @@ def arrived(tables: Tables, traffic: str, warmup_ps: int = 0) -> pl.DataFrame:
 def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, bool]]:
     """By load and scheme, whether every seed asked for the same as under the baseline."""
     base, *others = what.schemes
-    warmup_ps = _core.numbers(json.dumps(base.points[0].experiment))["warmup"]
+    warmup_ps = runs[base.name][0].numbers["warmup"]
     found: dict[str, dict[str, bool]] = {}
     for traffic in base.points[0].experiment["traffic"]:
         found[traffic] = {}

@@ -236,16 +236,23 @@ class Figure:
         return pl.read_csv(path, comment_prefix="#") if path.exists() else None
 
     def documents(self, quick: bool = False, reading: Reading = BASE) -> dict[str, dict[str, Any]]:
-        """The experiments by name as they are run; `quick` sets over each the tables of quick.toml whose pattern it matches.
+        """The experiments by name as they are run.
+
+        `quick` sets over each the tables of quick.toml whose pattern its name matches. Error: SpecError for
+        a table that matches none.
 
         Under a reading that departs from the base, the plan's experiments alone, with its settings and the
         reading's over them.
         """
         file = self.path / "quick.toml"
         quicker = read_toml(file) if quick and file.exists() else {}
-        plan = self.readings.plan(self.name)
+        plan, specs = self.readings.plan(self.name), self.specs(reading)
+        unused = [pattern for pattern in quicker if not any(fnmatchcase(name, pattern) for name in specs)]
+        if unused:
+            rule = f"matches no experiment of the figure; it has {', '.join(specs)}"
+            raise SpecError([Fault(f"{file}: {pattern}", rule) for pattern in unused])
         documents = {}
-        for name, (path, changes) in self.specs(reading).items():
+        for name, (path, changes) in specs.items():
             if reading.departures and not any(fnmatchcase(name, wanted) for wanted in plan.specs):
                 continue
             documents[name] = load(path)
