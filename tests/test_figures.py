@@ -182,6 +182,13 @@ def test_a_histogram_is_an_outline_of_shares():
     assert cells.histogram(np.array([1]), np.array([0.0]), np.array([0, 2]))[1].tolist() == [0, 0]
 
 
+def test_panels_that_share_an_axis_show_the_largest_of_all():
+    """The second panel's points reach higher than the first one's."""
+    shown = {name: relation.panel({"a": [(1, y)]}, ("x", "y")) for name, y in (("low", 1.0), ("high", 9.0))}
+    for ax in relation.draw(shown, sharey=True).axes:
+        assert ax.get_ylim()[0] == 0 and ax.get_ylim()[1] > 9
+
+
 def test_a_relation_keeps_points_with_and_without_intervals():
     x, y, low, high = PANEL.series["a"]
     assert x.tolist() == [1, 10] and y.tolist() == [2, 3] and [low[1], high[1]] == [2, 4] and np.isnan(low[0])

@@ -77,6 +77,10 @@ def draw(panels: Mapping[str, Panel], line: str = "o-", sharey: bool = False) ->
     for ax, (title, shown) in zip(axes, panels.items(), strict=False):
         _panel(ax, shown, line)
         ax.set_title(title)
+    # When all are drawn: a limit set on the first of several that share it would cut the others off.
+    for ax, shown in zip(axes, panels.values(), strict=False):
+        if "y" not in shown.log:
+            ax.set_ylim(bottom=0)
     for ax in axes[count:]:
         ax.set_axis_off()
     _legends(figure, axes[:count])
@@ -122,5 +126,3 @@ def _panel(ax, shown: Panel, line: str) -> None:
     for letter in shown.log:
         style.logarithmic(ax, letter)
     ax.set(xlabel=shown.labels[0], ylabel=shown.labels[1])
-    if "y" not in shown.log:
-        ax.set_ylim(bottom=0)

@@ -9,6 +9,7 @@ from shallows.theory import (
     acks,
     aimd,
     collective,
+    dcqcn,
     dctcp,
     disciplines,
     fct,
@@ -19,6 +20,7 @@ from shallows.theory import (
     reno,
     rounds,
     steady_state,
+    timely,
 )
 from shallows.theory.registry import ClosedForm, Input, evaluate, forms
 
@@ -28,6 +30,7 @@ __all__ = [
     "acks",
     "aimd",
     "collective",
+    "dcqcn",
     "dctcp",
     "disciplines",
     "evaluate",
@@ -40,4 +43,5 @@ __all__ = [
     "reno",
     "rounds",
     "steady_state",
+    "timely",
 ]
