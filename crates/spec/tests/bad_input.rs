@@ -207,6 +207,10 @@ fn wrong_documents_are_told_what_is_wrong() {
         )],
         &[(
             "traffic.long",
+            json!({"kind": "poisson", "from": "s*", "to": "*", "sizes": {"kind": "fixed", "bytes": "1KB"}, "load": 0.5, "fan_in": 60}),
+        )],
+        &[(
+            "traffic.long",
             json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "uniform", "min": "2KB", "max": "1KB"}, "load": 0.5}),
         )],
         &[(

@@ -1851,6 +1851,9 @@ class PoissonLoad(Part):
     every: str = 'none'
     """Mean time from one arrival to the next, or "none". Range (0s, ]. Default: either this or `load`."""
 
+    fan_in: int = 1
+    """Flows of each arrival, from as many different hosts to one receiver: an incast that nobody asks for. Range [1, 100000]. Default: one; Li 2019 (HPCC): 60 senders of 500 KB each."""
+
     start: str = '0s'
     """When arrivals begin. Default: at once."""
 

@@ -1,4 +1,4 @@
-//! Poisson arrivals: flows of random size between random hosts.
+//! Poisson arrivals: flows of random size between random hosts, or events in which many hosts send to one.
 
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::hosts;
@@ -22,6 +22,8 @@ crate::params! {
         load: Option<f64> = "none", "(0, 10]", "either this or `every`";
         /// Mean time from one arrival to the next, or "none".
         every: Option<Span> = "none", "(0s, ]", "either this or `load`";
+        /// Flows of each arrival, from as many different hosts to one receiver: an incast that nobody asks for.
+        fan_in: u64 = 1, "[1, 100000]", "one; Li 2019 (HPCC): 60 senders of 500 KB each";
         /// When arrivals begin.
         start: Span = "0s", "", "at once";
         /// When arrivals end, or "none".
@@ -36,10 +38,11 @@ pub struct Load {
     from: Vec<NodeId>,
     to: Vec<NodeId>,
     sizes: Sizes,
+    fan_in: u64,
     mean_gap: Span,
     stop: Time,
     next: Option<Time>,
-    arrivals: u64,
+    flows: u64,
     /// Times, sizes and ends are drawn from streams of their own, so that a change of one keeps the others.
     gaps: Stream,
     amounts: Stream,
@@ -56,6 +59,14 @@ impl Load {
             cx.fault("to", Code::Conflict.rule("must contain a host other than the sender"), to.len() as u64);
             return None;
         }
+        if settings.fan_in > 1 {
+            let others = from.len() - usize::from(to.iter().any(|host| from.contains(host)));
+            if settings.fan_in > others as u64 {
+                let rule = format!("must be <= {others}, the hosts of `from` beside a receiver");
+                cx.fault("fan_in", Code::TooMany.rule(rule), settings.fan_in);
+                return None;
+            }
+        }
         cx.require_paths(from.iter().flat_map(|f| to.iter().map(|t| (*f, *t))));
         let mean_gap = match (settings.load, settings.every) {
             (None, Some(every)) => every,
@@ -67,7 +78,8 @@ impl Load {
                     .filter(|l| to.contains(&l.to))
                     .map(|l| l.rate.as_bps() as f64)
                     .sum();
-                Span::ps((settings.sizes.mean() * 8.0 / (load * capacity) * 1e12) as u64)
+                let bits = 8.0 * settings.sizes.mean() * settings.fan_in as f64;
+                Span::ps((bits / (load * capacity) * 1e12) as u64)
             }
             _ => {
                 cx.fault(
@@ -92,15 +104,37 @@ impl Load {
             from,
             to,
             sizes: settings.sizes.clone(),
+            fan_in: settings.fan_in,
             mean_gap,
             stop: settings.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
             next: Some(first),
-            arrivals: 0,
+            flows: 0,
             gaps,
             amounts: cx.random(1),
             ends: cx.random(2),
             deadlines: DeadlineSource::new(&settings.deadline, cx),
         })
+    }
+
+    /// The receiver of one arrival; its senders are then the first of `from`.
+    fn draw_many(&mut self) -> NodeId {
+        let to = self.to[self.ends.below(self.to.len() as u64) as usize];
+        let mut others = self.from.len();
+        if let Some(own) = self.from.iter().position(|host| *host == to) {
+            others -= 1;
+            self.from.swap(own, others);
+        }
+        for place in 0..self.fan_in as usize {
+            let drawn = place + self.ends.below((others - place) as u64) as usize;
+            self.from.swap(place, drawn);
+        }
+        to
+    }
+
+    fn send(&mut self, pair: (NodeId, NodeId), cx: &mut WorkCx<'_>) {
+        let bytes = self.sizes.draw(&mut self.amounts);
+        cx.send_once(pair, bytes, self.flows, self.deadlines.draw());
+        self.flows += 1;
     }
 
     fn draw_ends(&mut self) -> (NodeId, NodeId) {
@@ -117,10 +151,11 @@ impl Load {
 impl Workload for Load {
     fn expects(&self, duration: Span) -> Expected {
         let until = self.stop.min(Time::ZERO + duration);
-        let in_all =
+        let arrivals =
             self.next.map_or(0, |next| until.saturating_sub(next).as_ps() / self.mean_gap.as_ps() + 1);
-        // Some ten flows at each host, unless the load exceeds the network's capacity.
-        let at_once = in_all.min(10 * (self.from.len() + self.to.len()) as u64);
+        let in_all = arrivals.saturating_mul(self.fan_in);
+        // Some ten flows at each host and an arrival, unless the load exceeds the network's capacity.
+        let at_once = in_all.min(10 * (self.from.len() + self.to.len()) as u64 + self.fan_in - 1);
         Expected { at_once, in_all, messages: in_all, bytes: Some(self.sizes.mean() as u64) }
     }
 
@@ -132,10 +167,13 @@ impl Workload for Load {
             if at > cx.now() {
                 return Some(at);
             }
-            let pair = self.draw_ends();
-            let bytes = self.sizes.draw(&mut self.amounts);
-            cx.send_once(pair, bytes, self.arrivals, self.deadlines.draw());
-            self.arrivals += 1;
+            if self.fan_in == 1 {
+                let pair = self.draw_ends();
+                self.send(pair, cx);
+            } else {
+                let to = self.draw_many();
+                (0..self.fan_in as usize).for_each(|place| self.send((self.from[place], to), cx));
+            }
             self.next = Some(at + self.gaps.exponential(self.mean_gap));
         }
         None

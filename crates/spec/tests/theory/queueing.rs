@@ -75,3 +75,39 @@ fn a_thousand_ports_are_a_thousand_queues() {
     close("mean wait of all", mean, law, (4.0 * deviation / n.sqrt() / law).min(0.03));
     assert!(deviation > 0.02, "ports are apart: {deviation}");
 }
+
+/// Events of `fan_in` flows come as often as the load says: one each `fan_in` x size / (load x capacity), and their number is
+/// Poisson's: four standard deviations. The senders of one event are different hosts, and none of them is the receiver.
+#[test]
+fn an_arrival_with_a_fan_in_is_an_incast_of_different_senders() {
+    let (load, fan_in, seconds) = (0.2, 7usize, 40e-3);
+    let done = run(json!({
+        "duration": "40ms",
+        "topology": {"kind": "star", "senders": 10, "receivers": 1, "rate": "10Gbps", "delay": "1us"},
+        "queue": "drop-tail",
+        "transport": {"opening": "established", "cc": "newreno"},
+        "traffic": {"x": {"kind": "poisson", "from": "*", "to": "*", "sizes": {"kind": "fixed", "bytes": "1460B"},
+            "load": load, "fan_in": fan_in}},
+    }));
+    let (from, to) = (done.words("flows", "src"), done.words("flows", "dst"));
+    let starts = done.column("flows", "start_ps");
+    let events: Vec<usize> = (0..starts.len()).step_by(fan_in).collect();
+    for first in &events {
+        let own = *first..first + fan_in;
+        assert!(own.clone().all(|flow| starts[flow] == starts[*first] && to[flow] == to[*first]));
+        let mut senders: Vec<&str> = from[own].to_vec();
+        senders.sort_unstable();
+        senders.dedup();
+        assert_eq!(senders.len(), fan_in);
+        assert!(!senders.contains(&to[*first]));
+    }
+    let mean = load * 11.0 * 10e9 * seconds / (8.0 * 1460.0 * fan_in as f64);
+    close("events", events.len() as f64, mean, 4.0 / mean.sqrt());
+    // Each host receives some of them, and sends in some.
+    for names in [&from, &to] {
+        let mut hosts = names.to_vec();
+        hosts.sort_unstable();
+        hosts.dedup();
+        assert_eq!(hosts.len(), 11);
+    }
+}

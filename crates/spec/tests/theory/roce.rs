@@ -247,6 +247,34 @@ fn dcqcn_over_queue_pairs_rests_where_its_reaction_points_share_the_link() {
     }
 }
 
+/// Li 2019: each of N windows is eta / U of itself and a step W_AI, and all together are U B T, so that U = eta + N W_AI / (B T):
+/// what the link carries, and what waits behind it. Sixteen flows have two and a half packets each here. With windows of whole
+/// packets, or rates that hold from the next packet on, they swing: the link carries 0.88 and U is 1.02.
+#[test]
+fn hpcc_rests_at_its_fixed_point_with_few_packets_a_flow() {
+    let run_of = |n: u64| {
+        run(json!({
+            "duration": "25ms",
+            "warmup": "5ms",
+            "topology": {"kind": "star", "senders": n, "rate": "100Gbps", "delay": "1us"},
+            "queue": {"kind": "drop-tail", "limit": "none"},
+            "port_control": "hpcc",
+            "transport": {"profile": "roce", "mtu": "1000B", "cc": {"kind": "hpcc", "base_rtt": "5us"}},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "jitter": "100us"}},
+        }))
+    };
+    let pipe = 100e9 / 8.0 * 5e-6;
+    for n in [1u64, 16] {
+        let done = run_of(n);
+        let load = done.port("switch->r0", "utilisation");
+        let waiting = done.port("switch->r0", "mean_bytes") - load * (1000 + HEADER + 10) as f64;
+        close(&format!("N = {n}"), load + waiting / pipe, 0.95 + n as f64 * 80.0 / pipe, 0.005);
+        for goodput in done.column("flows", "goodput_bps") {
+            close("a share", n as f64 * goodput, load * 1000.0 / (1000 + HEADER + 10) as f64 * 100e9, 0.1);
+        }
+    }
+}
+
 /// TCP's settings are not a queue pair's, nor are controls that read marks or headers from acknowledgements; both are
 /// refused by name, as are settings of the other repair.
 #[test]

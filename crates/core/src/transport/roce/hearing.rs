@@ -37,6 +37,9 @@ impl Requester {
         let acked = packet.seq.saturating_sub(self.una);
         if acked > 0 && packet.seq <= self.high {
             self.on_new_ack(packet.seq, (acked, flight, rtt), config, now);
+            if config.explicit {
+                self.pace();
+            }
         }
         if packet.flags.any(NAK) && packet.seq == self.una {
             self.on_nak(about.sacked(), flight, config, now);

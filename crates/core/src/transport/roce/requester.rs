@@ -1,8 +1,9 @@
 //! The sending end of a queue pair: its rate limiter, its timer, and what it sends again.
 //!
 //! Source: InfiniBand specification s.9.7.5 and 9.7.6 (NAK, local ACK timeout, retry count); the simulator of HPCC's authors
-//! for the rate limiter: the next packet may go when the last one's bytes have passed at the rate. The timer runs while
-//! something is outstanding, and begins again with each acknowledgement that moves on; conweave's with each packet too, so that
+//! for the rate limiter: the next packet may go when the last one's bytes have passed at the rate, and while less than the
+//! window is in flight (`IsWinBound`). A rate that telemetry changes holds for the last packet's bytes too (`ChangeRate`): a
+//! flow of three packets a round trip would hear half a round trip late. The timer runs while something is outstanding, and begins again with each acknowledgement that moves on; conweave's with each packet too, so that
 //! a lost retransmission waits until nothing more may be sent. An acknowledgement that moves on gives all retries back. Only
 //! timeouts use them up.
 
@@ -51,6 +52,8 @@ pub struct Requester {
     pub(super) rtt: RttEstimator,
     /// The rate limiter lets the next packet out.
     pace_at: Time,
+    /// When the last packet was sent, the bytes of it that the rate counts, and all of them.
+    last: (Time, u16, u16),
     /// The last packet has left the card's port.
     port_at: Time,
     /// A packet waits for these two.
@@ -94,6 +97,7 @@ impl Requester {
             line: path.line_rate,
             rtt: RttEstimator::default(),
             pace_at: Time::ZERO,
+            last: (Time::ZERO, 0, 0),
             port_at: Time::ZERO,
             waits: false,
             timer_since: Time::ZERO,
@@ -168,7 +172,7 @@ impl Requester {
         }
         let payload = mtu.min(self.message_of(seq).1 - seq);
         let flight = self.flight();
-        let fits = flight == 0 || flight + payload <= self.window.bytes() && flight + payload <= self.bdp;
+        let fits = flight == 0 || flight < self.window.bytes() && flight + payload <= self.bdp;
         fits.then_some((seq, payload))
     }
 
@@ -219,12 +223,9 @@ impl Requester {
         let size = config.header + payload as u16 + extra;
         self.counts.packets += 1;
         self.counts.retransmissions += u64::from(again);
-        let paced = match self.window.cc().pacing_rate() {
-            Some(rate) if config.roce.paces_wire => rate.transmit(Bytes(size.into())),
-            Some(rate) => rate.transmit(Bytes(payload)),
-            None => Span::ZERO,
-        };
-        self.pace_at = self.pace_at.max(now) + paced.max(self.line.transmit(Bytes(size.into())));
+        let counted = if config.roce.paces_wire { size } else { payload as u16 };
+        self.last = (now, counted, size);
+        self.pace();
         net.send(&Packet {
             at: Time::ZERO,
             seq,
@@ -247,6 +248,14 @@ impl Requester {
         } else {
             self.set_timer(config);
         }
+    }
+
+    /// The time of the next packet at the present rate, and at the card's at most.
+    pub(super) fn pace(&mut self) {
+        let (sent, counted, size) = self.last;
+        let rate = self.window.cc().pacing_rate();
+        let paced = rate.map_or(Span::ZERO, |rate| rate.transmit(Bytes(counted.into())));
+        self.pace_at = sent + paced.max(self.line.transmit(Bytes(size.into())));
     }
 
     pub(super) fn restart_timer(&mut self, config: &Config, now: Time) {

@@ -1,0 +1,74 @@
+"""Figure 13: how a sender reacts to acknowledgements, in an incast of sixteen."""
+
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import is_above, is_below
+from shallows.studies.paper.kit import samples, table_of
+
+from ..common import drained_us, estimate, goodput, queue
+
+REFERENCE, EACH, ROUND = "reference window", "each acknowledgement", "each round trip"
+WAYS = {REFERENCE: "reference", EACH: "per-ack", ROUND: "per-rtt"}
+PACKET = 1090  # bytes on the wire with the header of telemetry
+
+SPECS = {
+    "spec": (
+        "spec.toml",
+        {"sweep.points": [{"title": t, "transport.cc.reaction": way} for t, way in WAYS.items()]},
+    )
+}
+
+
+def seen(tables):
+    """Throughput in Gb/s and queue of a run after its first windows have left."""
+    times, rates = goodput(tables)
+    at, length = queue(tables)
+    drained = drained_us(tables, 2 * PACKET)
+    later = rates[times > drained]
+    return {
+        "least_gbps": float(later.min()),
+        "mean_gbps": float(later.mean()),
+        "peak_kb": float(length.max()) / 1e3,
+        "drained_us": drained,
+        "queue_kb": float(length[at > drained].mean()) / 1e3,
+    }
+
+
+SHOWS = {"throughput and queue": ("*",)}
+CAPTIONS = {
+    "throughput and queue": "Figure 13: payload that all flows deliver, and the queue, after sixteen senders "
+    "start at the rate of their cards."
+}
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    later = paired_difference(*(samples(frame, "drained_us", title=title) for title in (ROUND, REFERENCE)))
+    return {
+        "each-falls": is_below(estimate(frame, "least_gbps", title=EACH), 10.0, unit="Gb/s at least"),
+        "round-persists": is_above(later, unit="us later than with a reference window"),
+        "reference-keeps": is_above(
+            estimate(frame, "least_gbps", title=REFERENCE), 50.0, unit="Gb/s at least"
+        ),
+    }
+
+
+def draw(runs, reference):
+    from shallows.figures import relation
+
+    rates, queues = {}, {}
+    for title in WAYS:
+        tables = runs.first(title=title).tables
+        times, gbps = goodput(tables)
+        at, length = queue(tables)
+        rates[title] = list(zip(times, gbps, strict=True))
+        queues[title] = list(zip(at, length / 1e3, strict=True))
+    panels = {
+        "throughput": relation.panel(rates, ("time (us)", "payload (Gb/s)"), levels={"line rate": 100.0}),
+        "queue": relation.panel(queues, ("time (us)", "queue (KB)")),
+    }
+    return {"throughput and queue": relation.draw(panels, line="-")}
+
+
+def tables(runs):
+    names = ["least_gbps", "mean_gbps", "peak_kb", "drained_us", "queue_kb"]
+    return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}

@@ -1,0 +1,77 @@
+"""Figure 6: the bytes that a port sent, or those that came for it, as its rate; two senders."""
+
+from shallows.statistics.estimates import paired_difference
+from shallows.studies.paper.claims import is_above, is_below
+from shallows.studies.paper.kit import samples, table_of
+
+from ..common import drained_us, estimate, goodput, queue
+
+SENT, ARRIVED = "bytes sent (txRate)", "bytes arrived (rxRate)"
+PACKET = 1090  # bytes on the wire with the header of telemetry
+
+SPECS = {
+    "spec": (
+        "../fig13/spec.toml",
+        {
+            "topology.senders": 2,
+            "sweep.points": [
+                {"title": SENT, "port_control.counts": "sent"},
+                {"title": ARRIVED, "port_control.counts": "arrived"},
+            ],
+        },
+    )
+}
+
+
+def seen(tables):
+    """What queue and throughput do once the first windows have left."""
+    at, length = queue(tables)
+    times, rates = goodput(tables)
+    started = drained_us(tables, 2 * PACKET)
+    length, rates = length[at > started] / 1e3, rates[times > started]
+    return {
+        "queue_kb": float(length.mean()),
+        "highest_kb": float(length.max()),
+        "sd_gbps": float(rates.std()),
+        "mean_gbps": float(rates.mean()),
+    }
+
+
+SHOWS = {"queue and throughput": ("*",)}
+CAPTIONS = {
+    "queue and throughput": "Figure 6: two senders whose switch counts the bytes that it has sent, or those "
+    "that have arrived."
+}
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    again = paired_difference(*(samples(frame, "highest_kb", title=title) for title in (ARRIVED, SENT)))
+    rates = paired_difference(*(samples(frame, "sd_gbps", title=title) for title in (ARRIVED, SENT)))
+    return {
+        "queue-oscillates": is_above(again, unit="KB higher"),
+        "rate-oscillates": is_above(rates, unit="Gb/s more in standard deviation"),
+        "sent-rests": is_below(estimate(frame, "highest_kb", title=SENT), 25.0, unit="KB at most"),
+    }
+
+
+def draw(runs, reference):
+    from shallows.figures import relation
+
+    rates, queues = {}, {}
+    for title in (SENT, ARRIVED):
+        tables = runs.first(title=title).tables
+        times, gbps = goodput(tables)
+        at, length = queue(tables)
+        rates[title] = list(zip(times, gbps, strict=True))
+        queues[title] = list(zip(at, length / 1e3, strict=True))
+    panels = {
+        "throughput": relation.panel(rates, ("time (us)", "payload (Gb/s)"), levels={"line rate": 100.0}),
+        "queue": relation.panel(queues, ("time (us)", "queue (KB)"), levels={"B x T": 50.0}),
+    }
+    return {"queue and throughput": relation.draw(panels, line="-")}
+
+
+def tables(runs):
+    names = ["queue_kb", "highest_kb", "mean_gbps", "sd_gbps"]
+    return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
