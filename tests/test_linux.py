@@ -149,6 +149,9 @@ def tree(tmp_path, timer="#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA 
             "traffic.a.deadline",
         ),
         ({"traffic": {"a": STAR["traffic"]["long"] | {"primer": "5KB"}}}, "traffic.a.primer"),
+        ({"ecmp": "random"}, "ecmp"),
+        ({"ecmp": "flowlet"}, "ecmp"),  # and not `routing`, whose gap nobody wrote
+        ({"event": {"slow": {"at": "1ms", "link": "s0->switch", "state": "down"}}}, "event"),
     ],
 )
 def test_what_would_be_left_out_silently_is_refused(changes, path):

@@ -2,16 +2,22 @@
 
 import json
 import shutil
+from contextlib import contextmanager
 
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import kernel
+from shallows.backends.linux import backend, kernel, machine, programs
+from shallows.backends.linux.kernel import SETTING as KERNEL
+from shallows.backends.linux.root import Root
+from shallows.document.load import load
+from shallows.document.points import one_run
 from shallows.errors import SpecError
 from shallows.execution.runner import Runner
 from shallows.studies.compare.comparison import compare
 from shallows.studies.compare.section import read
 from test_linux import STAR, needs_kernel
+from test_linux_exec import NET
 
 BULK = STAR | {"traffic": {"long": STAR["traffic"]["long"] | {"jitter": "20ms"}}, "probe": {}}
 
@@ -64,17 +70,65 @@ def test_a_version_of_the_command_line_is_no_number(kernels):
 
 def test_kernels_are_refused_before_anything_runs(kernels):
     file = write_toml(kernels / "bulk.toml", BULK)
-    for vary, backend, said in (
+    for vary, where, said in (
         ("6.12,cccc0", "simulator", "linux.kernel: needs the backend linux"),
         ("6.12,6.99", "linux", "linux.kernel: must be a kernel that has been built"),
         ("6.12,7.2", "linux", "linux.kernel: names several kernels"),
     ):
         ran = command(
-            "compare", file, "--vary", f"linux.kernel={vary}", "--seeds", 2, "--backend", backend, cwd=kernels
+            "compare", file, "--vary", f"linux.kernel={vary}", "--seeds", 2, "--backend", where, cwd=kernels
         )
         assert ran.returncode == 2, ran.stderr
         assert said in ran.stderr
     assert not (kernels / "runs").exists() or not any((kernels / "runs").glob("*/manifest.json"))
+
+
+def test_the_faults_of_all_schemes_come_together_each_with_its_scheme(kernels):
+    names = ["6.99", "6.12", "7.2"]
+    schemes = {name: {KERNEL: name} for name in names} | {"pie": {KERNEL: "6.12", "queue": {"kind": "pie"}}}
+    with pytest.raises(SpecError) as error:
+        compare(read([BULK], schemes=schemes, seeds=2), Runner.of(store=kernels / "runs", backend="linux"))
+    paths = {fault.path for fault in error.value.faults}
+    assert {f"6.99: {KERNEL}", f"7.2: {KERNEL}", "pie: queue.derandomise"} <= paths
+    assert not any(path.startswith("6.12") for path in paths)
+
+
+def test_a_fault_of_all_schemes_is_written_once(kernels):
+    schemes = {"a": {KERNEL: "6.12"}, "b": {KERNEL: "cccc0"}}
+    what = read([BULK | {"ecmp": "random"}], schemes=schemes, seeds=2)
+    with pytest.raises(SpecError) as error:
+        compare(what, Runner.of(store=kernels / "runs", backend="linux"))
+    assert [fault.path for fault in error.value.faults] == ["ecmp"]
+
+
+def test_one_kernel_is_not_compared_with_itself(kernels, monkeypatch):
+    monkeypatch.setattr(backend, "root", lambda: Root(kernels, {"hash": "a" * 16, "tc": ""}))
+    cubic = {KERNEL: "cccd", "transport.cc": "cubic"}
+    # The fixture's last kernel is the current one.
+    schemes = {"cccd": {}, "mine": {KERNEL: f"{kernels}/mine"}, "cubic": cubic}
+    with pytest.raises(SpecError) as error:
+        compare(read([BULK], schemes=schemes, seeds=2), Runner.of(store=kernels / "runs", backend="linux"))
+    [fault] = error.value.faults
+    assert fault.path == f"mine: {KERNEL}" and 'must differ from the kernel of "cccd"' in fault.rule
+
+
+def test_programs_record_the_kernel_on_which_they_ran(kernels, tmp_path, monkeypatch):
+    """A build may end, and make another kernel the current one, while they run."""
+
+    @contextmanager
+    def booted(used, *further, **options):
+        keep(kernels / "cache", "eeee000000000000", "7.3.1", "Debian's linux-source-7.3")
+        (tmp_path / "capture0.pcapng").write_bytes(b"")
+        yield machine.Answer(tmp_path, "", 0.0, 0.0)
+
+    monkeypatch.setattr(programs.machine, "boot", booted)
+    monkeypatch.setattr(programs, "root", lambda: None)
+    monkeypatch.setattr(programs.tables, "until", lambda *read: {"queues": None, "flows": None})
+    experiment = one_run(programs.experiment(load(NET))).experiment
+    lab = programs.Lab((), tmp_path, captures={"r0": tmp_path / "r0.pcapng"})
+    outcome = programs.execute(experiment, lab, None)
+    assert kernel.find().hash.startswith("eeee")
+    assert outcome.about["kernel"]["hash"].startswith("cccd")
 
 
 @needs_kernel

@@ -8,10 +8,11 @@ import pytest
 import shallows
 from shallows import _core
 from shallows.backends.base import Running
-from shallows.backends.linux import backend, controls, paths, refusals, scenario
+from shallows.backends.linux import backend, controls, paths, refusals, scenario, tables
 from shallows.backends.simulator import Simulator
 from shallows.document.load import load
 from shallows.document.points import one_run
+from shallows.errors import SpecError
 from test_linux import STAR, needs_kernel, resolved
 
 
@@ -19,8 +20,7 @@ def planned(**changes):
     """The guest's plan of a legal document, as lines."""
     experiment = resolved(**changes)
     network, ways = backend.checked(experiment, None)
-    tables = pl.DataFrame(), pl.DataFrame()
-    return scenario.scenario(experiment, network, ways, *tables), network
+    return scenario.scenario(experiment, network, ways, pl.DataFrame(), pl.DataFrame()), network
 
 
 LEAVES = {"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 2, "rate": "1Gbps"}
@@ -81,7 +81,9 @@ def test_connections_share_paths_by_weight(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "version", "path"),
     [
-        ({"ecmp": "random"}, None, "ecmp"),
+        ({"probe": {"queue_trace": "1500ps"}}, None, "probe.queue_trace"),
+        ({"probe": {"port_trace": "500ps"}}, None, "probe.port_trace"),
+        ({"probe": {"flow_trace": "1000001ps"}}, None, "probe.flow_trace"),
         ({"ecmp": "weighted", "port": {"leaf0->spine0": {"weight": 257}}}, None, "port.*.weight"),
         ({}, (6, 1), "topology"),
         ({"topology": {"kind": "star", "senders": 600, "rate": "1Gbps", "delay": "1us"}}, None, "topology"),
@@ -100,6 +102,59 @@ def test_a_network_that_linux_cannot_have_is_refused(changes, version, path):
         experiment, json.loads(_core.plan(text)), json.loads(_core.ways(text)), version
     )
     assert [fault.path for fault in found] == [path]
+
+
+def test_faults_of_settings_and_of_the_network_come_together():
+    """Queue pairs have no minimum timeout that could be asked about."""
+    pairs = ACROSS["long"] | {"transport": {"profile": "roce", "cc": "line-rate"}}
+    traffic = ACROSS | {"pairs": pairs}
+    document = resolved(topology=LEAVES, ecmp="random", probe={"queue_trace": "1500ps"}, traffic=traffic)
+    with pytest.raises(SpecError) as error:
+        backend.checked(document, None)
+    paths = ["ecmp", "traffic.pairs.transport.profile", "probe.queue_trace"]
+    assert [fault.path for fault in error.value.faults] == paths
+
+
+def test_a_large_network_is_not_built_for_a_file_that_is_refused_anyway(monkeypatch):
+    large = resolved(topology={"kind": "fat-tree", "k": 20}, ecmp="random", traffic=ACROSS)
+    monkeypatch.setattr(_core, "plan", None)
+    with pytest.raises(SpecError) as error:
+        backend.checked(large, None)
+    assert [fault.path for fault in error.value.faults] == ["ecmp"]
+
+
+def test_samples_are_whole_nanoseconds_apart():
+    made, _ = planned(duration="333333333ns", probe={})
+    assert made.sample_ps == 16_666_000 and "sample 16666" in made.plan.splitlines()
+
+
+def test_a_message_meets_its_deadline_as_in_the_simulator():
+    """In time, late, under way beyond its deadline, and under way before it."""
+    web = {"kind": "messages", "from": "s*", "to": "r0", "bytes": "150KB", "interval": "40ms"}
+    traffic = {
+        "fixed": web | {"deadline": {"kind": "fixed", "span": "160ms"}},
+        "free": web,
+        "drawn": web | {"deadline": {"kind": "uniform", "min": "10ms", "max": "300ms"}},
+    }
+    experiment = resolved(traffic=traffic, warmup="0s")
+    simulated = Simulator().run(experiment, Running()).tables
+    made = scenario.scenario(
+        experiment, *backend.checked(experiment, None), simulated["flows"], simulated["messages"]
+    )
+    start, end = (pl.col(name).cast(pl.Int64) // 1000 for name in ("start_ps", "end_ps"))
+    messages = simulated["messages"].sort("start_ps", maintain_order=True)
+    raw = messages.select("flow", "bytes", start.alias("start_ns"), end.fill_null(-1).alias("end_ns"))
+    found = tables._messages(raw, simulated["flows"], made, experiment, simulated)
+    assert found["deadline_ps"].to_list() == messages["deadline_ps"].to_list()
+    assert found["met"].to_list() == messages["met"].to_list()
+    ended = messages["end_ps"].is_not_null()
+    assert set(zip(ended, messages["met"], strict=True)) == {
+        (True, 1),
+        (True, 0),
+        (False, 0),
+        (False, None),
+        (True, None),
+    }
 
 
 def test_every_topology_has_a_plan():
@@ -219,10 +274,11 @@ def test_a_run_over_several_paths_with_losses_traces_and_deadlines(tmp_path):
     }
     assert messages["linux"] == messages["simulator"] != []
     answers = run.tables["messages"].filter(traffic="query")
-    assert set(answers["deadline_ps"].to_list()) == {2 * 10**12} and set(answers["met"].to_list()) <= {
-        1,
-        None,
-    }
+    assert set(answers["deadline_ps"].to_list()) == {2 * 10**12}
+    for row in run.tables["messages"].iter_rows(named=True):
+        took, allowed = row["fct_ps"], row["deadline_ps"]
+        over = 400 * 10**9 - row["start_ps"] >= allowed
+        assert row["met"] == ((0 if over else None) if took is None else int(took <= allowed))
     assert queues.select("^drops_.*$").null_count().sum_horizontal().item() == 0
     parts = ("packets_out", "packets_held", "drops_full", "drops_aqm")
     assert queues["packets_in"].to_list() == queues.select(pl.sum_horizontal(*parts)).to_series().to_list()

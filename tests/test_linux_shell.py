@@ -13,6 +13,7 @@ import pytest
 from conftest import shallows as command
 from conftest import write_toml
 from shallows.backends.linux import programs
+from shallows.backends.linux.kernel import Kernel
 from shallows.document.load import load
 from shallows.document.points import one_run
 from shallows.errors import SpecError
@@ -24,6 +25,21 @@ def test_without_a_terminal_it_is_refused(tmp_path):
     ran = command("linux", "shell", write_toml(tmp_path / "net.toml", NET), "s0", cwd=tmp_path)
     assert ran.returncode == 2
     assert "needs a terminal; linux exec runs commands without one" in ran.stderr
+
+
+def test_a_session_keeps_no_traces_of_the_file(tmp_path, monkeypatch):
+    """Its samples would take memory, and its trace of ports disk, for as long as it lasts."""
+    plans = []
+    used = Kernel(tmp_path / "linux", {"hash": "a" * 16, "version": "7.2.12"})
+    monkeypatch.setattr(programs, "ready", lambda: used)
+    monkeypatch.setattr(programs, "root", lambda: None)
+    monkeypatch.setattr(programs.machine, "attach", lambda used, root, plan, *further: plans.append(plan))
+    traces = {"queue_trace": "1us", "port_trace": "1us", "flow_trace": "1us", "nic_queues": True}
+    for probe in ({}, traces, {"queue_trace": "change"}):
+        resolved = one_run(programs.session(load(NET | {"probe": probe}))).experiment
+        programs.shell(resolved, "s0", tmp_path, (80, 24), 1024)
+    assert plans[0] == plans[1] == plans[2]
+    assert {"ports 0", "traced 0", "sample 5000000000"} <= set(plans[0].splitlines())
 
 
 class Terminal:
@@ -91,7 +107,7 @@ def test_a_shell_on_a_host_in_real_time(tmp_path, terminal):
 @needs_kernel
 @pytest.mark.parametrize("host", ["s*", "nowhere"])
 def test_it_is_on_one_host_of_the_network(tmp_path, host):
-    experiment = one_run(programs.experiment(load(NET))).experiment
+    experiment = one_run(programs.session(load(NET))).experiment
     with pytest.raises(SpecError, match="HOST: must be a host of the network: s0, r0"):
         programs.shell(experiment, host, tmp_path, (80, 24), 1024)
 

@@ -127,8 +127,7 @@ def shell(
         faults.append(Fault("linux shell", "needs a terminal; linux exec runs commands without one"))
     if faults:
         raise SpecError(faults)
-    document = programs.experiment(load(file, settings)) | {"duration": programs.SESSION}
-    resolved = one_run(document).experiment
+    resolved = one_run(programs.session(load(file, settings))).experiment
     size = shutil.get_terminal_size()
     with _stoppable():
         programs.shell(resolved, host, Path.cwd(), (size.columns, size.lines), memory_mb)

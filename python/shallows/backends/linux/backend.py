@@ -22,6 +22,9 @@ from shallows.errors import RunError, ShallowsError, SpecError
 if TYPE_CHECKING:
     from shallows.document.paths import Document
 
+MOST_PARTS = 10_000
+"""Nodes and links of a network that is built although its experiment is refused."""
+
 __all__ = ["Linux", "NoKernel", "checked", "ready"]
 
 
@@ -74,20 +77,29 @@ class Linux:
 def checked(experiment: Document, used: kernels.Kernel | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The network of a resolved experiment and its groups of next hops (`_core.plan`, `_core.ways`).
 
-    Raises SpecError with all that Linux cannot do, with this kernel or the newest.
+    Raises SpecError with all that Linux cannot do, with this kernel or the newest. The faults of a large
+    network are left out where there are others: its routes would take gigabytes.
     """
     from shallows import _core
 
     without, version = (used.without, used.release) if used else ([], None)
     faults = refusals.check(experiment, without, version)
-    if faults:
-        raise SpecError(faults)
     text = json.dumps(experiment)
+    if faults and _parts(text) > MOST_PARTS:
+        raise SpecError(faults)
     network, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
-    faults = refusals.of_network(experiment, network, ways, version)
+    faults += refusals.of_network(experiment, network, ways, version)
     if faults:
         raise SpecError(faults)
     return network, ways
+
+
+def _parts(text: str) -> int:
+    """The number of nodes and links of a resolved experiment's network."""
+    from shallows import _core
+
+    parts = json.loads(_core.check(text))["memory"]["parts"]
+    return sum(part["count"] for part in parts if part["what"] == "nodes and links")
 
 
 @once

@@ -25,9 +25,10 @@ from shallows.words import did_you_mean
 if TYPE_CHECKING:
     import polars as pl
 
+    from shallows.backends.linux.kernel import Kernel
     from shallows.document.paths import Document
 
-__all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment", "shell"]
+__all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment", "session", "shell"]
 
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -122,10 +123,19 @@ def experiment(document: Document) -> Document:
     return made
 
 
+def session(document: Document) -> Document:
+    """The document of a shell: as of programs, as long as a session, and without traces.
+
+    The tables are thrown away, and traces would take memory for as long as the session lasts.
+    """
+    return {**experiment(document), "duration": SESSION, "probe": {}}
+
+
 def shell(resolved: Document, host: str, directory: Path, size: tuple[int, int], memory_mb: int) -> None:
     """A shell on a host, at the terminal of this process, in real time. The file's loads do not run.
 
-    `size` is the terminal's, in columns and lines. Raises SpecError before anything starts, RunError.
+    `resolved` is the experiment of a `session`. `size` is the terminal's, in columns and lines. Raises
+    SpecError before anything starts, RunError.
     """
     import polars as pl
 
@@ -185,7 +195,7 @@ def execute(
         options=options,
         confined=True,
     ) as answer:
-        return _outcome(resolved, lab, made, network, started, simulated, answer, out, idle)
+        return _outcome(used, resolved, lab, made, network, started, simulated, answer, out, idle)
 
 
 @dataclass(frozen=True)
@@ -269,6 +279,7 @@ def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: li
 
 
 def _outcome(
+    used: Kernel,
     resolved: Document,
     lab: Lab,
     made: scenario.Scenario,
@@ -305,7 +316,7 @@ def _outcome(
     ended_ps = int((directory / "ended").read_text()) * 1000 if started else made.numbers["duration"]
     found = tables.until(directory, made, resolved, simulated, ended_ps)
     about = {
-        "kernel": ready().about,
+        "kernel": used.about,
         "call_ns": lab.call_ns,
         "seed": resolved["seed"],
         "confined": confine.available(),

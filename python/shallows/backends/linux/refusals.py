@@ -41,6 +41,10 @@ PROBE = (
 MOST_HOSTS = 500
 MOST_CLASSES = 8
 ECMP = ("flow", "weighted")
+ROUTING = ("flowlet_gap",)
+"""Settings of `[routing]` that say nothing by themselves."""
+TABLES = {"reconvergence": "only the simulator has tables that change"}
+"""Reasons why the others are refused."""
 MOST_WEIGHT = 256
 """Of a next hop, as the kernel keeps it in a byte (rtnh_hops)."""
 
@@ -79,11 +83,17 @@ def check(
         "priority": "priorities",
         "pfc": "flow control",
         "event": "links that change",
-        "routing": "tables that change",
     }
     for section, what in (sections | {"python": "components in Python"}).items():
         if experiment.get(section):
             found.append(Fault(section, f"is not supported on Linux: only the simulator has {what}"))
+    # The record has this section wherever links change or flowlets are chosen, written or not.
+    found += _not_done("routing", "routing", experiment.get("routing", {}), ROUTING, TABLES)
+    if experiment["ecmp"] not in ECMP:
+        rule = (
+            'must be "flow" or "weighted" on Linux, whose switches choose a path by a hash of each connection'
+        )
+        found.append(Fault("ecmp", rule, experiment["ecmp"]))
     if experiment.get("port_control", {}).get("kind", "none") != "none":
         found.append(Fault("port_control", "is not supported on Linux: its switches have no such protocol"))
     for name, load in experiment["traffic"].items():
@@ -118,11 +128,6 @@ def of_network(
     if alone is not None:
         name = "->".join(nodes[end]["name"] for end in alone)
         found.append(Fault("topology", "needs links in both directions on Linux", name))
-    if ways and experiment["ecmp"] not in ECMP:
-        rule = (
-            'must be "flow" or "weighted" on Linux, whose switches choose a path by a hash of each connection'
-        )
-        found.append(Fault("ecmp", rule, experiment["ecmp"]))
     weights = {network["ports"][port]["weight"] for group in ways for port in group["ports"]}
     if experiment["ecmp"] == "weighted" and not all(1 <= weight <= MOST_WEIGHT for weight in weights):
         rule = f"must be from 1 to {MOST_WEIGHT} on Linux"
@@ -130,11 +135,16 @@ def of_network(
     if ways and version and version < SEEDED_HASH:
         rule = f"needs Linux {_text(SEEDED_HASH)} for several shortest paths: older switches all choose alike"
         found.append(Fault("topology", rule, _text(version)))
+    numbers = network["numbers"]
     for name, load in experiment["traffic"].items():
         path = f"traffic.{name}.transport.min_rto"
-        if network["numbers"][path] % 1_000_000_000:
+        if numbers.get(path, 0) % 1_000_000_000:  # queue pairs have none
             rule = "must be a whole number of milliseconds on Linux"
             found.append(Fault(path, rule, load["transport"]["min_rto"]))
+    for trace in ("queue_trace", "port_trace", "flow_trace"):
+        if numbers.get(f"probe.{trace}", 0) % 1000:
+            rule = "must be a whole number of nanoseconds on Linux"
+            found.append(Fault(f"probe.{trace}", rule, experiment["probe"][trace]))
     return found
 
 

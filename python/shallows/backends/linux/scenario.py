@@ -327,9 +327,8 @@ class _Writer:
     def _times(self, made: Scenario) -> None:
         numbers, probe = self.numbers, self.experiment["probe"]
         duration = numbers["duration"]
-        # Enough samples for percentiles where none are asked for.
-        asked = numbers.get("probe.queue_trace")
-        made.sample_ps = max(duration // 20_000, 10_000_000) if asked is None else asked
+        # Enough samples for percentiles where none are asked for; in whole nanoseconds, as the guest counts.
+        made.sample_ps = numbers.get("probe.queue_trace", max(duration // 20_000_000 * 1000, 10_000_000))
         # Means of flows are means of samples too.
         traced = numbers.get("probe.flow_trace", max(duration // 1000, 100_000_000))
         self.lines += [

@@ -166,7 +166,10 @@ def _messages(
     fixed = _fixed_deadlines(made, experiment)
     allowed = pl.coalesce(
         "deadline_ps", pl.col("traffic").replace_strict(fixed, default=None).cast(pl.UInt64)
-    )
+    ).cast(pl.Int64)
+    # As in the simulator: a message under way has missed its deadline once that has passed.
+    missed = end.is_null() & (made.numbers["duration"] - start >= allowed)
+    met = pl.when(missed).then(False).otherwise(end - start <= allowed)
     return own.select(
         "flow",
         "traffic",
@@ -176,7 +179,7 @@ def _messages(
         end.alias("end_ps"),
         (end - start).alias("fct_ps"),
         allowed.alias("deadline_ps"),
-        ((end - start).cast(pl.UInt64) <= allowed).cast(pl.UInt32).alias("met"),
+        met.cast(pl.UInt32).alias("met"),
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from shallows.backends.linux.backend import Linux
 from shallows.errors import Fault, RunError, SpecError
-from shallows.execution.jobs import Outcome
+from shallows.execution.jobs import Job, Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
@@ -139,22 +139,57 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
 
 def _outcomes(what: Schemes, runner: Runner, progress: Progress | None) -> list[Outcome]:
     """Of all points in the schemes' order. Schemes with kernels of their own run one after the other."""
-    kernels = list(dict.fromkeys(scheme.kernel for scheme in what.schemes))
-    if kernels == [None]:
-        return runner.run(
-            [point for scheme in what.schemes for point in scheme.points], metrics=True, progress=progress
-        )
+    kernels = {scheme.kernel for scheme in what.schemes}
+    if kernels == {None}:
+        jobs = _identified(what, [runner for _ in what.schemes])
+        return runner.run_jobs([job for own in jobs for job in own], metrics=True, progress=progress)
     if not isinstance(runner.backend, Linux):
         rule = "needs the backend linux, which has kernels"
         raise SpecError([Fault(KERNEL, rule, runner.backend.name, "--backend linux")])
     runners = {name: replace(runner, backend=replace(runner.backend, kernel=name)) for name in kernels}
-    work = [(runners[s.kernel], runners[s.kernel].identify(s.points)) for s in what.schemes]
+    each = [runners[scheme.kernel] for scheme in what.schemes]
+    jobs = _identified(what, each)
+    _require_distinct(what, jobs)
     outcomes: list[Outcome] = []
-    for own, jobs in work:
+    for own, mine in zip(each, jobs, strict=True):
         before = len(outcomes), sum(outcome.status == "failed" for outcome in outcomes)
         told = None if progress is None else _after(progress, *before)
-        outcomes += own.run_jobs(jobs, metrics=True, progress=told)
+        outcomes += own.run_jobs(mine, metrics=True, progress=told)
     return outcomes
+
+
+def _identified(what: Schemes, runners: Sequence[Runner]) -> list[list[Job]]:
+    """The jobs of each scheme on its runner. Raises SpecError with the faults of all schemes.
+
+    A fault names its scheme, unless all have it.
+    """
+    jobs: list[list[Job]] = []
+    found: dict[Fault, list[str]] = {}
+    for scheme, runner in zip(what.schemes, runners, strict=True):
+        try:
+            jobs.append(runner.identify(scheme.points))
+        except SpecError as error:
+            for fault in error.faults:
+                found.setdefault(fault, []).append(scheme.name)
+    faults: list[Fault] = []
+    for fault, names in found.items():
+        alike = len(names) == len(what.schemes)
+        faults += [fault] if alike else [replace(fault, path=f"{name}: {fault.path}") for name in names]
+    if faults:
+        raise SpecError(faults)
+    return jobs
+
+
+def _require_distinct(what: Schemes, jobs: Sequence[Sequence[Job]]) -> None:
+    """Refuses one kernel under two names, which would be compared with itself."""
+    faults, seen = [], dict[tuple[str, ...], str]()
+    for scheme, own in zip(what.schemes, jobs, strict=True):
+        twin = seen.setdefault(tuple(job.name for job in own), scheme.name)
+        if twin != scheme.name:
+            rule = f'must differ from the kernel of "{twin}", since the other settings are equal'
+            faults.append(Fault(f"{scheme.name}: {KERNEL}", rule, scheme.kernel or "the current one"))
+    if faults:
+        raise SpecError(faults)
 
 
 def _after(progress: Progress, done: int, failed: int) -> Progress:
