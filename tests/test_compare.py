@@ -69,6 +69,20 @@ def test_connections_that_outlive_the_warmup_under_one_scheme_alone_are_no_diffe
     assert found.arrivals == {"web": {"mark_at 90pkt": True}}
 
 
+@pytest.mark.parametrize("rounds", [100, 2])
+def test_means_over_other_rounds_are_warned_of(tmp_path, rounds):
+    """A faster scheme ends more rounds within the run, and later rounds are unlike the first."""
+    query = {"kind": "incast", "from": "s*", "to": "r0", "response": "15KB", "gap": "10us"}
+    query |= {"rounds": rounds, "connection": "fresh"}
+    document = SMALL | {"duration": "5ms", "traffic": {"query": query}}
+    what = read([document], vary={"transport.initial_window": ["1pkt", "20pkt"]}, seeds=2)
+    found = compare(what, Runner.of(store=tmp_path))
+    ended = [sum(one["query.rounds"] for one in each) for each in found.values.values()]
+    warned = [text for text in found.warnings if text.startswith("ended rounds of query differ")]
+    assert (ended[0] != ended[1]) == bool(warned) == (rounds == 100)
+    assert ended == [4, 4] or f"initial_window 20pkt {ended[1]})" in warned[0]
+
+
 def test_differences_ratios_and_p_are_those_of_scipy(tmp_path, file):
     what = read([file], vary=["queue.mark_at=20pkt,60pkt"], metrics=["bottleneck_m*", "drops"], seeds=8)
     found = compare(what, Runner.of(store=tmp_path / "runs"))

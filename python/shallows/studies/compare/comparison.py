@@ -58,6 +58,15 @@ HEADLINE = (
 )
 """Compared unless other metrics are named."""
 
+UNEQUAL = {
+    ".messages_unfinished": (
+        "unfinished messages",
+        "their times are missing, which favours the scheme with more of them",
+    ),
+    ".rounds": ("ended rounds", "means cover other rounds, so ask for as many as all schemes end"),
+}
+"""Counts that schemes must share, by the end of their metric's name: their words, and the reason."""
+
 NOT_HEADLINE = ("*.upto_*.slowdown*", "*.over_*.slowdown*")
 """Within a size bin the slowdown says what the completion time says, and costs a comparison."""
 
@@ -293,15 +302,12 @@ def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]
         found.append(f"{', '.join(still)}: {SEEDS_CHANGE_NOTHING}")
     if len(what.seeds) < 5:
         found.append(f"{len(what.seeds)} seeds are few: intervals are wide and assume normality")
-    left = [name for name in values[what.schemes[0].name][0] if name.endswith(".messages_unfinished")]
-    for name in left:
-        counts = {scheme: sum(one.get(name) or 0 for one in each) for scheme, each in values.items()}
-        if len(set(counts.values())) > 1:
-            text = ", ".join(f"{scheme} {count}" for scheme, count in counts.items())
-            found.append(
-                f"unfinished messages of {name.split('.')[0]} differ ({text}): "
-                "their times are missing, which favours the scheme with more of them"
-            )
+    for ending, (counted, reason) in UNEQUAL.items():
+        for name in (each for each in values[what.schemes[0].name][0] if each.endswith(ending)):
+            counts = {scheme: sum(one.get(name) or 0 for one in each) for scheme, each in values.items()}
+            if len(set(counts.values())) > 1:
+                text = ", ".join(f"{scheme} {count}" for scheme, count in counts.items())
+                found.append(f"{counted} of {name.removesuffix(ending)} differ ({text}): {reason}")
     for name in what.idle:
         found.append(f"--allow {name} has no effect: it names no setting that differs between the schemes")
     differing = [name for name in what.allowed if name not in what.idle]
