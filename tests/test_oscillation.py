@@ -1,10 +1,13 @@
 """Swings of queues whose cycles are known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shallows.studies.paper.figure import find
 from shallows.tables.oscillation import oscillation, queue_steps
 
 
@@ -41,6 +44,24 @@ def test_a_queue_that_stands_or_swings_once_has_no_cycle():
     assert still.sd_packets == 0 and still.amplitude_packets is None and still.cycles == 0
     once = oscillation(*saw(2, 0, 10))
     assert once.amplitude_packets is None and once.period_ps is None
+
+
+def test_a_claim_about_periods_is_undecided_where_a_run_has_none():
+    [figure] = find("dctcp-and-queues/fig1")
+    start = figure.module.WARMUP_PS["document"]
+
+    def run(cycles):
+        times, packets = saw(cycles, 0, 40)
+        rows = {"time_ps": times + start, "port": figure.module.PORT, "packets": packets}
+        return SimpleNamespace(tables={"queue_trace": pl.DataFrame(rows)})
+
+    def periods(*cycles):
+        runs = SimpleNamespace(where=lambda spec, title: [run(each) for each in cycles])
+        return figure.module.periods(runs, "document")
+
+    assert periods(9, 9) == pytest.approx([41e-3, 41e-3]) and periods(9, 2) == []
+    assert figure.module.longer(periods(9, 9), [0.03, 0.031]).value is True
+    assert figure.module.longer(periods(9, 9), periods(2, 9)).value is None
 
 
 def test_times_weigh_the_levels():
