@@ -16,21 +16,31 @@ use std::collections::BTreeMap;
 /// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
 /// `"numbers": {path: number}` has every time in ps, rate in bit/s and amount of data in bytes of the resolved record.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
-    let experiment = crate::parse(document)?;
+    let (experiment, mut graph, mut routing) = network(document)?;
     let mut faults = Faults::default();
-    let mut graph = experiment.topology.build(&mut faults);
     let ports = ports(&experiment, &mut graph, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
     let node = |n: &Node| json!({"name": n.name, "host": n.role == Role::Host});
     let nodes: Vec<Value> = graph.nodes.iter().map(node).collect();
-    let mut routing = Routing::new(&graph, 0);
-    routing.find(graph.ids(Role::Host));
     let (loads, routes) = (loads(document, &graph), routes(&graph, &mut routing));
     let numbers = crate::numbers::of_record(&crate::show::resolved(&experiment));
     let plan = json!({"nodes": nodes, "ports": ports, "routes": routes, "loads": loads, "numbers": numbers});
     Ok(plan.to_string())
+}
+
+/// A document's experiment and network, with the tables to all hosts.
+fn network(document: &str) -> Result<(Experiment, Graph, Routing), Vec<Fault>> {
+    let experiment = crate::parse(document)?;
+    let mut faults = Faults::default();
+    let graph = experiment.topology.build(&mut faults);
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
+    let mut routing = Routing::new(&graph, 0);
+    routing.find(graph.ids(Role::Host));
+    Ok((experiment, graph, routing))
 }
 
 /// The hosts that each load names, as its own file would select them.
@@ -53,14 +63,7 @@ fn loads(document: &str, graph: &Graph) -> Map<String, Value> {
 /// Where a node has several equal next hops: `[{"node", "ports", "hosts"}]`, one entry for each group of ports of a
 /// node, with the hosts behind it. Hosts are places among the hosts; `routes` of [`plan`] has the first of the ports.
 pub fn ways(document: &str) -> Result<String, Vec<Fault>> {
-    let experiment = crate::parse(document)?;
-    let mut faults = Faults::default();
-    let graph = experiment.topology.build(&mut faults);
-    if !faults.0.is_empty() {
-        return Err(faults.0);
-    }
-    let mut routing = Routing::new(&graph, 0);
-    routing.find(graph.ids(Role::Host));
+    let (_, graph, routing) = network(document)?;
     let mut groups: BTreeMap<(u32, &[u32]), Vec<usize>> = BTreeMap::new();
     for node in 0..graph.nodes.len() as u32 {
         for (place, host) in graph.ids(Role::Host).enumerate() {

@@ -50,12 +50,12 @@ fn wrong_events_are_refused_all_at_once() {
         "port.*->*.weight: changes nothing: ecmp is not \"weighted\"",
         "event.late.at: must be below the duration of 2ms: nothing happens later, got \"2ms\"",
         "event.unknown.link: no node is named \"spin0\"",
-        "event.nothing.state: or one of rate, delay and loss must be written: the event changes nothing",
+        "event.nothing.state: needs state, rate, delay or loss: the event changes nothing",
         "event.slow.rate: must be > 0",
         "event.lossy.loss: must be <= 1",
         "event.when.at: is required",
         "event.when.stat: unknown key",
-        "event.when.state: or one of rate",
+        "event.when.state: needs state, rate",
     ] {
         assert!(said.iter().any(|fault| fault.starts_with(expected)), "{expected}\n{said:#?}");
     }
@@ -92,6 +92,176 @@ fn wrong_events_are_refused_all_at_once() {
         faults(&controlled)[0]
             .starts_with("event.slow.rate: must not change at leaf0->spine0: its port_control \"hpcc\"")
     );
+}
+
+/// A setting that every link of its event has already is refused; where one of them changes, the event is fine.
+#[test]
+fn a_change_to_the_value_in_force_is_refused() {
+    let event = |at: &str, link: &str, what: Value| {
+        let mut event = json!({"at": at, "link": link});
+        event.as_object_mut().expect("a table").append(what.clone().as_object_mut().expect("a table"));
+        event
+    };
+    let mut document = network(
+        "flow",
+        json!({
+            "same": event("1ms", "leaf0->spine0", json!({"rate": "10Gbps", "delay": "10us", "loss": 0})),
+            "slower": event("1ms", "leaf1->spine*", json!({"rate": "2Gbps"})),
+            "again": event("1500us", "leaf1->spine1", json!({"rate": "2Gbps", "delay": "4us"})),
+            "all": event("1600us", "leaf1->spine*", json!({"delay": "4us"})),
+            "back": event("1700us", "leaf1->spine1", json!({"rate": "10Gbps"})),
+            "port": event("1700us", "leaf2->spine0", json!({"rate": "5Gbps", "loss": 0.1})),
+            "twice": event("1700us", "leaf1->spine*", json!({"rate": "1Gbps"})),
+        }),
+    );
+    document["port"] = json!({"leaf2->spine0": {"rate": "5Gbps", "loss": 0.1}});
+    let already = |event: &str, link: &str, key: &str, value: &str| {
+        format!("event.{event}.{key}: changes nothing: {link} has this {key} already, got {value}")
+    };
+    let mut expected = vec![
+        already("same", "leaf0->spine0", "rate", "\"10Gbps\""),
+        already("same", "leaf0->spine0", "delay", "\"10us\""),
+        already("same", "leaf0->spine0", "loss", "0.0"),
+        already("again", "leaf1->spine1", "rate", "\"2Gbps\""),
+        already("port", "leaf2->spine0", "rate", "\"5Gbps\""),
+        already("port", "leaf2->spine0", "loss", "0.1"),
+        "event.twice.rate: contradicts event.back, which sets it for leaf1->spine1 at the same time, got \"1Gbps\"".into(),
+    ];
+    let mut said = faults(&document);
+    (said.sort(), expected.sort());
+    assert_eq!(said, expected);
+    // A rate that is wrong in itself hides the contradiction that its default would make, and no other fault does.
+    document["event"]["back"]["rate"] = json!("10Gbits");
+    said = faults(&document);
+    assert!(said.iter().any(|fault| fault.starts_with("event.back.rate: ")), "{said:#?}");
+    assert!(!said.iter().any(|fault| fault.contains("contradicts")) && said.len() == 7, "{said:#?}");
+}
+
+/// A ring of nine switches with a host each.
+fn ring(events: Value, cc: Value) -> Value {
+    let link = |from: String, to: String| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "1us"});
+    let hosts = (0..9).map(|i| link(format!("h{i}"), format!("sw{i}")));
+    let ring = (0..9).map(|i| link(format!("sw{i}"), format!("sw{}", (i + 1) % 9)));
+    json!({
+        "duration": "4ms",
+        "topology": {"kind": "graph", "hosts": "h0..h8", "switches": "sw0..sw8", "links": hosts.chain(ring).collect::<Vec<_>>()},
+        "queue": {"kind": "drop-tail", "limit": "none"},
+        "port_control": "hpcc",
+        "transport": {"cc": cc, "opening": "established", "min_rto": "200us", "initial_rto": "200us"},
+        "traffic": {"x": {"kind": "bulk", "from": ["h0", "h2"], "to": ["h1"]}},
+        "event": events,
+    })
+}
+
+/// HPCC's header has room for seven switches, or for as many as the path had: where tables that follow a failure make the path
+/// longer, switches would be left out without a word.
+#[test]
+fn a_header_without_room_for_the_path_after_a_failure_is_refused() {
+    let cut = |cable: &str| json!({"cut": {"at": "200us", "link": cable, "state": "down"}});
+    let with = |events: Value, hops: Value| {
+        let mut document = ring(events, json!({"kind": "hpcc", "header_hops": hops}));
+        document["routing"] = json!({"reconvergence": "100us"});
+        document
+    };
+    assert_eq!(
+        faults(&with(cut("sw0<->sw1"), json!("none"))),
+        [
+            "traffic.x: needs paths of at most 7 switches: the header of cc = \"hpcc\" has no room for more, and h0 to h1 has 9 \
+          when the tables follow at 300us, got 9"
+        ]
+    );
+    // One way back is as long as it was: data of `h0` goes as before.
+    assert_eq!(faults(&with(cut("sw1->sw0"), json!("none"))), [""; 0]);
+    // Tables that follow after the end never change a path.
+    let mut late = with(cut("sw0<->sw1"), json!("none"));
+    late["event"]["cut"]["at"] = json!("3950us");
+    assert_eq!(faults(&late), [""; 0]);
+    // From `h5` to `h0` it is 5 switches, and 6 without the cable.
+    let mut grows = with(cut("sw0<->sw8"), json!("none"));
+    grows["traffic"]["x"] = json!({"kind": "bulk", "from": "h5", "to": "h0"});
+    assert_eq!(
+        faults(&grows),
+        [
+            "traffic.x.transport.cc.header_hops: must be 6 or more: events change the path of h5 to h0 from 5 switches to 6, and \
+          \"none\" has room for the path at a connection's opening only, got \"none\""
+        ]
+    );
+    grows["transport"]["cc"]["header_hops"] = json!(6);
+    assert_eq!(faults(&grows), [""; 0]);
+    let rate = Tables::of(&run(&grows)).f64("flows", "goodput_bps")[0];
+    assert!(rate > 5e9, "{rate}");
+}
+
+/// A port that always has something to send is busy all the time that its link is up, whatever failures interrupt: 1.2 ms a
+/// packet, the link down for 1 us in each millisecond, and a packet under way when counting begins.
+#[test]
+fn a_transmission_that_is_cut_counts_for_as_long_as_it_lasted() {
+    let mut events = serde_json::Map::new();
+    for ms in 1..20 {
+        let event = |at: String, state: &str| json!({"at": at, "link": "switch->r0", "state": state});
+        events.insert(format!("cut{ms}"), event(format!("{ms}ms"), "down"));
+        events.insert(format!("mend{ms}"), event(format!("{}us", 1000 * ms + 1), "up"));
+    }
+    let document = |warmup: &str| {
+        json!({
+            "duration": "20ms", "warmup": warmup,
+            "topology": {"kind": "star", "senders": 1, "rate": "10Gbps", "delay": "1us"},
+            "port": {"switch->r0": {"rate": "10Mbps"}},
+            "queue": {"kind": "drop-tail", "limit": "10pkt"},
+            "transport": {"cc": {"kind": "cbr", "rate": "1Gbps"}, "ecn": "off", "opening": "established"},
+            "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0"}},
+            "event": Value::Object(events.clone()),
+        })
+    };
+    for warmup in ["0s", "10500us", "19500us"] {
+        let tables = Tables::of(&run(&document(warmup)));
+        let row = tables.port("switch->r0");
+        let busy = tables.f64("queues", "utilisation")[row];
+        // After each repair the port waits for the next packet, at most 12 us of 1 ms.
+        assert!((0.985..1.0).contains(&busy) || warmup == "19500us" && busy == 1.0, "{warmup}: {busy}");
+        assert_eq!(tables.u64("queues", "packets_out")[row], 0, "{warmup}: no packet gets through");
+    }
+}
+
+/// The port of a link that changes has two events a packet from the start. Where no two events meet, that shows in no number of a
+/// flow or queue: an event at the last instant leaves everything as it is. (Waits count with the packet's arrival or departure.)
+#[test]
+fn an_event_at_the_end_leaves_a_run_as_it_is() {
+    let small = |kind: &str| json!({"kind": kind, "limit": "15pkt"});
+    let queues = [
+        small("drop-tail"),
+        json!({"kind": "threshold", "limit": "15pkt", "mark_at": "8pkt"}),
+        small("codel"),
+        small("fq"),
+        json!("red"),
+        json!("fq-codel"),
+        json!("dualpi2"),
+    ];
+    for queue in queues {
+        let mut document = network("flow", json!({}));
+        document["queue"] = queue.clone();
+        document["traffic"]["x"]["load"] = json!(0.8);
+        document["port"] = json!({
+            "h*->*": {"rate": "9973Mbps", "delay": "3001237ps"}, "leaf*->spine*": {"rate": "7919Mbps", "delay": "2000351ps"},
+            "spine*->*": {"rate": "8887Mbps", "delay": "2503789ps"}, "leaf*->h*": {"rate": "6997Mbps", "delay": "1702127ps"},
+        });
+        document["traffic"]["x"]["sizes"] = json!({"kind": "uniform", "min": "1KB", "max": "60KB"});
+        let without = run(&document);
+        document["event"] = json!({"late": {"at": "1999999999ps", "link": "*->*", "delay": "99us"}});
+        let with = run(&document);
+        assert!(without.books().hops > 4000, "{queue}: {:?}", without.books());
+        let (without, with) = (Tables::of(&without), Tables::of(&with));
+        let busy = |tables: &Tables| tables.f64("queues", "utilisation").to_vec();
+        assert!(
+            busy(&without).iter().zip(&busy(&with)).all(|(one, other)| (one - other).abs() < 1e-6),
+            "{queue}"
+        );
+        let (without, with) = (without.hashes(), with.hashes());
+        let apart = |column: &str| column == "queues.utilisation" || column.contains("_wait_ps");
+        let other = without.iter().filter(|(column, hash)| !apart(column) && with.get(*column) != Some(hash));
+        let other: Vec<_> = other.map(|(column, _)| column).collect();
+        assert!(other.is_empty(), "{queue}: {other:?}");
+    }
 }
 
 /// The resolved record has what matters, and resolves to itself.

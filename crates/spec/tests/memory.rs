@@ -6,6 +6,7 @@ mod common;
 use common::run;
 use serde_json::{Map, Value, json};
 use shallows_core::cc::MakeControl;
+use shallows_core::experiment::Cut;
 use shallows_core::params::Fault;
 use shallows_core::params::custom::Declared;
 use shallows_core::workload::{BuildCx, MakeWorkload, WorkCx, Workload};
@@ -128,6 +129,54 @@ fn overrides_of_ports_and_events_count() {
     assert_eq!(part(&overridden), Some(Some(0)));
     overridden["event"] = json!({"cut": {"at": "1ms", "link": "edge0.0<->agg0.0", "state": "down"}});
     assert_eq!(part(&overridden), Some(Some(8)));
+}
+
+/// Tables of ideal times are the same in all cells, which share them: they take no more than the estimate says.
+#[test]
+fn cells_share_their_tables_of_ideal_times() {
+    let short = json!({"kind": "poisson", "from": "h*", "to": "h*", "every": "100ns",
+        "sizes": {"kind": "fixed", "bytes": "2KB"}});
+    let mut document = document(json!({"kind": "fat-tree", "k": 8}), "drop-tail", short, "200us");
+    let mut held = |what: Value| {
+        document["event"] = json!({"late": {"at": "199us", "link": "core0->agg0.0"}});
+        document["event"]["late"]
+            .as_object_mut()
+            .expect("a table")
+            .append(what.clone().as_object_mut().expect("a table"));
+        let mut experiment = shallows_spec::parse(&document.to_string()).expect("no faults");
+        experiment.cut = Cut::Always;
+        peak(|| {
+            let mut simulation = experiment.build().expect("no faults");
+            assert!(simulation.cells() > 8);
+            simulation.run(&Control::new()).expect("the run ends");
+            simulation
+        })
+        .0
+    };
+    let (loss, state) = (held(json!({"loss": 0.1})), held(json!({"state": "down"})));
+    // 32 switches with hosts, tables of 80 switches each.
+    let tables = 32 * 80 * 40;
+    assert!(state > loss + tables / 4, "the tables are needed: {loss} {state}");
+    assert!(state < loss + 2 * tables, "{} for {tables}", state - loss);
+}
+
+/// With a gap as long as the run no flowlet is forgotten: connections that have ended count too.
+#[test]
+fn flowlets_that_are_not_forgotten_count() {
+    let short = json!({"kind": "poisson", "from": "h*", "to": "h*", "every": "500ns",
+        "sizes": {"kind": "fixed", "bytes": "1KB"}});
+    let mut document = document(json!({"kind": "fat-tree", "k": 4}), "drop-tail", short, "5ms");
+    document["ecmp"] = json!("flowlet");
+    let mut part = |gap: &str| {
+        document["routing"] = json!({"flowlet_gap": gap});
+        let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        let parts = answer["memory"]["parts"].as_array().cloned().unwrap_or_default();
+        let estimate = parts.iter().find(|part| part["what"] == "flowlets in switches").expect("a part");
+        (estimate["bytes"].as_u64().expect("a number"), peak(|| run(&document)).0)
+    };
+    let ((few, small), (many, large)) = (part("1us"), part("1000s"));
+    let ratio = (many - few) as f64 / (large - small) as f64;
+    assert!(large > small + 500_000 && (0.5..2.5).contains(&ratio), "{few} {many}, {small} {large}: {ratio}");
 }
 
 /// A hundred thousand ports with a thousand queues each are checked, not built.

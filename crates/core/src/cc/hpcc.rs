@@ -9,7 +9,7 @@
 //! lossless Ethernet, or with the repair of its cards.
 //! Left out: the wait for acknowledgements of a path that changes; rates of their own for each hop (`multipleRate`).
 
-use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Outgoing};
+use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Outgoing, Room};
 use crate::port_control::Feedback;
 use crate::port_control::hpcc::{HOPS, Header, Hop};
 use shallows_units::{Bytes, Rate, Span};
@@ -53,8 +53,9 @@ impl CcSettings for Settings {
         true
     }
 
-    fn most_switches(&self) -> Option<u64> {
-        Some(self.header_hops.unwrap_or(HOPS as u64))
+    fn header_room(&self) -> Option<Room> {
+        let sized_by_path = self.header_hops.is_none().then_some("header_hops");
+        Some(Room { most: self.header_hops.unwrap_or(HOPS as u64), sized_by_path })
     }
 }
 

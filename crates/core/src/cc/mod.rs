@@ -213,6 +213,15 @@ pub trait MakeControl: Send + Sync {
 
 impl Beyond for dyn MakeControl {}
 
+/// Room for switches in a header to which each of them adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Most switches that a path may have.
+    pub most: u64,
+    /// The setting that would say how much room there is, where the path at a connection's opening decides.
+    pub sized_by_path: Option<&'static str>,
+}
+
 /// Consequences of an algorithm's settings.
 pub trait CcSettings {
     /// A setting that names declared classes, and the classes, which some traffic must then declare.
@@ -227,8 +236,8 @@ pub trait CcSettings {
     fn paces_wire(&self) -> bool {
         self.protocol().is_some()
     }
-    /// Most switches that a path may have, where its header has no room for more.
-    fn most_switches(&self) -> Option<u64> {
+    /// Room for switches in its header, where it has one that they add to.
+    fn header_room(&self) -> Option<Room> {
         None
     }
     /// Whether it was made for queue pairs: it hears notifications, or its header comes back with their acknowledgements.
@@ -316,10 +325,10 @@ macro_rules! algorithms {
                 made_for_it || self.ecn() == EcnUse::Off && self.protocol().is_none() && self.backend().is_none()
             }
 
-            /// Most switches that a path may have, where its header has no room for more.
-            pub fn most_switches(&self) -> Option<u64> {
+            /// Room for switches in its header, where it has one that they add to.
+            pub fn header_room(&self) -> Option<Room> {
                 match self {
-                    $( Algorithm::$variant(s) => s.most_switches(), )*
+                    $( Algorithm::$variant(s) => s.header_room(), )*
                     Algorithm::Custom(_) => None,
                 }
             }

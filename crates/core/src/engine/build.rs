@@ -27,8 +27,10 @@ use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, Clock};
 use crate::queue::parts::fifo::Fifo;
+use crate::queue::parts::fronted::Fronted;
 use crate::queue::{Built, Place};
 use crate::routing::choice::{Ecmp, Sharing};
+use crate::routing::fastest::Fastest;
 use crate::routing::graph::{Graph, Role};
 use crate::routing::ideal::{Ideals, Wire};
 use crate::transport::Config;
@@ -100,6 +102,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let (mut networks, places, mut commons) =
         lay_out(ports, buffers, routing, &partition, experiment, (&graph, &sharing));
     commons.best = if experiment.events.is_empty() { vec![] } else { best };
+    commons.fastest = experiment.reroutes().then(|| Fastest::new(&commons.routing));
     networks.iter_mut().for_each(|network| network.until = Time::ZERO + run.duration);
     if partition.whole.is_some() {
         for (i, load) in (0..).zip(&mut loads) {
@@ -108,7 +111,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     }
     let hosts = |number: usize| {
         let mut hosts = Hosts::new(number as u32, configs.clone(), infos.clone());
-        hosts.ideals = Ideals::new(run.ecmp.sprays(), experiment.reroutes());
+        hosts.ideals = Ideals::new(run.ecmp.sprays());
         hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
         if experiment.probes.waits && partition.whole.is_some() {
             hosts.waits = vec![ClassRecord::default(); classes.len()];
@@ -125,7 +128,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
-        notes: notes::at_build(experiment, &graph, &chosen, &flow_control),
+        notes: notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline),
         places,
         cells,
         commons,
@@ -153,8 +156,8 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         tapped: vec![],
         timeline,
         backs: if flow_control.is_empty() { vec![] } else { backs(&graph) },
-        deadlocks: experiment.pfc.deadlock,
-        deadlock: None,
+        deadlock_mode: experiment.pfc.deadlock,
+        deadlocks: vec![],
         memory,
         finished: false,
     }
@@ -187,7 +190,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
             // A controller learns about each departure, for which a packet in line has no event; and of a link that
             // changes nothing is known beforehand.
             Built::Departure(disc) if control.departures() || timeline.varies(i as u32) => {
-                Service::Departure(Box::new(Scheduled::new(disc)))
+                Service::Departure(Box::new(Scheduled::new(Fronted::around(disc))))
             }
             Built::Departure(disc) => Service::departure(disc),
         };

@@ -17,8 +17,10 @@ use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
+use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Workload};
 use serde_json::Value;
+use shallows_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An experiment without faults, and the facts found on the way.
@@ -89,7 +91,9 @@ impl Experiment {
         }
         let mut routing = Routing::new(&graph, run.seed);
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
-        let loads = loads(self, (&graph, &best), &mut routing, &mut faults);
+        let writes = self.loads.iter().any(|load| load.transport.cc.header_room().is_some());
+        let tables = if writes { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
+        let loads = loads(self, (&graph, &best, &tables), &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -311,7 +315,7 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
 /// Every load that has no fault, ready to run.
 fn loads(
     experiment: &Experiment,
-    (graph, links): (&Graph, &[Wire]),
+    (graph, links, tables): (&Graph, &[Wire], &[Tables]),
     routing: &mut Routing,
     faults: &mut Faults,
 ) -> Vec<Box<dyn Workload>> {
@@ -324,8 +328,8 @@ fn loads(
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
-        let mut cx =
-            BuildCx { graph, links, path: &path, seed, duration, routing, cc: &spec.transport.cc, faults };
+        let cc = &spec.transport.cc;
+        let mut cx = BuildCx { graph, links, path: &path, seed, duration, routing, tables, cc, faults };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         connections += load.expects(duration).at_once;
         loads.push(load);

@@ -4,7 +4,9 @@
 //! its packets wait at ports that are paused by accounts that are stuck too. The set is what remains when every
 //! account that may still open is taken away, again and again (the greatest fixed point of "waits for"). XON is taken as
 //! it would be if the switch held stuck packets only. A decision that is still on its way does not count: the account must
-//! have been closed for as long as its frames need. So what is found lasts for ever, unless a watchdog drops packets.
+//! have been closed for as long as its frames need. So what is found lasts for ever, unless a watchdog drops packets or one of
+//! the links fails: the packets at its port are then lost. A run is stopped only where no such failure is to come. Just before and
+//! after each failure all cells are looked at, so that the end of a deadlock is known whatever the threads and steps.
 //! Source: the cycle of buffers, Dally and Seitz 1987, IEEE Trans. Computers C-36(5); under flow control by priority,
 //! Hu et al. 2016, HotNets-XV.
 
@@ -14,7 +16,7 @@ use crate::experiment::Deadlocks;
 use crate::hosts::connections::locked;
 use crate::net::Network;
 use shallows_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A cycle of waiting ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,18 +27,29 @@ pub struct Deadlock {
     pub priority: u8,
     /// The last of them began to wait then.
     pub since: Time,
+    /// A link failed then, and ended it.
+    pub until: Option<Time>,
+    /// The ports as links.
+    links: Vec<u32>,
 }
 
 impl std::fmt::Display for Deadlock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let first = self.cycle.first().map_or("", String::as_str);
-        let cycle = self.cycle.join(", ");
-        write!(
-            f,
-            "a deadlock in priority {} since {}: each of these ports waits for the next: {cycle}, {first}",
-            self.priority,
-            self.since - Time::ZERO
-        )
+        let Deadlock { cycle, priority, since, until, .. } = self;
+        let (first, cycle) = (cycle.first().map_or("", String::as_str), cycle.join(", "));
+        let since = *since - Time::ZERO;
+        match until.map(|until| until - Time::ZERO) {
+            None => write!(
+                f,
+                "a deadlock in priority {priority} since {since}: each of these ports waits for the next"
+            )?,
+            Some(until) => write!(
+                f,
+                "a deadlock in priority {priority} from {since} until {until}, when a link failed: each of these ports waited \
+                 for the next"
+            )?,
+        }
+        write!(f, ": {cycle}, {first}")
     }
 }
 
@@ -60,35 +73,73 @@ struct Closed {
 impl Simulation {
     /// Ends the run in a deadlock, or notes it.
     pub(super) fn look_for_deadlock(&mut self, floor: &Floor) -> Result<(), RunError> {
-        if self.backs.is_empty() || self.deadlock.is_some() {
+        let stops = self.deadlock_mode == Deadlocks::Stop;
+        if self.backs.is_empty() || self.standing().is_some() && !stops {
             return Ok(());
         }
-        let Some(found) = self.find_deadlock(floor) else { return Ok(()) };
-        if self.deadlocks == Deadlocks::Stop {
+        let stuck = self.stuck(floor);
+        let Some(found) = self.cycle_of(&stuck) else { return Ok(()) };
+        let waiting = stuck.values().map(|one| one.paused).collect();
+        if stops && !self.timeline.will_cut(&waiting) {
             return Err(RunError::Deadlock(found));
         }
-        self.deadlock = Some(found);
+        if self.standing().is_none() {
+            self.deadlocks.push(found);
+        }
         Ok(())
     }
 
-    fn find_deadlock(&self, floor: &Floor) -> Option<Deadlock> {
+    /// The deadlock that has not ended.
+    fn standing(&mut self) -> Option<&mut Deadlock> {
+        self.deadlocks.last_mut().filter(|last| last.until.is_none())
+    }
+
+    /// Notes the deadlock that there is before a link fails.
+    pub(super) fn note_deadlock(&mut self, floor: &Floor) {
+        if self.backs.is_empty() {
+            return;
+        }
+        let Some(found) = self.cycle_of(&self.stuck(floor)) else { return };
+        match self.standing() {
+            Some(standing) => *standing = found,
+            None => self.deadlocks.push(found),
+        }
+    }
+
+    /// Notes that a link has failed, if that has ended the deadlock.
+    pub(super) fn end_deadlock(&mut self, floor: &Floor) {
+        // A watchdog may have ended it before.
+        if self.standing().is_none() || self.deadlock_mode == Deadlocks::Watchdog {
+            return;
+        }
+        let (now, stuck) = (self.now, self.stuck(floor));
+        if let Some(standing) = self.standing() {
+            let waits =
+                |link: &u32| stuck.iter().any(|(key, one)| one.paused == *link && key.1 == standing.priority);
+            if !standing.links.iter().all(waits) {
+                standing.until = Some(now);
+            }
+        }
+    }
+
+    /// The accounts that can never open again.
+    fn stuck(&self, floor: &Floor) -> BTreeMap<Key, Closed> {
         let mut stuck = self.closed_accounts(floor);
         loop {
             let before = stuck.len();
             // Bytes that stay for ever, by switch: the others may leave and raise the thresholds.
             let mut staying: BTreeMap<u32, u64> = BTreeMap::new();
             stuck.values().for_each(|one| *staying.entry(one.switch).or_default() += one.shared);
-            let blocked: Vec<Key> = stuck.iter().map(|(key, one)| (one.paused, key.1)).collect();
+            let blocked: BTreeSet<Key> = stuck.iter().map(|(key, one)| (one.paused, key.1)).collect();
             stuck.retain(|key, one| {
                 let waits = one.at.iter().all(|link| blocked.contains(&(*link, key.1)));
                 let free = one.size.saturating_sub(staying[&one.switch]);
                 waits && !one.at.is_empty() && (one.holds_headroom || !self.may_open(floor, *key, free))
             });
             if stuck.len() == before {
-                break;
+                return stuck;
             }
         }
-        self.cycle_of(&stuck)
     }
 
     /// Every account that has been closed for as long as its frames need, with the ports where its packets wait.
@@ -110,7 +161,7 @@ impl Simulation {
         let port = &network.ports[place as usize];
         let ingress = port.pausing()?.ingress.as_ref()?;
         let account = ingress.accounts[usize::from(priority)];
-        let settled = account.closed_at + ingress.law.flight <= network.now;
+        let settled = account.closed_at + ingress.law.flight <= self.now;
         let switch = links[network.buffers().sharer(port.share, 0) as usize];
         let mut at = vec![];
         for i in 0..network.buffers().sharers(port.share) {
@@ -159,10 +210,13 @@ impl Simulation {
         }
         let first = way.iter().position(|key| *key == at)?;
         let cycle = &way[first..];
+        let links: Vec<u32> = cycle.iter().map(|key| stuck[key].paused).collect();
         Some(Deadlock {
-            cycle: cycle.iter().map(|key| self.names.ports[stuck[key].paused as usize].clone()).collect(),
+            cycle: links.iter().map(|link| self.names.ports[*link as usize].clone()).collect(),
             priority: at.1,
             since: cycle.iter().map(|key| stuck[key].since).max()?,
+            until: None,
+            links,
         })
     }
 }

@@ -22,6 +22,7 @@ use crate::queue::Queue;
 use crate::routing::choice::Ecmp;
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::{Link, Node, Role};
+use crate::transport::Config;
 use crate::workload::Expected;
 use serde_json::{Value, json};
 use shallows_units::{Bytes, Rate, Span};
@@ -63,6 +64,10 @@ const RINGS: u64 = 2;
 const NAME: u64 = 64;
 /// A result stands as a row, as columns, and as the copy handed out.
 const COPIES: u64 = 3;
+/// Flowlets of a connection: in two switches that choose, there and back.
+const FLOWLETS: u64 = 2 * 2;
+/// One, with its share of the table.
+const FLOWLET: u64 = 32;
 
 impl Estimate {
     /// Of a checked experiment.
@@ -74,13 +79,13 @@ impl Estimate {
         let mut parts = vec![
             network(checked),
             fastest_ways(experiment, checked),
+            flowlets(experiment, at_once, in_all),
             ports(experiment, checked),
             packets(experiment, checked, &loads),
             Part {
                 what: "connections that stand at once",
                 count: at_once,
-                bytes: at_once
-                    .saturating_mul(CONNECTION_BYTES as u64 + 4 * EVENT_BYTES as u64 + flowlets(experiment)),
+                bytes: at_once.saturating_mul(CONNECTION_BYTES as u64 + 4 * EVENT_BYTES as u64),
                 cure: "fewer hosts or flows in traffic",
             },
             Part {
@@ -131,11 +136,6 @@ impl Estimate {
     }
 }
 
-/// Bytes that the flowlets of a connection take in switches, four on its way.
-fn flowlets(experiment: &Experiment) -> u64 {
-    if experiment.run.ecmp == Ecmp::Flowlet { 2 * 4 * 64 } else { 0 }
-}
-
 /// Bytes as a person says them.
 pub fn gb(bytes: u64) -> String {
     match bytes {
@@ -157,19 +157,33 @@ fn network(checked: &Checked<'_>) -> Part {
     }
 }
 
-/// Tables of ideal times where links fail: at most one for each switch of hosts and size of a packet.
+/// Tables of ideal times where links fail: at most one for each switch of hosts and size of a packet, for all cells.
 fn fastest_ways(experiment: &Experiment, checked: &Checked<'_>) -> Part {
     let graph = &checked.graph;
     let switches = graph.ids(Role::Switch).count() as u64;
-    let to_hosts = graph.links.iter().filter(|link| graph.role(link.to) == Role::Host);
-    let roots = to_hosts.map(|link| link.from).collect::<BTreeSet<_>>().len() as u64;
-    let sizes: BTreeSet<_> = experiment.loads.iter().map(|load| load.transport.settings.mss).collect();
-    let count = if experiment.reroutes() { roots * sizes.len() as u64 } else { 0 };
+    let roots = graph.ids(Role::Host).map(|host| Fastest::root(&checked.routing, host).0);
+    let sizes =
+        experiment.loads.iter().map(|load| Config::new(&load.transport)).map(|c| (c.rules.mss, c.header));
+    let each = (roots.collect::<BTreeSet<_>>().len() * sizes.collect::<BTreeSet<_>>().len()) as u64;
+    let count = if experiment.reroutes() { each } else { 0 };
     Part {
         what: "tables of fastest ways",
         count,
         bytes: count.saturating_mul(switches * Fastest::BYTES_A_SWITCH),
         cure: "a smaller topology, or events that leave links up",
+    }
+}
+
+/// Flowlets of connections that stand, and of those that ended so late that they are not forgotten.
+fn flowlets(experiment: &Experiment, at_once: u64, in_all: u64) -> Part {
+    let gap = experiment.routing.flowlet_gap.as_secs_f64() / experiment.run.duration.as_secs_f64();
+    let remembered = (in_all as f64 * gap.min(1.0)) as u64;
+    let count = if experiment.run.ecmp == Ecmp::Flowlet { at_once.max(remembered).min(in_all) } else { 0 };
+    Part {
+        what: "flowlets in switches",
+        count,
+        bytes: count.saturating_mul(FLOWLETS * FLOWLET),
+        cure: "a shorter routing.flowlet_gap, or fewer flows in traffic",
     }
 }
 

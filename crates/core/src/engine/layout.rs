@@ -73,6 +73,7 @@ pub(super) fn lay_out(
         connections: vec![],
         links,
         best: vec![],
+        fastest: None,
         port_places,
         node_places,
         opposites,

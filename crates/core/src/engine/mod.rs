@@ -89,9 +89,9 @@ pub struct Simulation {
     /// By link the one back along its cable, where flow control needs it; else empty.
     backs: Vec<u32>,
     /// The end of a deadlock.
-    deadlocks: Deadlocks,
-    /// The first deadlock, where it did not end the run.
-    deadlock: Option<deadlock::Deadlock>,
+    deadlock_mode: Deadlocks,
+    /// Deadlocks that did not end the run; one at a time.
+    deadlocks: Vec<deadlock::Deadlock>,
     /// The most bytes of memory that the run may hold.
     memory: Option<u64>,
     finished: bool,

@@ -4,12 +4,15 @@
 use super::Simulation;
 use super::check::Chosen;
 use super::lossless::Flow;
+use super::timeline::Timeline;
 use crate::cc::EcnUse;
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
 use crate::packet::Flags;
+use crate::routing::choice::Ecmp;
 use crate::routing::graph::Graph;
 use crate::transport::Config;
+use shallows_units::Time;
 use std::collections::BTreeMap;
 
 /// Names told one by one; of more than this their number is.
@@ -21,6 +24,7 @@ pub fn at_build(
     graph: &Graph,
     chosen: &[Chosen<'_>],
     flow_control: &[Option<Flow>],
+    timeline: &Timeline,
 ) -> Vec<String> {
     let mut notes = sorted_by_ect1(experiment, graph, chosen);
     let lossy = (0u32..).zip(flow_control).filter(|(_, flow)| flow.as_ref().is_some_and(Flow::is_lossy));
@@ -32,6 +36,7 @@ pub fn at_build(
         ));
     }
     notes.extend(sprayed(experiment));
+    notes.extend(never_followed(experiment, timeline));
     notes
 }
 
@@ -41,11 +46,32 @@ fn sprayed(experiment: &Experiment) -> Option<String> {
         |load: &&LoadSpec| load.transport.roce.is_some() && !Config::new(&load.transport).roce.selective;
     let loads: Vec<String> =
         experiment.loads.iter().filter(goes_back).map(|load| load.name.clone()).collect();
-    (experiment.run.ecmp.sprays() && !loads.is_empty()).then(|| {
+    if loads.is_empty() || !experiment.run.ecmp.sprays() {
+        return None;
+    }
+    let names = names(&loads);
+    Some(if experiment.run.ecmp == Ecmp::Flowlet {
         format!(
-            "traffic {}: packets of one queue pair take several paths, and with go-back-n each that overtakes counts as a \
-             loss. Write ecmp = \"flow\", or repair = \"irn\".",
-            names(&loads)
+            "traffic {names}: a queue pair that pauses for longer than routing.flowlet_gap may take another path, and with \
+             go-back-n each packet that overtakes counts as a loss. Keep the gap above the difference of the paths' delays, \
+             queues included."
+        )
+    } else {
+        format!(
+            "traffic {names}: packets of one queue pair take several paths, and with go-back-n each that overtakes counts as a \
+             loss. Write ecmp = \"flow\", or repair = \"irn\"."
+        )
+    })
+}
+
+/// Links fail, and the run is over before the tables follow for the first time.
+fn never_followed(experiment: &Experiment, timeline: &Timeline) -> Option<String> {
+    let (first, end) = (timeline.first_followed()?, Time::ZERO + experiment.run.duration);
+    (first >= end).then(|| {
+        format!(
+            "routing.reconvergence: the tables follow no failure or repair before the end at {}: the first would be at {}.",
+            experiment.run.duration,
+            first - Time::ZERO
         )
     })
 }
@@ -91,7 +117,7 @@ impl Simulation {
     /// Lines for a reader of the results, those of the run included.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
-        notes.extend(self.deadlock.as_ref().map(|found| format!("{found}.")));
+        notes.extend(self.deadlocks.iter().map(|found| format!("{found}.")));
         let in_cell = |(cell, one): (u32, &Cell)| -> Vec<(u32, u32)> {
             one.network.buffers().never_short().map(|place| (cell, place)).collect()
         };

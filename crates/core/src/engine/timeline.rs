@@ -3,19 +3,18 @@
 //! A pause comes before all events of its time, in one cell and in several, so that a change has the same place whatever
 //! the threads and steps. The tables follow after `routing.reconvergence`: all switches at once, each change by itself.
 
-use super::check::Chosen;
-use super::lossless::Flow;
+mod check;
+
 use super::{Floor, Simulation};
-use crate::experiment::{Experiment, LinkState, Lossy};
+use crate::experiment::LinkState;
 use crate::hosts::connections::locked;
 use crate::net::pfc::Frame;
-use crate::params::{Code, Faults, ParamType, Rule};
-use crate::routing::graph::Graph;
+use crate::params::ParamType;
 use crate::routing::ideal::Wire;
-use crate::routing::select::select_links;
+use crate::workload::paths::Tables;
 use serde_json::Value;
 use shallows_units::{Rate, Span, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 /// A new property of a link.
@@ -58,6 +57,13 @@ struct Change {
     what: What,
 }
 
+impl Change {
+    /// A link fails.
+    fn cuts(&self) -> bool {
+        self.what == What::State(LinkState::Down)
+    }
+}
+
 /// All changes of a run.
 #[derive(Debug, Default)]
 pub struct Timeline {
@@ -79,26 +85,6 @@ pub struct Timeline {
 const CHANGE_BYTES: usize = size_of::<Change>() + 48;
 
 impl Timeline {
-    /// The changes of an experiment.
-    pub(super) fn check(
-        experiment: &Experiment,
-        graph: &Graph,
-        chosen: &[Chosen<'_>],
-        flow_control: &[Option<Flow>],
-        faults: &mut Faults,
-    ) -> Timeline {
-        let check = Check { experiment, graph, chosen, flow_control };
-        let mut changes: Vec<Change> =
-            (0..experiment.events.len()).flat_map(|event| check.changes(event, faults)).collect();
-        changes.sort_by_key(|change| (change.at, change.event));
-        check.order(&changes, faults);
-        let touched = changes.iter().map(|change| change.link).collect();
-        let varied = changes.iter().filter(|change| !matches!(change.what, What::Loss(_)));
-        let varied = varied.map(|change| change.link).collect();
-        let reconvergence = experiment.routing.reconvergence;
-        Timeline { changes, reconvergence, touched, varied, ..Timeline::default() }
-    }
-
     /// Something of `link` changes.
     pub fn touches(&self, link: u32) -> bool {
         self.touched.contains(&link)
@@ -135,6 +121,40 @@ impl Timeline {
         change.min(followed)
     }
 
+    /// The tables that follow the changes before `end`: each set of links that they leave out, when it is first left out.
+    pub fn tables(&self, end: Time) -> Vec<Tables> {
+        let mut copy = Timeline { changes: self.changes.clone(), ..Timeline::default() };
+        copy.reconvergence = self.reconvergence;
+        let (mut known, mut tables) = (BTreeSet::from([BTreeSet::new()]), vec![]);
+        for change in &self.changes {
+            let at = change.at + self.reconvergence;
+            if at < end && copy.follow(at) && known.insert(copy.left_out.clone()) {
+                tables.push(Tables { at, down: copy.left_out.iter().copied().collect() });
+            }
+        }
+        tables
+    }
+
+    /// When the tables follow a failure or repair for the first time.
+    pub fn first_followed(&self) -> Option<Time> {
+        let mut states = self.changes.iter().filter(|change| matches!(change.what, What::State(_)));
+        states.next().map(|change| change.at + self.reconvergence)
+    }
+
+    /// A link fails now.
+    fn cuts(&self, now: Time) -> bool {
+        self.coming().take_while(|change| change.at <= now).any(Change::cuts)
+    }
+
+    /// One of `links` will fail.
+    pub fn will_cut(&self, links: &BTreeSet<u32>) -> bool {
+        self.coming().any(|change| change.cuts() && links.contains(&change.link))
+    }
+
+    fn coming(&self) -> impl Iterator<Item = &Change> {
+        self.changes[self.next..].iter()
+    }
+
     /// Brings the list of links that the tables leave out up to `now`; whether there is anything new.
     fn follow(&mut self, now: Time) -> bool {
         let mut anything = false;
@@ -154,153 +174,22 @@ impl Timeline {
     }
 }
 
-/// The experiment that is checked.
-struct Check<'a> {
-    experiment: &'a Experiment,
-    graph: &'a Graph,
-    chosen: &'a [Chosen<'a>],
-    flow_control: &'a [Option<Flow>],
-}
-
-impl Check<'_> {
-    fn path(&self, event: usize, key: &str) -> String {
-        format!("event.{}.{key}", self.experiment.events[event].name)
-    }
-
-    /// The changes that an event makes, with the faults that it has by itself.
-    fn changes(&self, event: usize, faults: &mut Faults) -> Vec<Change> {
-        let settings = &self.experiment.events[event].settings;
-        let duration = self.experiment.run.duration;
-        if settings.at >= duration {
-            let rule = format!("must be below the duration of {duration}: nothing happens later");
-            let rule = Code::Conflict.rule(rule).judged_by(&["at", "duration"]);
-            faults.add(&self.path(event, "at"), rule, &settings.at.show());
-        }
-        let whats: Vec<What> = [
-            settings.state.map(What::State),
-            settings.rate.map(What::Rate),
-            settings.delay.map(What::Delay),
-            settings.loss.map(What::Loss),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if whats.is_empty() {
-            let rule = Code::Missing
-                .rule("or one of rate, delay and loss must be written: the event changes nothing");
-            let rule = rule.judged_by(&["state", "rate", "delay", "loss"]);
-            faults.add(&self.path(event, "state"), rule, &Value::Null);
-        }
-        let links = select_links(self.graph, &settings.link).unwrap_or_else(|rule| {
-            let rule = rule.judged_by(&["link"]);
-            faults.add(&self.path(event, "link"), rule, &settings.link.show());
-            vec![]
-        });
-        for what in &whats {
-            if let Some(rule) = links.iter().find_map(|link| self.forbids(*link, *what)) {
-                faults.add(&self.path(event, what.key()), rule, &what.show());
-            }
-        }
-        let at = Time::ZERO + settings.at;
-        let of_link = |link: u32| whats.iter().map(move |what| Change { at, event, link, what: *what });
-        links.into_iter().flat_map(of_link).collect()
-    }
-
-    /// The rule that a change breaks by the port that it meets.
-    fn forbids(&self, link: u32, what: What) -> Option<Rule> {
-        let name = || self.graph.port_name(link);
-        let (kind, new_rate) = (self.chosen[link as usize].kind(), matches!(what, What::Rate(_)));
-        if new_rate && kind != "none" {
-            let rule =
-                format!("must not change at {}: its port_control \"{kind}\" is made for one rate", name());
-            return Some(Code::Unsupported.rule(rule));
-        }
-        let controlled = self.flow_control.get(link as usize).is_some_and(Option::is_some);
-        if controlled && (new_rate || matches!(what, What::Delay(_))) {
-            let rule = format!(
-                "must not change at {}, which has a lossless priority: its headroom is sized for one rate and delay",
-                name()
-            );
-            return Some(Code::Unsupported.rule(rule));
-        }
-        None
-    }
-
-    /// Faults of changes that contradict each other.
-    fn order(&self, changes: &[Change], faults: &mut Faults) {
-        let mut last: BTreeMap<(u32, &str), &Change> = BTreeMap::new();
-        let mut told = BTreeSet::new();
-        for change in changes {
-            let key = change.what.key();
-            let before = last.insert((change.link, key), change);
-            let (name, by) = (self.graph.port_name(change.link), |one: &Change| {
-                format!("event.{}", self.experiment.events[one.event].name)
-            });
-            let rule = match (change.what, before) {
-                (_, Some(before)) if before.at == change.at => {
-                    format!("contradicts {}, which sets it for {name} at the same time", by(before))
-                }
-                (What::State(state), Some(before)) if before.what == change.what => {
-                    format!("changes nothing: {} has taken {name} {} before", by(before), word(state))
-                }
-                (What::State(LinkState::Up), None) => {
-                    format!("changes nothing: {name} is up from the start")
-                }
-                _ => continue,
-            };
-            if told.insert((change.event, key)) {
-                let rule = Code::Conflict.rule(rule).judged_by(&["at", "link", "state"]);
-                faults.add(&self.path(change.event, key), rule, &change.what.show());
-            }
-        }
-        self.both_ways(changes, faults);
-    }
-
-    /// Where a priority is lossless both directions of a cable fail together: what comes one way is paused the other way.
-    fn both_ways(&self, changes: &[Change], faults: &mut Faults) {
-        if self.flow_control.is_empty() || self.experiment.pfc.lossy == Lossy::Allowed {
-            return;
-        }
-        let mut states: BTreeMap<u32, Vec<(Time, LinkState)>> = BTreeMap::new();
-        for change in changes {
-            if let What::State(state) = change.what {
-                states.entry(change.link).or_default().push((change.at, state));
-            }
-        }
-        let mut told = BTreeSet::new();
-        for change in changes.iter().filter(|change| matches!(change.what, What::State(_))) {
-            let link = &self.graph.links[change.link as usize];
-            let back = self.graph.find_link(link.to, link.from);
-            let alike = back.and_then(|back| states.get(&back)) == states.get(&change.link);
-            if !alike && told.insert(change.event) {
-                let (from, to) = (self.graph.name(link.from), self.graph.name(link.to));
-                let rule = format!(
-                    "must name both directions (\"{from}<->{to}\") where a priority is lossless: what comes one way is \
-                     paused the other way. Or write pfc.lossy = \"allowed\""
-                );
-                let names = &self.experiment.events[change.event].settings.link;
-                faults.add(&self.path(change.event, "link"), Code::Conflict.rule(rule), &names.show());
-            }
-        }
-    }
-}
-
-fn word(state: LinkState) -> &'static str {
-    match state {
-        LinkState::Down => "down",
-        LinkState::Up => "up",
-    }
-}
-
 impl Simulation {
     /// Carries out the changes that are due, and lets the tables follow.
     pub(super) fn change_links(&mut self, floor: &Floor) {
+        let cuts = self.timeline.cuts(self.now);
+        if cuts {
+            self.note_deadlock(floor);
+        }
         while let Some(change) = self.timeline.changes.get(self.timeline.next).copied() {
             if change.at > self.now {
                 break;
             }
             self.timeline.next += 1;
             self.change_link(floor, change);
+        }
+        if cuts {
+            self.end_deadlock(floor);
         }
         if self.timeline.follow(self.now) {
             let down: Vec<u32> = self.timeline.left_out.iter().copied().collect();

@@ -162,7 +162,11 @@ impl Hosts {
         let ideals = &mut self.ideals;
         let mut time = |ends: Pair, packets: u64, full: u64, last: u64| {
             let burst = Burst { packets, full: Bytes(full + header), last: Bytes(last + header) };
-            ideals.time(&commons.routing, ends, burst, |link| commons.best(link))
+            let wire = |link| commons.best(link);
+            match &commons.fastest {
+                Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),
+                None => ideals.time(&commons.routing, ends, burst, wire),
+            }
         };
         let handshake = if message.first_of_fresh {
             time((from, to), 0, mss, 0) + time((to, from), 0, mss, 0)

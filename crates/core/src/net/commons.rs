@@ -2,7 +2,7 @@
 
 use super::Network;
 use crate::packet::{Extension, Flags, Packet};
-
+use crate::routing::fastest::Fastest;
 use crate::routing::table::{Entry, Routing};
 use shallows_units::{Rate, Span, Time};
 use std::ops::{Deref, DerefMut};
@@ -53,6 +53,8 @@ pub struct Commons {
     pub links: Vec<(Rate, Span)>,
     /// The best of the run. Empty where none changes.
     pub best: Vec<(Rate, Span)>,
+    /// Tables of ideal times, where links fail.
+    pub fastest: Option<Fastest>,
     /// By link: the place of its port in its cell.
     pub port_places: Vec<u32>,
     /// By node: its place among those of its cell.

@@ -1,6 +1,9 @@
 //! Links that change while a run lasts: they go down and come up, and get another rate, delay or probability of loss.
 //!
-//! A port whose link changes so decides at departure, so that nothing about a packet is known before it leaves. A link that
+//! A port whose link changes so decides at departure, from the start of the run, so that nothing about a packet is known before
+//! it leaves. It has two events a packet instead of one, so simultaneous events may come in another order than in a run without
+//! changes: a tie at a full queue may drop another packet, from the first instant on. Where nothing ties, the numbers are the
+//! same until the change. To see the effect of a change alone, compare with a run whose change comes at the end. A link that
 //! goes down takes the packets with it that wait at its port, are transmitted or travel. A new rate holds for the next
 //! packet, a new delay for those that have not left. A wire keeps its order: after its delay has become shorter, packets
 //! wait for those that left before.
@@ -26,7 +29,7 @@ pub struct Varying {
     last: Time,
     /// How long the packet in the transmitter takes.
     serving_for: Span,
-    /// How long all packets together took that have left.
+    /// How long all packets together were transmitted that have left, or were cut off on the way.
     pub sent_for: Span,
     /// Packets lost at the port because the link was down.
     pub dead: u64,
@@ -130,6 +133,10 @@ impl Network {
         let port = &mut self.ports[number as usize];
         let shares = port.share != ALONE;
         let charges = shares && port.pausing().is_some();
+        let sent_for = port.in_service(now);
+        if let Some(varying) = port.varying_mut() {
+            varying.sent_for += sent_for;
+        }
         let Service::Departure(scheduled) = &mut port.service else { return };
         let before = scheduled.held();
         let (serving, of) = (scheduled.serving.take(), scheduled.of);

@@ -6,7 +6,8 @@
 //! Times are rounded down to 1 ns, bytes to 128 and queues to 80, and wrap as their fields do: 24, 20 and 16 bits. A
 //! port's rate is exact: the paper's codes know five rates only.
 //! The header is written when the last bit has left, the authors' simulator when the first leaves.
-//! An experiment is refused where a path has more switches than the header has room for, seven at most.
+//! An experiment is refused where a path has more switches than the header has room for, seven at most, also after tables have
+//! followed a failure. A packet that is under way as they change may meet more: the last of them write nothing.
 //! Left out: the path's identity, for which the number of hops stands; PINT.
 
 use super::{Feedback, PortControl, PortView};

@@ -10,6 +10,9 @@
 //! The fastest way depends on the size of the packet, but hardly ever: a way that is fastest for an empty packet and for a
 //! full one is fastest for all between. Otherwise the time of a packet between is taken in proportion, which is never too
 //! long, since the least of straight lines is concave.
+//!
+//! All cells read one set of tables, and the first that needs one makes it. A table follows from the network alone, so it does
+//! not matter which cell was first.
 
 use super::graph::NodeId;
 use super::ideal::{Burst, Wire};
@@ -17,6 +20,7 @@ use super::table::Routing;
 use shallows_units::{Bytes, Rate, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Delays of a way, and its time for a full packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,11 +40,14 @@ struct Best {
     link: u32,
 }
 
-/// The fastest ways to hosts and their switches, found when they are first asked for.
-#[derive(Debug, Default)]
+/// By switch: the fastest way to a node for full packets of one size; empty until it is first asked for.
+type Table = Arc<OnceLock<Vec<Option<Best>>>>;
+
+/// The fastest ways to hosts and their switches.
+#[derive(Debug)]
 pub struct Fastest {
-    /// By node that is gone to and size of a full packet: by switch.
-    known: BTreeMap<(u32, u64), Vec<Option<Best>>>,
+    /// By node that is gone to and size of a full packet.
+    known: RwLock<BTreeMap<(u32, u64), Table>>,
     /// By node: its number among the switches.
     numbers: Vec<u32>,
 }
@@ -90,29 +97,43 @@ impl Fastest {
     /// Of a table, for each switch.
     pub const BYTES_A_SWITCH: u64 = size_of::<Option<Best>>() as u64;
 
+    /// Nothing known yet.
+    pub fn new(routing: &Routing) -> Self {
+        let mut switches = 0..;
+        let number = |node| {
+            if routing.forwards(NodeId(node)) { switches.next().unwrap_or(u32::MAX) } else { u32::MAX }
+        };
+        Fastest { known: RwLock::default(), numbers: (0..routing.nodes() as u32).map(number).collect() }
+    }
+
+    /// The node whose table leads to `host`, and the link from there to the host: hosts of one switch share a table.
+    pub fn root(routing: &Routing, host: NodeId) -> (NodeId, Option<u32>) {
+        match *routing.links_into(host) {
+            [link] if routing.forwards(routing.start(link)) => (routing.start(link), Some(link)),
+            _ => (host, None),
+        }
+    }
+
+    fn table(&self, key: (u32, u64)) -> Table {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.entry(key).or_default().clone()
+        })
+    }
+
     /// No forwarding delivers `burst` from one host to another in less time; `wire` gives each link's best rate and delay.
     pub fn time(
-        &mut self,
+        &self,
         routing: &Routing,
         (from, to): (NodeId, NodeId),
         burst: Burst,
         wire: impl Fn(u32) -> Wire,
     ) -> Span {
         let Burst { packets, full, last } = burst;
-        // Hosts of one switch share a search.
-        let (root, link) = match *routing.links_into(to) {
-            [link] if routing.forwards(routing.start(link)) => (routing.start(link), Some(link)),
-            _ => (to, None),
-        };
-        let key = (root.0, full.as_u64());
-        if self.numbers.is_empty() {
-            let mut switches = 0..;
-            let number = |node| {
-                if routing.forwards(NodeId(node)) { switches.next().unwrap_or(u32::MAX) } else { u32::MAX }
-            };
-            self.numbers = (0..routing.nodes() as u32).map(number).collect();
-        }
-        let best = self.known.entry(key).or_insert_with(|| search(routing, root, full, &wire));
+        let (root, link) = Self::root(routing, to);
+        let table = self.table((root.0, full.as_u64()));
+        let best = table.get_or_init(|| search(routing, root, full, &wire));
         let ways = Ways { routing, best, numbers: &self.numbers, root, last: link, full, wire: &wire };
         let own = routing.links_of(from);
         let goes_on = |link: &u32| {
@@ -219,7 +240,7 @@ mod tests {
     fn time(network: &(Graph, Routing), burst: Burst) -> Span {
         let (graph, routing) = network;
         let wire = |link: u32| (graph.links[link as usize].rate, graph.links[link as usize].delay);
-        Fastest::default().time(routing, (NodeId(0), NodeId(1)), burst, wire)
+        Fastest::new(routing).time(routing, (NodeId(0), NodeId(1)), burst, wire)
     }
 
     fn burst(packets: u64, last: u64) -> Burst {

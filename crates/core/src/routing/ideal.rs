@@ -6,7 +6,6 @@
 //! alike and no slower than the hosts' links it is the time over one of them.
 //! Of a link whose rate or delay changes, the best of the run counts. Where links fail, [`super::fastest`] has the law.
 
-use super::fastest::Fastest;
 use super::graph::NodeId;
 use super::table::Routing;
 use shallows_units::{Bytes, Rate, Span};
@@ -127,8 +126,6 @@ impl Ways {
 pub struct Ideals {
     /// Packets of a flow take several paths.
     sprays: bool,
-    /// The tables change.
-    reroutes: Option<Fastest>,
     /// By switch (or host on several links) that is left, and host that is gone to or another one like it.
     known: BTreeMap<(u32, u32), u32>,
     distinct: BTreeMap<Ways, u32>,
@@ -138,9 +135,9 @@ pub struct Ideals {
 }
 
 impl Ideals {
-    /// Nothing known yet of a network where packets of a flow take several paths, or one, and whose tables may change.
-    pub fn new(sprays: bool, reroutes: bool) -> Self {
-        Ideals { sprays, reroutes: reroutes.then(Fastest::default), ..Self::default() }
+    /// Nothing known yet of a network where packets of a flow take several paths, or one.
+    pub fn new(sprays: bool) -> Self {
+        Ideals { sprays, ..Self::default() }
     }
 
     /// Least time that `burst` takes from one host to another; `wire` gives each link's rate and delay.
@@ -151,9 +148,6 @@ impl Ideals {
         burst: Burst,
         wire: impl Fn(u32) -> Wire,
     ) -> Span {
-        if let Some(fastest) = &mut self.reroutes {
-            return fastest.time(routing, (from, to), burst, wire);
-        }
         // All but the hosts' own links is the same for all hosts of two switches.
         let (first, last) = (routing.first_link(from), routing.last_link(to));
         let node = first.map_or(from, |link| routing.end(link));

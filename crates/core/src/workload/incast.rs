@@ -88,7 +88,8 @@ impl Load {
             );
             return None;
         }
-        cx.require_paths(from.iter().map(|worker| (*worker, aggregator)));
+        // Requests go one way, responses the other.
+        cx.require_paths(from.iter().flat_map(|worker| [(*worker, aggregator), (aggregator, *worker)]));
         let count = settings.workers.unwrap_or(from.len() as u64);
         let response = match (settings.response, settings.total) {
             (Some(each), None) => each.as_u64(),

@@ -3,6 +3,7 @@
 pub mod deadlines;
 pub mod dependent;
 pub mod ends;
+pub mod paths;
 pub mod schedules;
 pub mod sizes;
 mod written;
@@ -12,11 +13,12 @@ use crate::events::random::Stream;
 pub use crate::hosts::MessageDone;
 use crate::hosts::connections::{Connections, Opener};
 use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
-use crate::params::{Beyond, Code, Faults, Rule};
+use crate::params::{Beyond, Faults, Rule};
 use crate::routing::graph::{Graph, NodeId};
 use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
 pub use dependent::Step;
+use paths::Tables;
 use shallows_units::{Span, Time};
 
 /// One round of an incast, or of messages that depend on one another.
@@ -52,52 +54,18 @@ pub struct BuildCx<'a> {
     pub duration: Span,
     /// Tables of the switches, to check which hosts reach each other.
     pub routing: &'a mut Routing,
+    /// The tables that follow failures and repairs of links.
+    pub tables: &'a [Tables],
     /// Its congestion control.
     pub cc: &'a Algorithm,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }
 
-/// Pairs of hosts that are looked at before a run; beyond them an unreachable one ends the run.
-const PAIRS_CHECKED: usize = 100_000;
-
 impl BuildCx<'_> {
     /// Random numbers of this workload alone.
     pub fn random(&self, index: u64) -> Stream {
         Stream::new(self.seed, self.path, index)
-    }
-
-    /// Records a fault for the first of `pairs` that has no path one way or the other, or one too long for the congestion
-    /// control.
-    pub fn require_paths(&mut self, pairs: impl Iterator<Item = Pair>) {
-        for (from, to) in pairs.filter(|(from, to)| from != to).take(PAIRS_CHECKED) {
-            let there = self.routing.leads(from, to);
-            if !there || !self.routing.leads(to, from) {
-                let ends = if there { (to, from) } else { (from, to) };
-                let (from, to) = (self.graph.name(ends.0), self.graph.name(ends.1));
-                let rule = format!("needs a path from {from} to {to}: no links lead there");
-                self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
-                return;
-            }
-            if let Some(most) = self.cc.most_switches()
-                && let Some(switches) = self.switches(from, to).filter(|switches| *switches > most)
-            {
-                let (from, to) = (self.graph.name(from), self.graph.name(to));
-                let rule = format!(
-                    "needs paths of at most {most} switches: the header of cc = \"{}\" has no room for more, and {from} to \
-                     {to} has {switches}",
-                    self.cc.kind()
-                );
-                self.faults.add(self.path, Code::Unsupported.rule(rule), &switches.into());
-                return;
-            }
-        }
-    }
-
-    /// Switches on the path between two hosts that reach each other.
-    fn switches(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
-        self.routing.find([from, to]);
-        (self.routing.path((from, to)).count() as u64).checked_sub(1)
     }
 
     /// Records that `key` breaks `rule`.

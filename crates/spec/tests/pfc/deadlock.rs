@@ -53,6 +53,44 @@ fn a_ring_stands_still() {
     assert!(whole.books().balance());
 }
 
+/// A link of the cycle fails: that ends the deadlock, so the run goes on and a note has its time. A failure elsewhere does not, so
+/// the run ends after it.
+#[test]
+fn a_failure_ends_a_deadlock() {
+    let cut = |link: &str, mode: &str| {
+        let mut document = ring(json!({"deadlock": mode}));
+        document["transport"]["min_rto"] = json!("1ms");
+        document["transport"]["initial_rto"] = json!("1ms");
+        document["warmup"] = json!("6500us");
+        document["event"] = json!({"cut": {"at": "5ms", "link": link, "state": "down"}});
+        document
+    };
+    let mut notes = vec![];
+    for mode in ["stop", "go-on"] {
+        for threads in [1, 2] {
+            let mut simulation = load(&cut("sw0<->sw1", mode));
+            simulation.set_threads(threads);
+            simulation.run(&Control::new()).unwrap_or_else(|error| panic!("{mode}: {error}"));
+            let rate: f64 = Tables::of(&simulation).f64("flows", "goodput_bps").iter().sum();
+            assert!(rate > 15e9, "{mode}: {rate}");
+            assert!(simulation.books().balance());
+            notes.extend(simulation.notes().into_iter().filter(|note| note.starts_with("a deadlock")));
+        }
+    }
+    assert!(notes[0].starts_with("a deadlock in priority 3 from "), "{notes:?}");
+    assert!(
+        notes[0].contains(" until 5ms, when a link failed: each of these ports waited for the next: sw"),
+        "{notes:?}"
+    );
+    assert!(notes.len() == 4 && notes.iter().all(|note| *note == notes[0]), "{notes:?}");
+    // The card of `h0` waits too, but not in the cycle.
+    let mut elsewhere = load(&cut("h0<->sw0", "stop"));
+    let Err(RunError::Deadlock(found)) = elsewhere.run(&Control::new()) else { panic!("the ring works") };
+    assert_eq!(found.cycle.len(), 5);
+    let lasts = run(&cut("h0<->sw0", "go-on")).notes();
+    assert!(lasts[0].contains("each of these ports waits for the next"), "{lasts:?}");
+}
+
 /// The watchdog ends it, at the price of packets.
 #[test]
 fn a_watchdog_ends_a_deadlock() {

@@ -4,6 +4,9 @@ use crate::common::{Tables, run};
 use crate::{faults, of, sum};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use shallows_core::Control;
+use shallows_core::experiment::Cut;
+use shallows_units::{Span, Time};
 
 /// `s0` sends 40 frames of 1500 bytes back to back at 10 Gb/s towards a port that sends next to nothing, and one frame
 /// comes back to it, which the switch begins one ps before the account closes. All times are such that `s0` begins
@@ -197,6 +200,50 @@ proptest! {
         prop_assert!(books.balance(), "{:?}", books);
         prop_assert_eq!(simulation.outstanding(), books.in_flight);
         nothing_is_lost(&tables, &document)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One direction alone fails, where losses are allowed: pauses cannot come back, so packets may be lost; the books balance all
+    /// the same, and one thread, two and steps give the same bytes.
+    #[test]
+    fn one_direction_that_fails_keeps_the_laws(
+        document in random_network(),
+        links in prop::sample::select(vec!["*->switch", "*0->*", "*->*1", "spine*->*", "*->*"]),
+        times in (1u64..250_000, 1u64..50_000), after in 0u64..100_000, mode in prop::sample::select(vec!["go-on", "watchdog"]),
+    ) {
+        let (down, up) = (times.0, times.0 + times.1);
+        let event = |at: u64, state: &str| json!({"at": format!("{at}ns"), "link": links, "state": state});
+        let mut document = with_the_least(document);
+        (document["pfc"]["lossy"], document["pfc"]["deadlock"]) = (json!("allowed"), json!(mode));
+        document["pfc"]["watchdog"] = json!("20us");
+        document["event"] = json!({"cut": event(down, "down"), "mend": event(up, "up")});
+        document["routing"] = json!({"reconvergence": format!("{after}ns")});
+        let said = faults(&document);
+        prop_assume!(!said.iter().any(|fault| fault.starts_with("event.cut.link: ")));
+        prop_assert_eq!(said, Vec::<String>::new());
+        let ran = |threads: usize, every: Span| {
+            let mut experiment = shallows_spec::parse(&document.to_string()).expect("no faults");
+            experiment.cut = Cut::Always;
+            let mut simulation = experiment.build().unwrap_or_else(|faults| panic!("{:?}", faults.0));
+            simulation.set_threads(threads);
+            let mut until = Time::ZERO + every;
+            while !simulation.advance(until, &Control::new()).expect("the run ends") {
+                until += every;
+            }
+            simulation
+        };
+        let first = ran(1, Span::ms(1));
+        let books = first.books();
+        prop_assert!(books.balance(), "{:?}", books);
+        prop_assert_eq!(first.outstanding(), books.in_flight);
+        for (threads, every) in [(2, Span::ms(1)), (1, Span::us(17))] {
+            let other = ran(threads, every);
+            prop_assert_eq!(Tables::of(&first).hashes(), Tables::of(&other).hashes());
+            prop_assert_eq!(first.notes(), other.notes());
+        }
     }
 }
 

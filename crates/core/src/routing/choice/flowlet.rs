@@ -4,8 +4,11 @@
 //! packet overtakes another where the gap is longer than the difference of the paths' delays); Vanini et al., "Let It Flow:
 //! Resilient Asymmetric Load Balancing with Flowlet Switching", NSDI 2017, s.3 (a random next hop for each flowlet; slow
 //! paths make flows pause, and so lose them).
-//! A switch forgets a flowlet that is over. Links that have left the group end the flowlets on them.
-//! Left out: the papers' tables of fixed size, in which flows may share an entry.
+//! A switch forgets a flowlet that is over, when its table has doubled. With a gap as long as the run it forgets none. Links that
+//! have left the group end the flowlets on them.
+//! A label has 32 bits, of which the hash of a flow has those that the number of a host leaves: 22 of 1024 hosts. Two flows to
+//! one host with one hash share their flowlets, as flows do that share an entry of the papers' tables.
+//! Left out: the papers' tables of fixed size, in which flows to different hosts share entries too.
 
 use super::{Choice, Group, Place, Sight};
 use crate::events::random::Stream;

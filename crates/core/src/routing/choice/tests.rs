@@ -161,3 +161,15 @@ fn the_least_loaded_is_taken_and_ties_go_in_turn() {
     work[6] = 0;
     assert_eq!(rule.choose(0, GROUP, &Still(Time::ZERO, work)), 2);
 }
+
+/// Two groups of a switch break their ties apart: each goes through its own next hops in turn.
+#[test]
+fn groups_break_ties_apart() {
+    let mut rule = chooser(Ecmp::LeastLoaded, 1, 7);
+    let pair = Group { number: 1, links: &[3, 5] };
+    let taken: Vec<[u32; 2]> =
+        (0..8).map(|_| [rule.choose(0, GROUP, &STILL), rule.choose(0, pair, &STILL)]).collect();
+    for (before, after) in taken.iter().zip(&taken[1..]) {
+        assert_eq!(*after, [(before[0] + 1) % 4, (before[1] + 1) % 2], "{taken:?}");
+    }
+}
