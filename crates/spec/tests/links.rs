@@ -128,7 +128,8 @@ fn a_change_to_the_value_in_force_is_refused() {
         "event.twice.rate: contradicts event.back, which sets it for leaf1->spine1 at the same time, got \"1Gbps\"".into(),
     ];
     let mut said = faults(&document);
-    (said.sort(), expected.sort());
+    said.sort();
+    expected.sort();
     assert_eq!(said, expected);
     // A rate that is wrong in itself hides the contradiction that its default would make, and no other fault does.
     document["event"]["back"]["rate"] = json!("10Gbits");
