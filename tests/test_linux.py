@@ -12,6 +12,7 @@ from shallows.backends.linux import (
     backend,
     cache,
     kernel,
+    machine,
     qdiscs,
     readback,
     refusals,
@@ -297,6 +298,19 @@ def test_without_a_kernel_it_says_how_to_get_one(tmp_path, monkeypatch):
     monkeypatch.setenv("SHALLOWS_CACHE", str(tmp_path))
     with pytest.raises(backend.NoKernel, match=r"\./shallows linux build"):
         shallows.run(resolved(), store=tmp_path / "runs", backend="linux")
+
+
+def test_machines_share_no_core_while_another_is_free(monkeypatch):
+    """Taken in turn, every second of the short ones came to the core of the long one."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
+    with machine._core() as long:
+        for _ in range(4):
+            with machine._core() as short:
+                assert {long, short} == {3, 5}
+        with machine._core(), machine._core() as third:
+            assert third in {3, 5}
+    with machine._core() as again:
+        assert again == long
 
 
 @needs_kernel

@@ -347,3 +347,22 @@ def test_port_trace_has_the_arrivals_of_each_class(tmp_path):
     plain = one_run(load(CLASSES | {"probe": {"queue_trace": "20ms"}})).experiment
     other = shallows.run(plain, store=tmp_path, backend="linux").tables["queues"]
     assert other.select("port", "packets_out", "marks").equals(queues.select("port", "packets_out", "marks"))
+
+
+@needs_kernel
+def test_a_connection_that_fails_stops_no_other(tmp_path):
+    """Its socket reports its end for ever: the guest once handled that without end, and time stood still."""
+    document = STAR | {
+        "duration": "150s",  # the kernel gives a SYN up after 131 s
+        "port": {"s0->switch": {"loss": 1.0}},
+        "traffic": {
+            "lost": {"kind": "bulk", "from": "s0", "to": "r0"},
+            "web": STAR["traffic"]["web"] | {"from": "s1", "interval": "1s"},
+        },
+        "probe": {"queue_trace": "1s"},
+    }
+    run = shallows.run(one_run(load(document)).experiment, store=tmp_path, backend="linux")
+    sent = dict(run.tables["flows"].select("traffic", "delivered_bytes").rows())
+    assert sent["lost"] == 0 and sent["web"] > 0
+    ends = run.tables["messages"]["end_ps"]
+    assert ends.null_count() == 0 and ends.max() > 140 * 10**12

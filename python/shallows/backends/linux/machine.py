@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import re
 import resource
@@ -11,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
         (directory / "plan").write_text(plan)
         (directory / "root").symlink_to(root.path)
         log = directory / "console.log"
-        with log.open("wb") as console, confine.to(directory) as limit:
+        with log.open("wb") as console, confine.to(directory) as limit, _core() as core:
             words = [word for word in _command(kernel, seed, memory_mb) if not word.startswith(VIRTUAL)]
             process = subprocess.Popen(
                 [*words, f"con0=null,fd:{console.fileno()}", "con1=fd:0,fd:1"],
@@ -100,7 +101,7 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
                 stderr=console,
                 pass_fds=[console.fileno()],
                 start_new_session=True,
-                preexec_fn=lambda: _prepare(next(_TURNS), limit),  # the child does nothing else
+                preexec_fn=lambda: _prepare(core, limit),  # the child does nothing else
             )
             try:
                 process.wait()
@@ -174,8 +175,7 @@ def _run(
     silence_s: float,
     limit: Callable[[], None],
 ) -> float:
-    with (directory / "console.log").open("wb") as console:
-        turn = next(_TURNS)
+    with (directory / "console.log").open("wb") as console, _core() as core:
         process = subprocess.Popen(
             command,
             cwd=directory,
@@ -184,7 +184,7 @@ def _run(
             stdout=console,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: _prepare(turn, limit),  # the child does nothing else
+            preexec_fn=lambda: _prepare(core, limit),  # the child does nothing else
         )
         try:
             return _watch(process, directory / "console.log", cancelled, progress, silence_s)
@@ -194,21 +194,40 @@ def _run(
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_TURNS = itertools.count(os.getpid())
-"""Cores in turn, so that the machines of one process share none while another is free."""
+_LOCK = threading.Lock()
+_MACHINES: Counter[int] = Counter()
+"""By core, the machines of this process that run on it."""
+
+
+@contextmanager
+def _core() -> Iterator[int]:
+    """A core for one machine: none that has more of this process's machines than another.
+
+    Taken in turn, a machine that runs for long would get company while the core of a short one stays free.
+    Other processes begin with another core.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    first = os.getpid() % len(cores)
+    with _LOCK:
+        core = min(cores[first:] + cores[:first], key=lambda each: _MACHINES[each])
+        _MACHINES[core] += 1
+    try:
+        yield core
+    finally:
+        with _LOCK:
+            _MACHINES[core] -= 1
 
 
 def _as_before() -> None:
     """No limit."""
 
 
-def _prepare(turn: int, limit: Callable[[], None]) -> None:
+def _prepare(core: int, limit: Callable[[], None]) -> None:
     """In the child, before the kernel starts."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed process takes the machine along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
     # Kernel and guest are two processes that hand over at each call: on one core three times faster.
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[turn % len(cores)]})
+    os.sched_setaffinity(0, {core})
     limit()
 
 

@@ -22,6 +22,7 @@ void done(FILE *file);
 /* What an event of the loop is about: the first member of the structure that `watch` was given. */
 enum what { LISTENER, SENDER, RECEIVER, OUTPUT, CHILD, CAPTURE };
 void watch(int descriptor, void *what, uint32_t events, int again);
+void unwatch(int descriptor);
 
 nanoseconds now(void);
 void enter(int node); /* the node's network namespace, for sockets made from here on */

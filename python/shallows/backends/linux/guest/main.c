@@ -175,6 +175,12 @@ void watch(int descriptor, void *what, uint32_t events, int again)
 		fail("epoll");
 }
 
+void unwatch(int descriptor)
+{
+	if (epoll_ctl(loop, EPOLL_CTL_DEL, descriptor, NULL))
+		fail("epoll");
+}
+
 static void handle(void *what, uint32_t events)
 {
 	switch (*(enum what *)what) {
@@ -192,24 +198,27 @@ static void handle(void *what, uint32_t events)
 	}
 }
 
-/* Waits for events, until an instant at most, and handles them. */
+/* Waits for events, until an instant at most, and handles them. Each call hands over from the kernel's process to this
+ * one and back, which costs more than what it does: so the timer is set only where it is to go off at another time, which
+ * also takes back that it has gone off. */
 static void turn(nanoseconds until)
 {
+	static nanoseconds set = NEVER;
 	struct itimerspec when = { .it_value = { until / 1000000000, until % 1000000000 } };
 	struct epoll_event ready[64];
-	uint64_t ticks;
 	int n;
 
-	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL))
+	if (until != set && timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL))
 		fail("timer");
+	set = until;
 	n = epoll_wait(loop, ready, 64, -1);
 	if (n < 0 && errno != EINTR)
 		fail("epoll_wait");
 	for (int i = 0; i < n; i++) {
 		if (ready[i].data.ptr)
 			handle(ready[i].data.ptr, ready[i].events);
-		else if (read(timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN)
-			fail("timer");
+		else
+			set = NEVER; /* it has gone off, and is set anew */
 	}
 }
 

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 /* Source ports count from here, destination ports are a control's number beyond LISTENERS. */
-enum { FIRST_PORT = 10000, LAST_PORT = 65000, LISTENERS = 5000, WAKE_BYTES = 65536 };
+enum { FIRST_PORT = 10000, LAST_PORT = 65000, LISTENERS = 5000, WAKE_BYTES = 65536,
+       MOST_READ = 1 << 20 };
 
 struct planned {
 	nanoseconds at;
@@ -165,6 +166,7 @@ static void connect_now(struct connection *c)
 	if (connect(c->sender.socket, (void *)&to, sizeof to) && errno != EINPROGRESS)
 		fail("connecting %d", c->sender.connection);
 	watch(c->sender.socket, &c->sender, EPOLLOUT, 0);
+	c->awaits = EPOLLOUT;
 }
 
 int open_connection(int load, int from, int to, int control, nanoseconds at)
@@ -183,6 +185,14 @@ static void close_both(struct connection *c)
 	c->sender.socket = c->receiver.socket = -1;
 }
 
+/* Says whether to be woken when there is room to write. */
+static void await_room(struct connection *c, uint32_t events)
+{
+	if (c->awaits != events)
+		watch(c->sender.socket, &c->sender, events, 1);
+	c->awaits = events;
+}
+
 static void push(struct connection *c)
 {
 	static char zeros[1 << 20];
@@ -192,16 +202,16 @@ static void push(struct connection *c)
 											    : (size_t)(c->to_write - c->written);
 		ssize_t n = send(c->sender.socket, zeros, want, MSG_NOSIGNAL);
 
-		if (n < 0 && errno == EAGAIN) {
-			watch(c->sender.socket, &c->sender, EPOLLOUT, 1);
+		if (n < 0 && errno != EAGAIN) /* reset or timed out: the connection stays as it is, with what it delivered */
+			break;
+		c->written += n < 0 ? 0 : n;
+		if (n < (ssize_t)want) { /* there is no more room */
+			await_room(c, EPOLLOUT);
 			return;
 		}
-		if (n < 0) /* reset or timed out: the connection stays as it is, with what it delivered */
-			break;
-		c->written += n;
 	}
 	if (c->established && c->sender.socket >= 0)
-		watch(c->sender.socket, &c->sender, 0, 1);
+		await_room(c, 0);
 }
 
 /* Asks to be woken when the next message is whole, or after a good deal of it. */
@@ -210,8 +220,9 @@ static void want(struct connection *c)
 	int64_t left = c->delivered < c->count ? c->messages[c->delivered].end - c->read : WAKE_BYTES;
 	int low = left < WAKE_BYTES ? left : WAKE_BYTES;
 
-	if (c->receiver.socket >= 0)
+	if (c->receiver.socket >= 0 && low != c->low)
 		setsockopt(c->receiver.socket, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
+	c->low = c->receiver.socket >= 0 ? low : 0;
 }
 
 int send_message(int connection, int64_t bytes, int tag)
@@ -275,12 +286,19 @@ static void accept_all(struct end *listener)
 static void take(struct connection *c)
 {
 	ssize_t n;
-	nanoseconds at = now() - began;
+	nanoseconds at;
 
 	if (c->receiver.socket < 0)
 		return;
-	while ((n = recv(c->receiver.socket, NULL, 1 << 20, MSG_TRUNC)) > 0)
-		c->read += n;
+	do {
+		n = recv(c->receiver.socket, NULL, MOST_READ, MSG_TRUNC);
+		c->read += n > 0 ? n : 0;
+	} while (n == MOST_READ);
+	if (c->delivered == c->count || c->messages[c->delivered].end > c->read) {
+		want(c);
+		return;
+	}
+	at = now() - began;
 	while (c->delivered < c->count && c->messages[c->delivered].end <= c->read) {
 		struct message m = c->messages[c->delivered++];
 
@@ -299,7 +317,6 @@ void traffic_ready(void *what, uint32_t events)
 {
 	struct end *end = what;
 
-	(void)events;
 	if (end->what == LISTENER) {
 		accept_all(end);
 		return;
@@ -312,9 +329,10 @@ void traffic_ready(void *what, uint32_t events)
 		int error = 0;
 		socklen_t size = sizeof error;
 
-		getsockopt(c->sender.socket, SOL_SOCKET, SO_ERROR, &error, &size);
+		if (events & (EPOLLERR | EPOLLHUP))
+			getsockopt(c->sender.socket, SOL_SOCKET, SO_ERROR, &error, &size);
 		if (error) { /* the connection failed; nothing more is written */
-			watch(c->sender.socket, &c->sender, 0, 1);
+			unwatch(c->sender.socket); /* it would tell of its end for ever */
 			c->established = 0;
 			return;
 		}

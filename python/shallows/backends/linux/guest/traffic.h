@@ -38,7 +38,8 @@ struct connection {
 	int64_t to_write, written, read, forever, planned;
 	struct message *messages; /* in order; the first `delivered` are done */
 	size_t count, delivered;
-	int established;
+	int established, low; /* the least to read that wakes the receiver */
+	uint32_t awaits; /* events of the sender */
 	/* As last seen, also after it is closed; of the sender, but for bytes and marks received. */
 	struct counts counts, at_warmup;
 	struct tcp_info last;
