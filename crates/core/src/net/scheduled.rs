@@ -97,12 +97,11 @@ impl Network {
         if scheduled.serving.is_none() && scheduled.pausing.is_some() {
             self.launch_frame(number);
         } else if scheduled.serving.is_some() && port.free_at == now {
-            let before = scheduled.held();
             let packet = scheduled.serving.take().expect("just seen");
-            let after = scheduled.held();
             if let Some(record) = &mut port.record {
-                record.stood(before.0, before.1, now);
-                record.left(after.0, after.1, now);
+                let (packets, bytes) = scheduled.held();
+                record.stood(packets + 1, bytes + u64::from(packet.size), now);
+                record.left(packets, bytes, now);
             }
             let (of, size) = (scheduled.of, packet.size);
             let (controlled, counted) = (port.control.is_some(), scheduled.sockets.is_some());
@@ -162,7 +161,9 @@ impl Network {
                 if let Service::Departure(scheduled) = &mut port.service {
                     let class = commons.class(&packet);
                     scheduled.note(&packet, commons, |record, queues, queue| {
-                        record.marked(queue, class, &packet, marked);
+                        if marked > 0 {
+                            record.marked(queue, class, &packet, marked);
+                        }
                         record.left(queue, class, &packet, wait, queues.len(queue));
                     });
                     scheduled.serving = Some(packet);
@@ -189,7 +190,7 @@ impl Network {
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return 0 };
         let paused = scheduled.pausing.as_ref().map_or(0, |pausing| pausing.paused());
-        let before = scheduled.held();
+        let before = if port.record.is_some() { scheduled.held() } else { (0, 0) };
         let mut dropped = std::mem::take(&mut self.dropped);
         let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
         let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
@@ -197,14 +198,18 @@ impl Network {
         call(scheduled, &mut cx);
         let marked = cx.marked();
         port.counts.marks += marked;
-        let after = scheduled.held();
-        if let Some(record) = &mut port.record
-            && before != after
-        {
-            record.stood(before.0, before.1, now);
-            record.became(after.0, after.1, now);
+        if let Some(record) = &mut port.record {
+            let after = scheduled.held();
+            if before != after {
+                record.stood(before.0, before.1, now);
+                record.became(after.0, after.1, now);
+            }
         }
-        self.lose_all(number, dropped, commons);
+        if dropped.is_empty() {
+            self.dropped = dropped;
+        } else {
+            self.lose_all(number, dropped, commons);
+        }
         marked
     }
 

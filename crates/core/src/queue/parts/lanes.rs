@@ -40,6 +40,8 @@ struct Lane {
     came_by: Option<VecDeque<u32>>,
     /// When its last transmission ends.
     free_at: Time,
+    /// What it held when it was last asked.
+    held: Backlog,
 }
 
 /// The lanes of a port.
@@ -50,6 +52,9 @@ pub struct Lanes {
     places: [usize; PRIORITIES],
     /// How many are strict.
     strict: usize,
+    /// What all lanes hold, and the lanes that hold something, a bit each by place: the port asks at each packet.
+    held: Backlog,
+    waiting: u8,
     /// Whose turn it is among the others.
     turn: usize,
     /// The lane of the packet in transmission.
@@ -89,13 +94,31 @@ impl Lanes {
             },
             came_by: of.lossless.then(VecDeque::new),
             free_at: Time::ZERO,
+            held: Backlog::default(),
         };
         let mut lanes: Vec<Lane> = all.into_iter().map(lane).collect();
         lanes.sort_by_key(|lane| (lane.quantum.is_some(), std::cmp::Reverse(lane.priority)));
         let mut places = [usize::MAX; PRIORITIES];
         lanes.iter().enumerate().for_each(|(i, lane)| places[usize::from(lane.priority)] = i);
         let strict = lanes.iter().filter(|lane| lane.quantum.is_none()).count();
-        Lanes { lanes, places, strict, turn: strict, sending: 0, rate }
+        let held = Backlog::default();
+        Lanes { lanes, places, strict, held, waiting: 0, turn: strict, sending: 0, rate }
+    }
+
+    /// Counts what lane number `number` holds, whose discipline has just worked.
+    fn count(&mut self, number: usize) {
+        let lane = &mut self.lanes[number];
+        let (before, now) = (lane.held, lane.disc.backlog());
+        lane.held = now;
+        self.held.packets = self.held.packets - before.packets + now.packets;
+        self.held.bytes = self.held.bytes - before.bytes + now.bytes;
+        self.waiting = self.waiting & !(1 << number) | u8::from(now.packets > 0) << number;
+    }
+
+    /// The lanes that a pause of these priorities leaves open, a bit each by place.
+    fn open(&self, paused: u8) -> u8 {
+        let open = |bits, (i, lane): (usize, &Lane)| bits | u8::from(paused >> lane.priority & 1 == 0) << i;
+        if paused == 0 { u8::MAX } else { self.lanes.iter().enumerate().fold(0, open) }
     }
 
     /// Takes a packet from lane number `number`.
@@ -104,7 +127,9 @@ impl Lanes {
         let free_at = std::mem::replace(&mut cx.free_at, lane.free_at);
         let packet = lane.disc.dequeue(cx);
         cx.free_at = free_at;
+        self.count(number);
         let packet = packet?;
+        let lane = &mut self.lanes[number];
         lane.free_at = cx.now + self.rate.transmit(Bytes(u64::from(packet.size)));
         cx.priority = lane.priority;
         cx.came_by = lane.came_by.as_mut().and_then(VecDeque::pop_front).unwrap_or(NOWHERE);
@@ -112,12 +137,12 @@ impl Lanes {
         Some(packet)
     }
 
-    /// Takes a packet from the lanes that share by quanta; `waiting` are the priorities that may send.
+    /// Takes a packet from the lanes that share by quanta; `waiting` are those that may send, a bit each by place.
     fn take_turns(&mut self, mut waiting: u8, cx: &mut QueueCx<'_>) -> Option<Packet> {
         while waiting != 0 {
             let number = self.turn;
             let lane = &mut self.lanes[number];
-            let bit = 1 << lane.priority;
+            let bit = 1 << number;
             if waiting & bit != 0 && lane.credit > 0 {
                 if let Some(packet) = self.take(number, cx) {
                     self.lanes[number].credit -= i64::from(packet.size);
@@ -128,7 +153,7 @@ impl Lanes {
             }
             if waiting & bit != 0 {
                 lane.credit += lane.quantum.unwrap_or(0);
-            } else if lane.disc.backlog().packets == 0 {
+            } else if lane.held.packets == 0 {
                 lane.credit = lane.credit.min(0); // an empty lane saves nothing up (s.IV of the paper)
             }
             self.turn = if number + 1 < self.lanes.len() { number + 1 } else { self.strict };
@@ -149,32 +174,26 @@ impl QueueDisc for Lanes {
             came_by.push_back(cx.came_by);
         }
         (cx.serving, cx.free_at) = (serving, free_at);
+        self.count(number);
     }
 
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
-        let open = |lane: &Lane| cx.paused >> lane.priority & 1 == 0 && lane.disc.backlog().packets > 0;
-        let mut waiting = 0;
-        for lane in &self.lanes {
-            waiting |= u8::from(open(lane)) << lane.priority;
-        }
-        for number in 0..self.strict {
-            if waiting >> self.lanes[number].priority & 1 != 0
-                && let Some(packet) = self.take(number, cx)
-            {
+        let mut waiting = self.waiting & self.open(cx.paused);
+        while waiting != 0 {
+            let number = waiting.trailing_zeros() as usize;
+            if number >= self.strict {
+                return self.take_turns(waiting, cx);
+            }
+            if let Some(packet) = self.take(number, cx) {
                 return Some(packet);
             }
+            waiting &= waiting - 1; // its discipline dropped all that it had
         }
-        let strict = self.lanes[..self.strict].iter().fold(0, |bits, lane| bits | 1 << lane.priority);
-        self.take_turns(waiting & !strict, cx)
+        None
     }
 
     fn backlog(&self) -> Backlog {
-        let all = self.lanes.iter().map(|lane| lane.disc.backlog());
-        all.fold(Backlog::default(), |sum, one| Backlog {
-            packets: sum.packets + one.packets,
-            bytes: sum.bytes + one.bytes,
-            ..sum
-        })
+        self.held
     }
 
     fn rate_changes(&mut self, rate: Rate) {
@@ -214,7 +233,7 @@ impl InnerQueues for Lanes {
     }
 
     fn len(&self, number: usize) -> u64 {
-        self.lanes[self.places[number]].disc.backlog().packets
+        self.lanes[self.places[number]].held.packets
     }
 }
 
