@@ -8,11 +8,17 @@ use super::graph::{Graph, NodeId, Role};
 use crate::params::{Code, Names, Rule};
 use std::collections::BTreeSet;
 
+/// Each of the patterns once: a list may repeat one a thousand times.
+fn distinct(patterns: &Names) -> impl Iterator<Item = &String> {
+    let mut seen = BTreeSet::new();
+    patterns.0.iter().filter(move |text| seen.insert(*text))
+}
+
 /// The hosts that any of the `patterns` names, in the graph's order, each once. The error is the
 /// rule that a pattern breaks.
 pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let mut chosen = BTreeSet::new();
-    for text in &patterns.0 {
+    for text in distinct(patterns) {
         match Pattern::parse(text)? {
             Pattern::Name(name) => _ = chosen.insert(host(graph, name)?),
             Pattern::Range(range) => {
@@ -42,7 +48,7 @@ pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
 /// The same in the order in which `patterns` name them; those of one pattern in the graph's order.
 pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let (mut chosen, mut seen) = (vec![], BTreeSet::new());
-    for text in &patterns.0 {
+    for text in distinct(patterns) {
         chosen.extend(select(graph, &Names(vec![text.clone()]))?.into_iter().filter(|id| seen.insert(*id)));
     }
     if chosen.is_empty() {
@@ -55,7 +61,7 @@ pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, R
 /// the rule that a pattern breaks.
 pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
     let mut chosen = BTreeSet::new();
-    for text in &patterns.0 {
+    for text in distinct(patterns) {
         let (from, to) = text
             .split_once("->")
             .ok_or_else(|| Code::WrongForm.rule("must be a port such as \"switch->r0\" or \"*->r0\""))?;
@@ -91,7 +97,7 @@ pub fn select_links(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
 /// pattern breaks.
 pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let mut chosen = BTreeSet::new();
-    for text in &patterns.0 {
+    for text in distinct(patterns) {
         let pattern = Pattern::parse(text)?;
         let mut found = graph.ids(Role::Switch).filter(|id| pattern.matches(graph.name(*id))).peekable();
         if found.peek().is_none() {
