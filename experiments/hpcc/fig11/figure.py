@@ -1,0 +1,36 @@
+"""Figure 11: six schemes on a fat tree at half load: slowdown by size, and latency."""
+
+from shallows.statistics.estimates import paired_ratio
+from shallows.studies.paper.kit import samples, table_of
+
+from ..common import estimate
+from ..fabric import DCQCN, HPCC, SCHEMES, least_short, seen, slowdowns, topology
+
+SPECS = {"half": ("spec.toml", {"topology": topology(), "sweep.points": SCHEMES})}
+SHOWS = {"slowdown by size": ("short-half",), "Means over the seeds": ("latency", "long-half")}
+CAPTIONS = {
+    "slowdown by size": "Figure 11c: the 95th percentile of the slowdown by size, twenty bins of equally "
+    "many flows, at a load of 50 %."
+}
+
+
+def measure(runs):
+    frame = runs.frame(seen)
+    long = f"long_{runs.reading['end']}"
+    return {
+        "latency": estimate(frame, "latency_us", title=HPCC),
+        "short-half": least_short(frame, runs.reading),
+        "long-half": paired_ratio(*(samples(frame, long, title=title) for title in (HPCC, DCQCN))),
+    }
+
+
+def draw(runs, reference):
+    from shallows.figures import relation
+
+    labels = ("size (bytes)", "slowdown, 95th percentile")
+    return {"slowdown by size": relation.draw({"": relation.panel(slowdowns(runs), labels, log="xy")})}
+
+
+def tables(runs):
+    names = ["latency_us", "short_sender", "short_receiver", "long_sender", "paused_percent"]
+    return {"Means over the seeds": table_of(runs.frame(seen), [*names, "flows", "unended"], ["title"])}
