@@ -8,6 +8,7 @@ from shallows.statistics.estimates import mean_ci, seeds_for
 from shallows.studies.paper import more_seeds
 from shallows.studies.paper.claims import Measured, as_measured, every, is_above, is_within
 from shallows.studies.paper.claims_file import read_claims
+from shallows.studies.paper.figure import find
 from shallows.studies.paper.readings import BASE
 from shallows.studies.paper.reproduce import reproduce
 from shallows.studies.paper.verdicts import Found, verdict
@@ -78,6 +79,12 @@ def test_a_pattern_that_names_no_experiment_is_refused(paper, monkeypatch):
     with pytest.raises(SpecError, match=r"gain\.experiments: names no experiment") as caught:
         reproduce("paper", **paper)
     assert 'did you mean "spec/ns 0.' in str(caught.value) and not ran
+
+
+def test_a_figure_that_runs_nothing_rests_on_no_runs():
+    """Closed forms have claims and no experiments."""
+    (figure,) = find("sdc-racs/fig3-2")
+    more_seeds.check(figure, {})
 
 
 def test_quick_has_the_seeds_of_its_file_unless_more_are_asked_for(paper, monkeypatch):

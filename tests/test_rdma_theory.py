@@ -98,3 +98,10 @@ def test_the_original_law_keeps_what_its_start_gave():
         rates = timely.fluid(timely.Law(False), starts, 0.03, 2e-6).rate_bps[:, -500:].mean(axis=1)
         ratios.append(rates[0] / rates[1])
     assert ratios[0] == pytest.approx(1) and ratios[1] > 1.5
+
+
+def test_marks_at_arrival_are_older_by_the_queue():
+    """Zhu 2016 figure 17: two flows at the edge of stability rest if marked at departure, not at arrival."""
+    edge = FAR._replace(flows=2)
+    rests, swings = (last(dcqcn.fluid(edge, 0.2, 1e-6, at_arrival=arrival), 0.2) for arrival in (False, True))
+    assert np.ptp(rests) < 0.05 * rests.mean() and np.ptp(swings) > 1.5 * swings.mean()

@@ -1,4 +1,4 @@
-"""A ring of switches that stands still, what ends that, and a fat tree that never does."""
+"""A ring of switches that stands still, two ways out, and a fat tree that never does."""
 
 import numpy as np
 import polars as pl

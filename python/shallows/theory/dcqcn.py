@@ -120,21 +120,21 @@ def phase_margin(loop: Loop) -> float:
         slopes[:, k] = rise / (2 * step[k])
     ramp = loop.pmax / (loop.kmax - loop.kmin)
 
-    def gain(w: float) -> complex:
+    def gain(w: np.ndarray) -> np.ndarray:
         """The open loop: a mark's effect on the rates, the queue, and the next mark, a delay later."""
         late = np.exp(-1j * w * loop.delay)
-        own = slopes[:, :3].astype(complex)
-        own[:, 0] += late * slopes[:, 4]
-        moved = np.linalg.solve(1j * w * np.eye(3) - own, slopes[:, 3])
-        return complex(-ramp * loop.flows * moved[0] / (1j * w) * late)
+        own = np.multiply.outer(1j * w, np.eye(3)) - slopes[:, :3]
+        own[:, :, 0] -= np.multiply.outer(late, slopes[:, 4])
+        marks = np.broadcast_to(slopes[:, 3:4].astype(complex), (len(w), 3, 1))
+        return -ramp * loop.flows * np.linalg.solve(own, marks)[:, 0, 0] / (1j * w) * late
 
     return margin(gain)
 
 
-def margin(gain: Callable[[float], complex], low: float = 1e1, high: float = 1e7) -> float:
+def margin(gain: Callable[[np.ndarray], np.ndarray], low: float = 1e1, high: float = 1e7) -> float:
     """The least phase margin in degrees over all crossings of |gain| = 1, w from `low` to `high` a second."""
     frequencies = np.geomspace(low, high, 4000)
-    values = np.array([gain(w) for w in frequencies])
+    values = gain(frequencies)
     sizes, phases = np.log(np.abs(values)), np.degrees(np.unwrap(np.angle(values)))
     falls = np.flatnonzero((sizes[:-1] >= 0) & (sizes[1:] < 0))
     shares = sizes[falls] / (sizes[falls] - sizes[falls + 1])
@@ -155,9 +155,11 @@ def fluid(
     step_s: float = 2e-6,
     packet_bytes: int = 1000,
     jitter: Callable[[int], float] | None = None,
+    at_arrival: bool = False,
 ) -> Course:
     """The model over time, all flows alike: from line rate, alpha 1 and an empty queue.
 
+    With `at_arrival` packets are marked as they come, so that a mark is older by the queue's own time.
     `jitter(step)` is added to the delay of that step, in seconds. The step should divide the delay. Adams and
     Bashforth's method of second order, since Euler's would make a loop at the edge of stability swing;
     each tenth step is recorded.
@@ -165,10 +167,15 @@ def fluid(
     steps = round(duration_s / step_s)
     queues, rates = [0.0] * (steps + 1), [loop.rate] * (steps + 1)
     rate, target, alpha, queue = loop.rate, loop.rate, 1.0, 0.0
-    old = State(0.0, 0.0, 0.0)
+    old, then = State(0.0, 0.0, 0.0), -1
     for k in range(steps):
         queues[k], rates[k] = queue, rate
-        then = k - round((loop.delay + (jitter(k) if jitter else 0.0)) / step_s)
+        late = k - round((loop.delay + (jitter(k) if jitter else 0.0)) / step_s)
+        if at_arrival:  # the last packet that has left by then
+            while then < late and then + 1 + queues[max(then + 1, 0)] / loop.rate / step_s <= late:
+                then += 1
+        else:
+            then = late
         p, before = (loop.mark(queues[then]), rates[then]) if then >= 0 else (0.0, loop.rate)
         new = loop.changes(rate, target, alpha, p, before)
         last = rate

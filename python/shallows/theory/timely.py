@@ -71,8 +71,8 @@ def fluid(
 ) -> Course:
     """The model over time. `starts`: for each flow the instant in s and its first rate in bit/s.
 
-    `jitter(step)` is added to tau' of that step, in seconds. Euler's method; each tenth step is recorded,
-    the rates as a row a flow. A flow's rate stays below the link's.
+    `jitter(step)` is added to tau' of that step, in seconds: it changes which queue is seen. Euler's
+    method; each tenth step is recorded, the rates as a row a flow. A flow's rate stays below the link's.
     """
     steps = round(duration_s / step_s)
     queues, shown = [0.0] * (steps + 1), []
@@ -136,14 +136,14 @@ def timely_patched(
     interval = max(segment / share, min_rtt_ps / 1e12)
     delay = seconds + 8 * packet_bytes / rate_bps + propagation_ps / 1e12
 
-    def gain(w: float) -> complex:
+    def gain(w: np.ndarray) -> np.ndarray:
         """The open loop about the fixed point: the queue's level and its gradient, each with its age."""
         s = 1j * w
         level = beta * share / (2 * interval * rate_bps * t_low_ps / 1e12)
-        gradient = (1 - np.exp(-s * interval)) / (rate_bps * min_rtt_ps / 1e12)
-        gradient *= weight / (s * interval + weight) * 2 * delta_bps * slope / interval
+        rise = (1 - np.exp(-s * interval)) / (rate_bps * min_rtt_ps / 1e12)
+        gradient = rise * weight / (s * interval + weight) * 2 * delta_bps * slope / interval
         moved = (level + gradient) * np.exp(-s * delay) / (s + delta_bps / (2 * share * interval))
-        return complex(flows / s * moved)
+        return flows / s * moved
 
     return {
         "queue_bytes": queue,
