@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use shallows_core::drill::Host;
 use shallows_core::params::{Code, Fault, Faults, Table};
 use shallows_core::transport::Transport;
-use shallows_core::transport::roce::PROFILE;
 
 /// A host with the transport of `document`, a JSON table as below `transport` in a file; its peer opens the connection
 /// (`passive`) or the host itself.
@@ -13,9 +12,9 @@ pub fn drill(document: &str, passive: bool) -> Result<Host, Vec<Fault>> {
     let map: Map<String, Value> = table(document)?;
     let mut faults = Faults::default();
     let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map);
-    if transport.as_ref().is_some_and(|transport| transport.roce.is_some()) {
-        let rule = Code::Unsupported.rule("must be one of TCP's: a packet script has no queue pairs");
-        faults.add("transport.profile", rule, &PROFILE.into());
+    if let Some(other) = transport.as_ref().filter(|transport| !transport.is_tcp()) {
+        let rule = Code::Unsupported.rule("must be one of TCP's: a packet script speaks TCP");
+        faults.add("transport.profile", rule, &other.profile.into());
     }
     match transport {
         Some(transport) if faults.0.is_empty() => Ok(Host::new(&transport, passive)),

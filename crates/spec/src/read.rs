@@ -106,10 +106,10 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
 
 /// The discipline of hosts' ports that the profiles of all loads have, or drop-tail where they differ.
 fn nic_of_profiles(loads: &[LoadSpec], faults: &mut Faults) -> Option<Queue> {
-    let mut kinds = loads.iter().map(|load| load.transport.nic());
-    let first = kinds.next().unwrap_or("fq");
-    let kind = if kinds.all(|kind| kind == first) { first } else { "drop-tail" };
-    component(Some(&kind.into()), "nic", &[], faults, Queue::read)
+    let mut nics = loads.iter().map(|load| load.transport.nic());
+    let first = nics.next().unwrap_or_else(|| "fq".into());
+    let nic = if nics.all(|nic| nic == first) { first } else { "drop-tail".into() };
+    component(Some(&nic), "nic", &[], faults, Queue::read)
 }
 
 /// A section that names a component: a table with `kind`, or the bare word.

@@ -182,7 +182,7 @@ proptest! {
             let algorithm = read("transport.cc", &minimal("transport.cc", &component, &[]), Algorithm::read);
             let settings =
                 TransportSettings::read(&mut Table::new("", settings.as_object().unwrap(), &mut Faults::default()));
-            let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), roce: None }).rules;
+            let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), roce: None, ndp: None }).rules;
             let first = windows(&algorithm, &rules, &all);
             prop_assert_eq!(first, windows(&algorithm, &rules, &all), "{}", component.name);
         }

@@ -105,10 +105,11 @@ fn ports_balance(simulation: &Simulation) {
     let tables = Tables::of(simulation);
     let column = |name| tables.u64("queues", name);
     for i in 0..tables.rows("queues") {
-        let dropped: u64 = ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "drops_dead"]
-            .iter()
-            .map(|why| column(why)[i])
-            .sum();
+        let dropped: u64 =
+            ["drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "drops_dead", "returned"]
+                .iter()
+                .map(|why| column(why)[i])
+                .sum();
         assert_eq!(column("packets_in")[i], column("packets_out")[i] + dropped + column("packets_held")[i]);
         assert!(column("bytes_in")[i] >= column("bytes_out")[i] + column("bytes_held")[i]);
         assert_eq!(column("packets_held")[i] == 0, column("bytes_held")[i] == 0);

@@ -291,6 +291,25 @@ fn failing_link() {
     );
 }
 
+/// Sixteen first windows of NDP meet at one port: trimmed headers, headers that return, pulls.
+#[test]
+fn ndp_incast() {
+    insta::assert_snapshot!(
+        "ndp_incast",
+        story(
+            json!({
+                "duration": "4ms", "ecmp": "permutation",
+                "topology": {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 8, "delay": "1us"},
+                "queue": {"kind": "trimming", "header_limit": "12KB"},
+                "transport": {"profile": "ndp", "cc": "line-rate"},
+                "traffic": {"many": {"kind": "bulk", "from": "h0..h15", "to": "h16", "bytes": "200KB", "start": "1us"}},
+            }),
+            "leaf2->h16",
+            0,
+        )
+    );
+}
+
 /// A golden that no test reads says nothing.
 #[test]
 fn every_golden_is_read() {
@@ -303,6 +322,7 @@ fn every_golden_is_read() {
         "ring_all_reduce",
         "parking_lot",
         "failing_link",
+        "ndp_incast",
     ];
     let expected: BTreeSet<String> = scenarios.iter().map(|name| format!("golden__{name}.snap")).collect();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");

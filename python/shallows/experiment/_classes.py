@@ -50,6 +50,7 @@ __all__ = [
     "LineRateCc",
     "MessagesLoad",
     "MultiRackTopology",
+    "Ndp",
     "NewrenoCc",
     "NonePortControl",
     "ParetoSizes",
@@ -84,6 +85,7 @@ __all__ = [
     "TimelyCc",
     "Transport",
     "TreeTopology",
+    "TrimmingQueue",
     "UniformDeadline",
     "UniformSizes",
     "XdctcpCc"
@@ -1203,6 +1205,33 @@ class PfabricQueue(Part):
     """Most that the queue may hold, in bytes or packets, the packet being transmitted excluded. Range [1pkt, ]. Default: Alizadeh 2013 s.5.1: 36 KB, twice the bandwidth-delay product at 10 Gb/s."""
 
 
+class TrimmingQueue(Part):
+    """Trimming (NDP). A full queue cuts payloads off, and headers overtake all data. Packets of transports that do not ask for it are dropped."""
+
+    kind: Literal["trimming"] = "trimming"
+
+    limit: str = '8pkt'
+    """Most data that the queue may hold, in bytes or packets, or "none": then nothing is trimmed. Range [1pkt, ]. Default: Handley 2017 s.3.1: eight packets."""
+
+    header_limit: str = '72KB'
+    """Most headers that wait, in bytes or packets, or "none". Range [1pkt, ]. Default: Handley 2017 s.3.1: the memory of eight packets of 9000 bytes; its authors' simulator: twice that."""
+
+    count_in_service: bool = True
+    """Whether the packet being transmitted counts as held. Default: the authors' simulator: a packet leaves the queue when it has been sent."""
+
+    newest: float = 0.5
+    """Probability that the newest data packet in the queue is trimmed in place of the arriving one. Range [0, 1]. Default: Handley 2017 s.3.1: one half, against phase effects."""
+
+    headers_per_packet: int | Literal["none"] = 10
+    """Headers that are sent for each data packet while both wait, or "none": headers always go first. Range [1, ]. Default: Handley 2017 s.3.1: ten, so that headers never starve data; the authors' simulator: 100 000."""
+
+    header: str = '64B'
+    """Bytes that are left of a trimmed packet. Range [1B, 9000B]. Default: Handley 2017; the authors' simulator."""
+
+    excess: Literal["return", "drop"] = 'return'
+    """The fate of headers without room. Default: Handley 2017 s.3.2.4: return to sender."""
+
+
 class Dualpi2Queue(Part):
     """DualPI2. A low-latency queue beside a classic one, coupled by a PI controller (RFC 9332 appendix A)."""
 
@@ -1446,7 +1475,7 @@ class Port(Part):
     pfc_response: str = 'none'
     """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -1472,10 +1501,10 @@ class Priority(Part):
     pfc: bool = False
     """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at switch ports; by default that of the port."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at host ports; by default that of the port."""
 
 
@@ -1747,6 +1776,36 @@ class Roce(Part):
     """Congestion control."""
 
 
+class Ndp(Part):
+    """NDP. Senders begin with a window at the line rate, switches trim what does not fit, and receivers pull the rest at the rate of their link. `cc` is line-rate, since pulls are all the control there is. Hosts' ports are trimming without limits: what receivers send goes before data."""
+
+    profile: Literal["ndp"] = "ndp"
+
+    mtu: str = '9000B'
+    """Payload of a full packet. Range [1B, 9000B]. Default: Handley 2017 s.6: jumbo frames; the authors' simulator: 9000, and 9064 with the header."""
+
+    header: str = '64B'
+    """Bytes of a packet's header, and of acknowledgements, NACKs and pulls. Range [1B, 200B]. Default: the authors' simulator."""
+
+    initial_window: str = '23pkt'
+    """Packets that leave without a pull, in packets or bytes. Range [1pkt, ]. Default: the authors' examples: 15 or 23; Handley 2017 s.6: 20 to 30 fill all links."""
+
+    timeout: str = '5ms'
+    """A packet of which nothing is heard is sent again after this, counted from when it leaves the host's port. Range (0s, 10000s]. Default: the authors' simulator: 5 ms at least; Handley 2017 s.3.2.3: 1 ms would do."""
+
+    pull_timeout: str = '100ms'
+    """A packet leaves without its pull when none has come for so long. Range (0s, 10000s]. Default: none: longer than the pulls of an incast of 8000 flows at 10 Gb/s; it matters where pulls are lost."""
+
+    resend_acks: int = 4
+    """Acknowledgements among the last 12 answers from which on a packet that came back is sent again at once. Range [0, 13]. Default: the authors' simulator: more than a quarter, so that its path alone is bad; 13 for never."""
+
+    untrimmed: Literal["refused", "allowed"] = 'refused'
+    """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
 class BulkLoad(Part):
     """Bulk. Connections that send a fixed amount, or without end."""
 
@@ -1779,7 +1838,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1827,7 +1886,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1866,7 +1925,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1914,7 +1973,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1932,7 +1991,7 @@ class TableLoad(Part):
     flows: list[dict[str, Any]] = Field(...)
     """The flows; filled in from the named file. Default: the user's trace."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1974,7 +2033,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1995,7 +2054,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2064,16 +2123,16 @@ class Experiment(WholeExperiment):
     seed: int = 1
     """Seed of all random numbers. Default: any."""
 
-    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded"] = 'flow'
+    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded"] = 'flow'
     """How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -2097,7 +2156,7 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | None = None
+    transport: Transport | Roce | Ndp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None

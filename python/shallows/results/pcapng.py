@@ -1,4 +1,4 @@
-"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4, TCP or RoCEv2, nanosecond times.
+"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4; TCP, RoCEv2 or NDP; nanoseconds.
 
 Sources: the PCAP Next Generation format (draft-ietf-opsawg-pcapng), RFC 791, RFC 9293 s.3.1, RFC 7323 (window
 scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written by hand since the libraries
@@ -134,6 +134,8 @@ def _frame(
     """The headers of a packet, and the bytes of payload that follow them on the wire."""
     if row.get("opcode") is not None:  # runs stored before queue pairs have no such column
         return _roce_frame(row, addresses)
+    if row.get("pull") is not None:
+        return _ndp_frame(row, addresses)
     client, server = addresses[row["src"]], addresses[row["dst"]]
     high, low = divmod(row["flow"], CLIENT_PORTS)
     ends = [(client, CLIENT_PORT + low), (server, SERVER_PORT + high)]
@@ -155,6 +157,20 @@ def _roce_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[b
     ends = (target, source) if row["reverse"] else (source, target)
     frame = _packet_to(ends, 17, row["ecn"], roce_frames.udp(row), 4)
     return frame + roce_frames.icrc(frame[14:]), 0
+
+
+def _ndp_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:
+    """NDP has no number among IP's protocols: 253 is for experiments (RFC 3692).
+
+    Behind IP come kind, flow and number in 13 bytes, and zeros, so that a frame has the packet's size.
+    """
+    source, target = addresses[row["src"]], addresses[row["dst"]]
+    ends = (target, source) if row["reverse"] else (source, target)
+    kinds = {"nak": 3, "pull": 4, "trimmed": 5 if row["reverse"] else 1}
+    kind = next((number for name, number in kinds.items() if row[name]), 2 if row["reverse"] else 0)
+    inner = struct.pack(">BIQ", kind, row["flow"], row["seq"])
+    header = row["size"] - row["payload"]
+    return _packet_to(ends, 253, row["ecn"], inner.ljust(header - 34, b"\0"), row["payload"]), row["payload"]
 
 
 def _packet_to(ends: tuple[int, int], protocol: int, ecn: int, inner: bytes, behind: int) -> bytes:

@@ -33,7 +33,7 @@ use crate::routing::choice::{Ecmp, Sharing};
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::{Graph, Role};
 use crate::routing::ideal::{Ideals, Wire};
-use crate::transport::Config;
+use crate::transport::{Config, TransportKind};
 use shallows_units::{Span, Time};
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.cell_of = partition.cell_of.clone();
     roster.rest = partition.lookahead * 2;
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
-    let queue_pairs = roster.configs.iter().any(|config| config.is_roce);
+    let queue_pairs = roster.configs.iter().any(|config| config.kind == TransportKind::Roce);
     roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),

@@ -17,6 +17,7 @@ use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
+use crate::transport::ndp::settings::Untrimmed;
 use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Workload};
 use serde_json::Value;
@@ -83,6 +84,7 @@ impl Experiment {
         let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
         let timeline = Timeline::check(self, &graph, &chosen, &flow_control, &mut faults);
         weights_are_used(self, &mut faults);
+        trimming_is_whole(self, &graph, &chosen, &mut faults);
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
         if self.probes.port_trace == TraceWhen::Change {
@@ -123,6 +125,30 @@ fn weights_are_used(experiment: &Experiment, faults: &mut Faults) {
         if let Some(weight) = over.settings.weight {
             let rule = Code::Conflict.rule("changes nothing: ecmp is not \"weighted\"");
             faults.add(&format!("port.{}.weight", over.ports.0.join(",")), rule, &weight.into());
+        }
+    }
+}
+
+/// NDP learns of losses by trimmed headers alone, and trimming sorts packets by itself.
+fn trimming_is_whole(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], faults: &mut Faults) {
+    let mut queues = chosen.iter().flat_map(|port| lanes::queues(experiment, port));
+    if !experiment.priorities.is_empty() && queues.any(|queue| queue.kind() == Queue::TRIMMING) {
+        let rule = "must be absent beside trimming, which sends headers before data by itself";
+        faults.add("priority", Code::Conflict.rule(rule), &Value::Null);
+    }
+    let cuts = |port: &Chosen<'_>| experiment.priorities.is_empty() && port.queue.trims();
+    let Some(place) = chosen.iter().position(|port| port.control.is_some() && !cuts(port)) else { return };
+    let trimming = Queue::TRIMMING;
+    for load in &experiment.loads {
+        if load.transport.ndp.as_ref().is_some_and(|ndp| ndp.untrimmed == Untrimmed::Refused) {
+            let rule = format!(
+                "must be \"{trimming}\" with a limit at each port of a switch: traffic.{} runs NDP, which learns of losses by \
+                 trimmed headers, and {} drops. Or write transport.untrimmed = \"allowed\"",
+                load.name,
+                graph.port_name(place as u32)
+            );
+            faults.add("queue", Code::Conflict.rule(rule), &chosen[place].queue.kind().into());
+            return;
         }
     }
 }

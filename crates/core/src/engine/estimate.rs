@@ -19,7 +19,7 @@ use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
 use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
 use crate::queue::Queue;
-use crate::routing::choice::Ecmp;
+use crate::routing::choice::{Ecmp, permutation};
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::{Link, Node, Role};
 use crate::transport::Config;
@@ -68,6 +68,8 @@ const COPIES: u64 = 3;
 const FLOWLETS: u64 = 2 * 2;
 /// One, with its share of the table.
 const FLOWLET: u64 = 32;
+/// The same of the turns of a permutation over some ten next hops.
+const TURNS: u64 = 96;
 
 impl Estimate {
     /// Of a checked experiment.
@@ -174,15 +176,20 @@ fn fastest_ways(experiment: &Experiment, checked: &Checked<'_>) -> Part {
     }
 }
 
-/// Flowlets of connections that stand, and of those that ended so late that they are not forgotten.
+/// Flowlets, or turns, of connections that stand, and of those that ended so late that they are not forgotten.
 fn flowlets(experiment: &Experiment, at_once: u64, in_all: u64) -> Part {
-    let gap = experiment.routing.flowlet_gap.as_secs_f64() / experiment.run.duration.as_secs_f64();
+    let (gap, each) = match experiment.run.ecmp {
+        Ecmp::Permutation => (permutation::IDLE, TURNS),
+        _ => (experiment.routing.flowlet_gap, FLOWLET),
+    };
+    let gap = gap.as_secs_f64() / experiment.run.duration.as_secs_f64();
     let remembered = (in_all as f64 * gap.min(1.0)) as u64;
-    let count = if experiment.run.ecmp == Ecmp::Flowlet { at_once.max(remembered).min(in_all) } else { 0 };
+    let remembers = matches!(experiment.run.ecmp, Ecmp::Flowlet | Ecmp::Permutation);
+    let count = if remembers { at_once.max(remembered).min(in_all) } else { 0 };
     Part {
         what: "flowlets in switches",
         count,
-        bytes: count.saturating_mul(FLOWLETS * FLOWLET),
+        bytes: count.saturating_mul(FLOWLETS * each),
         cure: "a shorter routing.flowlet_gap, or fewer flows in traffic",
     }
 }
@@ -218,9 +225,12 @@ fn most_packets(experiment: &Experiment, checked: &Checked<'_>) -> u64 {
 }
 
 /// Packets of a window that began with the initial one and doubled in every round trip of the run (slow start). Who
-/// sends at a rate has no such bound.
+/// sends at a rate has no such bound; over NDP the first window stays under way.
 fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     let settings = &load.transport.settings;
+    if load.transport.ndp.is_some() {
+        return settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
+    }
     if load.transport.cc.paces_wire() || load.transport.cc.kind() == "aimd" {
         return u64::MAX;
     }

@@ -29,7 +29,7 @@ impl Passed {
     fn of(port: &Port, (packets, bytes): (u64, u64)) -> Self {
         let counts = &port.counts;
         Passed {
-            packets_out: counts.packets_in - port.dropped() - packets,
+            packets_out: counts.packets_in - port.gone() - packets,
             bytes_out: counts.bytes_in - counts.dropped_bytes - bytes,
             marks: counts.marks,
             drops: port.lost() + counts.lost_early,

@@ -4,7 +4,8 @@ use super::Simulation;
 use crate::packet::Flags;
 use crate::probe::traces::PacketRow;
 use crate::probe::{TableBuilder, TableData};
-use crate::transport::config::Config;
+use crate::transport::config::{Config, TransportKind};
+use crate::transport::ndp::wire::{is_nack, is_pull};
 use crate::transport::roce::wire::{Numbers, is_nak, opcode, payload};
 use crate::transport::settings::EchoMode;
 
@@ -61,7 +62,8 @@ impl Simulation {
             &self.roster.configs[config as usize]
         };
         let numbers = Numbers::new(self.roster.all_announced.as_deref().unwrap_or_default());
-        let of_pair = |row: &PacketRow| Some(config(row)).filter(|config| config.is_roce);
+        let of_pair = |row: &PacketRow| Some(config(row)).filter(|config| config.kind == TransportKind::Roce);
+        let of_ndp = |row: &PacketRow| Some(row.packet).filter(|_| config(row).kind == TransportKind::Ndp);
         let block = |i: usize| move |r: &PacketRow| r.extension.and_then(|e| e.sacked().get(i).copied());
         let (first, beyond) = (
             |i| move |r: &PacketRow| block(i)(r).map(|b| b.0),
@@ -80,13 +82,22 @@ impl Simulation {
             .u64("seq", |r| r.packet.seq)
             .u32("payload", |r| match of_pair(r) {
                 Some(config) => payload(&r.packet, r.extension.as_ref(), config).into(),
+                None if r.packet.trimmed() => 0,
                 None => r.packet.size.saturating_sub(config(r).header).into(),
             })
             .u32("size", |r| r.packet.size.into())
-            .u32("tcp_flags", |r| if config(r).is_roce { 0 } else { tcp_flags(r, config(r)) })
+            .u32(
+                "tcp_flags",
+                |r| if config(r).kind == TransportKind::Tcp { tcp_flags(r, config(r)) } else { 0 },
+            )
             .maybe_u64("opcode", |r| of_pair(r).map(|config| opcode(&r.packet, config).into()))
-            .maybe_u64("nak", |r| of_pair(r).map(|_| is_nak(&r.packet).into()))
+            .maybe_u64("nak", |r| {
+                let of_pair = of_pair(r).map(|_| is_nak(&r.packet).into());
+                of_pair.or_else(|| of_ndp(r).map(|packet| is_nack(&packet).into()))
+            })
             .maybe_u64("psn", |r| of_pair(r).map(|config| numbers.psn(&r.packet, r.flow, config)))
+            .maybe_u64("pull", |r| of_ndp(r).map(|packet| is_pull(&packet).into()))
+            .u32("trimmed", |r| r.packet.trimmed().into())
             .u32("ecn", codepoint)
             .u64("stamp_ps", |r| r.packet.stamp.as_ps())
             .u32("lost", |r| r.lost.into())

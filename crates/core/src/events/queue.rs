@@ -30,6 +30,8 @@ pub enum Event {
     Tick(u32),
     /// The clock of a port that pauses its peer, or that its peer pauses.
     Pause(u32),
+    /// A host's pacer may send its next pull.
+    Pull(u32),
     /// A packet outside the FIFO of its wire (reordered or duplicated there) reaches the far end.
     Stray(u32),
 }

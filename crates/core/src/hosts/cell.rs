@@ -98,6 +98,7 @@ pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
         Event::Sender(place) => hosts.on_sender_timer(place, net),
         Event::Receiver(place) => hosts.on_receiver_timer(place, net),
         Event::Load(_) => {}
+        Event::Pull(host) => hosts.on_pacer(host, net),
         Event::Tick(port) => net.network.tick(port),
         Event::Pause(port) => net.network.clock(port, net.commons),
         Event::Stray(place) => {

@@ -117,13 +117,15 @@ impl Connections<'_> {
         let serial = self.roster.opened;
         self.roster.opened += 1;
         let id = self.number();
-        let (labels, enters, path) = self.change(|commons| {
+        let (labels, enters, path, last) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
             let enters = [ends.0, ends.1].map(|host| routing.enters(host));
             let path =
                 PathInfo::of(routing.path(ends).map(|link| commons.links[link as usize]), config.packet);
-            (routing.labels(ends, serial), enters, path)
+            let last =
+                routing.path(ends).last().map_or(path.line_rate, |link| commons.links[link as usize].0);
+            (routing.labels(ends, serial), enters, path, last)
         });
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
@@ -157,7 +159,7 @@ impl Connections<'_> {
             lost_before: 0,
         };
         let receiving = ReceivingEnd {
-            receiver: AnyReceiver::new(id, labels[1], config),
+            receiver: AnyReceiver::new(id, labels[1], config, last),
             about,
             passed: (0, 0),
             messages: VecDeque::new(),
@@ -178,6 +180,7 @@ impl Connections<'_> {
             serial,
             class: load.class,
             priorities: config.priorities(),
+            back: labels[1],
             enters,
             sender: (cells[0], sender),
             receiver: (cells[1], receiver),

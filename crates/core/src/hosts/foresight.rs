@@ -85,7 +85,7 @@ impl Cell {
                 }
                 Event::Sender(place) => self.hosts.foresee_sender(*place),
                 Event::Receiver(place) => self.hosts.foresee_receiver(*place),
-                Event::Load(_) | Event::Stray(_) => {}
+                Event::Load(_) | Event::Stray(_) | Event::Pull(_) => {}
             }
         }
         self.network.crossing().iter().for_each(|port| self.network.foresee(*port));

@@ -2,6 +2,7 @@
 
 use super::ends::{Block, ReceivingEnd, SendingEnd};
 use super::facts::{FlowId, MessageDone};
+use super::pulls::Pacers;
 use super::records::MessageRow;
 use super::timeouts::{TimeoutCounts, classify};
 use crate::cc::MessageInfo;
@@ -100,6 +101,8 @@ pub struct Hosts {
     pub measured_from: Time,
     /// Ideal times of messages.
     pub ideals: Ideals,
+    /// Pulls of receivers.
+    pub(super) pacers: Pacers,
 }
 
 impl Hosts {
@@ -123,6 +126,7 @@ impl Hosts {
             trace_changes: false,
             measured_from: Time::ZERO,
             ideals: Ideals::default(),
+            pacers: Pacers::default(),
         }
     }
 
@@ -195,6 +199,7 @@ impl Hosts {
             class.delays.add((net.now - packet.stamp).as_ps());
         }
         let config = &self.configs[end.about.config as usize];
+        let mut pulls = false;
         let delivered = match &mut end.receiver {
             AnyReceiver::Tcp(receiver) => {
                 receiver.on_packet(packet, config, net);
@@ -205,11 +210,19 @@ impl Hosts {
                 responder.on_packet(packet, config, net);
                 responder.next
             }
+            AnyReceiver::Ndp(receiver) => {
+                receiver.on_packet(packet, config, net);
+                pulls = true;
+                receiver.next
+            }
         };
         end.passed.0 += net.totals.sent - sent;
         end.passed.1 += 1;
         let arrived = end.messages.front().is_some_and(|message| message.end <= delivered);
         let closed = end.closed;
+        if pulls {
+            self.owes_pull(connection.receiver.1, net);
+        }
         if arrived {
             self.complete_messages(packet.flow, net);
         }
@@ -362,6 +375,9 @@ impl Hosts {
         end.vacant = true;
         if let Some(receiver) = end.receiver.tcp() {
             receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
+        } else if matches!(end.receiver, AnyReceiver::Ndp(_)) {
+            let node = end.about.ends.1.0;
+            self.forget_pulls(place, node);
         }
         self.free_receivers.push(place);
     }

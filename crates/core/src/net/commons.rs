@@ -16,6 +16,8 @@ pub struct Connection {
     pub class: u16,
     /// Priorities of its data, of its acknowledgements, and of its notifications.
     pub priorities: [u8; 3],
+    /// The label of packets to its sender.
+    pub back: u32,
     /// How packets of its sender and of its receiver enter the network.
     pub enters: [Entry; 2],
     /// Cell and place there of the end that sends.
@@ -34,6 +36,7 @@ impl Default for Connection {
             serial: 0,
             class: 0,
             priorities: [0; 3],
+            back: 0,
             enters,
             sender: (0, 0),
             receiver: (0, 0),
@@ -141,6 +144,11 @@ impl Net<'_> {
     /// [`Time::MAX`] where the port will say.
     pub fn leaves_host_at(&mut self, flow: u32) -> Time {
         self.network.leaves_host_at(flow, self.commons)
+    }
+
+    /// When the packet that `flow` has just sent will have left its host's port, if no other overtakes it.
+    pub fn sent_by(&self, flow: u32) -> Time {
+        self.network.sent_by(flow, self.commons)
     }
 
     /// Takes the extension of a delivered packet.

@@ -15,6 +15,7 @@ mod scheduled;
 mod service;
 mod small_queues;
 mod statistics;
+mod trimmed;
 mod watched;
 pub mod wire;
 

@@ -4,6 +4,7 @@ use super::buffer::ALONE;
 use super::pfc::{NOWHERE, Pausing};
 use super::port::Service;
 use super::small_queues::Sockets;
+use super::statistics::TrimCounts;
 use super::{Commons, Network};
 use crate::events::Source;
 use crate::packet::{Flags, Packet};
@@ -27,13 +28,16 @@ pub struct Scheduled {
     pub pausing: Option<Box<Pausing>>,
     /// The packets of each connection here, in a host whose senders bound them.
     pub sockets: Option<Box<Sockets>>,
+    /// What the discipline trimmed.
+    pub trimming: TrimCounts,
 }
 
 impl Scheduled {
     /// At work with `disc`, empty.
     pub fn new(disc: Box<dyn QueueDisc>) -> Self {
         let of = (0, NOWHERE);
-        Scheduled { disc, serving: None, source: Source::NONE, inner: None, of, pausing: None, sockets: None }
+        let (source, trimming) = (Source::NONE, TrimCounts::default());
+        Scheduled { disc, serving: None, source, inner: None, of, pausing: None, sockets: None, trimming }
     }
 
     /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
@@ -196,8 +200,15 @@ impl Network {
         let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
         cx.paused = paused;
         call(scheduled, &mut cx);
-        let marked = cx.marked();
+        let (marked, trimmed) = (cx.marked(), cx.trimmed());
         port.counts.marks += marked;
+        if let Some((flow, bytes)) = trimmed {
+            scheduled.trimming.trims += 1;
+            port.counts.dropped_bytes += u64::from(bytes);
+            if let Some(sockets) = &mut scheduled.sockets {
+                sockets.shrank(flow, bytes);
+            }
+        }
         if let Some(record) = &mut port.record {
             let after = scheduled.held();
             if before != after {
@@ -217,7 +228,10 @@ impl Network {
     pub(super) fn lose_all(&mut self, number: u32, mut dropped: Vec<(Packet, DropWhy)>, commons: &Commons) {
         for (packet, why) in dropped.drain(..) {
             self.leaves_host(number, &packet);
-            self.lose(number, packet, why, commons);
+            match why {
+                DropWhy::Returned => self.send_back(number, packet, commons),
+                why => self.lose(number, packet, why, commons),
+            }
         }
         self.dropped = dropped;
     }

@@ -5,7 +5,7 @@ use super::port::Port;
 use super::{Change, Commons, Happened, Network};
 use crate::packet::{Flags, Packet};
 use crate::routing::table::Entry;
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 
 /// Bytes of each connection's data in a port whose discipline decides at departure, by the connections' numbers. Few have
 /// some at once, so that a sorted list beats a tree, which asks for memory with each packet that comes to an idle card.
@@ -51,6 +51,13 @@ impl Sockets {
             self.0.remove(place);
         }
         waits
+    }
+
+    /// So many bytes of a packet of `flow` here were cut off.
+    pub fn shrank(&mut self, flow: u32, bytes: u16) {
+        if let Ok(place) = self.place(flow) {
+            self.0[place].bytes -= u64::from(bytes);
+        }
     }
 
     /// Bytes of `flow` here.
@@ -111,6 +118,15 @@ impl Network {
         }
         // It stands in the ring, or in transmission, behind all that was there.
         port.free_at
+    }
+
+    /// See [`super::Net::sent_by`].
+    pub(super) fn sent_by(&self, flow: u32, commons: &Commons) -> Time {
+        let work = match commons.connections[flow as usize].enters[0] {
+            Entry::Port(link) => self.ports[commons.port_places[link as usize] as usize].work(self.now),
+            Entry::Any(_) => Span::ZERO,
+        };
+        self.now + work
     }
 
     /// `packet` has left the discipline of a host's port, or the port: its sender may wait for that.

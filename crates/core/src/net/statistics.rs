@@ -16,12 +16,21 @@ pub struct PortCounts {
     pub marks: u64,
     /// Packets dropped, by the common ones of [`DropWhy`].
     pub drops: [u64; DropWhy::COMMON],
-    /// Bytes dropped in the queue (not on the wire).
+    /// Bytes that left the queue otherwise than by the transmitter: dropped, cut off, or sent back.
     pub dropped_bytes: u64,
     /// Time for which the first of these packets had been transmitted when counting began.
     pub early: Span,
     /// Packets that left before counting began, and that were lost on the wire since.
     pub lost_early: u64,
+}
+
+/// What a port trimmed since the warm-up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TrimCounts {
+    /// Packets whose payload was cut off.
+    pub trims: u64,
+    /// Headers sent back to their senders, since no room was left for them.
+    pub returned: u64,
 }
 
 impl Port {
@@ -49,6 +58,16 @@ impl Port {
     pub fn dropped(&self) -> u64 {
         let common = self.counts.drops.iter().sum::<u64>() - self.counts.drops[DropWhy::Wire as usize];
         common + self.drops(DropWhy::Dead)
+    }
+
+    /// The port's trimming, where its discipline decides at departure.
+    pub fn trimming(&self) -> TrimCounts {
+        self.service.scheduled().map_or_else(TrimCounts::default, |scheduled| scheduled.trimming)
+    }
+
+    /// Packets that left the queue otherwise than by the transmitter: dropped, or sent back to their senders.
+    pub fn gone(&self) -> u64 {
+        self.dropped() + self.trimming().returned
     }
 
     /// Packets dropped in the queue or lost on the wire.
@@ -100,10 +119,11 @@ impl Port {
             record.stood(packets, bytes, now);
             record.restart(bytes, now);
         }
-        if let Service::Departure(scheduled) = &mut self.service
-            && let Some(inner) = &mut scheduled.inner
-        {
-            inner.restart();
+        if let Service::Departure(scheduled) = &mut self.service {
+            scheduled.trimming = TrimCounts::default();
+            if let Some(inner) = &mut scheduled.inner {
+                inner.restart();
+            }
         }
         if let Some(pausing) = self.pausing_mut() {
             pausing.restart(now);

@@ -32,12 +32,14 @@ pub enum DropWhy {
     Dead,
     /// On a wire as its link went down.
     Cut,
+    /// Not lost: a header for which there was no room, on its way back to its sender. No port counts it as a drop.
+    Returned,
 }
 
 impl DropWhy {
-    /// How many causes there are.
+    /// How many causes of a loss there are.
     pub const COUNT: usize = 7;
-    /// How many of them, the first ones, any port may have. The others follow from links that change.
+    /// How many of them, the first ones, any port may have. The next two follow from links that change.
     pub const COMMON: usize = 5;
 
     /// The packet had left its port.

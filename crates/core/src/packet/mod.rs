@@ -65,6 +65,8 @@ impl Flags {
     pub const PROBE: Flags = Flags(1 << 10);
     /// Place of the ACE counter of AccECN (RFC 9768 s.3.2.2), three bits.
     const ACE_SHIFT: u32 = 11;
+    /// A switch may cut its payload off instead of dropping it. With [`Flags::PROBE`] that has happened.
+    pub const TRIMMABLE: Flags = Flags(1 << 14);
     /// Stands in the classic one of two queues: set and read by a port's discipline, cleared as it departs.
     /// A mark changes the codepoint by which it was sorted.
     pub const CLASSIC: Flags = Flags(1 << 15);
@@ -94,7 +96,7 @@ impl Flags {
     /// These and `bits`.
     #[inline]
     #[must_use]
-    pub fn with(self, bits: Flags) -> Flags {
+    pub const fn with(self, bits: Flags) -> Flags {
         Flags(self.0 | bits.0)
     }
 
@@ -114,6 +116,12 @@ impl Flags {
 }
 
 impl Packet {
+    /// A switch has cut its payload off.
+    #[inline]
+    pub fn trimmed(&self) -> bool {
+        self.flags.any(Flags::TRIMMABLE) && self.flags.any(Flags::PROBE)
+    }
+
     /// A switch may mark it instead of dropping it.
     #[inline]
     pub fn ecn_capable(&self) -> bool {

@@ -64,6 +64,8 @@ pub struct QueueCx<'a> {
     pub paused: u8,
     dropped: &'a mut Vec<(Packet, DropWhy)>,
     marked: u64,
+    /// Flow of the packet that was trimmed in this call, and bytes cut off.
+    trimmed: Option<(u32, u16)>,
 }
 
 impl<'a> QueueCx<'a> {
@@ -71,7 +73,20 @@ impl<'a> QueueCx<'a> {
     pub fn new(now: Time, serving: u64, free_at: Time, dropped: &'a mut Vec<(Packet, DropWhy)>) -> Self {
         let came_by = parts::lanes::NOWHERE;
         let (remaining, line, priority, paused) = (0, (0, 0), 0, 0);
-        QueueCx { now, serving, free_at, remaining, line, priority, came_by, paused, dropped, marked: 0 }
+        let (marked, trimmed) = (0, None);
+        QueueCx {
+            now,
+            serving,
+            free_at,
+            remaining,
+            line,
+            priority,
+            came_by,
+            paused,
+            dropped,
+            marked,
+            trimmed,
+        }
     }
 
     /// Gives `packet` up.
@@ -93,6 +108,20 @@ impl<'a> QueueCx<'a> {
     /// Packets marked in this call.
     pub fn marked(&self) -> u64 {
         self.marked
+    }
+
+    /// Cuts the payload of `packet` off, so that `header` bytes are left. One packet a call.
+    pub fn trim(&mut self, packet: &mut Packet, header: u16) {
+        use crate::packet::Flags;
+        debug_assert!(self.trimmed.is_none(), "an arrival trims one packet");
+        let left = packet.size.min(header);
+        self.trimmed = Some((packet.flow, packet.size - left));
+        (packet.size, packet.flags) = (left, packet.flags.with(Flags::PROBE));
+    }
+
+    /// The flow of the packet that was trimmed in this call, if one was, and the bytes cut off.
+    pub fn trimmed(&self) -> Option<(u32, u16)> {
+        self.trimmed
     }
 }
 
@@ -257,12 +286,21 @@ disciplines! {
         "ramp" => Ramp(ramp) in order,
         "priority" => Priority(priority),
         "pfabric" => Pfabric(pfabric),
+        "trimming" => Trimming(trimming),
         "dualpi2" => DualPi2(dualpi2),
         "dualq-curvy-red" => DualQCurvyRed(dualq_curvy_red),
     }
 }
 
 impl Queue {
+    /// Name of the discipline that cuts payloads off.
+    pub const TRIMMING: &str = "trimming";
+
+    /// Whether a full queue cuts payloads off instead of dropping packets.
+    pub fn trims(&self) -> bool {
+        matches!(self, Queue::Trimming(settings) if settings.limit.is_some())
+    }
+
     /// The limits of its own that it has, and could do without, with their names.
     pub fn limits(&self) -> Vec<(&'static str, Value)> {
         let shown = self.show();

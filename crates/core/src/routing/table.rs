@@ -177,6 +177,11 @@ impl Routing {
         self.wiring.forwards(to).then_some(to)
     }
 
+    /// The node that the link `port` leaves.
+    pub fn leaves(&self, port: u32) -> u32 {
+        self.wiring.ends[port as usize].0.0
+    }
+
     /// Whether packets of `from` come to `to`, two hosts.
     pub fn leads(&mut self, from: NodeId, to: NodeId) -> bool {
         self.find([to]);

@@ -1,5 +1,6 @@
 //! The settings of TCP in the form in which both ends work with them.
 
+use super::ndp::{self, NdpSettings};
 use super::profiles::Transport;
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
@@ -10,6 +11,17 @@ use crate::packet::Flags;
 use crate::params::Params;
 use shallows_units::{Size, Span};
 
+/// The transports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransportKind {
+    /// TCP.
+    Tcp,
+    /// RoCEv2's queue pairs.
+    Roce,
+    /// NDP.
+    Ndp,
+}
+
 /// The settings in the form the transport works with.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -17,10 +29,12 @@ pub struct Config {
     pub settings: TransportSettings,
     /// Congestion control.
     pub cc: Algorithm,
-    /// It is a queue pair's, and not TCP's.
-    pub is_roce: bool,
+    /// Whose settings they are.
+    pub kind: TransportKind,
     /// For queue pairs.
     pub roce: Rules,
+    /// For NDP.
+    pub ndp: ndp::Rules,
     /// For the congestion control.
     pub rules: WindowRules,
     /// Bytes of headers on each packet.
@@ -118,7 +132,12 @@ impl Config {
             ack_from: s.ack_every * if s.ack_counts == Counted::Bytes { s.mss.as_u64() } else { 1 },
             whole_windows: s.window_counts == Counted::Segments,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
-            is_roce: transport.roce.is_some(),
+            kind: match (&transport.roce, &transport.ndp) {
+                (Some(_), _) => TransportKind::Roce,
+                (_, Some(_)) => TransportKind::Ndp,
+                _ => TransportKind::Tcp,
+            },
+            ndp: ndp::Rules::new(transport.ndp.as_ref().unwrap_or(&NdpSettings::defaults())),
             roce: Rules::new(transport.roce.as_ref().unwrap_or(&RoceSettings::defaults()), &transport.cc),
             cc: transport.cc.clone(),
             settings: s.clone(),

@@ -1,13 +1,14 @@
-//! The two ends of a connection over either transport, as hosts see them.
+//! The two ends of a connection over any transport, as hosts see them.
 
-use super::config::Config;
+use super::config::{Config, TransportKind};
+use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
 use super::roce::{Requester, Responder};
 use super::sender::{Sender, SenderCounts, State};
 use super::window::Window;
 use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
 
 /// The sending end.
 #[allow(clippy::large_enum_variant)] // most are TCP's, and a pointer to each would cost them
@@ -16,24 +17,28 @@ pub enum AnySender {
     Tcp(Sender),
     /// A queue pair's.
     Roce(Requester),
+    /// NDP's.
+    Ndp(NdpSender),
 }
 
-/// The same call of either.
-macro_rules! either {
+/// The same call of any.
+macro_rules! any {
     ($on:expr, $end:ident => $call:expr) => {
         match $on {
             Self::Tcp($end) => $call,
             Self::Roce($end) => $call,
+            Self::Ndp($end) => $call,
         }
     };
 }
 
-/// The same of either sending end: its kind is looked at once, whatever is called.
+/// The same of any sending end: its kind is looked at once, whatever is called.
 macro_rules! with_sender {
     ($on:expr, $end:ident => $call:expr) => {
         match $on {
             $crate::transport::AnySender::Tcp($end) => $call,
             $crate::transport::AnySender::Roce($end) => $call,
+            $crate::transport::AnySender::Ndp($end) => $call,
         }
     };
 }
@@ -42,10 +47,10 @@ pub(crate) use with_sender;
 impl AnySender {
     /// A connection not yet opened.
     pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
-        if config.is_roce {
-            AnySender::Roce(Requester::new(flow, label, info, config, now))
-        } else {
-            AnySender::Tcp(Sender::new(flow, label, info, config, now))
+        match config.kind {
+            TransportKind::Tcp => AnySender::Tcp(Sender::new(flow, label, info, config, now)),
+            TransportKind::Roce => AnySender::Roce(Requester::new(flow, label, info, config, now)),
+            TransportKind::Ndp => AnySender::Ndp(NdpSender::new(flow, label, info, config, now)),
         }
     }
 
@@ -56,17 +61,18 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.open(config, net),
             AnySender::Roce(requester) => requester.open(),
+            AnySender::Ndp(sender) => sender.open(),
         }
     }
 
     /// The application is about to write a message.
     pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
-        either!(self, end => end.announce(message, config, now));
+        any!(self, end => end.announce(message, config, now));
     }
 
     /// The application writes `bytes` more.
     pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
-        either!(self, end => end.write(bytes, config, net));
+        any!(self, end => end.write(bytes, config, net));
     }
 
     /// No more will be written.
@@ -81,34 +87,34 @@ impl AnySender {
     /// A timer event has come.
     #[inline]
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        either!(self, end => end.on_timer(config, net));
+        any!(self, end => end.on_timer(config, net));
     }
 
     /// Packets have left the host's port: it looks again at `at`.
     pub fn on_room(&mut self, at: Time) {
-        either!(self, end => end.on_room(at));
+        any!(self, end => end.on_room(at));
     }
 
     /// When it wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        either!(self, end => end.wake_at())
+        any!(self, end => end.wake_at())
     }
 
     /// Time of the soonest event that will look at its timers.
     #[inline]
     pub fn timer_at(&mut self) -> &mut Time {
-        either!(self, end => &mut end.timer_at)
+        any!(self, end => &mut end.timer_at)
     }
 
     /// The retransmission timer has expired by `now`.
     pub fn expires(&self, now: Time) -> bool {
-        either!(self, end => now >= end.rto_at)
+        any!(self, end => now >= end.rto_at)
     }
 
     /// The warm-up ends: statistics begin.
     pub fn restart_counts(&mut self, now: Time) {
-        either!(self, end => end.restart_counts(now));
+        any!(self, end => end.restart_counts(now));
     }
 
     // ---- its state ----
@@ -116,13 +122,13 @@ impl AnySender {
     /// Where the connection is in its life.
     #[inline]
     pub fn state(&self) -> State {
-        either!(self, end => end.state)
+        any!(self, end => end.state)
     }
 
     /// Everything written, and the FIN if any, has been acknowledged.
     #[inline]
     pub fn all_acknowledged(&self) -> bool {
-        either!(self, end => end.all_acknowledged())
+        any!(self, end => end.all_acknowledged())
     }
 
     /// The receiver closes too, by a FIN of its own.
@@ -132,12 +138,12 @@ impl AnySender {
 
     /// Oldest number not acknowledged.
     pub fn una(&self) -> u64 {
-        either!(self, end => end.una)
+        any!(self, end => end.una)
     }
 
     /// Bytes that the application has written.
     pub fn written(&self) -> u64 {
-        either!(self, end => end.written)
+        any!(self, end => end.written)
     }
 
     /// Bytes known to have arrived beyond the acknowledgement.
@@ -145,6 +151,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.board.bytes(),
             AnySender::Roce(requester) => requester.sacked(),
+            AnySender::Ndp(sender) => sender.sacked(),
         }
     }
 
@@ -153,27 +160,28 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.flight(config),
             AnySender::Roce(requester) => requester.flight(),
+            AnySender::Ndp(sender) => sender.flight(),
         }
     }
 
     /// Smoothed round-trip time, if there is one.
     pub fn srtt(&self) -> Option<Span> {
-        either!(self, end => end.srtt())
+        any!(self, end => end.srtt())
     }
 
     /// Congestion control and its window.
     pub fn window(&self) -> &Window {
-        either!(self, end => &end.window)
+        any!(self, end => &end.window)
     }
 
     /// The same, to bring its integral up.
     pub fn window_mut(&mut self) -> &mut Window {
-        either!(self, end => &mut end.window)
+        any!(self, end => &mut end.window)
     }
 
     /// Statistics.
     pub fn counts(&self) -> SenderCounts {
-        either!(self, end => end.counts)
+        any!(self, end => end.counts)
     }
 }
 
@@ -184,24 +192,26 @@ pub enum AnyReceiver {
     Tcp(Receiver),
     /// A queue pair's.
     Roce(Responder),
+    /// NDP's.
+    Ndp(NdpReceiver),
 }
 
 impl AnyReceiver {
-    /// Waiting for the first byte.
-    pub fn new(flow: u32, label: u32, config: &Config) -> Self {
-        if config.is_roce {
-            AnyReceiver::Roce(Responder::new(flow, label))
-        } else {
-            AnyReceiver::Tcp(Receiver::new(flow, label, config))
+    /// Waiting for the first byte; `rate` is that of the link by which it comes.
+    pub fn new(flow: u32, label: u32, config: &Config, rate: Rate) -> Self {
+        match config.kind {
+            TransportKind::Tcp => AnyReceiver::Tcp(Receiver::new(flow, label, config)),
+            TransportKind::Roce => AnyReceiver::Roce(Responder::new(flow, label)),
+            TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
         }
     }
 
-    /// TCP's, which alone has timers here: a queue pair's answers everything at once.
+    /// TCP's, which alone has timers here: others answer everything at once.
     #[inline]
     pub fn tcp(&mut self) -> Option<&mut Receiver> {
         match self {
             AnyReceiver::Tcp(receiver) => Some(receiver),
-            AnyReceiver::Roce(_) => None,
+            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) => None,
         }
     }
 
@@ -209,7 +219,7 @@ impl AnyReceiver {
     pub fn closed(&self) -> bool {
         match self {
             AnyReceiver::Tcp(receiver) => receiver.closed,
-            AnyReceiver::Roce(_) => true,
+            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) => true,
         }
     }
 
@@ -219,11 +229,12 @@ impl AnyReceiver {
         match self {
             AnyReceiver::Tcp(receiver) => receiver.delivered(),
             AnyReceiver::Roce(responder) => responder.next,
+            AnyReceiver::Ndp(receiver) => receiver.next,
         }
     }
 
     /// Statistics.
     pub fn counts(&mut self) -> &mut ReceiverCounts {
-        either!(self, end => &mut end.counts)
+        any!(self, end => &mut end.counts)
     }
 }

@@ -1,13 +1,15 @@
-//! TCP: sender, receiver, recovery, timers; and queue pairs of RoCEv2, in `roce`. Congestion controls are apart, in `cc`.
+//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; and NDP, in `ndp`. Congestion controls are apart, in `cc`.
 
 pub mod acks;
 pub mod by_count;
 pub mod by_time;
 pub mod config;
+pub mod cutting;
 pub mod detection;
 pub mod explicit;
 pub mod halves;
 mod info;
+pub mod ndp;
 pub mod profiles;
 pub mod prr;
 pub mod rack;
@@ -25,7 +27,7 @@ pub mod timers;
 mod usage;
 pub mod window;
 
-pub use config::Config;
+pub use config::{Config, TransportKind};
 pub use halves::{AnyReceiver, AnySender};
 pub use info::CA_STATES;
 pub use profiles::Transport;

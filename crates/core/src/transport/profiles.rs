@@ -1,9 +1,10 @@
-//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, or that of queue pairs.
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, or NDP's.
 
+use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
 use crate::cc::Algorithm;
-use crate::params::{Code, Component, Param, Params, Table};
+use crate::params::{Code, Component, Faults, Param, Params, Table};
 use crate::port_control::MOST_BYTES;
 use serde_json::{Map, Value, json};
 
@@ -72,16 +73,22 @@ pub struct Transport {
     pub cc: Algorithm,
     /// Settings of queue pairs, if it is not TCP; `settings` then says what both have in common.
     pub roce: Option<RoceSettings>,
+    /// Settings of NDP, if it is that; `settings` then says the same.
+    pub ndp: Option<NdpSettings>,
 }
+
+/// Faults of the settings of another transport than TCP beside its control.
+type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
 
 impl Transport {
     /// Reads a `[transport]` table.
     pub fn read(table: &mut Table<'_>, written: &Map<String, Value>) -> Option<Transport> {
         let mut names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
-        names.push(roce::PROFILE);
-        let is_roce = written.get("profile").is_some_and(|name| name == roce::PROFILE);
+        names.extend([roce::PROFILE, ndp::PROFILE]);
+        let is = |profile: &str| written.get("profile").is_some_and(|name| name == profile);
+        let (is_roce, is_ndp) = (is(roce::PROFILE), is(ndp::PROFILE));
         let profile = match table.raw("profile") {
-            _ if is_roce => None,
+            _ if is_roce || is_ndp => None,
             None => Some(&PROFILES[0]),
             Some(Value::String(name)) => {
                 let found = PROFILES.iter().find(|p| p.name == name);
@@ -120,7 +127,14 @@ impl Transport {
             }
         };
         if is_roce {
-            return Self::read_roce(table, written, cc);
+            let roce = Self::read_other(table, written, cc.as_ref(), "queue pairs", RoceSettings::check);
+            let (profile, settings) = (roce::PROFILE, roce.common());
+            return Some(Transport { profile, settings, cc: cc?, roce: Some(roce), ndp: None });
+        }
+        if is_ndp {
+            let ndp = Self::read_other(table, written, cc.as_ref(), "NDP", NdpSettings::check);
+            let (profile, settings) = (ndp::PROFILE, ndp.common());
+            return Some(Transport { profile, settings, cc: cc?, roce: None, ndp: Some(ndp) });
         }
         let profile = profile.unwrap_or(&PROFILES[0]);
         let mut merged = match (profile.settings)() {
@@ -140,37 +154,44 @@ impl Transport {
         if table.faults.0.len() == before {
             settings.check(&table.path, cc.as_ref().is_some_and(|cc| cc.protocol().is_some()), table.faults);
         }
-        Some(Transport { profile: profile.name, settings, cc: cc?, roce: None })
+        Some(Transport { profile: profile.name, settings, cc: cc?, roce: None, ndp: None })
     }
 
-    /// Reads a `[transport]` table whose profile is that of queue pairs.
-    fn read_roce(
+    /// Reads a `[transport]` table whose profile is that of another transport than TCP, of which it `has` the ends.
+    fn read_other<S: Params>(
         table: &mut Table<'_>,
         written: &Map<String, Value>,
-        cc: Option<Algorithm>,
-    ) -> Option<Transport> {
+        cc: Option<&Algorithm>,
+        has: &str,
+        check: CheckOther<S>,
+    ) -> S {
         let before = table.faults.0.len();
         let tcp = TransportSettings::list();
-        let list = RoceSettings::list();
+        let list = S::list();
+        let profile = written.get("profile").and_then(Value::as_str).unwrap_or_default();
         let mut own = written.clone();
         own.retain(|key, value| {
             let both = ["cc", "profile"].contains(&key.as_str());
             let foreign = tcp.iter().any(|p| p.name == key) && !list.iter().any(|p| p.name == key);
             if foreign {
-                let rule =
-                    Code::UnknownKey.rule("is a setting of TCP, and profile = \"roce\" has queue pairs");
+                let rule = format!("is a setting of TCP, and profile = \"{profile}\" has {has}");
+                let rule = Code::UnknownKey.rule(rule);
                 table.faults.add(&format!("{}.{key}", table.path), rule, value);
             }
             !both && !foreign
         });
         let mut inner = Table::new(&table.path, &own, table.faults);
-        let settings = RoceSettings::read(&mut inner);
+        let settings = S::read(&mut inner);
         inner.finish();
         if table.faults.0.len() == before {
-            settings.check(&table.path, cc.as_ref(), table.faults);
+            check(&settings, &table.path, cc, table.faults);
         }
-        let common = settings.common();
-        Some(Transport { profile: roce::PROFILE, settings: common, cc: cc?, roce: Some(settings) })
+        settings
+    }
+
+    /// Whether it is TCP.
+    pub fn is_tcp(&self) -> bool {
+        self.roce.is_none() && self.ndp.is_none()
     }
 
     /// Priority and bytes of the largest packets of each kind.
@@ -186,11 +207,12 @@ impl Transport {
     }
 
     /// The discipline of its host's port where `[nic]` is not written.
-    pub fn nic(&self) -> &'static str {
-        PROFILES
-            .iter()
-            .find(|profile| profile.name == self.profile)
-            .map_or("drop-tail", |profile| profile.nic)
+    pub fn nic(&self) -> Value {
+        if self.ndp.is_some() {
+            return NdpSettings::nic();
+        }
+        let profile = PROFILES.iter().find(|profile| profile.name == self.profile);
+        profile.map_or("drop-tail", |profile| profile.nic).into()
     }
 
     /// Every setting, in canonical form.
@@ -198,9 +220,10 @@ impl Transport {
         let mut map = Map::new();
         map.insert("profile".into(), self.profile.into());
         map.insert("cc".into(), Value::Object(self.cc.show()));
-        match &self.roce {
-            Some(roce) => roce.show(&mut map),
-            None => self.settings.show(&mut map),
+        match (&self.roce, &self.ndp) {
+            (Some(roce), _) => roce.show(&mut map),
+            (_, Some(ndp)) => ndp.show(&mut map),
+            _ => self.settings.show(&mut map),
         }
         map
     }
@@ -220,7 +243,7 @@ impl Transport {
         PROFILES
             .iter()
             .map(|p| Component { name: p.name, doc: p.doc, params: changed(p), backend: None })
-            .chain([RoceSettings::component()])
+            .chain([RoceSettings::component(), NdpSettings::component()])
             .collect()
     }
 }

@@ -88,7 +88,7 @@ impl Sections {
         let warmup = one(chance, &[0, 0, duration / 3]);
         let mut document = json!({
             "seed": chance.below(1000),
-            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded"]),
+            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation"]),
             "duration": format!("{duration}us"),
             "warmup": format!("{warmup}us"),
             "topology": self.component(chance, "topology", &["graph"], true, 0.6),
@@ -108,6 +108,9 @@ impl Sections {
             document["switch"]["*"] = self.single(chance, "switch", 0.7);
         }
         document["transport"] = self.transport(chance);
+        if document["transport"]["profile"] == "ndp" {
+            self.trimming(chance, &mut document);
+        }
         self.priorities(chance, &mut document);
         let hosts = hosts(&mut document["topology"]);
         for number in 0..one(chance, &[1, 1, 2, 3]) {
@@ -116,7 +119,7 @@ impl Sections {
         if chance.chance(0.25) {
             self.events(chance, duration, &hosts, &mut document);
         }
-        if document["transport"]["profile"] == "roce" {
+        if ["roce", "ndp"].iter().any(|profile| document["transport"]["profile"] == *profile) {
             // A control of its own may need TCP.
             let loads = document["traffic"].as_object_mut().into_iter().flatten();
             loads.for_each(|(_, load)| drop(load.as_object_mut().expect("a table").remove("transport")));
@@ -127,9 +130,19 @@ impl Sections {
         document
     }
 
+    /// Ports that trim, as NDP needs them.
+    fn trimming(&self, chance: &mut Stream, document: &mut Value) {
+        let mut queue = Map::from_iter([("kind".to_owned(), "trimming".into())]);
+        settings(chance, &self.0["queue"]["trimming"], false, 0.3, &mut queue);
+        queue.insert("limit".into(), one(chance, &["1pkt", "8pkt", "8pkt", "30KB"]).into());
+        document["queue"] = Value::Object(queue);
+        document["ecmp"] = one(chance, &["flow", "permutation", "permutation"]).into();
+        document.as_object_mut().expect("a table").remove("switch");
+    }
+
     /// Three priorities, one of them lossless most of the time; or no setting that needs them.
     fn priorities(&self, chance: &mut Stream, document: &mut Value) {
-        if !chance.chance(0.25) {
+        if document["transport"]["profile"] == "ndp" || !chance.chance(0.25) {
             for key in ["priority", "ack_priority"] {
                 document["transport"].as_object_mut().expect("a table").remove(key);
             }
@@ -191,6 +204,9 @@ impl Sections {
             let others: Vec<&str> =
                 controls.iter().map(|name| name.as_str()).filter(|name| !OVER_ROCE.contains(name)).collect();
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &others, false, 0.3));
+        } else if profile == "ndp" {
+            chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());
+            chosen.insert("cc".into(), "line-rate".into());
         } else {
             chosen.insert("mss".into(), one(chance, &sizes).into());
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));

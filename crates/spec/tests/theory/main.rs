@@ -17,6 +17,7 @@ mod fast_retransmit;
 mod hosts;
 mod links;
 mod linux;
+mod ndp;
 mod ns2;
 mod pacing;
 mod queueing;

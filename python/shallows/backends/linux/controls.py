@@ -36,10 +36,21 @@ HONOURED = {
 ALSO = {("dctcp", "whole_segments"): True, ("cubic", "slow_start"): "hystart"}
 """Settings of a control by which a file may spell out what their defaults are in Linux's arithmetic."""
 
+OTHER_TRANSPORTS = {"roce": "queue pairs", "ndp": "NDP"}
+"""By profile: the transports that only the simulator has."""
+
 MOST_BURST = 44
 """Segments of the largest super-packet of IPv4, 64 KB."""
 
-__all__ = ["CONTROLS", "HONOURED", "faults", "kernel_name", "shown_name", "with_stand_ins"]
+__all__ = [
+    "CONTROLS",
+    "HONOURED",
+    "OTHER_TRANSPORTS",
+    "faults",
+    "kernel_name",
+    "shown_name",
+    "with_stand_ins",
+]
 
 
 def kernel_name(transport: Mapping[str, Any]) -> str:
@@ -89,9 +100,10 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     path = f"traffic.{load}.transport"
     found = []
     cc = transport["cc"]
-    if transport["profile"] == "roce":
-        rule = "must be one of TCP's on Linux: queue pairs are the simulator's alone"
-        return [Fault(f"{path}.profile", rule, "roce")]
+    if transport["profile"] in OTHER_TRANSPORTS:
+        other = OTHER_TRANSPORTS[transport["profile"]]
+        rule = f"must be one of TCP's on Linux: the simulator alone has {other}"
+        return [Fault(f"{path}.profile", rule, transport["profile"])]
     if cc["kind"] in CONTROLS:
         found += _cc_faults(f"{path}.cc", cc)
     elif cc["kind"] != KERNEL:

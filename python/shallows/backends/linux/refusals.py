@@ -100,7 +100,7 @@ def check(
         found += _load_faults(f"traffic.{name}", load)
         found += controls.faults(name, load["transport"])
     transports = [load["transport"] for load in experiment["traffic"].values()]
-    if any(transport["profile"] == "roce" for transport in transports):
+    if any(transport["profile"] in controls.OTHER_TRANSPORTS for transport in transports):
         return found
     for key in sorted(controls.HONOURED - {"cc", "profile"}):
         values = {json.dumps(transport[key]) for transport in transports}

@@ -36,8 +36,9 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
         raise Refusal(f"the program for ns-3 has no {load['kind']}")
     of_load, of_transport = f"traffic.{name}", f"traffic.{name}.transport"
     transport = load["transport"]
-    if transport["profile"] == "roce":
-        raise Refusal("the program for ns-3 has no queue pairs of RoCEv2, only TCP")
+    others = {"roce": "queue pairs of RoCEv2", "ndp": "NDP"}
+    if transport["profile"] in others:
+        raise Refusal(f"the program for ns-3 has no {others[transport['profile']]}, only TCP")
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
     if transport["cc"]["kind"] not in ("newreno", "cubic", "dctcp"):
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")

@@ -26,6 +26,18 @@ impl Held {
         Some(packet)
     }
 
+    /// The packet at the tail.
+    pub fn newest(&self) -> Option<&Packet> {
+        self.packets.back()
+    }
+
+    /// Takes the packet at the tail.
+    pub fn pop_newest(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
     /// No packets.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()

@@ -126,6 +126,8 @@ choices_of_next_hop! {
     "weighted" => Weighted(weighted),
     /// Bursts of flows: after a pause a flow takes another one at random.
     "flowlet" => Flowlet(flowlet),
+    /// Packets: those of a flow take each next hop once, in random order, then in another.
+    "permutation" => Permutation(permutation),
     /// Packets: each takes the one whose port has the least to send.
     "least-loaded" => LeastLoaded(least_loaded),
 }

@@ -52,10 +52,7 @@ impl Requester {
         self.una = una;
         self.next = self.next.max(una);
         self.retries = 0;
-        while let Some(end) = self.ends.front().copied().filter(|end| *end <= una) {
-            self.before = end;
-            self.ends.pop_front();
-        }
+        self.cutting.acknowledge(una);
         if let Some(selective) = &mut self.selective {
             selective.advance(una);
         }

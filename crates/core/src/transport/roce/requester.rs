@@ -13,12 +13,12 @@ use crate::cc::{Congestion, CongestionControl, Cx, FlowInfo, Kind, MessageInfo, 
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
+use crate::transport::cutting::Cutting;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::sender::SenderCounts;
 use crate::transport::window::Window;
 use crate::transport::{Config, State};
 use shallows_units::{Bytes, Rate, Span, Time};
-use std::collections::VecDeque;
 
 /// The sending end.
 pub struct Requester {
@@ -36,11 +36,8 @@ pub struct Requester {
     pub(super) high: u64,
     /// Bytes that the application has posted.
     pub written: u64,
-    /// Ends of messages not acknowledged whole, and the end of the one before them.
-    pub(super) ends: VecDeque<u64>,
-    pub(super) before: u64,
-    /// The message of the last packet.
-    message: (u64, u64),
+    /// Where messages end, and so packets.
+    pub(super) cutting: Cutting,
     /// A round ends when more than this is acknowledged.
     pub(super) round_end: u64,
     /// With IRN.
@@ -88,9 +85,7 @@ impl Requester {
             next: 0,
             high: 0,
             written: 0,
-            ends: VecDeque::new(),
-            before: 0,
-            message: (0, 0),
+            cutting: Cutting::default(),
             round_end: 0,
             selective: config.roce.selective.then(Box::default),
             bdp: if config.roce.selective { bdp } else { u64::MAX },
@@ -117,7 +112,7 @@ impl Requester {
 
     /// The application is about to post a message.
     pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
-        self.ends.push_back(message.end);
+        self.cutting.announce(message.end);
         self.window.steer(&config.rules, now, |cc, cx| cc.on_message(message, cx));
     }
 
@@ -149,28 +144,18 @@ impl Requester {
 
     // ---- sending ----
 
-    /// The message that byte `seq` belongs to: its first byte, and one beyond its last.
-    fn message_of(&mut self, seq: u64) -> (u64, u64) {
-        if !(self.message.0..self.message.1).contains(&seq) {
-            let place = self.ends.partition_point(|end| *end <= seq);
-            let starts = if place == 0 { self.before } else { self.ends[place - 1] };
-            self.message = (starts, self.ends.get(place).copied().unwrap_or(u64::MAX));
-        }
-        self.message
-    }
-
     /// The packet that the windows allow next: its first byte and its bytes.
     fn next_packet(&mut self, config: &Config) -> Option<(u64, u64)> {
         let mtu = config.rules.mss;
         if let Some((at, end)) = self.selective.as_ref().and_then(|selective| selective.next_lost(self.una)) {
-            let message_end = self.message_of(at).1;
+            let message_end = self.cutting.message_of(at).1;
             return Some((at, mtu.min(message_end - at).min(end - at)));
         }
         let seq = self.next;
         if seq >= self.written {
             return None;
         }
-        let payload = mtu.min(self.message_of(seq).1 - seq);
+        let payload = mtu.min(self.cutting.message_of(seq).1 - seq);
         let flight = self.flight();
         let fits = flight == 0 || flight < self.window.bytes() && flight + payload <= self.bdp;
         fits.then_some((seq, payload))
@@ -195,7 +180,7 @@ impl Requester {
 
     fn emit(&mut self, (seq, payload): (u64, u64), config: &Config, net: &mut Net) {
         let (now, high) = (net.now, self.high);
-        let (starts, ends) = self.message_of(seq);
+        let (starts, ends) = self.cutting.message_of(seq);
         let (again, beyond) = (seq < high, seq + payload);
         let outgoing = Outgoing {
             kind: Kind::Data,

@@ -1,0 +1,367 @@
+//! The sending end of NDP: a first window, then a packet for each pull.
+//!
+//! Source: as `mod.rs`; Handley et al. 2017 s.3.2. Which packets wait to be sent again is a set, the oldest first: the authors'
+//! simulator sends them in the order of their NACKs, which differs where packets overtake each other.
+
+use super::wire::{DONE, LAST, PULL};
+use crate::cc::{Cx, FlowInfo, MessageInfo};
+use crate::net::Net;
+use crate::packet::{Extension, Flags, NONE, Packet};
+use crate::transport::cutting::Cutting;
+use crate::transport::ranges::Ranges;
+use crate::transport::rtt::RttEstimator;
+use crate::transport::sender::SenderCounts;
+use crate::transport::window::Window;
+use crate::transport::{Config, State};
+use shallows_units::{Bytes, Rate, Span, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The last [`HISTORY`] answers, of those that are kept (the authors' simulator: `HIST_LEN`).
+const RECENT: u16 = (1 << HISTORY) - 1;
+/// Answers that count.
+const HISTORY: u32 = 12;
+
+/// Most doublings of a timeout.
+const MOST_DOUBLINGS: u32 = 10;
+
+/// The sending end.
+pub struct NdpSender {
+    flow: u32,
+    label: u32,
+    /// Where the connection is.
+    pub state: State,
+    /// The card's rate, as a window without bound.
+    pub window: Window,
+    /// Oldest byte not acknowledged.
+    pub una: u64,
+    /// Next byte that has never been sent.
+    next: u64,
+    /// Bytes that the application has written.
+    pub written: u64,
+    cutting: Cutting,
+    /// Arrived beyond `una`.
+    arrived: Ranges,
+    /// Sent, and nothing heard of since: first byte, and when it left and its bytes.
+    silent: BTreeMap<u64, (Time, u64)>,
+    /// The same in the order in which they left, with others that were heard of since.
+    order: VecDeque<(Time, u64)>,
+    /// Bytes of which nothing was heard.
+    flight: u64,
+    /// To be sent again: first bytes.
+    again: BTreeSet<u64>,
+    /// Packets that may leave without a pull, new ones only.
+    unpulled: u64,
+    /// Packets that may leave for pulls that came.
+    credit: u64,
+    /// Highest number of a pull that came.
+    pulled: u64,
+    /// Answers whose pulls are to come.
+    due: u64,
+    /// The last answers, newest last: 1 for an acknowledgement.
+    answers: u16,
+    /// Timeouts since anything was heard.
+    silence: u32,
+    /// Since when pulls have been waited for.
+    heard_at: Time,
+    rtt: RttEstimator,
+    /// The card's rate.
+    line: Rate,
+    /// The last packet has left the host's port.
+    port_at: Time,
+    /// A packet waits for that.
+    waits: bool,
+    /// When its timer expires.
+    pub rto_at: Time,
+    /// Time of the soonest event that will look at it.
+    pub timer_at: Time,
+    /// Statistics: recoveries are NACKs that came.
+    pub counts: SenderCounts,
+}
+
+impl NdpSender {
+    /// A connection that has sent nothing.
+    pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+        let cc = config.cc.start(info, &Cx { now, rules: &config.rules });
+        NdpSender {
+            flow,
+            label,
+            state: State::Closed,
+            window: Window::new(cc, now),
+            una: 0,
+            next: 0,
+            written: 0,
+            cutting: Cutting::default(),
+            arrived: Ranges::default(),
+            silent: BTreeMap::new(),
+            order: VecDeque::new(),
+            flight: 0,
+            again: BTreeSet::new(),
+            unpulled: config.ndp.window,
+            credit: 0,
+            pulled: 0,
+            due: 0,
+            answers: 0,
+            silence: 0,
+            heard_at: now,
+            rtt: RttEstimator::default(),
+            line: info.path.line_rate,
+            port_at: Time::ZERO,
+            waits: false,
+            rto_at: Time::MAX,
+            timer_at: Time::MAX,
+            counts: SenderCounts::default(),
+        }
+    }
+
+    // ---- the application ----
+
+    /// The connection stands.
+    pub fn open(&mut self) {
+        self.state = State::Established;
+    }
+
+    /// The application is about to write a message.
+    pub fn announce(&mut self, message: &MessageInfo, _config: &Config, _now: Time) {
+        self.cutting.announce(message.end);
+    }
+
+    /// The application writes `bytes` more.
+    pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
+        self.written = self.written.saturating_add(bytes);
+        self.pump(config, net);
+    }
+
+    /// Everything written has been acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.una >= self.written
+    }
+
+    /// Bytes of which nothing was heard.
+    pub fn flight(&self) -> u64 {
+        self.flight
+    }
+
+    /// Bytes known to have arrived beyond the acknowledgement.
+    pub fn sacked(&self) -> u64 {
+        self.arrived.bytes()
+    }
+
+    /// Smoothed round-trip time, if there is one.
+    pub fn srtt(&self) -> Option<Span> {
+        Some(self.rtt.srtt()).filter(|srtt| *srtt > Span::ZERO)
+    }
+
+    // ---- hearing ----
+
+    /// An answer, a pull, or a packet of its own that came back.
+    pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
+        self.heard_at = net.now;
+        self.silence = 0;
+        if packet.trimmed() {
+            self.on_return(packet.seq, config);
+        } else if packet.flags.any(PULL) {
+            let new = packet.seq.saturating_sub(self.pulled);
+            self.pulled += new;
+            self.due = self.due.saturating_sub(new);
+            self.credit += new;
+        } else if packet.flags.any(Flags::ECE) {
+            self.counts.fast_recoveries += 1;
+            self.answered(false);
+            if self.heard_of(packet.seq) {
+                self.again.insert(packet.seq);
+            }
+        } else {
+            self.on_ack(packet, about.unwrap_or_default(), config, net.now);
+        }
+        self.pump(config, net);
+    }
+
+    /// A packet that came was answered, and its pull is on the way.
+    fn answered(&mut self, whole: bool) {
+        self.answers = self.answers << 1 | u16::from(whole);
+        self.due += 1;
+    }
+
+    fn on_ack(&mut self, packet: &Packet, about: Extension, config: &Config, now: Time) {
+        self.answered(true);
+        self.rtt.sample(now - packet.stamp, &config.settings);
+        self.counts.acks += 1;
+        self.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
+        for (first, beyond) in about.sacked() {
+            self.arrived.add((*first).max(self.una), *beyond);
+            self.heard_of(*first);
+            self.again.remove(first);
+        }
+        if packet.seq > self.una {
+            self.una = packet.seq;
+            self.cutting.acknowledge(self.una);
+            self.arrived.cut_below(self.una);
+            self.again = self.again.split_off(&self.una);
+            let rest = self.silent.split_off(&self.una);
+            self.flight -= self.silent.values().map(|(_, bytes)| bytes).sum::<u64>();
+            self.silent = rest;
+        }
+        if packet.flags.any(DONE) {
+            self.due = 0;
+        }
+    }
+
+    /// Something was heard of the packet that begins at `seq`; whether that was awaited.
+    fn heard_of(&mut self, seq: u64) -> bool {
+        let found = self.silent.remove(&seq);
+        self.flight -= found.map_or(0, |(_, bytes)| bytes);
+        found.is_some()
+    }
+
+    /// A packet found no room, not even as a header. It goes again at once if no other packet will cause a pull, or if few others
+    /// met with the same (Handley 2017 s.3.2.4); else it waits for a pull.
+    #[cold]
+    fn on_return(&mut self, seq: u64, config: &Config) {
+        if !self.heard_of(seq) {
+            return;
+        }
+        self.again.insert(seq);
+        let acks = (self.answers & RECENT).count_ones();
+        self.answers <<= 1;
+        let first_window_over = self.unpulled == 0 || self.next >= self.written;
+        let alone = self.due == 0 && self.silent.is_empty() && first_window_over;
+        self.credit += u64::from(alone || acks >= config.ndp.resend_acks);
+    }
+
+    // ---- sending ----
+
+    /// Something is to be sent.
+    fn has_data(&self) -> bool {
+        !self.again.is_empty() || self.next < self.written
+    }
+
+    /// A packet may leave, for a pull or without one.
+    fn may_send(&self) -> bool {
+        self.credit > 0 && self.has_data() || self.unpulled > 0 && self.next < self.written
+    }
+
+    /// Sends the packet whose turn it is: for a pull one that goes again, else a new one.
+    fn send_next(&mut self, config: &Config, net: &mut Net) {
+        let pulled = self.credit > 0;
+        if pulled {
+            self.credit -= 1;
+        } else {
+            self.unpulled -= 1;
+        }
+        let again = if pulled { self.again.pop_first() } else { None };
+        self.emit(again.unwrap_or(self.next), again.is_some(), config, net);
+    }
+
+    /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
+    fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.state != State::Established {
+            return;
+        }
+        if self.has_data() && self.silent.is_empty() && self.due == 0 && self.credit == 0 {
+            // Nothing is on the way that would cause a pull.
+            if self.again.is_empty() {
+                self.unpulled = config.ndp.window;
+            } else {
+                self.credit = 1;
+            }
+        }
+        if self.port_at <= net.now && self.may_send() {
+            self.send_next(config, net);
+        }
+        if !self.has_data() {
+            self.credit = 0; // the receiver pulled more than there is
+        }
+        self.waits = self.may_send();
+        self.set_timer(config, net.now);
+    }
+
+    fn emit(&mut self, seq: u64, again: bool, config: &Config, net: &mut Net) {
+        let payload = config.rules.mss.min(self.cutting.message_of(seq).1 - seq).min(self.written - seq);
+        let beyond = seq + payload;
+        let flags = Flags::TRIMMABLE
+            .with_if(config.ect, config.ecn)
+            .with_if(LAST, beyond == self.written)
+            .with_if(Flags::RETRANSMITTED, again);
+        self.counts.packets += 1;
+        self.counts.retransmissions += u64::from(again);
+        let size = config.header + payload as u16;
+        net.send(&Packet {
+            at: Time::ZERO,
+            seq,
+            stamp: net.now,
+            waited: 0,
+            flow: self.flow,
+            label: self.label,
+            extension: NONE,
+            size,
+            flags,
+        });
+        let left = net.sent_by(self.flow);
+        self.port_at = net.leaves_host_at(self.flow).max(net.now + self.line.transmit(Bytes(size.into())));
+        self.silent.insert(seq, (left, payload));
+        self.order.push_back((left, seq));
+        self.flight += payload;
+        self.next = self.next.max(beyond);
+    }
+
+    // ---- timers ----
+
+    /// When the oldest packet of which nothing was heard goes again; else when one goes without its pull, if some wait.
+    fn set_timer(&mut self, config: &Config, now: Time) {
+        let doubled = |span: Span| span * (1 << self.silence.min(MOST_DOUBLINGS));
+        while let Some((left, seq)) = self.order.front().copied() {
+            if self.silent.get(&seq).is_some_and(|(at, _)| *at == left) {
+                // An answer has ended the doubling, so that the time may be over.
+                self.rto_at = (left + doubled(config.ndp.timeout)).max(now);
+                return;
+            }
+            self.order.pop_front();
+        }
+        self.rto_at = if self.has_data() {
+            (self.heard_at + doubled(config.ndp.pull_timeout)).max(now)
+        } else {
+            Time::MAX
+        };
+    }
+
+    /// When this sender wants to be woken.
+    #[inline]
+    pub fn wake_at(&self) -> Time {
+        if self.waits { self.rto_at.min(self.port_at) } else { self.rto_at }
+    }
+
+    /// The last packet has left the host's port.
+    pub fn on_room(&mut self, at: Time) {
+        self.port_at = at;
+    }
+
+    /// A timer event has come.
+    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if net.now >= self.rto_at {
+            self.on_timeout(config, net.now);
+        }
+        self.pump(config, net);
+    }
+
+    #[cold]
+    fn on_timeout(&mut self, config: &Config, now: Time) {
+        self.counts.timeouts += 1;
+        let span = config.ndp.timeout * (1 << self.silence.min(MOST_DOUBLINGS));
+        self.silence += 1;
+        self.heard_at = now;
+        let late = |(_, (left, _)): &(&u64, &(Time, u64))| *left + span <= now;
+        let late: Vec<u64> = self.silent.iter().filter(late).map(|(seq, _)| *seq).collect();
+        // Those of which nothing was heard go at once; else one goes for a pull that may have been lost.
+        self.credit += (late.len() as u64).max(1);
+        for seq in late {
+            self.heard_of(seq);
+            self.again.insert(seq);
+        }
+    }
+
+    /// The warm-up ends: statistics begin.
+    pub fn restart_counts(&mut self, now: Time) {
+        self.counts = SenderCounts::default();
+        self.window.restart(now);
+    }
+}
