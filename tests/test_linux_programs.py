@@ -8,7 +8,7 @@ import sys
 import pytest
 from test_linux_exec import execute, needs_kernel, texts
 
-# Its workers would else be another user, who cannot enter the directories of tests.
+# As root, since its workers would else be another user, and the directories of tests are closed to others.
 NGINX = """user root; daemon off; error_log stderr;
 events {} http { access_log /dev/stdout; server { listen 80; root www; } }
 """

@@ -35,7 +35,7 @@ def queue(tables, port=PORT):
 def waiting(tables, port=PORT):
     """Times in us and the bytes that wait behind the packet that is being sent.
 
-    Packets are of one size, as the authors' simulator counts the queue of a port.
+    All packets have one size, as the authors' simulator counts the queue of a port.
     """
     trace = tables["queue_trace"].filter(pl.col("port") == port)
     packets = trace["packets"].cast(pl.Float64)

@@ -24,7 +24,7 @@ SPECS = {
 
 
 def seen(tables):
-    """What queue and throughput do once the first windows have left."""
+    """Queue and throughput once the first windows have left."""
     at, length = queue(tables)
     times, rates = goodput(tables)
     started = drained_us(tables, 2 * PACKET)

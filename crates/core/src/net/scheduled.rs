@@ -28,7 +28,7 @@ pub struct Scheduled {
     pub pausing: Option<Box<Pausing>>,
     /// The packets of each connection here, in a host whose senders bound them.
     pub sockets: Option<Box<Sockets>>,
-    /// What the discipline trimmed.
+    /// Packets that the discipline trimmed.
     pub trimming: TrimCounts,
 }
 

@@ -24,7 +24,7 @@ pub struct PortCounts {
     pub lost_early: u64,
 }
 
-/// What a port trimmed since the warm-up.
+/// Packets that a port trimmed since the warm-up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TrimCounts {
     /// Packets whose payload was cut off.

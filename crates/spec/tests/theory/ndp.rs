@@ -168,8 +168,8 @@ fn lost_pulls_and_packets_are_made_up_for() {
     assert!(done.fct().into_iter().max().expect("messages") < 100 * MS);
 }
 
-/// What is written to a connection later goes on with what is left of the first window; after all has been heard of, it has a new
-/// one. Both messages then take no more than their packets' times.
+/// A message that a connection gets later goes on with the rest of the first window, or has a new one once all feedback has come.
+/// Both messages then take no more than their packets' times.
 #[test]
 fn a_later_message_has_a_first_window_too() {
     for (interval, second) in [("1ms", 20), ("10us", 3)] {

@@ -40,7 +40,7 @@ struct Lane {
     came_by: Option<VecDeque<u32>>,
     /// When its last transmission ends.
     free_at: Time,
-    /// What it held when it was last asked.
+    /// Its contents when it was last asked.
     held: Backlog,
 }
 
@@ -52,8 +52,9 @@ pub struct Lanes {
     places: [usize; PRIORITIES],
     /// How many are strict.
     strict: usize,
-    /// What all lanes hold, and the lanes that hold something, a bit each by place: the port asks at each packet.
+    /// The contents of all lanes, kept since the port asks at each packet.
     held: Backlog,
+    /// Lanes that hold packets, a bit each by place.
     waiting: u8,
     /// Whose turn it is among the others.
     turn: usize,

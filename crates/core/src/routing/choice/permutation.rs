@@ -20,7 +20,7 @@ const FEW: usize = 32;
 #[derive(Debug)]
 struct Turns {
     at: Time,
-    /// Number of the group that they are of.
+    /// Number of their group.
     group: u32,
     /// Places in the group that are not used yet, the next one last.
     left: Vec<u16>,
