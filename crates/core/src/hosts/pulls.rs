@@ -46,6 +46,7 @@ impl Pacers {
 
 impl Hosts {
     /// The receiver at `place` owes a pull.
+    #[inline(never)] // TCP's path through the same function stays short
     pub(super) fn owes_pull(&mut self, place: u32, net: &mut Net) {
         let end = &mut self.receivers[place as usize];
         let AnyReceiver::Ndp(receiver) = &mut end.receiver else { return };
@@ -66,6 +67,7 @@ impl Hosts {
     }
 
     /// The pacer at `number` may send its next pull.
+    #[inline(never)]
     pub(super) fn on_pacer(&mut self, number: u32, net: &mut Net) {
         self.pacers.all[number as usize].waits = false;
         self.pull_next(number, net);

@@ -52,6 +52,7 @@ impl NdpReceiver {
     }
 
     /// A packet from the sender.
+    #[inline(never)]
     pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
         self.owed += 1;
         if packet.trimmed() {

@@ -154,6 +154,7 @@ impl NdpSender {
     // ---- hearing ----
 
     /// An answer, a pull, or a packet of its own that came back.
+    #[inline(never)]
     pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
         self.heard_at = net.now;
         self.silence = 0;
@@ -336,6 +337,7 @@ impl NdpSender {
     }
 
     /// A timer event has come.
+    #[inline(never)]
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
         if net.now >= self.rto_at {
             self.on_timeout(config, net.now);
