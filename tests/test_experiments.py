@@ -35,15 +35,6 @@ def test_every_experiment_of_a_figure_is_legal(figure, quick):
     assert set(points) == set(figure.specs()) and all(points.values())
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
-def test_quick_names_experiments_that_there_are(figure):
-    changed = figure.path / "quick.toml"
-    if changed.exists():
-        from shallows.document.load import read_toml
-
-        assert set(read_toml(changed)) - {"*"} <= set(figure.specs())
-
-
 def test_figures_come_in_the_order_of_the_papers_readme():
     assert [f.name for f in find("xdctcp")][:4] == ["table", "fig2", "fig3", "fig4"]
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Messages of a stream that are not acknowledged whole.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Cutting {
     /// Their ends.
     ends: VecDeque<u64>,
@@ -11,12 +11,6 @@ pub struct Cutting {
     before: u64,
     /// The message that was asked for last.
     last: (u64, u64),
-}
-
-impl Default for Cutting {
-    fn default() -> Self {
-        Cutting { ends: VecDeque::new(), before: 0, last: (0, 0) }
-    }
 }
 
 impl Cutting {
