@@ -95,7 +95,7 @@ SCHEMAS = {
         **dict.fromkeys(["reverse", "pure_ack"], U32),
         "seq": U64,
         **dict.fromkeys(["payload", "size", "tcp_flags"], U32),
-        **dict.fromkeys(["opcode", "nak", "psn", "pull"], U64),
+        **dict.fromkeys(["opcode", "nak", "ack_request", "psn", "pull"], U64),
         **dict.fromkeys(["trimmed", "ecn"], U32),
         "stamp_ps": U64,
         "lost": U32,

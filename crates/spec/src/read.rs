@@ -328,8 +328,7 @@ fn load_transport(
         }
         None => common.cloned(),
         Some(Value::Object(own)) => {
-            let mut merged = base.cloned().unwrap_or_default();
-            merged.extend(own.clone());
+            let merged = Transport::over(base.unwrap_or(&Object::new()), own);
             let mut found = Faults::default();
             let transport =
                 Transport::read(&mut Table::new(&path, &merged, &mut found).with(plugins), &merged);

@@ -79,7 +79,7 @@ fn go_back_n_over_several_paths_is_noted() {
     let notes = |ecmp: &str, repair: &str| {
         run(&json!({
             "duration": "1ms",
-            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2},
+            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2, "delay": "5us"},
             "queue": "drop-tail",
             "ecmp": ecmp,
             "transport": {"profile": "roce", "cc": "line-rate", "repair": repair},
@@ -134,4 +134,35 @@ fn tables_that_never_follow_are_noted() {
         "{told:?}"
     );
     assert_eq!([notes("1ms", "4999us"), notes("5999us", "0s")], [[""; 0]; 2]);
+}
+
+/// IRN's timers are those of a fabric of microseconds. Where a lone packet's answer takes longer, or pauses hold packets back,
+/// they send again what is not lost, and the reader learns it.
+#[test]
+fn timers_of_irn_that_cannot_fit_are_noted() {
+    let notes = |delay: &str, transport: Value, pfc: bool| {
+        let mut transport = transport;
+        set(&mut transport, "profile", json!("roce"));
+        set(&mut transport, "cc", json!("line-rate"));
+        let simulation = run(&json!({
+            "duration": "1ms",
+            "topology": {"kind": "star", "senders": 1, "rate": "10Gbps", "delay": delay},
+            "queue": {"kind": "drop-tail", "limit": "none"},
+            "switch": {"*": {"buffer": "10MB"}},
+            "priority": {"0": {"pfc": pfc}},
+            "transport": transport,
+            "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": "1KB"}},
+        }));
+        let again = Tables::of(&simulation).u64("flows", "retransmissions")[0];
+        let about = |text: &str| simulation.notes().iter().filter(|note| note.contains(text)).count();
+        (
+            again,
+            about("rto_low (100us) is not above the round trip of an empty path (101."),
+            about("lossless priority"),
+        )
+    };
+    assert_eq!(notes("25us", json!({"repair": "irn"}), false), (1, 1, 0));
+    assert_eq!(notes("25us", json!({"repair": "irn", "rto_low": "200us"}), false), (0, 0, 0));
+    assert_eq!(notes("20us", json!({"repair": "irn"}), true), (0, 0, 1));
+    assert_eq!(notes("25us", json!({}), true), (0, 0, 0));
 }

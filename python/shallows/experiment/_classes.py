@@ -1737,7 +1737,7 @@ class Roce(Part):
     """How lost packets are repaired. Default: RoCEv2 cards; Mittal 2018 for the other."""
 
     ack_every: int = 1
-    """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each."""
+    """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which the window lets no other out. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each."""
 
     nak_interval: str = 'none'
     """With go-back-n, time after which a gap is reported again, or "none": once a gap. Range (0s, 10s]. Default: InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us."""
@@ -1746,7 +1746,7 @@ class Roce(Part):
     """With go-back-n, time without an acknowledgement after which all is sent again. Range (0s, 10000s]. Default: InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least."""
 
     retry_count: int = 7
-    """Timeouts in a row that a queue pair survives. One more, and it fails. Range [0, 1000]. Default: InfiniBand: three bits, 7 the most and usual."""
+    """Timeouts in a row that a queue pair survives. One more, and it fails: with irn after 8 x rto_high, 2.56 ms without an answer. Range [0, 1000]. Default: InfiniBand: three bits, 7 the most and usual."""
 
     rto_high: str = '320us'
     """With irn, timeout while at least rto_low_packets are in flight. Range (0s, 10s]. Default: Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s."""
@@ -1757,8 +1757,11 @@ class Roce(Part):
     rto_low_packets: int = 3
     """With irn, packets in flight below which rto_low holds. Range [1, 1000000]. Default: Mittal 2018, not verified: N = 3."""
 
+    timeout_resends: Literal["first", "all"] = 'first'
+    """With irn, what a timeout sends again: "first", the oldest packet, and others once a later one has arrived; or "all" of which nothing was heard. Default: Mittal 2018, not verified; all: conweave, which pays one timeout for a lost tail."""
+
     bdp: str = 'none'
-    """With irn, most data in flight; "none": the card's rate times the round trip of the flow's empty path. Range [1B, ]. Default: Mittal 2018: the bandwidth-delay product of the longest path."""
+    """With irn, most data in flight, counted in full packets; "none": the card's rate times the round trip of the flow's empty path. Range [1B, ]. Default: Mittal 2018: the bandwidth-delay product of the longest path."""
 
     cnp_interval: str = '50us'
     """Least time between two notifications of a queue pair; 0 for one a marked packet. Range [0s, 1s]. Default: Zhu 2015: 50 us at the receiver; cards since: 0 or 4 us, and the sender spaces its cuts."""

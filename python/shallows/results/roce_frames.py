@@ -35,7 +35,8 @@ def udp(row: Mapping[str, Any]) -> bytes:
     padding = -payload % 4
     number = (_FIRST_PAIR + row["flow"] * 2 + row["reverse"]) % 2**24  # of the queue pair that hears
     becn = _BECN if opcode == _NOTIFICATION else 0
-    asks = _ACK_REQUEST if opcode in _LASTS else 0
+    # Runs stored before that column asked with the last packet of a message alone.
+    asks = _ACK_REQUEST if row.get("ack_request", opcode in _LASTS) else 0
     # SE, M (migrated), pad count, version 0; partition key; BECN; destination queue pair; AckReq; PSN.
     first = struct.pack(">BBHB", opcode, 0x40 | padding << 4, 0xFFFF, becn)
     bth = first + struct.pack(">BHBBH", *_split(number), asks, *_split(row["psn"]))

@@ -14,6 +14,7 @@
 
 use super::parts::own_rate::{OwnRate, by_own_rate};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo};
+use crate::params::{Code, Faults, ParamType};
 use shallows_units::{Bytes, Rate, Span, Time};
 
 crate::choices! {
@@ -66,6 +67,14 @@ impl CcSettings for Settings {
 
     fn rdma(&self) -> bool {
         true
+    }
+
+    fn check_over_roce(&self, path: &str, faults: &mut Faults) {
+        if let Some(interval) = self.cut_interval.filter(|_| self.parameters == Set::Paper) {
+            let rule = "changes nothing: over RoCEv2 the paper's set cuts at each notification, and the receiver spaces those \
+                        by transport.cnp_interval";
+            faults.add(&format!("{path}.cut_interval"), Code::Conflict.rule(rule), &interval.show());
+        }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod parts;
 
 use crate::params::Beyond;
 use crate::port_control::Feedback;
+pub use parts::path::PathInfo;
 pub use parts::rate_paced::RatePaced;
 pub use parts::window::{Window, WindowRules};
 use shallows_units::{Bytes, Rate, Span, Time};
@@ -96,33 +97,6 @@ impl Default for FlowInfo<'_> {
     fn default() -> Self {
         let path = PathInfo { line_rate: Rate::gbps(10), switches: 1, base_rtt: Span::us(100) };
         FlowInfo { class: "", bytes: None, path }
-    }
-}
-
-/// A shortest path, as an algorithm may know it that runs in a network card.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PathInfo {
-    /// Rate of the host's network card.
-    pub line_rate: Rate,
-    /// Switches on the way.
-    pub switches: u32,
-    /// The delays there and back, and the transmissions of a full packet.
-    pub base_rtt: Span,
-}
-
-impl PathInfo {
-    /// The path over `links`, rate and delay each, for full packets of so many bytes on the wire.
-    pub fn of(links: impl Iterator<Item = (Rate, Span)>, packet: u64) -> Self {
-        let mut path = PathInfo { line_rate: Rate::bps(1), switches: 0, base_rtt: Span::ZERO };
-        for (number, (rate, delay)) in links.enumerate() {
-            if number == 0 {
-                path.line_rate = rate;
-            } else {
-                path.switches += 1;
-            }
-            path.base_rtt += delay + delay + rate.transmit(Bytes(packet));
-        }
-        path
     }
 }
 
@@ -244,6 +218,8 @@ pub trait CcSettings {
     fn rdma(&self) -> bool {
         false
     }
+    /// Checks of settings that mean nothing over RoCEv2; they stand at `path`.
+    fn check_over_roce(&self, _path: &str, _faults: &mut crate::params::Faults) {}
     /// Checks across the settings, which stand at `path`.
     fn check(&self, _path: &str, _faults: &mut crate::params::Faults) {}
 }
@@ -337,6 +313,14 @@ macro_rules! algorithms {
             pub fn check(&self, path: &str, faults: &mut crate::params::Faults) {
                 match self {
                     $( Algorithm::$variant(s) => s.check(path, faults), )*
+                    Algorithm::Custom(_) => {}
+                }
+            }
+
+            /// Checks of settings that mean nothing over RoCEv2; they stand at `path`.
+            pub fn check_over_roce(&self, path: &str, faults: &mut crate::params::Faults) {
+                match self {
+                    $( Algorithm::$variant(s) => s.check_over_roce(path, faults), )*
                     Algorithm::Custom(_) => {}
                 }
             }

@@ -37,7 +37,30 @@ pub fn at_build(
     }
     notes.extend(sprayed(experiment));
     notes.extend(never_followed(experiment, timeline));
+    notes.extend(timers_over_pauses(experiment));
     notes
+}
+
+/// IRN's timers are shorter than a pause may last: what waits is sent again.
+fn timers_over_pauses(experiment: &Experiment) -> Option<String> {
+    let lossless: Vec<u64> = experiment
+        .priorities
+        .iter()
+        .filter(|priority| priority.settings.pfc)
+        .map(|priority| priority.number.into())
+        .collect();
+    let paused = |load: &&LoadSpec| {
+        Config::new(&load.transport).keeps_short_timers()
+            && lossless.contains(&load.transport.settings.priority)
+    };
+    let loads: Vec<String> = experiment.loads.iter().filter(paused).map(|load| load.name.clone()).collect();
+    (!loads.is_empty()).then(|| {
+        format!(
+            "traffic {}: repair = \"irn\" in a lossless priority, where its timers go on while packets are paused. A pause \
+             longer than rto_low sends again what is not lost. Write longer ones, or repair = \"go-back-n\".",
+            names(&loads)
+        )
+    })
 }
 
 /// A responder that drops what is out of order takes each packet that overtakes for a loss.
@@ -117,6 +140,16 @@ impl Simulation {
     /// Lines for a reader of the results, those of the run included.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        let short = self.roster.short_timers.iter();
+        notes.extend(short.map(|(load, base)| {
+            let place = usize::from(*load);
+            let (name, low) = (&self.names.loads[place], self.roster.configs[place].roce.timeouts[0]);
+            format!(
+                "traffic {name}: transport.rto_low ({low}) is not above the round trip of an empty path ({:.1} us), so that \
+                 each lone packet is sent twice. Write a longer one.",
+                1e6 * base.as_secs_f64()
+            )
+        }));
         notes.extend(self.deadlocks.iter().map(|found| format!("{found}.")));
         let in_cell = |(cell, one): (u32, &Cell)| -> Vec<(u32, u32)> {
             one.network.buffers().never_short().map(|place| (cell, place)).collect()

@@ -6,7 +6,7 @@ use crate::probe::traces::PacketRow;
 use crate::probe::{TableBuilder, TableData};
 use crate::transport::config::{Config, TransportKind};
 use crate::transport::ndp::wire::{is_nack, is_pull};
-use crate::transport::roce::wire::{Numbers, is_nak, opcode, payload};
+use crate::transport::roce::wire::{Numbers, asks, is_nak, opcode, payload};
 use crate::transport::settings::EchoMode;
 
 /// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, ACK, ECE, CWR by their places in the header.
@@ -57,11 +57,13 @@ impl Simulation {
         let (names, rows) = (&self.names, &self.tapped);
         let opened = self.roster.all_opened.as_deref().unwrap_or_default();
         let of = |row: &PacketRow| opened[row.flow as usize];
-        let config = |row: &PacketRow| {
-            let config = self.roster.loads[of(row).0 as usize].config;
+        let config_of = |flow: u32| {
+            let config = self.roster.loads[opened[flow as usize].0 as usize].config;
             &self.roster.configs[config as usize]
         };
-        let numbers = Numbers::new(self.roster.all_announced.as_deref().unwrap_or_default());
+        let config = |row: &PacketRow| config_of(row.flow);
+        let announced = self.roster.all_announced.as_deref().unwrap_or_default();
+        let numbers = Numbers::new(announced, |flow| config_of(flow).rules.mss);
         let of_pair = |row: &PacketRow| Some(config(row)).filter(|config| config.kind == TransportKind::Roce);
         let of_ndp = |row: &PacketRow| Some(row.packet).filter(|_| config(row).kind == TransportKind::Ndp);
         let block = |i: usize| move |r: &PacketRow| r.extension.and_then(|e| e.sacked().get(i).copied());
@@ -95,6 +97,7 @@ impl Simulation {
                 let of_pair = of_pair(r).map(|_| is_nak(&r.packet).into());
                 of_pair.or_else(|| of_ndp(r).map(|packet| is_nack(&packet).into()))
             })
+            .maybe_u64("ack_request", |r| of_pair(r).map(|_| asks(&r.packet).into()))
             .maybe_u64("psn", |r| of_pair(r).map(|config| numbers.psn(&r.packet, r.flow, config)))
             .maybe_u64("pull", |r| of_ndp(r).map(|packet| is_pull(&packet).into()))
             .u32("trimmed", |r| r.packet.trimmed().into())

@@ -132,6 +132,10 @@ impl Connections<'_> {
         {
             made.announce(serial);
         }
+        if config.keeps_short_timers() && config.roce.timeouts[0] <= path.base_rtt {
+            let longest = self.roster.short_timers.entry(opener.load).or_default();
+            *longest = path.base_rtt.max(*longest);
+        }
         let class = &self.roster.classes[load.class as usize];
         let info = FlowInfo { class: &class.name, bytes, path };
         let about = About {

@@ -9,7 +9,7 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::{AnySender, Config};
+use crate::transport::{AnySender, Config, TransportKind};
 use shallows_units::{Bytes, Span, Time};
 
 /// A row of the table `flows`.
@@ -158,23 +158,23 @@ impl Hosts {
         let about = self.receivers[place].about;
         let config = &self.configs[about.config as usize];
         let (mss, header) = (config.rules.mss, u64::from(config.header));
+        // A queue pair's first packet may have a header more.
+        let more = if config.kind == TransportKind::Roce { u64::from(config.roce.first) } else { 0 };
         let (from, to) = about.ends;
         let ideals = &mut self.ideals;
-        let mut time = |ends: Pair, packets: u64, full: u64, last: u64| {
-            let burst = Burst { packets, full: Bytes(full + header), last: Bytes(last + header) };
+        let mut time = |ends: Pair, packets: u64, last: u64| {
+            let (full, last) = (mss + header, last + header + if packets == 0 { more } else { 0 });
+            let burst = Burst { packets, first: Bytes(full + more), full: Bytes(full), last: Bytes(last) };
             let wire = |link| commons.best(link);
             match &commons.fastest {
                 Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),
                 None => ideals.time(&commons.routing, ends, burst, wire),
             }
         };
-        let handshake = if message.first_of_fresh {
-            time((from, to), 0, mss, 0) + time((to, from), 0, mss, 0)
-        } else {
-            Span::ZERO
-        };
+        let handshake =
+            if message.first_of_fresh { time((from, to), 0, 0) + time((to, from), 0, 0) } else { Span::ZERO };
         let full = (message.bytes - 1) / mss;
-        handshake + time((from, to), full, mss, message.bytes - full * mss)
+        handshake + time((from, to), full, message.bytes - full * mss)
     }
 
     /// Rows of the messages that a connection has not delivered.

@@ -10,7 +10,7 @@ use crate::probe::traces::FlowTraceRow;
 use crate::transport::Config;
 use shallows_units::{Span, Time};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,6 +78,8 @@ pub struct Roster {
     pub waits: Vec<ClassRecord>,
     /// Load and ends of every connection so far, where packets are recorded.
     pub all_opened: Option<Vec<(u16, Pair)>>,
+    /// By load: the longest round trip of an empty path that its shorter timer is not above.
+    pub short_timers: BTreeMap<u16, Span>,
     /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
     pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.

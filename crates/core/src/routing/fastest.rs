@@ -130,18 +130,17 @@ impl Fastest {
         burst: Burst,
         wire: impl Fn(u32) -> Wire,
     ) -> Span {
-        let Burst { packets, full, last } = burst;
+        let Burst { packets, first, full, last } = burst;
         let (root, link) = Self::root(routing, to);
-        let table = self.table((root.0, full.as_u64()));
-        let best = table.get_or_init(|| search(routing, root, full, &wire));
-        let ways = Ways { routing, best, numbers: &self.numbers, root, last: link, full, wire: &wire };
+        let table = self.table((root.0, first.as_u64()));
+        let best = table.get_or_init(|| search(routing, root, first, &wire));
+        let ways = Ways { routing, best, numbers: &self.numbers, root, last: link, full: first, wire: &wire };
         let own = routing.links_of(from);
         let goes_on = |link: &u32| {
             let end = routing.end(*link);
             wire(*link).1 + if end == to { Span::ZERO } else { ways.to_host(end, last) }
         };
-        let by_sender =
-            work(own, packets, full, last, &wire) + own.iter().map(goes_on).min().unwrap_or_default();
+        let by_sender = work(own, burst, &wire) + own.iter().map(goes_on).min().unwrap_or_default();
         let (Some(link), 1..) = (link, packets) else { return by_sender };
         let (rate, delay) = wire(link);
         // From the sender to the switch of the receiver.
@@ -152,22 +151,35 @@ impl Fastest {
             };
             own.iter().map(way).min().unwrap_or_default()
         };
-        let first_comes = comes(full);
+        // The first of them to come is the first, unless another overtakes it, from one link no sooner than it has gone.
+        let mut first_comes = comes(full);
+        if own.len() == 1 {
+            first_comes =
+                comes(first).min(first_comes + work(own, Burst { packets: 1, ..burst.fulls(0) }, &wire));
+        }
         // In order behind the others, and so behind the first of them; from several links it may overtake that.
-        let waits = own.len() == 1 && work(own, packets, full, Bytes(0), &wire) + comes(last) >= first_comes;
+        let waits = own.len() == 1 && work(own, burst.fulls(0), &wire) + comes(last) >= first_comes;
         let behind = if waits { rate.transmit(last) } else { Span::ZERO };
-        by_sender.max(first_comes + rate.transmit(full) * packets + behind + delay)
+        let all = rate.transmit(first) + rate.transmit(full) * (packets - 1);
+        by_sender.max(first_comes + all + behind + delay)
     }
 }
 
-/// How long `links` together take for so many full packets and a last one.
-fn work(links: &[u32], packets: u64, full: Bytes, last: Bytes, wire: impl Fn(u32) -> Wire) -> Span {
+/// How long `links` together take for a burst.
+fn work(links: &[u32], burst: Burst, wire: impl Fn(u32) -> Wire) -> Span {
     match links {
-        [link] => wire(*link).0.transmit(full) * packets + wire(*link).0.transmit(last),
+        [link] => {
+            let (rate, Burst { packets, first, full, last }) = (wire(*link).0, burst);
+            let fulls = if packets > 0 {
+                rate.transmit(first) + rate.transmit(full) * (packets - 1)
+            } else {
+                Span::ZERO
+            };
+            fulls + rate.transmit(last)
+        }
         _ => {
             let together = links.iter().map(|link| wire(*link).0.as_bps()).fold(0, u64::saturating_add);
-            let bytes = packets.saturating_mul(full.as_u64()).saturating_add(last.as_u64());
-            Rate::bps(together.max(1)).transmit(Bytes(bytes))
+            Rate::bps(together.max(1)).transmit(burst.bytes())
         }
     }
 }
@@ -244,7 +256,7 @@ mod tests {
     }
 
     fn burst(packets: u64, last: u64) -> Burst {
-        Burst { packets, full: Bytes(1500), last: Bytes(last) }
+        Burst { packets, first: Bytes(1500), full: Bytes(1500), last: Bytes(last) }
     }
 
     /// The shortest way is the fastest: the times are those of a network without failures.
@@ -254,6 +266,12 @@ mod tests {
         for (packets, last) in [(0, 40), (0, 1500), (2, 40), (7, 1500), (1000, 700)] {
             let expected = passage(&[(Rate::gbps(10), DELAY); 3], burst(packets, last));
             assert_eq!(time(&network, burst(packets, last)), expected, "{packets} {last}");
+            let longer = Burst { first: Bytes(1516), ..burst(packets, last) };
+            assert_eq!(
+                time(&network, longer),
+                passage(&[(Rate::gbps(10), DELAY); 3], longer),
+                "{packets} {last}"
+            );
         }
     }
 

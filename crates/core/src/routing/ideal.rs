@@ -19,7 +19,9 @@ pub type Wire = (Rate, Span);
 pub struct Burst {
     /// Full packets.
     pub packets: u64,
-    /// Bytes of each, headers included.
+    /// Bytes of the first of them, headers included: it may have one more. Of one packet alone `last` says all.
+    pub first: Bytes,
+    /// Bytes of each other, headers included.
     pub full: Bytes,
     /// Bytes of the last packet, headers included.
     pub last: Bytes,
@@ -28,18 +30,24 @@ pub struct Burst {
 /// Time from handing the first byte to the NIC until the last is at the far end of the path `links`. Store and
 /// forward, exact: on each link a packet begins when it is there and its predecessor has gone.
 pub fn passage(links: &[Wire], burst: Burst) -> Span {
-    // Full packets leave link h at (sum of their transmissions to h) + (n - 1) x (slowest so far).
-    let Burst { packets, full, last } = burst;
-    let (mut travelled, mut slowest) = (Span::ZERO, Span::ZERO);
-    let mut last_arrives = Span::ZERO;
+    // The last full packet leaves a link when a chain of transmissions has ended, each begun by the one before: the first
+    // packet's up to some link, the second's from there to another, all others' on that, the last one's behind it.
+    let Burst { packets, first, full, last } = burst;
+    let (mut first_comes, mut second_comes, mut full_comes, mut last_comes) = Default::default();
     for (rate, delay) in links {
         let each = rate.transmit(full);
-        slowest = slowest.max(each);
-        let full_gone = if packets > 0 { travelled + each + slowest * (packets - 1) } else { Span::ZERO };
-        travelled = travelled + each + *delay;
-        last_arrives = last_arrives.max(full_gone) + rate.transmit(last) + *delay;
+        let first_gone: Span = first_comes + rate.transmit(first);
+        let second_gone = first_gone.max(second_comes) + each;
+        let full_gone = match packets {
+            0 => Span::ZERO,
+            1 => first_gone,
+            _ => (second_gone + each * (packets - 2)).max(full_comes + each),
+        };
+        last_comes = full_gone.max(last_comes) + rate.transmit(last) + *delay;
+        (first_comes, second_comes, full_comes) =
+            (first_gone + *delay, second_gone + *delay, full_gone + *delay);
     }
-    last_arrives
+    last_comes
 }
 
 /// All links of one distance from a destination that shortest paths use.
@@ -79,14 +87,26 @@ struct Ways {
 /// Most different paths between two hosts that are told apart; of more, a bound over all is taken.
 const MAX_PATHS: usize = 64;
 
+impl Burst {
+    /// Bytes of all.
+    pub fn bytes(&self) -> Bytes {
+        let full = self.packets.saturating_sub(1).saturating_mul(self.full.0);
+        let first = if self.packets > 0 { self.first.0 } else { 0 };
+        Bytes(full.saturating_add(first).saturating_add(self.last.0))
+    }
+
+    /// The full packets alone, without so many of them.
+    pub fn fulls(&self, without: u64) -> Burst {
+        Burst { packets: self.packets.saturating_sub(without), last: Bytes(0), ..*self }
+    }
+}
+
 impl Ways {
     /// No message takes less time when every packet takes a path of its own choice.
     fn sprayed(&self, burst: Burst) -> Span {
-        let Burst { packets, full, last } = burst;
+        let Burst { packets, full, last, .. } = burst;
         let Some((first, others)) = self.tiers.split_first() else { return Span::ZERO };
-        let work = |tier: &Tier, packets: u64, last: Bytes| {
-            tier.together.transmit(Bytes(packets.saturating_mul(full.0).saturating_add(last.0)))
-        };
+        let work = |tier: &Tier, burst: Burst| tier.together.transmit(burst.bytes());
         // When the first full packet, the last full packet and the last packet can be at each tier. The host's
         // tier serves in order; behind it a packet may overtake all others.
         let queued = first.fastest == first.together;
@@ -95,14 +115,14 @@ impl Ways {
             first.delay + if queued { before + own } else { own.max(before) }
         };
         let mut soonest = first.fastest.transmit(full) + first.delay;
-        let mut full_at = after(work(first, packets.saturating_sub(1), Bytes(0)), full);
-        let mut last_at = after(work(first, packets, Bytes(0)), last);
-        let mut bound = work(first, packets, last) + first.delay;
+        let mut full_at = after(work(first, burst.fulls(1)), full);
+        let mut last_at = after(work(first, burst.fulls(0)), last);
+        let mut bound = work(first, burst) + first.delay;
         for tier in others {
             let begins = if packets > 0 { soonest.min(last_at) } else { last_at };
             let own = tier.fastest.transmit(last.min(full));
             // The last packet to leave this tier or the one before has the rest of the way to go.
-            bound = (bound + own + tier.delay).max(begins + work(tier, packets, last) + tier.delay);
+            bound = (bound + own + tier.delay).max(begins + work(tier, burst) + tier.delay);
             let each = tier.fastest.transmit(full) + tier.delay;
             (soonest, full_at) = (soonest + each, full_at + each);
             last_at = last_at + tier.fastest.transmit(last) + tier.delay;
@@ -241,7 +261,7 @@ mod tests {
     use super::*;
 
     fn burst(packets: u64, full: u64, last: u64) -> Burst {
-        Burst { packets, full: Bytes(full), last: Bytes(last) }
+        Burst { packets, first: Bytes(full), full: Bytes(full), last: Bytes(last) }
     }
 
     #[test]
@@ -255,5 +275,33 @@ mod tests {
         let links = [(Rate::gbps(10), Span::ZERO), (Rate::gbps(1), Span::ZERO), (Rate::gbps(10), Span::ZERO)];
         // 10 packets: 1.2 us on the first link, 10 x 12 us on the second, 1.2 us on the third.
         assert_eq!(passage(&links, burst(9, 1500, 1500)), Span::ns(1200 + 120_000 + 1200));
+    }
+
+    /// Packet by packet over links of random rates: each begins when it is there and the one before has gone.
+    #[test]
+    fn passage_is_store_and_forward_packet_by_packet() {
+        let links =
+            [(10, 3), (1, 20), (4, 0), (1, 7), (25, 1)].map(|(gbps, us)| (Rate::gbps(gbps), Span::us(us)));
+        for from in 0..links.len() {
+            for (packets, first, full, last) in [
+                (0, 79, 63, 70),
+                (1, 79, 63, 1500),
+                (2, 79, 63, 40),
+                (9, 1078, 1062, 300),
+                (30, 79, 63, 63),
+                (5, 3000, 63, 40),
+            ] {
+                let mut free = [Span::ZERO; 5];
+                let sizes = (0..packets).map(|i| if i == 0 { first } else { full }).chain([last]);
+                let came = sizes.map(|size| {
+                    links[from..].iter().zip(&mut free).fold(Span::ZERO, |there, ((rate, delay), free)| {
+                        *free = there.max(*free) + rate.transmit(Bytes(size));
+                        *free + *delay
+                    })
+                });
+                let burst = Burst { packets, first: Bytes(first), full: Bytes(full), last: Bytes(last) };
+                assert_eq!(passage(&links[from..], burst), came.last().unwrap(), "{from} {burst:?}");
+            }
+        }
     }
 }

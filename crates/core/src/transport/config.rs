@@ -151,6 +151,11 @@ impl Config {
         [s.priority, acks, self.roce.cnp_priority.unwrap_or(acks)].map(|priority| priority as u8)
     }
 
+    /// A queue pair's timers do not wait for what is slow or paused: those of IRN.
+    pub fn keeps_short_timers(&self) -> bool {
+        self.kind == TransportKind::Roce && self.roce.selective
+    }
+
     /// Connections open with a handshake, and close with one.
     pub fn handshakes(&self) -> bool {
         self.settings.opening == Opening::Handshake

@@ -79,8 +79,33 @@ pub struct Transport {
 
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
+/// The settings of each transport, by the profile that chooses it: all others choose TCP.
+fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
+    match profile {
+        Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::list()),
+        Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
+        _ => ("", TransportSettings::list()),
+    }
+}
+
+fn declares(list: &[Param], key: &str) -> bool {
+    list.iter().any(|param| param.name == key)
+}
 
 impl Transport {
+    /// A load's table over the common one. Where it chooses another transport, the settings that the common one's alone has
+    /// stay behind.
+    pub fn over(common: &Map<String, Value>, own: &Map<String, Value>) -> Map<String, Value> {
+        let mut merged = common.clone();
+        if let Some(profile) = own.get("profile") {
+            let ((before, old), (after, new)) =
+                (settings_of(common.get("profile")), settings_of(Some(profile)));
+            merged.retain(|key, _| before == after || !declares(&old, key) || declares(&new, key));
+        }
+        merged.extend(own.clone());
+        merged
+    }
+
     /// Reads a `[transport]` table.
     pub fn read(table: &mut Table<'_>, written: &Map<String, Value>) -> Option<Transport> {
         let mut names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
@@ -141,14 +166,20 @@ impl Transport {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        merged.extend(
-            written
-                .iter()
-                .filter(|(k, _)| *k != "cc" && *k != "profile")
-                .map(|(k, v)| (k.clone(), v.clone())),
-        );
+        let tcp = TransportSettings::list();
+        let others = [(roce::PROFILE, RoceSettings::list()), (ndp::PROFILE, NdpSettings::list())];
+        let before = table.faults.0.len();
+        for (key, value) in written.iter().filter(|(key, _)| *key != "cc" && *key != "profile") {
+            let theirs = others.iter().filter(|(_, list)| !declares(&tcp, key) && declares(list, key));
+            let profiles: Vec<String> = theirs.map(|(profile, _)| format!("\"{profile}\"")).collect();
+            if profiles.is_empty() {
+                merged.insert(key.clone(), value.clone());
+            } else {
+                let rule = format!("is a setting of profile = {}, and this is TCP", profiles.join(" or "));
+                table.faults.add(&table.at(key), Code::UnknownKey.rule(rule), value);
+            }
+        }
         let mut overlay = Table::new(&table.path, &merged, table.faults);
-        let before = overlay.faults.0.len();
         let settings = TransportSettings::read(&mut overlay);
         overlay.finish();
         if table.faults.0.len() == before {
@@ -172,7 +203,7 @@ impl Transport {
         let mut own = written.clone();
         own.retain(|key, value| {
             let both = ["cc", "profile"].contains(&key.as_str());
-            let foreign = tcp.iter().any(|p| p.name == key) && !list.iter().any(|p| p.name == key);
+            let foreign = declares(&tcp, key) && !declares(&list, key);
             if foreign {
                 let rule = format!("is a setting of TCP, and profile = \"{profile}\" has {has}");
                 let rule = Code::UnknownKey.rule(rule);

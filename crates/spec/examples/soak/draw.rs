@@ -20,7 +20,7 @@ const FEW: [u64; 4] = [1, 2, 3, 4];
 const OVER_ROCE: [&str; 7] = ["newreno", "cubic", "aimd", "dcqcn", "timely", "swift", "line-rate"];
 /// Repairs of queue pairs, each with the settings that belong to the other.
 const REPAIRS: [(&str, &[&str]); 2] = [
-    ("go-back-n", &["rto_high", "rto_low", "rto_low_packets", "bdp"]),
+    ("go-back-n", &["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"]),
     ("irn", &["nak_interval", "timeout"]),
 ];
 /// An experiment cannot be without these.

@@ -28,5 +28,6 @@ mod rdma;
 mod recovery;
 mod reno;
 mod roce;
+mod roce_windows;
 mod slow_start;
 mod timeouts;

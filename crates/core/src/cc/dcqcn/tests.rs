@@ -118,3 +118,51 @@ fn a_long_silence_is_worked_off_and_ends_at_the_line_rate() {
         assert_eq!((control.reaction.alpha, control.reaction.alpha_at), (0.0, Time::MAX));
     }
 }
+
+/// Over RoCEv2 the receiver spaces the notifications, and the paper's set cuts at each. Before a packet leaves, and with nothing
+/// heard, the timer of 55 us brings the rate half of the way back.
+#[test]
+fn over_queue_pairs_each_notification_cuts_and_the_clock_alone_raises() {
+    let rules = rules();
+    let cx = |us: u64| Cx { now: at(us), rules: &rules };
+    let mut control = started(&Settings::defaults());
+    control.keep_time(0, &cx(10));
+    assert_eq!(gbps(&control), 10.0);
+    control.on_cnp(&cx(20));
+    control.on_cnp(&cx(21));
+    assert_eq!(gbps(&control), 2.5);
+    assert_eq!(control.reaction.target, 5e9);
+    for (us, rate) in [(75, 2.5), (76, 3.75), (130, 3.75), (131, 4.375)] {
+        control.keep_time(0, &cx(us));
+        assert_eq!(gbps(&control), rate, "{us}");
+    }
+    // By data: the byte counter of 10 MB counts what was sent since the cut.
+    control.on_cnp(&cx(132));
+    let cut = gbps(&control);
+    control.keep_time(9_999_999, &cx(133));
+    assert_eq!(gbps(&control), cut);
+    control.keep_time(10_000_000, &cx(134));
+    assert_eq!(gbps(&control), f64::midpoint(cut, 4.375));
+}
+
+/// Cards' set: the first notification cuts nothing, and the look 4 us later cuts once for all that came since.
+#[test]
+fn over_queue_pairs_the_vendors_set_looks_by_its_clock() {
+    let rules = rules();
+    let cx = |us: u64| Cx { now: at(us), rules: &rules };
+    let mut control = started(&Settings { parameters: Set::Vendor, ..Settings::defaults() });
+    for us in [100, 101, 102, 103] {
+        control.on_cnp(&cx(us));
+        assert_eq!(gbps(&control), 10.0);
+    }
+    control.keep_time(0, &cx(104));
+    let halved = gbps(&control);
+    assert!((5.0..5.1).contains(&halved), "{halved}");
+    control.keep_time(0, &cx(200));
+    assert_eq!(gbps(&control), halved, "no notification since");
+    control.on_cnp(&cx(201));
+    control.keep_time(0, &cx(203));
+    assert_eq!(gbps(&control), halved);
+    control.keep_time(0, &cx(204));
+    assert!(gbps(&control) < halved);
+}

@@ -3,6 +3,7 @@
 pub mod arithmetic;
 pub mod hystart;
 pub mod own_rate;
+pub mod path;
 pub mod rate_paced;
 pub mod requests;
 pub mod window;

@@ -195,7 +195,7 @@ impl NdpSender {
         }
         if packet.seq > self.una {
             self.una = packet.seq;
-            self.cutting.acknowledge(self.una);
+            self.cutting.acknowledge(self.una, config.rules.mss);
             self.arrived.cut_below(self.una);
             self.again = self.again.split_off(&self.una);
             let rest = self.silent.split_off(&self.una);

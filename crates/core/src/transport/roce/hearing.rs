@@ -25,7 +25,7 @@ impl Requester {
                 cc.keep_time(high, cx);
                 cc.on_cnp(cx);
             });
-            return;
+            return self.pump(config, net);
         }
         let rtt = now - packet.stamp;
         let about = about.unwrap_or_default();
@@ -37,12 +37,14 @@ impl Requester {
         let acked = packet.seq.saturating_sub(self.una);
         if acked > 0 && packet.seq <= self.high {
             self.on_new_ack(packet.seq, (acked, flight, rtt), config, now);
-            if config.explicit {
-                self.pace();
-            }
         }
         if packet.flags.any(NAK) && packet.seq == self.una {
             self.on_nak(about.sacked(), flight, config, now);
+        }
+        if self.high > self.una {
+            self.restart_timer(config, now);
+        } else {
+            self.rto_at = Time::MAX;
         }
         self.pump(config, net);
     }
@@ -52,16 +54,11 @@ impl Requester {
         self.una = una;
         self.next = self.next.max(una);
         self.retries = 0;
-        self.cutting.acknowledge(una);
+        self.cutting.acknowledge(una, config.rules.mss);
         if let Some(selective) = &mut self.selective {
             selective.advance(una);
         }
         self.rtt.sample(rtt, &config.settings);
-        if self.high > una {
-            self.restart_timer(config, now);
-        } else {
-            self.rto_at = Time::MAX;
-        }
         let round_ended = una > self.round_end;
         if round_ended {
             self.round_end = self.next;
@@ -87,14 +84,17 @@ impl Requester {
         });
     }
 
-    /// The packet at `una` is missing, and `arrived` came beyond it.
+    /// The packet at `una` is missing, and `arrived` came beyond it. With go-back-N the control hears of a loss once, until all
+    /// that had been sent is acknowledged: a NAK may be repeated, or report a retransmission.
     #[cold]
     fn on_nak(&mut self, arrived: &[(u64, u64)], flight: u64, config: &Config, now: Time) {
         let begins = match &mut self.selective {
             None => {
-                let begins = self.next > self.una;
-                self.next = self.una;
-                self.restart_timer(config, now);
+                let begins = self.next > self.una && self.una >= self.told;
+                if begins {
+                    self.told = self.high;
+                }
+                self.go_back();
                 begins
             }
             Some(selective) => {

@@ -17,6 +17,7 @@
 
 mod hearing;
 mod irn;
+mod limiter;
 mod requester;
 mod responder;
 pub mod settings;

@@ -1,14 +1,17 @@
 //! The sending end of a queue pair: its rate limiter, its timer, and what it sends again.
 //!
-//! Source: InfiniBand specification s.9.7.5 and 9.7.6 (NAK, local ACK timeout, retry count); the simulator of HPCC's authors
-//! for the rate limiter: the next packet may go when the last one's bytes have passed at the rate, and while less than the
-//! window is in flight (`IsWinBound`). A rate that telemetry changes holds for the last packet's bytes too (`ChangeRate`): a
-//! flow of three packets a round trip would hear half a round trip late. The timer runs while something is outstanding, and begins again with each acknowledgement that moves on; conweave's with each packet too, so that
-//! a lost retransmission waits until nothing more may be sent. An acknowledgement that moves on gives all retries back. Only
-//! timeouts use them up.
+//! Source: InfiniBand specification s.9.7.5 and 9.7.6 (NAK, local ACK timeout, retry count). The timer runs while something is
+//! outstanding, and begins again with each acknowledgement or NAK that comes (o9-85 there, as conweave quotes it); conweave's
+//! with each packet sent too, so that a lost retransmission waits until nothing more may be sent. An acknowledgement that moves
+//! on gives all retries back. Only timeouts use them up. Packets go while less than the window is in flight (`IsWinBound` in the
+//! simulator of HPCC's authors).
+//! A responder may acknowledge many packets at once. So a packet behind which the window lets no other out asks for an
+//! acknowledgement (AckReq), as a message's last does. If the window has shrunk below what is in flight and no answer is due,
+//! one packet more goes, and asks: the specification leaves to the requester which packets ask.
 
 use super::irn::Selective;
-use super::wire::{FIRST, LAST};
+use super::limiter::Limiter;
+use super::wire::{ASKS, FIRST, LAST};
 use crate::cc::{Congestion, CongestionControl, Cx, FlowInfo, Kind, MessageInfo, Outgoing};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
@@ -18,7 +21,7 @@ use crate::transport::rtt::RttEstimator;
 use crate::transport::sender::SenderCounts;
 use crate::transport::window::Window;
 use crate::transport::{Config, State};
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 /// The sending end.
 pub struct Requester {
@@ -38,19 +41,21 @@ pub struct Requester {
     pub written: u64,
     /// Where messages end, and so packets.
     pub(super) cutting: Cutting,
+    /// Packets below `high`.
+    sent: u64,
+    /// The responder answers the packet that ends here, at the latest.
+    pub(super) asked: u64,
+    /// With go-back-N, a NAK below this reports no new loss.
+    pub(super) told: u64,
     /// A round ends when more than this is acknowledged.
     pub(super) round_end: u64,
     /// With IRN.
     pub(super) selective: Option<Box<Selective>>,
-    /// With IRN: most bytes in flight.
-    bdp: u64,
-    /// The card's rate.
-    line: Rate,
+    /// With IRN: most packets in flight.
+    bdp: Option<u64>,
+    /// The rate limiter.
+    limiter: Limiter,
     pub(super) rtt: RttEstimator,
-    /// The rate limiter lets the next packet out.
-    pace_at: Time,
-    /// When the last packet was sent, the bytes of it that the rate counts, and all of them.
-    last: (Time, u16, u16),
     /// The last packet has left the card's port.
     port_at: Time,
     /// A packet waits for these two.
@@ -63,7 +68,7 @@ pub struct Requester {
     pub(super) retries: u64,
     /// Time of the soonest event that will look at all these.
     pub timer_at: Time,
-    /// Statistics: recoveries are NAKs that were answered, reductions notifications that came.
+    /// Statistics: recoveries are losses that NAKs reported, each once; reductions are notifications that came.
     pub counts: SenderCounts,
 }
 
@@ -74,8 +79,10 @@ impl Requester {
         let path = info.path;
         let bits = u128::from(path.line_rate.as_bps()) * u128::from(path.base_rtt.as_ps());
         // Mittal 2018: in packets.
-        let packets = ((bits / 8_000_000_000_000) as u64).div_ceil(config.packet);
-        let bdp = config.roce.bdp.unwrap_or(packets * config.rules.mss).max(config.rules.mss);
+        let bdp = match config.roce.bdp {
+            Some(bytes) => bytes / config.rules.mss,
+            None => ((bits / 8_000_000_000_000) as u64).div_ceil(config.packet),
+        };
         Requester {
             flow,
             label,
@@ -86,13 +93,14 @@ impl Requester {
             high: 0,
             written: 0,
             cutting: Cutting::default(),
+            sent: 0,
+            asked: 0,
+            told: 0,
             round_end: 0,
             selective: config.roce.selective.then(Box::default),
-            bdp: if config.roce.selective { bdp } else { u64::MAX },
-            line: path.line_rate,
+            bdp: config.roce.selective.then_some(bdp.max(1)),
+            limiter: Limiter::new(path.line_rate),
             rtt: RttEstimator::default(),
-            pace_at: Time::ZERO,
-            last: (Time::ZERO, 0, 0),
             port_at: Time::ZERO,
             waits: false,
             timer_since: Time::ZERO,
@@ -144,21 +152,40 @@ impl Requester {
 
     // ---- sending ----
 
+    /// With IRN: packets from the oldest that is not acknowledged on.
+    fn packets_in_flight(&self, config: &Config) -> u64 {
+        self.sent - self.cutting.packets_below(self.una, config.rules.mss)
+    }
+
     /// The packet that the windows allow next: its first byte and its bytes.
     fn next_packet(&mut self, config: &Config) -> Option<(u64, u64)> {
         let mtu = config.rules.mss;
         if let Some((at, end)) = self.selective.as_ref().and_then(|selective| selective.next_lost(self.una)) {
-            let message_end = self.cutting.message_of(at).1;
-            return Some((at, mtu.min(message_end - at).min(end - at)));
+            let payload = mtu.min(self.cutting.message_of(at).1 - at).min(end.unwrap_or(u64::MAX) - at);
+            // A timeout sends again as anew: as conweave does, within the window.
+            let fits = end.is_some() || at - self.una < self.window.bytes();
+            return fits.then_some((at, payload));
         }
         let seq = self.next;
         if seq >= self.written {
             return None;
         }
         let payload = mtu.min(self.cutting.message_of(seq).1 - seq);
-        let flight = self.flight();
-        let fits = flight == 0 || flight < self.window.bytes() && flight + payload <= self.bdp;
-        fits.then_some((seq, payload))
+        let fits = self.flight() < self.window.bytes()
+            && self.bdp.is_none_or(|most| self.packets_in_flight(config) < most);
+        (fits || !self.answer_is_due(config)).then_some((seq, payload))
+    }
+
+    /// Whether the responder answers a packet in flight by itself: one that asked, or the last of `ack_every`.
+    fn answer_is_due(&self, config: &Config) -> bool {
+        self.asked > self.una || self.flight() >= config.roce.ack_every * config.rules.mss
+    }
+
+    /// Whether the packet that ends at `beyond` asks for an answer: none may follow before one comes, or a timeout has passed
+    /// without any.
+    fn asks(&self, beyond: u64, config: &Config) -> bool {
+        let full = beyond - self.una >= self.window.bytes();
+        !config.roce.answers_each && (full || beyond >= self.written || self.retries > 0)
     }
 
     /// Sends the next packet if it may go now; else its time is noted.
@@ -170,7 +197,10 @@ impl Requester {
             self.waits = false;
             return;
         };
-        if self.pace_at.max(self.port_at) > net.now {
+        if config.roce.rescales {
+            self.limiter.follow(self.window.cc().pacing_rate());
+        }
+        if self.limiter.at.max(self.port_at) > net.now {
             self.waits = true;
             return;
         }
@@ -193,11 +223,13 @@ impl Requester {
             cc.keep_time(high, cx);
             if explicit { cc.on_send(&outgoing, cx) } else { Feedback::None }
         });
-        let first = seq == starts;
+        let (first, last) = (seq == starts, beyond == ends);
+        let asks = !last && self.asks(beyond, config);
         let flags = Flags::default()
             .with_if(config.ect, config.ecn)
             .with_if(FIRST, first)
-            .with_if(LAST, beyond == ends)
+            .with_if(LAST, last)
+            .with_if(ASKS, asks)
             .with_if(Flags::RETRANSMITTED, again);
         let reth = if first { config.roce.first } else { 0 };
         let extra = reth + feedback.bytes(false);
@@ -208,9 +240,8 @@ impl Requester {
         let size = config.header + payload as u16 + extra;
         self.counts.packets += 1;
         self.counts.retransmissions += u64::from(again);
-        let counted = if config.roce.paces_wire { size } else { payload as u16 };
-        self.last = (now, counted, size);
-        self.pace();
+        let paced = if config.roce.paces_wire { u64::from(size) } else { payload };
+        self.limiter.on_send(now, (size.into(), paced), self.window.cc().pacing_rate());
         net.send(&Packet {
             at: Time::ZERO,
             seq,
@@ -228,19 +259,15 @@ impl Requester {
             None => self.next = beyond,
         }
         self.high = high.max(beyond);
+        self.sent += u64::from(!again);
+        if asks || last || config.roce.answers_each {
+            self.asked = self.asked.max(beyond);
+        }
         if self.rto_at == Time::MAX {
             self.restart_timer(config, now);
         } else {
             self.set_timer(config);
         }
-    }
-
-    /// The time of the next packet at the present rate, and at the card's at most.
-    pub(super) fn pace(&mut self) {
-        let (sent, counted, size) = self.last;
-        let rate = self.window.cc().pacing_rate();
-        let paced = rate.map_or(Span::ZERO, |rate| rate.transmit(Bytes(counted.into())));
-        self.pace_at = sent + paced.max(self.line.transmit(Bytes(size.into())));
     }
 
     pub(super) fn restart_timer(&mut self, config: &Config, now: Time) {
@@ -250,7 +277,7 @@ impl Requester {
 
     /// With IRN the timer is the longer one as soon as enough packets are in flight.
     fn set_timer(&mut self, config: &Config) {
-        let few = self.flight() < config.roce.few;
+        let few = self.selective.is_some() && self.packets_in_flight(config) < config.roce.few;
         self.rto_at = self.timer_since + config.roce.timeouts[usize::from(!few)];
     }
 
@@ -259,7 +286,7 @@ impl Requester {
     /// When this queue pair wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        if self.waits { self.rto_at.min(self.pace_at.max(self.port_at)) } else { self.rto_at }
+        if self.waits { self.rto_at.min(self.limiter.at.max(self.port_at)) } else { self.rto_at }
     }
 
     /// The last packet has left the card's port.
@@ -284,13 +311,19 @@ impl Requester {
             return;
         }
         self.retries += 1;
+        self.told = self.high;
         let flight = self.flight();
         match &mut self.selective {
-            None => self.next = self.una,
-            Some(selective) => selective.on_timeout(self.una, self.high),
+            None => self.go_back(),
+            Some(selective) => selective.on_timeout(self.una, self.high, config.roce.resends_all),
         }
         self.restart_timer(config, now);
         self.window.steer(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Timeout, flight, cx));
+    }
+
+    /// With go-back-N: all from `una` on goes again, and what was sent says no more.
+    pub(super) fn go_back(&mut self) {
+        (self.next, self.asked) = (self.una, self.una);
     }
 
     /// The warm-up ends: statistics begin.

@@ -6,7 +6,7 @@
 //! answered.
 //! The order in InfiniBand's words: "expected", "beyond" a gap, "duplicate".
 
-use super::wire::{AETH, CNP_BODY, FIRST, LAST, NAK, TRIGGER};
+use super::wire::{AETH, ASKS, CNP_BODY, FIRST, LAST, NAK, TRIGGER};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::port_control::Feedback;
@@ -75,7 +75,7 @@ impl Responder {
             }
         }
         self.pending += 1;
-        if self.pending >= rules.ack_every || packet.flags.any(LAST) || rules.selective {
+        if self.pending >= rules.ack_every || packet.flags.any(ASKS.with(LAST)) || rules.selective {
             self.pending = 0;
             let extension = put(Extension { feedback: header, ..Extension::default() }, net);
             let size = config.header + AETH + header.bytes(true);

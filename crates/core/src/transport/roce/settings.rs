@@ -1,8 +1,8 @@
 //! The settings of queue pairs, and the form in which both ends work with them.
 
 use super::wire::{AETH, CNP_BODY, HEADERS, RETH, TRIGGER};
-use crate::cc::Algorithm;
-use crate::params::{Code, Component, Faults, Params};
+use crate::cc::{Algorithm, EcnUse};
+use crate::params::{Code, Component, Faults, Params, Table};
 use crate::port_control::MOST_BYTES;
 use crate::transport::settings::{Opening, TransportSettings};
 use serde_json::{Map, Value};
@@ -31,6 +31,16 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The packets that a timeout of IRN sends again.
+    pub enum Resends {
+        /// The oldest, and others once a later one has arrived.
+        First = "first",
+        /// All of which nothing was heard.
+        All = "all",
+    }
+}
+
 crate::params! {
     /// RoCEv2. Queue pairs of RDMA network cards: messages cut into packets of the MTU, go-back-N or IRN, notifications.
     /// Hosts' ports are drop-tail: each queue pair has one packet there at most, so that they take turns.
@@ -43,13 +53,15 @@ crate::params! {
         ethernet: Bytes = "18B", "[0B, 100B]", "IEEE 802.3: 14 and 4; TCP's packets here begin at IP";
         /// How lost packets are repaired.
         repair: Repair = "go-back-n", "", "RoCEv2 cards; Mittal 2018 for the other";
-        /// Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once.
+        /// Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which
+        /// the window lets no other out.
         ack_every: u64 = 1, "[1, 4096]", "HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each";
         /// With go-back-n, time after which a gap is reported again, or "none": once a gap.
         nak_interval: Option<Span> = "none", "(0s, 10s]", "InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us";
         /// With go-back-n, time without an acknowledgement after which all is sent again.
         timeout: Span = "67.108864ms", "(0s, 10000s]", "InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least";
-        /// Timeouts in a row that a queue pair survives. One more, and it fails.
+        /// Timeouts in a row that a queue pair survives. One more, and it fails: with irn after 8 x rto_high, 2.56 ms without an
+        /// answer.
         retry_count: u64 = 7, "[0, 1000]", "InfiniBand: three bits, 7 the most and usual";
         /// With irn, timeout while at least rto_low_packets are in flight.
         rto_high: Span = "320us", "(0s, 10s]", "Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s";
@@ -57,7 +69,11 @@ crate::params! {
         rto_low: Span = "100us", "(0s, 10s]", "Mittal 2018, not verified";
         /// With irn, packets in flight below which rto_low holds.
         rto_low_packets: u64 = 3, "[1, 1000000]", "Mittal 2018, not verified: N = 3";
-        /// With irn, most data in flight; "none": the card's rate times the round trip of the flow's empty path.
+        /// With irn, what a timeout sends again: "first", the oldest packet, and others once a later one has arrived; or "all" of
+        /// which nothing was heard.
+        timeout_resends: Resends = "first", "", "Mittal 2018, not verified; all: conweave, which pays one timeout for a lost tail";
+        /// With irn, most data in flight, counted in full packets; "none": the card's rate times the round trip of the flow's
+        /// empty path.
         bdp: Option<Bytes> = "none", "[1B, ]", "Mittal 2018: the bandwidth-delay product of the longest path";
         /// Least time between two notifications of a queue pair; 0 for one a marked packet.
         cnp_interval: Span = "50us", "[0s, 1s]", "Zhu 2015: 50 us at the receiver; cards since: 0 or 4 us, and the sender spaces its cuts";
@@ -85,14 +101,20 @@ pub struct Rules {
     pub retry_count: u64,
     /// Lost packets are repaired one by one.
     pub selective: bool,
-    /// Timeout with few bytes in flight, and with more.
+    /// The responder answers each packet.
+    pub answers_each: bool,
+    /// A timeout sends all again of which nothing was heard.
+    pub resends_all: bool,
+    /// Timeout with few packets in flight, and with more.
     pub timeouts: [Span; 2],
-    /// So many bytes in flight are few no longer.
+    /// So many packets in flight are few no longer.
     pub few: u64,
     /// With selective repeat, most bytes in flight, if they are written.
     pub bdp: Option<u64>,
     /// The rate of the congestion control is that of the wire.
     pub paces_wire: bool,
+    /// A new rate holds for the packet that waits too: that of every control but DCQCN, which alone hears of marks here.
+    pub rescales: bool,
     /// Priority of notifications, if it is not that of acknowledgements.
     pub cnp_priority: Option<u64>,
 }
@@ -109,10 +131,13 @@ impl Rules {
             cnp_interval: s.cnp_interval,
             retry_count: s.retry_count,
             selective,
+            answers_each: selective || s.ack_every == 1,
+            resends_all: s.timeout_resends == Resends::All,
             timeouts: if selective { [s.rto_low, s.rto_high] } else { [s.timeout; 2] },
-            few: s.rto_low_packets.saturating_mul(s.mtu.as_u64()),
+            few: s.rto_low_packets,
             bdp: s.bdp.map(Bytes::as_u64),
             paces_wire: cc.paces_wire(),
+            rescales: cc.ecn() == EcnUse::Off,
             cnp_priority: s.cnp_priority,
         }
     }
@@ -157,7 +182,7 @@ impl RoceSettings {
             fault("rto_high", Code::Conflict, rule, &self.rto_high.to_string().into());
         }
         let (idle, other): (&[&str], _) = match self.repair {
-            Repair::GoBackN => (&["rto_high", "rto_low", "rto_low_packets", "bdp"], "irn"),
+            Repair::GoBackN => (&["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"], "irn"),
             Repair::SelectiveRepeat => (&["nak_interval", "timeout"], "go-back-n"),
         };
         let [own, usual] = [self, &Self::defaults()].map(|settings| {
@@ -170,18 +195,37 @@ impl RoceSettings {
             let rule = format!("changes nothing: it belongs to repair = \"{other}\"");
             fault(key, Code::Conflict, rule, &own[*key]);
         }
-        if let Some(cc) = cc.filter(|cc| !cc.runs_over_roce()) {
+        let Some(cc) = cc else { return };
+        if let Some(backend) = cc.backend() {
             let rule = format!(
-                "needs TCP: a queue pair's acknowledgements carry neither marks nor the header of {}. Over RoCEv2 run \
-                 dcqcn, timely, hpcc, swift, line-rate and what needs losses and round-trip times alone",
+                "runs in backend {backend} alone, which has no queue pairs. Over RoCEv2 run {}",
+                over_roce()
+            );
+            fault("cc", Code::Unsupported, rule, &cc.kind().into());
+        } else if !cc.runs_over_roce() {
+            let rule = format!(
+                "needs TCP: a queue pair's acknowledgements carry neither marks nor the header of {}. Over RoCEv2 run {}",
                 cc.kind(),
+                over_roce()
             );
             fault("cc", Code::Unsupported, rule, &cc.kind().into());
         }
+        cc.check_over_roce(&format!("{path}.cc"), faults);
     }
 
     /// The profile as a component, for lists and reference pages.
     pub fn component() -> Component {
         Component { name: PROFILE, doc: Self::DOC, params: Self::list(), backend: None }
     }
+}
+
+/// The controls that run over queue pairs, by name.
+fn over_roce() -> String {
+    let names = Algorithm::list().into_iter().filter(|control| {
+        let named = Map::from_iter([("kind".to_owned(), control.name.into())]);
+        let mut unread = Faults::default(); // a required setting is not written, and says nothing here
+        let found = Algorithm::read(&mut Table::new("", &named, &mut unread));
+        found.is_some_and(|found| found.runs_over_roce())
+    });
+    names.map(|control| control.name).collect::<Vec<_>>().join(", ")
 }

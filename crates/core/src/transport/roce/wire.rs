@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub const FIRST: Flags = Flags::CWR;
 /// A message's last packet, which asks for an acknowledgement.
 pub const LAST: Flags = Flags::FIN;
+/// On the way to the responder: asks for an acknowledgement within a message.
+pub const ASKS: Flags = Flags::ECE;
 /// On the way back: what came was beyond a gap.
 pub const NAK: Flags = Flags::ECE;
 
@@ -55,6 +57,11 @@ pub fn is_nak(packet: &Packet) -> bool {
     packet.flags.any(Flags::REVERSE) && packet.flags.any(NAK)
 }
 
+/// Whether it asks for an acknowledgement.
+pub fn asks(packet: &Packet) -> bool {
+    !packet.flags.any(Flags::REVERSE) && packet.flags.any(ASKS.with(LAST))
+}
+
 /// Bytes of payload, after the headers that the packet has.
 pub fn payload(packet: &Packet, extension: Option<&Extension>, config: &Config) -> u16 {
     if packet.flags.any(Flags::REVERSE) {
@@ -66,14 +73,17 @@ pub fn payload(packet: &Packet, extension: Option<&Extension>, config: &Config) 
 }
 
 /// The packet numbers of all queue pairs: they follow from where messages end, since each begins a packet.
-pub struct Numbers(BTreeMap<u32, Vec<u64>>);
+pub struct Numbers(BTreeMap<u32, Vec<(u64, u64)>>);
 
 impl Numbers {
-    /// From running numbers of connections and ends of messages, in the order in which they were posted.
-    pub fn new(announced: &[(u32, u64)]) -> Self {
-        let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    /// From running numbers of connections and ends of messages, in the order in which they were posted; `mtu` is that of a
+    /// connection.
+    pub fn new(announced: &[(u32, u64)], mtu: impl Fn(u32) -> u64) -> Self {
+        let mut ends: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for (flow, end) in announced {
-            ends.entry(*flow).or_default().push(*end);
+            let of_flow = ends.entry(*flow).or_default();
+            let (starts, packets) = of_flow.last().copied().unwrap_or_default();
+            of_flow.push((*end, packets + (end - starts).div_ceil(mtu(*flow))));
         }
         Numbers(ends)
     }
@@ -81,15 +91,12 @@ impl Numbers {
     /// The number in the BTH: of a data packet its own, of an acknowledgement that of the last packet that it covers, of a NAK
     /// that of the one that is missing, of a notification 0.
     pub fn psn(&self, packet: &Packet, flow: u32, config: &Config) -> u64 {
-        let flags = packet.flags;
-        let (mtu, mut packets, mut starts) = (config.rules.mss, 0u64, 0);
-        for end in self.0.get(&flow).into_iter().flatten().take_while(|end| **end <= packet.seq) {
-            packets += (end - starts).div_ceil(mtu);
-            starts = *end;
-        }
-        packets += (packet.seq - starts).div_ceil(mtu);
-        let back = flags.any(Flags::REVERSE);
-        let number = match back {
+        let (flags, seq) = (packet.flags, packet.seq);
+        let ends = self.0.get(&flow).map_or(&[][..], Vec::as_slice);
+        let whole = ends.partition_point(|(end, _)| *end <= seq);
+        let (starts, before) = if whole == 0 { (0, 0) } else { ends[whole - 1] };
+        let packets = before + (seq - starts).div_ceil(config.rules.mss);
+        let number = match flags.any(Flags::REVERSE) {
             true if flags.any(Flags::CNP) => 0,
             true if !flags.any(NAK) => packets.wrapping_sub(1),
             _ => packets,
