@@ -314,6 +314,12 @@ fn hosts(topology: &mut Value) -> Vec<String> {
 pub fn mend(document: &mut Value, fault: &Fault) -> bool {
     let first_load = document["traffic"].as_object().and_then(|loads| loads.keys().next().cloned());
     let path: Vec<&str> = fault.path.split('.').map(|key| key.split('[').next().unwrap_or(key)).collect();
+    if let ["event", name, key] = path[..]
+        && document["event"][name].get(key).is_none()
+    {
+        // It lacks a time, a link or any change.
+        return document["event"].as_object_mut().is_some_and(|events| events.remove(name).is_some());
+    }
     let (mut last, mut parents) = (path[path.len() - 1], &path[..path.len() - 1]);
     let mut table = document;
     for (number, key) in parents.iter().enumerate() {
@@ -350,6 +356,11 @@ pub fn mend(document: &mut Value, fault: &Fault) -> bool {
         table.insert(last.into(), word.into());
     } else if rule.contains("is required: a table") {
         table.insert(last.into(), json!({"kind": "fixed", "bytes": "20KB"}));
+    } else if rule.starts_with("must be >= min") {
+        table.remove("min");
+        if let Some(most) = table.get("max").cloned() {
+            table.insert("min".into(), most);
+        }
     } else if table.contains_key(last) && !(is_kept(last) && parents.is_empty()) {
         table.remove(last);
     } else if !named.is_empty() {
