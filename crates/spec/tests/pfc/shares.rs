@@ -97,7 +97,7 @@ fn a_victim_waits_for_a_port_it_does_not_use() {
 /// the books balance. Trimming has priorities of its own and is refused in a lane, which theory/ndp.rs tests.
 #[test]
 fn every_discipline_works_in_a_lane() {
-    let names = shallows_core::queue::Queue::list().iter().map(|component| component.name);
+    let names = shallows_core::queue::Queue::list().into_iter().map(|component| component.name);
     for queue in names.filter(|name| *name != "trimming") {
         let load = |from: &str, priority: u64| json!({"kind": "bulk", "from": from, "to": "r0", "transport": {"priority": priority, "ack_priority": 7}});
         let simulation = run(&json!({
