@@ -94,6 +94,9 @@ def _written(draws: random.Random) -> Document:
     document["transport"] = _transport(draws, document)
     hosts = _hosts(document["topology"])
     document["traffic"] = {f"load{k}": _load(draws, hosts) for k in range(draws.choice([1, 1, 2, 3]))}
+    if document["transport"]["profile"] == "ndp":
+        for load in document["traffic"].values():
+            load.pop("transport", None)
     if any(_opens_often(load) for load in document["traffic"].values()):
         document |= {"duration": "20us", "warmup": "0us"}
     if draws.random() < 0.5:
@@ -102,12 +105,17 @@ def _written(draws: random.Random) -> Document:
 
 
 def _transport(draws: random.Random, document: Document) -> Document:
-    # NDP needs a queue of its own, which the core's soak draws.
-    profile = draws.choice([name for name in _sections()["transport"] if name != "ndp"])
+    profile = draws.choice(list(_sections()["transport"]))
     transport = {"profile": profile} | _settings(draws, _sections()["transport"][profile], 0.08)
     for key in ("priority", "ack_priority"):  # the core's soak draws priorities (examples/soak)
         transport.pop(key, None)
     transport["mss"] = draws.choice(["200B", "536B", "1460B", "1460B", "9000B"])
+    if profile == "ndp":  # its ports trim
+        document["queue"] = {"kind": "trimming", "limit": draws.choice(["1pkt", "8pkt", "8pkt", "30KB"])}
+        document["ecmp"] = draws.choice(["flow", "permutation", "permutation"])
+        document.pop("switch", None)
+        transport["mtu"] = transport.pop("mss")
+        return transport | {"cc": "line-rate"}
     if draws.random() < 0.06:
         document["python"] = {"modules": PLUGINS}
         return transport | {"cc": draws.choice(["aimd", "dctcp"])}

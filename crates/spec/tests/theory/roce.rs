@@ -89,7 +89,7 @@ fn a_gap_is_reported_once() {
     let once = run(message(400, json!({}), lost.clone()));
     assert_eq!([once.flow("timeouts"), once.flow("fast_recoveries")], [1.0, 1.0]);
     assert!((67 * MS..69 * MS).contains(&once.fct()[0]), "{:?}", once.fct());
-    // Reported again, it is the same loss: the control hears of it once, however often the NAK comes.
+    // Reported again, it is the same loss: the control learns about it once, however often the NAK comes.
     for interval in ["150us", "1us"] {
         let each = run(message(400, json!({"nak_interval": interval}), lost.clone()));
         assert_eq!([each.flow("timeouts"), each.flow("fast_recoveries")], [0.0, 1.0], "{interval}");

@@ -84,7 +84,7 @@ impl Requester {
         });
     }
 
-    /// The packet at `una` is missing, and `arrived` came beyond it. With go-back-N the control hears of a loss once, until all
+    /// The packet at `una` is missing, and `arrived` came beyond it. With go-back-N the control learns about a loss once, until all
     /// that had been sent is acknowledged: a NAK may be repeated, or report a retransmission.
     #[cold]
     fn on_nak(&mut self, arrived: &[(u64, u64)], flight: u64, config: &Config, now: Time) {

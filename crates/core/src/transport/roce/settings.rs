@@ -113,7 +113,7 @@ pub struct Rules {
     pub bdp: Option<u64>,
     /// The rate of the congestion control is that of the wire.
     pub paces_wire: bool,
-    /// A new rate holds for the packet that waits too: that of every control but DCQCN, which alone hears of marks here.
+    /// A new rate holds for the packet that waits too: that of every control but DCQCN, which alone learns about marks here.
     pub rescales: bool,
     /// Priority of notifications, if it is not that of acknowledgements.
     pub cnp_priority: Option<u64>,
