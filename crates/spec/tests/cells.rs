@@ -281,7 +281,7 @@ proptest! {
 /// Queue pairs with DCQCN over lossless lanes and by either repair: any threads give the same bytes, with losses on the wires.
 #[test]
 fn queue_pairs_give_the_same_bytes_on_any_threads() {
-    for repair in ["go-back-n", "irn"] {
+    for repair in ["go-back-n", "go-back-0", "irn"] {
         let mut document = paused(tree(4, "300KB"), &[3]);
         document["transport"] = json!({
             "profile": "roce", "cc": "dcqcn", "repair": repair, "priority": 3, "ack_priority": 6, "cnp_priority": 6,

@@ -228,7 +228,7 @@ fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
             cc.insert("initial_rate".into(), "3.3Gbps".into());
         }
         let algorithm = read("transport.cc", &cc, Algorithm::read);
-        for repair in ["go-back-n", "irn"] {
+        for repair in ["go-back-n", "go-back-0", "irn"] {
             let document = json!({
                 "duration": "100ms",
                 "topology": {"kind": "star", "senders": 2, "delay": "2us"},
@@ -239,7 +239,7 @@ fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
                 "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "3MB"}},
             });
             let mut document = document;
-            if repair == "go-back-n" {
+            if repair != "irn" {
                 document["transport"]["timeout"] = "4ms".into();
             }
             if !algorithm.runs_over_roce() {

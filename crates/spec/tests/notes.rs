@@ -88,17 +88,19 @@ fn go_back_n_over_several_paths_is_noted() {
         .notes()
     };
     for ecmp in ["random", "round-robin", "least-loaded"] {
-        let told = notes(ecmp, "go-back-n");
-        assert!(
-            told.len() == 1 && told[0].ends_with("Write ecmp = \"flow\", or repair = \"irn\"."),
-            "{told:?}"
-        );
+        for repair in ["go-back-n", "go-back-0"] {
+            let told = notes(ecmp, repair);
+            assert!(
+                told.len() == 1 && told[0].ends_with("Write ecmp = \"flow\", or repair = \"irn\"."),
+                "{told:?}"
+            );
+        }
     }
     // With flowlets the order depends on the gap.
     assert_eq!(
         notes("flowlet", "go-back-n"),
         [
-            "traffic x: a queue pair that pauses for longer than routing.flowlet_gap may take another path, and with go-back-n each \
+            "traffic x: a queue pair that pauses for longer than routing.flowlet_gap may take another path, and without irn each \
           packet that overtakes counts as a loss. Keep the gap above the difference of the paths' delays, queues included."
         ]
     );

@@ -1733,17 +1733,17 @@ class Roce(Part):
     ethernet: str = '18B'
     """Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap. Range [0B, 100B]. Default: IEEE 802.3: 14 and 4; TCP's packets here begin at IP."""
 
-    repair: Literal["go-back-n", "irn"] = 'go-back-n'
-    """How lost packets are repaired. Default: RoCEv2 cards; Mittal 2018 for the other."""
+    repair: Literal["go-back-n", "go-back-0", "irn"] = 'go-back-n'
+    """How lost packets are repaired. Default: RoCEv2 cards; their first ones for go-back-0; Mittal 2018 for irn."""
 
     ack_every: int = 1
     """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which the window lets no other out. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each."""
 
     nak_interval: str = 'none'
-    """With go-back-n, time after which a gap is reported again, or "none": once a gap. Range (0s, 10s]. Default: InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us."""
+    """Without irn, time after which a gap is reported again, or "none": once a gap. Range (0s, 10s]. Default: InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us."""
 
     timeout: str = '67.108864ms'
-    """With go-back-n, time without an acknowledgement after which all is sent again. Range (0s, 10000s]. Default: InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least."""
+    """Without irn, time without an acknowledgement after which all is sent again. Range (0s, 10000s]. Default: InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least."""
 
     retry_count: int = 7
     """Timeouts in a row that a queue pair survives. One more, and it fails: with irn after 8 x rto_high, 2.56 ms without an answer. Range [0, 1000]. Default: InfiniBand: three bits, 7 the most and usual."""

@@ -17,6 +17,7 @@ use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
+use crate::transport::Config;
 use crate::transport::ndp::settings::Untrimmed;
 use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Workload};
@@ -357,7 +358,13 @@ fn loads(
         let cc = &spec.transport.cc;
         let mut cx = BuildCx { graph, links, path: &path, seed, duration, routing, tables, cc, faults };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
-        connections += load.expects(duration).at_once;
+        let expected = load.expects(duration);
+        connections += expected.at_once;
+        if expected.bytes.is_none() && Config::new(&spec.transport).roce.restarts {
+            let rule = "must be a size, such as \"1MB\": with repair = \"go-back-0\" bytes count when their message has come whole, \
+                        and one without an end never does";
+            faults.add(&format!("{path}.bytes"), Code::Conflict.rule(rule), &"none".into());
+        }
         loads.push(load);
         if connections >= MAX_FLOWS as u64 {
             let rule = format!("must open fewer than {MAX_FLOWS} connections at once, all loads together");

@@ -75,14 +75,14 @@ fn sprayed(experiment: &Experiment) -> Option<String> {
     let names = names(&loads);
     Some(if experiment.run.ecmp == Ecmp::Flowlet {
         format!(
-            "traffic {names}: a queue pair that pauses for longer than routing.flowlet_gap may take another path, and with \
-             go-back-n each packet that overtakes counts as a loss. Keep the gap above the difference of the paths' delays, \
+            "traffic {names}: a queue pair that pauses for longer than routing.flowlet_gap may take another path, and \
+             without irn each packet that overtakes counts as a loss. Keep the gap above the difference of the paths' delays, \
              queues included."
         )
     } else {
         format!(
-            "traffic {names}: packets of one queue pair take several paths, and with go-back-n each that overtakes counts as a \
-             loss. Write ecmp = \"flow\", or repair = \"irn\"."
+            "traffic {names}: packets of one queue pair take several paths, and without irn each that overtakes counts as a loss. \
+             Write ecmp = \"flow\", or repair = \"irn\"."
         )
     })
 }

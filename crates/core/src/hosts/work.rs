@@ -208,7 +208,7 @@ impl Hosts {
             }
             AnyReceiver::Roce(responder) => {
                 responder.on_packet(packet, config, net);
-                responder.next
+                responder.delivered
             }
             AnyReceiver::Ndp(receiver) => {
                 receiver.on_packet(packet, config, net);

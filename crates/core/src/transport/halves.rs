@@ -228,7 +228,7 @@ impl AnyReceiver {
     pub fn delivered(&self) -> u64 {
         match self {
             AnyReceiver::Tcp(receiver) => receiver.delivered(),
-            AnyReceiver::Roce(responder) => responder.next,
+            AnyReceiver::Roce(responder) => responder.delivered,
             AnyReceiver::Ndp(receiver) => receiver.next,
         }
     }

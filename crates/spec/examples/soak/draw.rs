@@ -19,8 +19,9 @@ const FEW: [u64; 4] = [1, 2, 3, 4];
 /// Controls that run over RoCEv2; HPCC's needs its switches.
 const OVER_ROCE: [&str; 7] = ["newreno", "cubic", "aimd", "dcqcn", "timely", "swift", "line-rate"];
 /// Repairs of queue pairs, each with the settings that belong to the other.
-const REPAIRS: [(&str, &[&str]); 2] = [
+const REPAIRS: [(&str, &[&str]); 3] = [
     ("go-back-n", &["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"]),
+    ("go-back-0", &["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"]),
     ("irn", &["nak_interval", "timeout"]),
 ];
 /// An experiment cannot be without these.

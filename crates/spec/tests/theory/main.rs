@@ -14,6 +14,7 @@ mod ecn;
 mod explicit;
 mod fabric;
 mod fast_retransmit;
+mod go_back_zero;
 mod hosts;
 mod links;
 mod linux;

@@ -34,11 +34,12 @@ impl Requester {
             self.window.steer(&config.rules, now, |cc, cx| cc.on_feedback(&about.feedback, srtt, cx));
         }
         let flight = self.flight();
-        let acked = packet.seq.saturating_sub(self.una);
-        if acked > 0 && packet.seq <= self.high {
-            self.on_new_ack(packet.seq, (acked, flight, rtt), config, now);
+        let covers = self.covered(packet.seq, config);
+        let acked = covers.saturating_sub(self.una);
+        if acked > 0 && covers <= self.high {
+            self.on_new_ack(covers, (acked, flight, rtt), config, now);
         }
-        if packet.flags.any(NAK) && packet.seq == self.una {
+        if packet.flags.any(NAK) && packet.seq == self.first_lost(config) {
             self.on_nak(about.sacked(), flight, config, now);
         }
         if self.high > self.una {
@@ -47,6 +48,13 @@ impl Requester {
             self.rto_at = Time::MAX;
         }
         self.pump(config, net);
+    }
+
+    /// All below is acknowledged. With go-back-0 an answer beyond what this attempt has sent belongs to one before: whole messages
+    /// stay, their parts do not.
+    fn covered(&mut self, seq: u64, config: &Config) -> u64 {
+        let before = config.roce.restarts && seq > self.next;
+        if before { self.cutting.message_of(seq).0 } else { seq }
     }
 
     fn on_new_ack(&mut self, una: u64, (acked, flight, rtt): (u64, u64, Span), config: &Config, now: Time) {
@@ -85,16 +93,18 @@ impl Requester {
     }
 
     /// The packet at `una` is missing, and `arrived` came beyond it. With go-back-N the control learns about a loss once, until all
-    /// that had been sent is acknowledged: a NAK may be repeated, or report a retransmission.
+    /// that had been sent is acknowledged: a NAK may be repeated, or report a retransmission. With go-back-0 it is another loss if
+    /// the attempt had been answered.
     #[cold]
     fn on_nak(&mut self, arrived: &[(u64, u64)], flight: u64, config: &Config, now: Time) {
         let begins = match &mut self.selective {
             None => {
-                let begins = self.next > self.una && self.una >= self.told;
+                let from = self.first_lost(config);
+                let begins = self.next > self.una && (self.una >= self.told || self.una > from);
                 if begins {
                     self.told = self.high;
                 }
-                self.go_back();
+                self.go_back(from);
                 begins
             }
             Some(selective) => {

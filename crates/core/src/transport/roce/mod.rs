@@ -7,6 +7,9 @@
 //! known from codes and card vendors' manuals that follow it; the simulators of DCQCN's authors (`bobzhuyb/ns3-rdma`,
 //! e8a27d0) and HPCC's authors (9f4be2a); for selective repeat Mittal et al. 2018, "Revisiting Network Support for RDMA"
 //! (SIGCOMM), as `conweave-project/conweave-ns3` (236a801) has it.
+//! go-back-0 restarts the message, as the first cards did: Guo et al. 2016, "RDMA over Commodity Ethernet at Scale" (SIGCOMM), known from
+//! notes of it, and the simulator of HPCC's authors, which falls back to the begin of a chunk. The comment of its switch has the two the
+//! wrong way round.
 //! Sequence numbers are offsets in the stream of bytes, as everywhere here; a capture shows the packet numbers (PSN) that
 //! follow from them.
 //! The card: each queue pair has a rate limiter, and at most one packet in the card's port. So a port that serves in order

@@ -31,7 +31,7 @@ pub struct Requester {
     pub state: State,
     /// Congestion control and its window.
     pub window: Window,
-    /// Oldest byte not acknowledged.
+    /// Oldest byte not acknowledged; with go-back-0 it falls back to where its message begins.
     pub una: u64,
     /// Next byte to send; falls back when all is sent again.
     pub(super) next: u64,
@@ -45,7 +45,7 @@ pub struct Requester {
     sent: u64,
     /// The responder answers the packet that ends here, at the latest.
     pub(super) asked: u64,
-    /// With go-back-N, a NAK below this reports no new loss.
+    /// Without IRN, a NAK below this reports no new loss.
     pub(super) told: u64,
     /// A round ends when more than this is acknowledged.
     pub(super) round_end: u64,
@@ -313,17 +313,27 @@ impl Requester {
         self.retries += 1;
         self.told = self.high;
         let flight = self.flight();
+        let from = self.first_lost(config);
         match &mut self.selective {
-            None => self.go_back(),
+            None => self.go_back(from),
             Some(selective) => selective.on_timeout(self.una, self.high, config.roce.resends_all),
         }
         self.restart_timer(config, now);
         self.window.steer(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Timeout, flight, cx));
     }
 
-    /// With go-back-N: all from `una` on goes again, and what was sent says no more.
-    pub(super) fn go_back(&mut self) {
-        (self.next, self.asked) = (self.una, self.una);
+    /// Where all is sent again from, without IRN: the oldest byte that is not acknowledged, with go-back-0 the first of its
+    /// message.
+    pub(super) fn first_lost(&mut self, config: &Config) -> u64 {
+        if config.roce.restarts { self.cutting.message_of(self.una).0 } else { self.una }
+    }
+
+    /// All from `from` on goes again, and what was sent says no more.
+    pub(super) fn go_back(&mut self, from: u64) {
+        if from < self.una {
+            self.round_end = from;
+        }
+        (self.una, self.next, self.asked) = (from, from, from);
     }
 
     /// The warm-up ends: statistics begin.

@@ -3,7 +3,8 @@
 //! Source: InfiniBand specification s.9.7.5 (an acknowledgement covers all before it; one NAK a gap; a duplicate is
 //! acknowledged), Zhu et al. 2015 (SIGCOMM) for the notification point: a marked packet causes a notification at once if none
 //! was sent in the last `cnp_interval`. With IRN, Mittal et al. 2018 s.3.1: what is out of order is kept, and each such packet
-//! answered.
+//! answered. With go-back-0 a gap throws away what came of the message, and the NAK asks for its first packet (ReceiverCheckSeq with
+//! `L2_BACK_TO_ZERO` in the simulator of HPCC's authors); its first packet begins the message anew whenever it comes.
 //! The order in InfiniBand's words: "expected", "beyond" a gap, "duplicate".
 
 use super::wire::{AETH, ASKS, CNP_BODY, FIRST, LAST, NAK, TRIGGER};
@@ -20,8 +21,10 @@ use shallows_units::Time;
 pub struct Responder {
     flow: u32,
     label: u32,
-    /// Next byte expected; everything below has been delivered.
-    pub next: u64,
+    /// Next byte expected; with go-back-0 it falls back to where the message begins.
+    next: u64,
+    /// Bytes delivered: with go-back-0 those of whole messages, otherwise all below `next`.
+    pub delivered: u64,
     /// Held beyond `next` (IRN).
     held: Ranges,
     /// Packets not yet acknowledged.
@@ -41,6 +44,7 @@ impl Responder {
             flow,
             label,
             next: 0,
+            delivered: 0,
             held: Ranges::default(),
             pending: 0,
             nak_at: Time::ZERO,
@@ -64,6 +68,9 @@ impl Responder {
             self.cnp_at = net.now + rules.cnp_interval;
             self.send(Flags::CNP, 0, config.header + CNP_BODY, NONE, packet, net);
         }
+        if rules.restarts && packet.flags.any(FIRST) && packet.seq == self.delivered {
+            self.next = self.delivered; // another attempt at the message
+        }
         if packet.seq > self.next {
             return self.on_gap(packet, payload, header, config, net);
         }
@@ -72,6 +79,9 @@ impl Responder {
             self.nak_at = Time::ZERO;
             while let Some(end) = self.held.take_through(self.next) {
                 self.next = self.next.max(end);
+            }
+            if !rules.restarts || packet.flags.any(LAST) {
+                self.delivered = self.next;
             }
         }
         self.pending += 1;
@@ -96,6 +106,7 @@ impl Responder {
             size += TRIGGER;
         } else if net.now >= self.nak_at {
             self.nak_at = net.now + rules.nak_interval;
+            self.next = self.delivered; // with go-back-N they are the same
         } else {
             return;
         }

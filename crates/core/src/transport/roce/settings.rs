@@ -26,6 +26,8 @@ crate::choices! {
     pub enum Repair {
         /// The responder drops what is out of order, and all from the gap on is sent again.
         GoBackN = "go-back-n",
+        /// The same, but the whole message is sent again, and counts when all its packets came in a row.
+        GoBackZero = "go-back-0",
         /// The responder keeps what is out of order, and each lost packet is sent again (IRN).
         SelectiveRepeat = "irn",
     }
@@ -52,13 +54,13 @@ crate::params! {
         /// Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap.
         ethernet: Bytes = "18B", "[0B, 100B]", "IEEE 802.3: 14 and 4; TCP's packets here begin at IP";
         /// How lost packets are repaired.
-        repair: Repair = "go-back-n", "", "RoCEv2 cards; Mittal 2018 for the other";
+        repair: Repair = "go-back-n", "", "RoCEv2 cards; their first ones for go-back-0; Mittal 2018 for irn";
         /// Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which
         /// the window lets no other out.
         ack_every: u64 = 1, "[1, 4096]", "HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each";
-        /// With go-back-n, time after which a gap is reported again, or "none": once a gap.
+        /// Without irn, time after which a gap is reported again, or "none": once a gap.
         nak_interval: Option<Span> = "none", "(0s, 10s]", "InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us";
-        /// With go-back-n, time without an acknowledgement after which all is sent again.
+        /// Without irn, time without an acknowledgement after which all is sent again.
         timeout: Span = "67.108864ms", "(0s, 10000s]", "InfiniBand: 4.096 us x 2^n, n = 14 as usual; cards: 4 ms at least";
         /// Timeouts in a row that a queue pair survives. One more, and it fails: with irn after 8 x rto_high, 2.56 ms without an
         /// answer.
@@ -101,6 +103,8 @@ pub struct Rules {
     pub retry_count: u64,
     /// Lost packets are repaired one by one.
     pub selective: bool,
+    /// A loss sends the whole message again.
+    pub restarts: bool,
     /// The responder answers each packet.
     pub answers_each: bool,
     /// A timeout sends all again of which nothing was heard.
@@ -131,6 +135,7 @@ impl Rules {
             cnp_interval: s.cnp_interval,
             retry_count: s.retry_count,
             selective,
+            restarts: s.repair == Repair::GoBackZero,
             answers_each: selective || s.ack_every == 1,
             resends_all: s.timeout_resends == Resends::All,
             timeouts: if selective { [s.rto_low, s.rto_high] } else { [s.timeout; 2] },
@@ -182,8 +187,10 @@ impl RoceSettings {
             fault("rto_high", Code::Conflict, rule, &self.rto_high.to_string().into());
         }
         let (idle, other): (&[&str], _) = match self.repair {
-            Repair::GoBackN => (&["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"], "irn"),
-            Repair::SelectiveRepeat => (&["nak_interval", "timeout"], "go-back-n"),
+            Repair::GoBackN | Repair::GoBackZero => {
+                (&["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"], "irn")
+            }
+            Repair::SelectiveRepeat => (&["nak_interval", "timeout"], "go-back-n\" or \"go-back-0"),
         };
         let [own, usual] = [self, &Self::defaults()].map(|settings| {
             let mut map = Map::new();
