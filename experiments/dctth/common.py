@@ -71,13 +71,14 @@ def fair_window(flows):
 
 def delivered(tables, name, step_s):
     """Per flow of a class: instants in s, multiples of `step_s`, and bytes delivered until then."""
-    chosen = tables["flows"].filter(pl.col("class") == name)["id"]
-    step_ps = int(step_s * 1e12)
-    rows = tables["flow_trace"].filter(
-        pl.col("flow").is_in(chosen.implode()), pl.col("time_ps") % step_ps == 0
-    )
-    parts = rows.sort("flow", "time_ps").partition_by("flow", maintain_order=True)
-    return [(p["time_ps"].to_numpy() / 1e12, p["delivered_bytes"].to_numpy().astype(float)) for p in parts]
+    chosen = tables["flows"].filter(pl.col("class") == name)["id"].to_numpy()
+    trace = tables["flow_trace"]
+    flow, time_ps = trace["flow"].to_numpy(), trace["time_ps"].to_numpy()
+    rows = np.flatnonzero(np.isin(flow, chosen) & (time_ps % int(step_s * 1e12) == 0))
+    rows = rows[np.lexsort((time_ps[rows], flow[rows]))]
+    seconds, data = time_ps[rows] / 1e12, trace["delivered_bytes"].to_numpy()[rows].astype(float)
+    begins = np.flatnonzero(np.diff(flow[rows])) + 1
+    return list(zip(np.split(seconds, begins), np.split(data, begins), strict=True)) if len(rows) else []
 
 
 def goodput_curves(tables, name, step_s=2):
@@ -99,7 +100,10 @@ def batch_mbps(tables, name):
 
 def ratios(tables, over="cubic", under="dctcp"):
     """Goodput a flow of one class over another's in each batch; None where one of them has no flows."""
-    a, b = batch_mbps(tables, over), batch_mbps(tables, under)
+    return _over(batch_mbps(tables, over), batch_mbps(tables, under))
+
+
+def _over(a, b):
     return None if a is None or b is None or not b.all() else a / b
 
 
@@ -157,12 +161,13 @@ def cell(tables):
     out = {}
     for name in ("cubic", "dctcp"):
         out |= {f"{name}_{key}": value for key, value in of_class(tables, name).items()}
-    batches = ratios(tables)
+    mbps = {name: batch_mbps(tables, name) for name in ("cubic", "dctcp")}
+    batches = _over(mbps["cubic"], mbps["dctcp"])
     if batches is not None:
         found = mean_ci(batches)
         out |= {"ratio": found.value, "ratio_low": found.low, "ratio_high": found.high}
         out["ratio_batches"] = batches.tolist()
-    together = {name: _together(tables, name) for name in ("cubic", "dctcp")}
+    together = {name: _together(tables, name, each) for name, each in mbps.items()}
     out |= {"cubic_batches": together["cubic"].tolist(), "all_batches": sum(together.values()).tolist()}
     port = tables["queues"].filter(port=PORT)
     return out | {
@@ -172,9 +177,8 @@ def cell(tables):
     }
 
 
-def _together(tables, name):
-    """Mb/s of all flows of a class in each batch."""
-    mbps = batch_mbps(tables, name)
+def _together(tables, name, mbps):
+    """Mb/s of all flows of a class in each batch, of the mean a flow."""
     return np.zeros(BATCHES) if mbps is None else mbps * len(tables["flows"].filter(pl.col("class") == name))
 
 
