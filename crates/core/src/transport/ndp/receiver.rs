@@ -56,7 +56,9 @@ impl NdpReceiver {
     pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
         self.owed += 1;
         if packet.trimmed() {
-            return self.send(NACK, packet.seq, NONE, packet.stamp, config, net);
+            // A copy of one that came whole may arrive after all is there: it causes no pull either.
+            let flags = self.finish(NACK, packet.seq < self.next);
+            return self.send(flags, packet.seq, NONE, packet.stamp, config, net);
         }
         let beyond = packet.seq + u64::from(packet.size - config.header);
         self.counts.packets += 1;
@@ -78,11 +80,17 @@ impl NdpReceiver {
                 self.next = self.next.max(end);
             }
         }
-        let done = self.next == self.ends && self.held.is_empty();
+        let flags = self.finish(Flags::ACK, true);
+        self.send(flags, self.next, extension, packet.stamp, config, net);
+    }
+
+    /// Nothing is owed once all is there that the sender has told of; the answer to a packet of that says so.
+    fn finish(&mut self, answer: Flags, about_it: bool) -> Flags {
+        let done = about_it && self.next == self.ends && self.held.is_empty();
         if done {
             self.owed = 0;
         }
-        self.send(Flags::ACK.with_if(DONE, done), self.next, extension, packet.stamp, config, net);
+        answer.with_if(DONE, done)
     }
 
     /// Sends the next pull that is owed.

@@ -174,6 +174,9 @@ impl NdpSender {
         } else {
             self.on_ack(packet, about.unwrap_or_default(), config, net.now);
         }
+        if packet.flags.any(DONE) && !packet.trimmed() {
+            self.due = 0; // the same bit means LAST in a packet that came back
+        }
         self.pump(config, net);
     }
 
@@ -201,9 +204,6 @@ impl NdpSender {
             let rest = self.silent.split_off(&self.una);
             self.flight -= self.silent.values().map(|(_, bytes)| bytes).sum::<u64>();
             self.silent = rest;
-        }
-        if packet.flags.any(DONE) {
-            self.due = 0;
         }
     }
 
