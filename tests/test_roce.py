@@ -16,7 +16,7 @@ from test_pcapng import blocks, ones_sum
 MTU, PACKETS = 1024, 100
 
 
-@pytest.fixture(scope="module", params=["write", "send"])
+@pytest.fixture(scope="module", params=["write", "send", "read"])
 def run(request, tmp_path_factory):
     """Two queue pairs whose messages end in a short packet, with a loss each way and marks."""
     document = SMALL | {
@@ -71,7 +71,7 @@ def read(path):
         _, high, low, captured, length = struct.unpack_from("<IIIII", body)
         frame = body[20 : 20 + captured]
         ip, udp, bth, rest = frame[14:34], frame[34:42], frame[42:54], frame[54:-4]
-        more = {0x06: 16, 0x0A: 16, 0x11: 4, 0x81: 16}.get(bth[0], 0)
+        more = {0x06: 16, 0x0A: 16, 0x0C: 16, 0x0D: 4, 0x0F: 4, 0x10: 4, 0x11: 4, 0x81: 16}.get(bth[0], 0)
         assert not any(rest[more:]), "data are zeros"
         assert (ip[9], ones_sum(ip)) == (17, 0xFFFF)
         total = struct.unpack_from(">H", ip, 2)[0]
@@ -87,7 +87,7 @@ def read(path):
 
 
 def kind(packet):
-    return {0x11: "ack", 0x81: "cnp"}.get(packet["opcode"], "data")
+    return {0x0C: "request", 0x11: "ack", 0x81: "cnp"}.get(packet["opcode"], "data")
 
 
 def test_numbers_opcodes_and_lengths_are_those_of_the_wire(run, tmp_path):
@@ -95,32 +95,49 @@ def test_numbers_opcodes_and_lengths_are_those_of_the_wire(run, tmp_path):
     packets = list(read(tmp_path / "s0.pcapng"))
     assert len(packets) == count
     data = [p for p in packets if kind(p) == "data"]
-    writes = run.experiment["traffic"]["load"]["transport"]["verb"] == "write"
-    first, middle, last = (6, 7, 8) if writes else (0, 1, 2)
+    verb = run.experiment["traffic"]["load"]["transport"]["verb"]
+    first, middle, last = {"write": (6, 7, 8), "send": (0, 1, 2), "read": (13, 14, 15)}[verb]
+    lost = run.tables["packets"].filter((pl.col("lost") == 1) & (pl.col("reverse") == 0))["psn"].to_list()
 
     # Each message is 99 full packets and one of 23 bytes, padded to 24; packet numbers go on over messages.
     order = sorted({(p["psn"], p["opcode"], p["behind"], p["pad"], p["asks"]) for p in data})
+    if verb == "read":  # the lost packet comes again as the first one of another request
+        order.remove((lost[0], first, MTU + 4, 0, 0))
     assert [row[0] for row in order] == list(range(len(order)))
     for psn, opcode, behind, pad, asks in order:
         place = psn % PACKETS
         assert opcode == (first if place == 0 else last if place == PACKETS - 1 else middle)
-        assert (behind, pad, asks) == ((24 + 4, 1, 1) if opcode == last else (MTU + 4, 0, 0))
-    assert all(len(p["rest"]) == (16 if p["opcode"] == 6 else 0) for p in data)
-    assert {struct.unpack(">QII", p["rest"]) for p in data if p["rest"]} <= {(0, 0, MTU)}
+        assert (behind, pad, asks) == (
+            (24 + 4, 1, int(verb != "read")) if opcode == last else (MTU + 4, 0, 0)
+        )
+    assert all(len(p["rest"]) == {6: 16, 13: 4, 15: 4}.get(p["opcode"], 0) for p in data)
+    assert order[-1][0] == 3 * PACKETS - 1
 
-    # One NAK (AETH syndrome 0x60) for the packet that was lost; others bear the last packet's number.
     acks = [p for p in packets if kind(p) == "ack"]
-    assert {p["rest"][0] for p in acks} == {0x1F, 0x60}
-    lost = run.tables["packets"].filter((pl.col("lost") == 1) & (pl.col("reverse") == 0))
-    assert [p["psn"] for p in acks if p["rest"][0] == 0x60] == lost["psn"].to_list()
-    assert max(p["psn"] for p in acks) == order[-1][0] == 3 * PACKETS - 1
+    requests = [p for p in packets if kind(p) == "request"]
+    if verb == "read":
+        # A request a message, which bears the number of its first response. After the gap one for the rest of
+        # its message, and those again that were outstanding behind it.
+        assert not acks and {p["rest"] for p in data if p["rest"]} == {b"\x1f\0\0\0"}
+        ranges = [(p["psn"], *struct.unpack(">QII", p["rest"])) for p in requests]
+        size = MTU * PACKETS - 1001
+        whole = [(number * PACKETS, 0, 0, size) for number in range(3)]
+        rest = (lost[0], 0, 0, size - lost[0] * MTU)
+        at = ranges.index(rest)
+        assert ranges == [*whole[:at], rest, *whole[1:at], *whole[at:]]
+    else:
+        assert {struct.unpack(">QII", p["rest"]) for p in data if p["rest"]} <= {(0, 0, MTU)}
+        # One NAK (AETH syndrome 0x60) for the packet that was lost; others bear the last packet's number.
+        assert {p["rest"][0] for p in acks} == {0x1F, 0x60} and not requests
+        assert [p["psn"] for p in acks if p["rest"][0] == 0x60] == lost
+        assert max(p["psn"] for p in acks) == order[-1][0]
 
     # Notifications: BECN, sixteen reserved bytes, to the queue pair that sends.
     cnps = [p for p in packets if kind(p) == "cnp"]
     assert len(cnps) == run.tables["flows"]["ecn_reductions"].sum() > 10
     assert {(p["becn"], p["psn"], p["rest"], p["behind"]) for p in cnps} == {(1, 0, bytes(16), 4)}
-    assert {p["qp"] for p in cnps} == {p["qp"] for p in acks} != {p["qp"] for p in data}
-    assert {p["ecn"] for p in data} == {2, 3} and {p["ecn"] for p in cnps + acks} == {0}
+    assert {p["qp"] for p in cnps} == {p["qp"] for p in acks + requests} != {p["qp"] for p in data}
+    assert {p["ecn"] for p in data} == {2, 3} and {p["ecn"] for p in cnps + acks + requests} == {0}
 
 
 def test_wireshark_reads_the_same(run, tmp_path):
@@ -141,9 +158,8 @@ def test_wireshark_reads_the_same(run, tmp_path):
     for (opcode, psn, pad, qp, syndrome, length), packet in zip(theirs, ours, strict=True):
         told = [int(value, 0) for value in (opcode, psn, pad, qp)]
         assert told == [packet[key] for key in ("opcode", "psn", "pad", "qp")]
-        assert (int(syndrome, 0) if syndrome else None) == (
-            packet["rest"][0] if kind(packet) == "ack" else None
-        )
-        assert bool(length) == (packet["opcode"] == 6)
+        has_aeth = packet["opcode"] in (0x0D, 0x0F, 0x10, 0x11)
+        assert (int(syndrome, 0) if syndrome else None) == (packet["rest"][0] if has_aeth else None)
+        assert bool(length) == (packet["opcode"] in (0x06, 0x0C))
     faulty = [tshark, "-r", str(path), "-Y", "_ws.malformed"]
     assert subprocess.run(faulty, capture_output=True, text=True, check=True, timeout=60).stdout == ""

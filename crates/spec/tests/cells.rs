@@ -278,22 +278,35 @@ proptest! {
     }
 }
 
-/// Queue pairs with DCQCN over lossless lanes and by either repair: any threads give the same bytes, with losses on the wires.
+/// Queue pairs with DCQCN over lossless lanes, by each repair and READ: any threads give the same bytes, with losses on the wires.
 #[test]
 fn queue_pairs_give_the_same_bytes_on_any_threads() {
-    for repair in ["go-back-n", "go-back-0", "irn"] {
+    for (repair, verb) in
+        [("go-back-n", "write"), ("go-back-0", "send"), ("irn", "write"), ("go-back-n", "read")]
+    {
         let mut document = paused(tree(4, "300KB"), &[3]);
         document["transport"] = json!({
-            "profile": "roce", "cc": "dcqcn", "repair": repair, "priority": 3, "ack_priority": 6, "cnp_priority": 6,
+            "profile": "roce", "cc": "dcqcn", "repair": repair, "verb": verb, "priority": 3, "ack_priority": 6,
+            "cnp_priority": 6,
         });
         document["port"]["edge*->*"] = json!({"loss": 0.002, "duplicate": 0.002});
         document["priority"]["3"]["queue"] = json!({"kind": "ramp"});
         set(&mut document, "probe", json!({"packets": "*->h12", "flow_trace": "100us"}));
         let alone = worked(&document, 1);
-        assert!(Tables::of(&alone).u64("flows", "ecn_reductions").iter().sum::<u64>() > 0, "{repair}");
-        assert!(Tables::of(&alone).u64("flows", "fast_recoveries").iter().sum::<u64>() > 0, "{repair}");
+        assert!(
+            Tables::of(&alone).u64("flows", "ecn_reductions").iter().sum::<u64>() > 0,
+            "{repair}, {verb}"
+        );
+        assert!(
+            Tables::of(&alone).u64("flows", "fast_recoveries").iter().sum::<u64>() > 0,
+            "{repair}, {verb}"
+        );
         for threads in [2, 3] {
-            assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{repair}, {threads} threads");
+            assert_eq!(
+                hashes(&alone),
+                hashes(&worked(&document, threads)),
+                "{repair}, {verb}, {threads} threads"
+            );
         }
         let mut stepped = cut(&document, Cut::Always);
         let mut until = Time::ZERO;
@@ -301,7 +314,7 @@ fn queue_pairs_give_the_same_bytes_on_any_threads() {
             assert!(stepped.books().balance());
             until += Span::us(83);
         }
-        assert_eq!(hashes(&alone), hashes(&stepped), "{repair}");
+        assert_eq!(hashes(&alone), hashes(&stepped), "{repair}, {verb}");
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use shallows_core::cc::{
     Ack, Algorithm, AnyCc, Congestion, CongestionControl, Cx, FlowInfo, MessageInfo, WindowRules,
 };
-use shallows_core::params::{Component, Faults, Kind, Params, Table};
+use shallows_core::params::{Component, Fault, Faults, Kind, Params, Table};
 use shallows_core::queue::Queue;
 use shallows_core::routing::graph::{Graph, Role};
 use shallows_core::routing::table::Routing;
@@ -217,7 +217,7 @@ fn every_control_carries_flows() {
     }
 }
 
-/// Each control that runs over RoCEv2 carries messages by either repair over a wire that loses packets: all that is posted
+/// Each control that runs over RoCEv2 carries messages by each repair, and by READ if it needs no acknowledgements, over a wire that loses packets: all that is posted
 /// arrives, in order and once. Those that do not run there are refused by name.
 #[test]
 fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
@@ -228,14 +228,16 @@ fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
             cc.insert("initial_rate".into(), "3.3Gbps".into());
         }
         let algorithm = read("transport.cc", &cc, Algorithm::read);
-        for repair in ["go-back-n", "go-back-0", "irn"] {
+        for (repair, verb) in
+            [("go-back-n", "write"), ("go-back-0", "send"), ("irn", "write"), ("go-back-n", "read")]
+        {
             let document = json!({
                 "duration": "100ms",
                 "topology": {"kind": "star", "senders": 2, "delay": "2us"},
                 "queue": {"kind": "ramp"},
                 "port": {"*->*": {"loss": 0.0005}},
                 "port_control": algorithm.protocol().unwrap_or("none"),
-                "transport": {"profile": "roce", "cc": cc, "repair": repair},
+                "transport": {"profile": "roce", "cc": cc, "repair": repair, "verb": verb},
                 "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "3MB"}},
             });
             let mut document = document;
@@ -247,12 +249,22 @@ fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
                 assert!(faults.iter().any(|fault| fault.to_string().contains("needs TCP")), "{faults:?}");
                 continue;
             }
+            if verb == "read" && !algorithm.runs_over_read() {
+                let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
+                let told = |fault: &Fault| fault.to_string().contains("needs acknowledgements");
+                assert!(faults.iter().any(told), "{faults:?}");
+                continue;
+            }
             let simulation = run(&document);
             let tables = Tables::of(&simulation);
             assert!(simulation.books().balance());
             let (ends, delivered) = (tables.u64("flows", "end_ps"), tables.u64("flows", "delivered_bytes"));
-            assert!(ends.iter().all(|end| *end < 100_000_000_000), "{} {repair}: {ends:?}", component.name);
-            assert_eq!(delivered, [3_000_000; 2], "{} {repair}", component.name);
+            assert!(
+                ends.iter().all(|end| *end < 100_000_000_000),
+                "{} {repair} {verb}: {ends:?}",
+                component.name
+            );
+            assert_eq!(delivered, [3_000_000; 2], "{} {repair} {verb}", component.name);
             assert!(tables.u64("flows", "retransmissions").iter().sum::<u64>() > 0);
         }
         carried.extend(algorithm.runs_over_roce().then_some(component.name));

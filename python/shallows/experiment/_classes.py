@@ -1727,8 +1727,11 @@ class Roce(Part):
     mtu: str = '1024B'
     """Payload of a full packet. Range [1B, 9000B]. Default: InfiniBand: 256, 512, 1024, 2048 or 4096; the simulators of DCQCN's and HPCC's authors: 1000."""
 
-    verb: Literal["write", "send"] = 'write'
-    """The operation that carries messages. Default: storage and collectives write; SEND has no RETH."""
+    verb: Literal["write", "send", "read"] = 'write'
+    """The operation that carries messages. Of "read" the receiving end asks for each, and nothing is acknowledged. Default: storage and collectives write; SEND has no RETH."""
+
+    reads: int = 16
+    """With verb = "read", requests of a queue pair that are outstanding at most. Range [1, 1024]. Default: cards say how many (max_qp_rd_atom), usually 16; not verified."""
 
     ethernet: str = '18B'
     """Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap. Range [0B, 100B]. Default: IEEE 802.3: 14 and 4; TCP's packets here begin at IP."""

@@ -2,8 +2,9 @@
 
 Sources: InfiniBand Architecture Specification volume 1, s.9.2 (BTH), 9.3 (RETH, AETH), annex A17 (UDP port
 4791, notifications). A message's first WRITE packet has RETH with a virtual address and key of 0 and the
-payload of this packet as length; an acknowledgement has AETH without credits. Data are zeros, padded to words
-of four bytes as on the wire, which the simulation's lengths leave out; Wireshark takes a packet without them
+payload of this packet as length, a READ request the range that it asks for. An acknowledgement has AETH
+without credits, and so have the first and the last response of a READ. Data are zeros, padded to words of
+four bytes as on the wire, which the simulation's lengths leave out; Wireshark takes a packet without them
 for malformed, so that they are captured here. Telemetry between UDP and BTH is left out, and so is IRN's
 number of the packet that a NACK answers: dissectors know neither.
 """
@@ -20,6 +21,9 @@ __all__ = ["PORT", "icrc", "udp"]
 PORT = 4791
 _FIRST_WRITE = (0x06, 0x0A)
 _ACKNOWLEDGE, _NOTIFICATION = 0x11, 0x81
+_READ_REQUEST = 0x0C
+_RESPONSES = (0x0D, 0x0F, 0x10)
+"""First, last and only one: those with AETH."""
 _BECN, _ACK_REQUEST = 0x40, 0x80
 _LASTS = (0x02, 0x04, 0x08, 0x0A)
 _NO_CREDITS, _OUT_OF_SEQUENCE = 0x1F, 0x60
@@ -42,7 +46,10 @@ def udp(row: Mapping[str, Any]) -> bytes:
     bth = first + struct.pack(">BHBBH", *_split(number), asks, *_split(row["psn"]))
     if opcode in _FIRST_WRITE:
         bth += struct.pack(">QII", 0, 0, payload)
-    elif opcode == _ACKNOWLEDGE:
+    elif opcode == _READ_REQUEST:
+        length = row["sack0_beyond"] - row["sack0_first"]
+        bth += struct.pack(">QII", 0, 0, min(length, 2**32 - 1))  # a load without an end reads on and on
+    elif opcode == _ACKNOWLEDGE or opcode in _RESPONSES:
         nak = row["nak"]
         bth += struct.pack(">BBH", _OUT_OF_SEQUENCE if nak else _NO_CREDITS, 0, 0)
     elif opcode == _NOTIFICATION:

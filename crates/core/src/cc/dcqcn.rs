@@ -69,6 +69,10 @@ impl CcSettings for Settings {
         true
     }
 
+    fn hears_no_acks(&self) -> bool {
+        true
+    }
+
     fn check_over_roce(&self, path: &str, faults: &mut Faults) {
         if let Some(interval) = self.cut_interval.filter(|_| self.parameters == Set::Paper) {
             let rule = "changes nothing: over RoCEv2 the paper's set cuts at each notification, and the receiver spaces those \

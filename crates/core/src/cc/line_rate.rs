@@ -21,6 +21,10 @@ impl CcSettings for Settings {
     fn paces_wire(&self) -> bool {
         true
     }
+
+    fn hears_no_acks(&self) -> bool {
+        true
+    }
 }
 
 /// One flow's control.

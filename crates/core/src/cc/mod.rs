@@ -218,6 +218,10 @@ pub trait CcSettings {
     fn rdma(&self) -> bool {
         false
     }
+    /// Whether it works without acknowledgements: by the clock, or by notifications.
+    fn hears_no_acks(&self) -> bool {
+        false
+    }
     /// Checks of settings that mean nothing over RoCEv2; they stand at `path`.
     fn check_over_roce(&self, _path: &str, _faults: &mut crate::params::Faults) {}
     /// Checks across the settings, which stand at `path`.
@@ -299,6 +303,14 @@ macro_rules! algorithms {
                     Algorithm::Custom(_) => false,
                 };
                 made_for_it || self.ecn() == EcnUse::Off && self.protocol().is_none() && self.backend().is_none()
+            }
+
+            /// Whether it runs over READ, whose data nobody acknowledges.
+            pub fn runs_over_read(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.hears_no_acks(), )*
+                    Algorithm::Custom(_) => false,
+                }
             }
 
             /// Room for switches in its header, where it has one that they add to.

@@ -12,6 +12,7 @@ use crate::packet::Flags;
 use crate::routing::choice::Ecmp;
 use crate::routing::graph::Graph;
 use crate::transport::Config;
+use crate::transport::roce::settings::Verb;
 use shallows_units::Time;
 use std::collections::BTreeMap;
 
@@ -72,6 +73,12 @@ fn sprayed(experiment: &Experiment) -> Option<String> {
     if loads.is_empty() || !experiment.run.ecmp.sprays() {
         return None;
     }
+    let reads = |load: &LoadSpec| load.transport.roce.as_ref().is_some_and(|roce| roce.verb == Verb::Read);
+    let other = if experiment.loads.iter().any(|load| loads.contains(&load.name) && !reads(load)) {
+        ", or repair = \"irn\""
+    } else {
+        ""
+    };
     let names = names(&loads);
     Some(if experiment.run.ecmp == Ecmp::Flowlet {
         format!(
@@ -82,7 +89,7 @@ fn sprayed(experiment: &Experiment) -> Option<String> {
     } else {
         format!(
             "traffic {names}: packets of one queue pair take several paths, and without irn each that overtakes counts as a loss. \
-             Write ecmp = \"flow\", or repair = \"irn\"."
+             Write ecmp = \"flow\"{other}."
         )
     })
 }

@@ -97,7 +97,7 @@ impl Simulation {
                 let of_pair = of_pair(r).map(|_| is_nak(&r.packet).into());
                 of_pair.or_else(|| of_ndp(r).map(|packet| is_nack(&packet).into()))
             })
-            .maybe_u64("ack_request", |r| of_pair(r).map(|_| asks(&r.packet).into()))
+            .maybe_u64("ack_request", |r| of_pair(r).map(|config| asks(&r.packet, config).into()))
             .maybe_u64("psn", |r| of_pair(r).map(|config| numbers.psn(&r.packet, r.flow, config)))
             .maybe_u64("pull", |r| of_ndp(r).map(|packet| is_pull(&packet).into()))
             .u32("trimmed", |r| r.packet.trimmed().into())

@@ -172,6 +172,7 @@ impl Connections<'_> {
             ended: None,
             timer: Source::NONE,
             delivered_before: 0,
+            timeouts: TimeoutCounts::default(),
         };
         let cells = [ends.0, ends.1].map(|host| self.roster.cell_of[host.index()]);
         let sender = self.in_cell(cells[0], |cell, commons| {
@@ -222,9 +223,11 @@ impl Connections<'_> {
         act(&mut locked(&self.cells[cell as usize]), &self.commons())
     }
 
-    /// A request of the application to the sending end, at the present.
+    /// A request of the application to the sending end, or to one that reads, at the present.
     fn order(&mut self, id: FlowId, order: Order) {
-        let (cell, place) = self.connection(id).sender;
+        let connection = self.connection(id);
+        let (cell, place) =
+            if matches!(order, Order::Read(_)) { connection.receiver } else { connection.sender };
         let (at_once, now) = (self.cells.len() == 1, self.now);
         self.in_cell(cell, |cell, commons| match at_once {
             true => cell.perform(place, order, commons),
@@ -266,7 +269,11 @@ impl Connections<'_> {
     fn write(&mut self, id: FlowId, bytes: u64) {
         let life = &mut self.roster.lives[id as usize];
         life.written = life.written.saturating_add(bytes);
+        let (until, config) = (life.written, life.config);
         self.order(id, Order::Write(bytes));
+        if self.roster.configs[config as usize].roce.reads.is_some() {
+            self.order(id, Order::Read(until));
+        }
     }
 
     // ---- ends ----

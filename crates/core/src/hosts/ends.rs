@@ -120,6 +120,8 @@ pub struct ReceivingEnd {
     pub timer: Source,
     /// Bytes delivered before the statistics began.
     pub delivered_before: u64,
+    /// Its timeouts since then, if it reads.
+    pub timeouts: TimeoutCounts,
 }
 
 impl ReceivingEnd {

@@ -9,6 +9,8 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
+use crate::transport::roce::wire::RETH;
+use crate::transport::sender::SenderCounts;
 use crate::transport::{AnySender, Config, TransportKind};
 use shallows_units::{Bytes, Span, Time};
 
@@ -38,7 +40,7 @@ pub struct FlowRow {
     /// Time over which the sender was watched, until its last acknowledgement.
     pub watched: Span,
     /// The sender's counts.
-    pub sent: crate::transport::sender::SenderCounts,
+    pub sent: SenderCounts,
     /// Integral of the congestion window in byte ps.
     pub cwnd_time: u128,
     /// The receiver's counts.
@@ -90,6 +92,7 @@ impl FlowRow {
         now: Time,
     ) -> Self {
         let about = sending.about;
+        let counts = sending.sender.counts();
         let cwnd_time = sending.sender.window_mut().count(now);
         let from = about.opened.max(measured_from);
         let until = receiving.ended.unwrap_or(now);
@@ -105,11 +108,11 @@ impl FlowRow {
             delivered: receiving.receiver.delivered() - receiving.delivered_before,
             over: until.max(from) - from,
             watched: now - from,
-            sent: sending.sender.counts(),
+            sent: SenderCounts { timeouts: counts.timeouts + receiving.timeouts.all, ..counts },
             cwnd_time,
             received: *receiving.receiver.counts(),
             drops: sending.lost - sending.lost_before,
-            timeouts: sending.timeouts,
+            timeouts: sending.timeouts + receiving.timeouts,
             cwnd: sending.sender.window().bytes(),
             ssthresh: sending.sender.window().cc().ssthresh(),
             alpha: alpha(&sending.sender),
@@ -153,17 +156,18 @@ impl Hosts {
     }
 
     /// Time the message would take alone on the empty network, with a window that never limits: the
-    /// handshake where it waited for one, then its packets, store and forward.
+    /// handshake where it waited for one, or the request that reads it, then its packets, store and forward.
     pub(super) fn ideal(&mut self, place: usize, message: &Message, commons: &Commons) -> Span {
         let about = self.receivers[place].about;
         let config = &self.configs[about.config as usize];
         let (mss, header) = (config.rules.mss, u64::from(config.header));
-        // A queue pair's first packet may have a header more.
-        let more = if config.kind == TransportKind::Roce { u64::from(config.roce.first) } else { 0 };
+        // A queue pair's first packet may have a header more, and its last.
+        let rules = Some(&config.roce).filter(|_| config.kind == TransportKind::Roce);
+        let [more, tail] = rules.map_or([0; 2], |rules| [rules.first, rules.last].map(u64::from));
         let (from, to) = about.ends;
         let ideals = &mut self.ideals;
         let mut time = |ends: Pair, packets: u64, last: u64| {
-            let (full, last) = (mss + header, last + header + if packets == 0 { more } else { 0 });
+            let full = mss + header;
             let burst = Burst { packets, first: Bytes(full + more), full: Bytes(full), last: Bytes(last) };
             let wire = |link| commons.best(link);
             match &commons.fastest {
@@ -171,10 +175,18 @@ impl Hosts {
                 None => ideals.time(&commons.routing, ends, burst, wire),
             }
         };
-        let handshake =
-            if message.first_of_fresh { time((from, to), 0, 0) + time((to, from), 0, 0) } else { Span::ZERO };
+        let handshake = if message.first_of_fresh {
+            time((from, to), 0, header) + time((to, from), 0, header)
+        } else {
+            Span::ZERO
+        };
+        let request = match config.roce.reads {
+            Some(_) => time((to, from), 0, header + u64::from(RETH)),
+            None => Span::ZERO,
+        };
         let full = (message.bytes - 1) / mss;
-        handshake + time((from, to), full, message.bytes - full * mss)
+        let last = message.bytes - full * mss + header + if full == 0 { more } else { tail };
+        handshake + request + time((from, to), full, last)
     }
 
     /// Rows of the messages that a connection has not delivered.
@@ -197,6 +209,7 @@ impl Hosts {
         for end in &mut self.receivers {
             *end.receiver.counts() = Default::default();
             end.delivered_before = end.receiver.delivered();
+            end.timeouts = Default::default();
         }
     }
 

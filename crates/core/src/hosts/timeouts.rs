@@ -7,9 +7,9 @@
 //! sender's view decides: a message that came whole, of which it does not know, is one of which the end is
 //! missing. Timeouts of a handshake, of unbounded flows and all others are neither.
 
-use super::ends::{Block, SendingEnd};
+use super::ends::{Block, Message, SendingEnd};
 use crate::transport::{Config, State};
-use std::ops::{AddAssign, Sub};
+use std::ops::{Add, AddAssign, Sub};
 
 /// How many timeouts there were, and how many of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +27,14 @@ impl AddAssign for TimeoutCounts {
         self.all += more.all;
         self.head += more.head;
         self.tail += more.tail;
+    }
+}
+
+impl Add for TimeoutCounts {
+    type Output = Self;
+    fn add(mut self, more: Self) -> Self {
+        self += more;
+        self
     }
 }
 
@@ -50,6 +58,15 @@ pub(super) fn classify(end: &SendingEnd, config: &Config) -> TimeoutCounts {
     let few = config.settings.dup_acks.saturating_mul(config.rules.mss);
     match block.filter(|_| sender.state() == State::Established) {
         Some(block) => place(una, sacked, block, few),
+        None => TimeoutCounts { all: 1, ..TimeoutCounts::default() },
+    }
+}
+
+/// The timeout of an end that reads, with `next` the byte that it expects, as a count.
+pub(super) fn classify_read(next: u64, message: Option<&Message>, config: &Config) -> TimeoutCounts {
+    let few = config.settings.dup_acks.saturating_mul(config.rules.mss);
+    match message {
+        Some(message) => place(next, 0, &Block { end: message.end, bytes: message.bytes }, few),
         None => TimeoutCounts { all: 1, ..TimeoutCounts::default() },
     }
 }

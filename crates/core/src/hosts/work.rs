@@ -4,7 +4,7 @@ use super::ends::{Block, ReceivingEnd, SendingEnd};
 use super::facts::{FlowId, MessageDone};
 use super::pulls::Pacers;
 use super::records::MessageRow;
-use super::timeouts::{TimeoutCounts, classify};
+use super::timeouts::{TimeoutCounts, classify, classify_read};
 use crate::cc::MessageInfo;
 use crate::events::{Event, Source};
 use crate::net::{Change, Happened, Net, Network};
@@ -54,7 +54,7 @@ impl ClassRecord {
     }
 }
 
-/// A request of the application to a sending end.
+/// A request of the application to a sending end, or of one that reads to the receiving end.
 #[derive(Debug, Clone, Copy)]
 pub enum Order {
     /// Opens the connection.
@@ -65,6 +65,8 @@ pub enum Order {
     Write(u64),
     /// No more will be written.
     Close,
+    /// The receiving end reads on, up to this byte.
+    Read(u64),
 }
 
 /// The hosts of one cell.
@@ -132,8 +134,11 @@ impl Hosts {
 
     // ---- orders of applications ----
 
-    /// Carries out the application's order to the sending end at `place`.
+    /// Carries out the application's order to the sending end at `place`; of [`Order::Read`] to the receiving end there.
     pub fn perform(&mut self, place: u32, order: Order, net: &mut Net) {
+        if let Order::Read(end) = order {
+            return self.read(place, end, net);
+        }
         let sent = net.totals.sent;
         let now = net.now;
         let end = &mut self.senders[place as usize];
@@ -151,6 +156,7 @@ impl Hosts {
                 return;
             }
             Order::Write(bytes) => end.sender.write(bytes, config, net),
+            Order::Read(_) => {}
             Order::Close => {
                 end.closed = true;
                 end.sender.close(config, net);
@@ -162,6 +168,18 @@ impl Hosts {
             let id = end.about.id;
             self.trace_change(id, net); // the first window, or a restart after an idle time
         }
+    }
+
+    /// The receiving end at `place` reads on, up to byte `until`.
+    #[cold]
+    fn read(&mut self, place: u32, until: u64, net: &mut Net) {
+        let sent = net.totals.sent;
+        let end = &mut self.receivers[place as usize];
+        if let AnyReceiver::Read(reader) = &mut end.receiver {
+            reader.post(until, &self.configs[end.about.config as usize], net);
+            arm(reader.rto_at, &mut reader.timer_at, end.timer, net);
+        }
+        end.passed.0 += net.totals.sent - sent;
     }
 
     // ---- arrivals from the network ----
@@ -209,6 +227,11 @@ impl Hosts {
             AnyReceiver::Roce(responder) => {
                 responder.on_packet(packet, config, net);
                 responder.delivered
+            }
+            AnyReceiver::Read(reader) => {
+                reader.on_packet(packet, config, net);
+                arm(reader.rto_at, &mut reader.timer_at, end.timer, net);
+                reader.next
             }
             AnyReceiver::Ndp(receiver) => {
                 receiver.on_packet(packet, config, net);
@@ -266,10 +289,25 @@ impl Hosts {
     pub fn on_receiver_timer(&mut self, place: u32, net: &mut Net) {
         let sent = net.totals.sent;
         let end = &mut self.receivers[place as usize];
-        if let Some(receiver) = end.receiver.tcp() {
-            receiver.timer_at = Time::MAX;
-            receiver.on_timer(&self.configs[end.about.config as usize], net);
-            arm(receiver.ack_at, &mut receiver.timer_at, end.timer, net);
+        let config = &self.configs[end.about.config as usize];
+        match &mut end.receiver {
+            AnyReceiver::Tcp(receiver) => {
+                receiver.timer_at = Time::MAX;
+                receiver.on_timer(config, net);
+                arm(receiver.ack_at, &mut receiver.timer_at, end.timer, net);
+            }
+            AnyReceiver::Read(reader) => {
+                let (before, next) = (reader.timeouts, reader.next);
+                reader.timer_at = Time::MAX;
+                reader.on_timer(config, net);
+                arm(reader.rto_at, &mut reader.timer_at, end.timer, net);
+                if reader.timeouts > before {
+                    let timeout = classify_read(next, end.messages.front(), config);
+                    end.timeouts += timeout;
+                    self.loads[end.about.load as usize].timeouts += timeout;
+                }
+            }
+            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) => {}
         }
         end.passed.0 += net.totals.sent - sent;
     }

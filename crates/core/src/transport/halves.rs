@@ -3,7 +3,7 @@
 use super::config::{Config, TransportKind};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
-use super::roce::{Requester, Responder};
+use super::roce::{Reader, Requester, Responder, Source};
 use super::sender::{Sender, SenderCounts, State};
 use super::window::Window;
 use crate::cc::{FlowInfo, MessageInfo};
@@ -17,6 +17,8 @@ pub enum AnySender {
     Tcp(Sender),
     /// A queue pair's.
     Roce(Requester),
+    /// A queue pair's that is read from.
+    Read(Source),
     /// NDP's.
     Ndp(NdpSender),
 }
@@ -27,6 +29,7 @@ macro_rules! any {
         match $on {
             Self::Tcp($end) => $call,
             Self::Roce($end) => $call,
+            Self::Read($end) => $call,
             Self::Ndp($end) => $call,
         }
     };
@@ -38,6 +41,7 @@ macro_rules! with_sender {
         match $on {
             $crate::transport::AnySender::Tcp($end) => $call,
             $crate::transport::AnySender::Roce($end) => $call,
+            $crate::transport::AnySender::Read($end) => $call,
             $crate::transport::AnySender::Ndp($end) => $call,
         }
     };
@@ -49,6 +53,9 @@ impl AnySender {
     pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
         match config.kind {
             TransportKind::Tcp => AnySender::Tcp(Sender::new(flow, label, info, config, now)),
+            TransportKind::Roce if config.roce.reads.is_some() => {
+                AnySender::Read(Source::new(flow, label, info, config, now))
+            }
             TransportKind::Roce => AnySender::Roce(Requester::new(flow, label, info, config, now)),
             TransportKind::Ndp => AnySender::Ndp(NdpSender::new(flow, label, info, config, now)),
         }
@@ -61,6 +68,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.open(config, net),
             AnySender::Roce(requester) => requester.open(),
+            AnySender::Read(source) => source.open(),
             AnySender::Ndp(sender) => sender.open(),
         }
     }
@@ -151,6 +159,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.board.bytes(),
             AnySender::Roce(requester) => requester.sacked(),
+            AnySender::Read(_) => 0,
             AnySender::Ndp(sender) => sender.sacked(),
         }
     }
@@ -160,6 +169,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.flight(config),
             AnySender::Roce(requester) => requester.flight(),
+            AnySender::Read(_) => 0, // nobody tells it what came
             AnySender::Ndp(sender) => sender.flight(),
         }
     }
@@ -192,6 +202,8 @@ pub enum AnyReceiver {
     Tcp(Receiver),
     /// A queue pair's.
     Roce(Responder),
+    /// A queue pair's that reads.
+    Read(Reader),
     /// NDP's.
     Ndp(NdpReceiver),
 }
@@ -201,17 +213,18 @@ impl AnyReceiver {
     pub fn new(flow: u32, label: u32, config: &Config, rate: Rate) -> Self {
         match config.kind {
             TransportKind::Tcp => AnyReceiver::Tcp(Receiver::new(flow, label, config)),
+            TransportKind::Roce if config.roce.reads.is_some() => AnyReceiver::Read(Reader::new(flow, label)),
             TransportKind::Roce => AnyReceiver::Roce(Responder::new(flow, label)),
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
         }
     }
 
-    /// TCP's, which alone has timers here: others answer everything at once.
+    /// TCP's.
     #[inline]
     pub fn tcp(&mut self) -> Option<&mut Receiver> {
         match self {
             AnyReceiver::Tcp(receiver) => Some(receiver),
-            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) => None,
+            AnyReceiver::Roce(_) | AnyReceiver::Read(_) | AnyReceiver::Ndp(_) => None,
         }
     }
 
@@ -219,7 +232,7 @@ impl AnyReceiver {
     pub fn closed(&self) -> bool {
         match self {
             AnyReceiver::Tcp(receiver) => receiver.closed,
-            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) => true,
+            AnyReceiver::Roce(_) | AnyReceiver::Read(_) | AnyReceiver::Ndp(_) => true,
         }
     }
 
@@ -229,6 +242,7 @@ impl AnyReceiver {
         match self {
             AnyReceiver::Tcp(receiver) => receiver.delivered(),
             AnyReceiver::Roce(responder) => responder.delivered,
+            AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.next,
         }
     }

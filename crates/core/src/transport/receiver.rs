@@ -31,6 +31,19 @@ pub struct ReceiverCounts {
     pub delay_sum: u128,
 }
 
+impl ReceiverCounts {
+    /// A data packet comes at `now`; whether it is marked.
+    #[inline]
+    pub fn hear(&mut self, packet: &Packet, now: Time) -> bool {
+        let marked = packet.flags.any(Flags::CE);
+        self.packets += 1;
+        self.marks += u64::from(marked);
+        self.wait_sum += u128::from(packet.waited);
+        self.delay_sum += u128::from((now - packet.stamp).as_ps());
+        marked
+    }
+}
+
 /// The receiving end.
 #[derive(Debug, Clone)]
 pub struct Receiver {
@@ -107,11 +120,7 @@ impl Receiver {
             return self.on_control(packet, config, net);
         }
         let payload = u64::from(packet.size - headers);
-        let marked = packet.flags.any(Flags::CE);
-        self.counts.packets += 1;
-        self.counts.marks += u64::from(marked);
-        self.counts.wait_sum += u128::from(packet.waited);
-        self.counts.delay_sum += u128::from((net.now - packet.stamp).as_ps());
+        let marked = self.counts.hear(packet, net.now);
         self.hear_mark(packet, marked, config, net);
         // tcp_event_data_recv: after a gap longer than its own RTO, here the least there is.
         if config.settings.quick_acks > self.quick && net.now - self.heard > config.settings.min_rto {

@@ -205,6 +205,22 @@ impl Sections {
             let others: Vec<&str> =
                 controls.iter().map(|name| name.as_str()).filter(|name| !OVER_ROCE.contains(name)).collect();
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &others, false, 0.3));
+            if chance.chance(0.2) {
+                // READ has no acknowledgements, and goes back to a gap.
+                let controls =
+                    [json!("line-rate"), json!("dcqcn"), json!({"kind": "dcqcn", "parameters": "vendor"})];
+                let control = controls[chance.below(3) as usize].clone();
+                REPAIRS[2].1.iter().chain(&["ack_every"]).for_each(|key| drop(chosen.remove(*key)));
+                REPAIRS[0].1.iter().for_each(|key| drop(chosen.remove(*key)));
+                chosen.extend([
+                    ("verb".into(), "read".into()),
+                    ("repair".into(), "go-back-n".into()),
+                    ("cc".into(), control),
+                ]);
+            } else {
+                chosen.insert("verb".into(), one(chance, &["write", "send"]).into());
+                chosen.remove("reads");
+            }
         } else if profile == "ndp" {
             chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());
             chosen.insert("cc".into(), "line-rate".into());

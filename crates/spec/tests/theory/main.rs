@@ -26,6 +26,7 @@ mod rack;
 mod rates;
 mod rcp;
 mod rdma;
+mod read;
 mod recovery;
 mod reno;
 mod roce;

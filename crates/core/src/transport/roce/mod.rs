@@ -15,17 +15,24 @@
 //! The card: each queue pair has a rate limiter, and at most one packet in the card's port. So a port that serves in order
 //! of arrival serves the queue pairs in turn, those of a paused priority wait, and no queue builds in the card.
 //!
-//! Left out: READ and atomic operations; SEND's receiver-not-ready; several queue pairs' common completion queue; limits
+//! READ turns a queue pair round: data come from the end that holds them (`source.rs`), for requests of the end that wants them
+//! (`reader.rs`). Senders and receivers of a load are those of the data here too.
+//!
+//! Left out: atomic operations; SEND's receiver-not-ready; several queue pairs' common completion queue; limits
 //! of a card's memory, cache and packet rate; the limit on the CNPs that a card makes for all queue pairs together.
 
 mod hearing;
 mod irn;
 mod limiter;
+mod reader;
 mod requester;
 mod responder;
 pub mod settings;
+mod source;
 pub mod wire;
 
+pub use reader::Reader;
 pub use requester::Requester;
 pub use responder::Responder;
 pub use settings::{PROFILE, RoceSettings, Rules};
+pub use source::Source;

@@ -7,6 +7,7 @@
 //! `L2_BACK_TO_ZERO` in the simulator of HPCC's authors); its first packet begins the message anew whenever it comes.
 //! The order in InfiniBand's words: "expected", "beyond" a gap, "duplicate".
 
+use super::Rules;
 use super::wire::{AETH, ASKS, CNP_BODY, FIRST, LAST, NAK, TRIGGER};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
@@ -31,8 +32,7 @@ pub struct Responder {
     pending: u64,
     /// The gap at `next` is not reported before this.
     nak_at: Time,
-    /// No notification before this.
-    cnp_at: Time,
+    notifications: Notifications,
     /// Statistics.
     pub counts: ReceiverCounts,
 }
@@ -48,7 +48,7 @@ impl Responder {
             held: Ranges::default(),
             pending: 0,
             nak_at: Time::ZERO,
-            cnp_at: Time::ZERO,
+            notifications: Notifications::default(),
             counts: ReceiverCounts::default(),
         }
     }
@@ -59,14 +59,9 @@ impl Responder {
         let header = net.extension(packet).map_or(Feedback::None, |extension| extension.feedback);
         let first = if packet.flags.any(FIRST) { rules.first } else { 0 };
         let payload = u64::from(packet.size - config.header - first - header.bytes(false));
-        let marked = packet.flags.any(Flags::CE);
-        self.counts.packets += 1;
-        self.counts.marks += u64::from(marked);
-        self.counts.wait_sum += u128::from(packet.waited);
-        self.counts.delay_sum += u128::from((net.now - packet.stamp).as_ps());
-        if marked && net.now >= self.cnp_at {
-            self.cnp_at = net.now + rules.cnp_interval;
-            self.send(Flags::CNP, 0, config.header + CNP_BODY, NONE, packet, net);
+        let marked = self.counts.hear(packet, net.now);
+        if marked && self.notifications.due(rules, net.now) {
+            Notifications::send((self.flow, self.label), packet, config, net);
         }
         if rules.restarts && packet.flags.any(FIRST) && packet.seq == self.delivered {
             self.next = self.delivered; // another attempt at the message
@@ -116,18 +111,44 @@ impl Responder {
     }
 
     fn send(&self, flags: Flags, seq: u64, size: u16, extension: u32, about: &Packet, net: &mut Net) {
-        net.send(&Packet {
-            at: Time::ZERO,
-            seq,
-            stamp: about.stamp,
-            waited: 0,
-            flow: self.flow,
-            label: self.label,
-            extension,
-            size,
-            flags: flags.with(Flags::REVERSE),
-        });
+        answer((self.flow, self.label), (flags, seq), (size, extension), about.stamp, net);
     }
+}
+
+/// The notifications of a queue pair keep their distance.
+#[derive(Debug, Clone, Default)]
+pub struct Notifications {
+    /// None before this.
+    at: Time,
+}
+
+impl Notifications {
+    /// Whether a mark that is heard at `now` causes one.
+    #[inline]
+    pub fn due(&mut self, rules: &Rules, now: Time) -> bool {
+        let due = now >= self.at;
+        if due {
+            self.at = now + rules.cnp_interval;
+        }
+        due
+    }
+
+    /// Sends one about `packet` for the queue pair with this number and label.
+    pub fn send(pair: (u32, u32), packet: &Packet, config: &Config, net: &mut Net) {
+        answer(pair, (Flags::CNP, 0), (config.header + CNP_BODY, NONE), packet.stamp, net);
+    }
+}
+
+/// Sends a packet back: for a connection with its label, flags and number, its size and extension.
+pub fn answer(
+    (flow, label): (u32, u32),
+    (flags, seq): (Flags, u64),
+    (size, extension): (u16, u32),
+    stamp: Time,
+    net: &mut Net,
+) {
+    let flags = flags.with(Flags::REVERSE);
+    net.send(&Packet { at: Time::ZERO, seq, stamp, waited: 0, flow, label, extension, size, flags });
 }
 
 /// The place of `extension`, if it says anything.

@@ -1,8 +1,9 @@
 //! The settings of queue pairs, and the form in which both ends work with them.
 
-use super::wire::{AETH, CNP_BODY, HEADERS, RETH, TRIGGER};
+use super::wire::{AETH, CNP_BODY, FIRST, HEADERS, LAST, RETH, TRIGGER};
 use crate::cc::{Algorithm, EcnUse};
-use crate::params::{Code, Component, Faults, Params, Table};
+use crate::packet::Flags;
+use crate::params::{Code, Component, Faults, ParamType, Params, Table};
 use crate::port_control::MOST_BYTES;
 use crate::transport::settings::{Opening, TransportSettings};
 use serde_json::{Map, Value};
@@ -18,6 +19,8 @@ crate::choices! {
         Write = "write",
         /// SEND.
         Send = "send",
+        /// RDMA READ: the receiver asks for each message, and its packets are not acknowledged.
+        Read = "read",
     }
 }
 
@@ -49,8 +52,10 @@ crate::params! {
     pub struct RoceSettings {
         /// Payload of a full packet.
         mtu: Bytes = "1024B", "[1B, 9000B]", "InfiniBand: 256, 512, 1024, 2048 or 4096; the simulators of DCQCN's and HPCC's authors: 1000";
-        /// The operation that carries messages.
+        /// The operation that carries messages. Of "read" the receiving end asks for each, and nothing is acknowledged.
         verb: Verb = "write", "", "storage and collectives write; SEND has no RETH";
+        /// With verb = "read", requests of a queue pair that are outstanding at most.
+        reads: u64 = 16, "[1, 1024]", "cards say how many (max_qp_rd_atom), usually 16; not verified";
         /// Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap.
         ethernet: Bytes = "18B", "[0B, 100B]", "IEEE 802.3: 14 and 4; TCP's packets here begin at IP";
         /// How lost packets are repaired.
@@ -93,6 +98,10 @@ crate::params! {
 pub struct Rules {
     /// Bytes that a message's first packet has more.
     pub first: u16,
+    /// Bytes that its last one has more, if it is not the first.
+    pub last: u16,
+    /// With READ, requests that are outstanding at most.
+    pub reads: Option<u64>,
     /// Packets that one acknowledgement covers at most.
     pub ack_every: u64,
     /// A gap is reported again after this.
@@ -129,7 +138,13 @@ impl Rules {
         let s = settings;
         let selective = s.repair == Repair::SelectiveRepeat;
         Rules {
-            first: if s.verb == Verb::Write { RETH } else { 0 },
+            first: match s.verb {
+                Verb::Write => RETH,
+                Verb::Send => 0,
+                Verb::Read => AETH,
+            },
+            last: if s.verb == Verb::Read { AETH } else { 0 },
+            reads: (s.verb == Verb::Read).then_some(s.reads),
             ack_every: s.ack_every,
             nak_interval: s.nak_interval.unwrap_or(Span::ps(u64::MAX)),
             cnp_interval: s.cnp_interval,
@@ -144,6 +159,20 @@ impl Rules {
             paces_wire: cc.paces_wire(),
             rescales: cc.ecn() == EcnUse::Off,
             cnp_priority: s.cnp_priority,
+        }
+    }
+}
+
+impl Rules {
+    /// Bytes that a data packet with these flags has more than a middle one.
+    #[inline]
+    pub fn extra(&self, flags: Flags) -> u16 {
+        if flags.any(FIRST) {
+            self.first
+        } else if flags.any(LAST) {
+            self.last
+        } else {
+            0
         }
     }
 }
@@ -169,10 +198,14 @@ impl RoceSettings {
         let header = self.common().header_bytes();
         let feedback = if explicit { MOST_BYTES } else { 0 };
         let acks = self.ack_priority.unwrap_or(self.priority);
-        let reth = if self.verb == Verb::Write { u64::from(RETH) } else { 0 };
+        let (more, answer) = match self.verb {
+            Verb::Write => (RETH, AETH + TRIGGER),
+            Verb::Send => (0, AETH + TRIGGER),
+            Verb::Read => (AETH, RETH),
+        };
         [
-            (self.priority, header + self.mtu.as_u64() + reth + feedback),
-            (acks, header + u64::from(AETH + TRIGGER) + feedback),
+            (self.priority, header + self.mtu.as_u64() + u64::from(more) + feedback),
+            (acks, header + u64::from(answer) + feedback),
             (self.cnp_priority.unwrap_or(acks), header + u64::from(CNP_BODY)),
         ]
     }
@@ -185,6 +218,11 @@ impl RoceSettings {
         if self.repair == Repair::SelectiveRepeat && self.rto_high < self.rto_low {
             let rule = format!("must be at least rto_low ({})", self.rto_low);
             fault("rto_high", Code::Conflict, rule, &self.rto_high.to_string().into());
+        }
+        let reads = self.verb == Verb::Read;
+        if reads && self.repair != Repair::GoBackN {
+            let rule = "must be \"go-back-n\" with verb = \"read\": a reader asks again from a gap on, and acknowledges nothing";
+            fault("repair", Code::Conflict, rule.into(), &self.repair.show());
         }
         let (idle, other): (&[&str], _) = match self.repair {
             Repair::GoBackN | Repair::GoBackZero => {
@@ -202,20 +240,35 @@ impl RoceSettings {
             let rule = format!("changes nothing: it belongs to repair = \"{other}\"");
             fault(key, Code::Conflict, rule, &own[*key]);
         }
+        let (key, verbs) = if reads { ("ack_every", "write\" or \"send") } else { ("reads", "read") };
+        if own[key] != usual[key] {
+            let rule = format!("changes nothing: it belongs to verb = \"{verbs}\"");
+            fault(key, Code::Conflict, rule, &own[key]);
+        }
         let Some(cc) = cc else { return };
         if let Some(backend) = cc.backend() {
             let rule = format!(
                 "runs in backend {backend} alone, which has no queue pairs. Over RoCEv2 run {}",
-                over_roce()
+                over_roce(Algorithm::runs_over_roce)
             );
             fault("cc", Code::Unsupported, rule, &cc.kind().into());
         } else if !cc.runs_over_roce() {
             let rule = format!(
                 "needs TCP: a queue pair's acknowledgements carry neither marks nor the header of {}. Over RoCEv2 run {}",
                 cc.kind(),
-                over_roce()
+                over_roce(Algorithm::runs_over_roce)
             );
             fault("cc", Code::Unsupported, rule, &cc.kind().into());
+        } else if reads && !cc.runs_over_read() {
+            let rule = format!(
+                "needs acknowledgements, and verb = \"read\" has none. Over READ run {}",
+                over_roce(Algorithm::runs_over_read)
+            );
+            fault("cc", Code::Unsupported, rule, &cc.kind().into());
+        } else if let Some(bound) = cc.show().get("window_rtt").filter(|bound| reads && **bound != "none") {
+            let rule =
+                "must be absent with verb = \"read\": a window counts what is acknowledged, and nothing is";
+            fault("cc.window_rtt", Code::Conflict, rule.into(), bound);
         }
         cc.check_over_roce(&format!("{path}.cc"), faults);
     }
@@ -226,13 +279,13 @@ impl RoceSettings {
     }
 }
 
-/// The controls that run over queue pairs, by name.
-fn over_roce() -> String {
+/// The controls that run over queue pairs as `runs` says, by name.
+fn over_roce(runs: impl Fn(&Algorithm) -> bool) -> String {
     let names = Algorithm::list().into_iter().filter(|control| {
         let named = Map::from_iter([("kind".to_owned(), control.name.into())]);
         let mut unread = Faults::default(); // a required setting is not written, and says nothing here
         let found = Algorithm::read(&mut Table::new("", &named, &mut unread));
-        found.is_some_and(|found| found.runs_over_roce())
+        found.is_some_and(|found| runs(&found))
     });
     names.map(|control| control.name).collect::<Vec<_>>().join(", ")
 }

@@ -32,6 +32,9 @@ pub const TRIGGER: u16 = 4;
 /// Opcodes of the reliable connection's SEND and WRITE: first, middle, last, only (InfiniBand specification table 38).
 const SEND: [u8; 4] = [0x00, 0x01, 0x02, 0x04];
 const WRITE: [u8; 4] = [0x06, 0x07, 0x08, 0x0a];
+/// Responses of READ, and its request.
+const READ: [u8; 4] = [0x0d, 0x0e, 0x0f, 0x10];
+const READ_REQUEST: u8 = 0x0c;
 const ACKNOWLEDGE: u8 = 0x11;
 /// Annex A17.
 const NOTIFICATION: u8 = 0x81;
@@ -41,10 +44,16 @@ const PSN_BITS: u32 = 24;
 /// The opcode in the BTH.
 pub fn opcode(packet: &Packet, config: &Config) -> u8 {
     let flags = packet.flags;
-    let all = if config.roce.first > 0 { WRITE } else { SEND };
+    let reads = config.roce.reads.is_some();
+    let all = match config.roce.first {
+        _ if reads => READ,
+        0 => SEND,
+        _ => WRITE,
+    };
     match (flags.any(FIRST), flags.any(LAST)) {
         _ if flags.any(Flags::REVERSE) && flags.any(Flags::CNP) => NOTIFICATION,
-        _ if flags.any(Flags::REVERSE) => ACKNOWLEDGE,
+        _ if flags.any(Flags::REVERSE) && reads => READ_REQUEST,
+        _ if flags.any(Flags::REVERSE.with(Flags::ACK)) => ACKNOWLEDGE,
         (true, false) => all[0],
         (false, false) => all[1],
         (false, true) => all[2],
@@ -54,22 +63,22 @@ pub fn opcode(packet: &Packet, config: &Config) -> u8 {
 
 /// Whether it reports a gap.
 pub fn is_nak(packet: &Packet) -> bool {
-    packet.flags.any(Flags::REVERSE) && packet.flags.any(NAK)
+    packet.flags.any(Flags::REVERSE.with(Flags::ACK)) && packet.flags.any(NAK)
 }
 
 /// Whether it asks for an acknowledgement.
-pub fn asks(packet: &Packet) -> bool {
-    !packet.flags.any(Flags::REVERSE) && packet.flags.any(ASKS.with(LAST))
+pub fn asks(packet: &Packet, config: &Config) -> bool {
+    let data = config.roce.reads.is_none() && !packet.flags.any(Flags::REVERSE);
+    data && packet.flags.any(ASKS.with(LAST))
 }
 
 /// Bytes of payload, after the headers that the packet has.
 pub fn payload(packet: &Packet, extension: Option<&Extension>, config: &Config) -> u16 {
-    if packet.flags.any(Flags::REVERSE) {
+    if packet.flags.any(Flags::REVERSE.with(Flags::ACK)) {
         return 0;
     }
-    let first = if packet.flags.any(FIRST) { config.roce.first } else { 0 };
     let header = extension.map_or(0, |extension| extension.feedback.bytes(false));
-    packet.size - config.header - first - header
+    packet.size - config.header - config.roce.extra(packet.flags) - header
 }
 
 /// The packet numbers of all queue pairs: they follow from where messages end, since each begins a packet.
@@ -89,7 +98,7 @@ impl Numbers {
     }
 
     /// The number in the BTH: of a data packet its own, of an acknowledgement that of the last packet that it covers, of a NAK
-    /// that of the one that is missing, of a notification 0.
+    /// that of the one that is missing, of a READ request that of its first response, of a notification 0.
     pub fn psn(&self, packet: &Packet, flow: u32, config: &Config) -> u64 {
         let (flags, seq) = (packet.flags, packet.seq);
         let ends = self.0.get(&flow).map_or(&[][..], Vec::as_slice);
@@ -98,7 +107,7 @@ impl Numbers {
         let packets = before + (seq - starts).div_ceil(config.rules.mss);
         let number = match flags.any(Flags::REVERSE) {
             true if flags.any(Flags::CNP) => 0,
-            true if !flags.any(NAK) => packets.wrapping_sub(1),
+            true if !flags.any(NAK) && config.roce.reads.is_none() => packets.wrapping_sub(1),
             _ => packets,
         };
         number & ((1 << PSN_BITS) - 1)
