@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import shallows
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,7 +111,27 @@ def test_every_network_of_the_gallery_has_a_drawing(entry):
         )
 
 
+def test_a_port_knows_when_its_link_is_down():
+    text = next(entry.text for entry in entries() if entry.name == "failing-link")
+    text += '[event.last]\nat = "15ms"\nlink = "leaf1->spine1"\nstate = "down"\n'
+    experiment = resolved(text)
+    drawn = drawing.layout(json.loads(_core.plan(json.dumps(experiment))), experiment)
+    dead = {port["name"]: port["dead"] for port in drawn["ports"] if "dead" in port}
+    both = [[5 * 10**9, 12 * 10**9]]
+    assert dead == {
+        "leaf0->spine0": both, "spine0->leaf0": both, "leaf1->spine0": both, "spine0->leaf1": both,
+        "leaf1->spine1": [[15 * 10**9, None]],
+    }  # fmt: skip
+
+
 # ---- the gallery ----
+
+
+def test_the_links_that_fail_in_the_gallery_carry_flows(tmp_path):
+    """Else nothing is to be seen: the hash of some seeds sends all flows over the other spine."""
+    text = next(entry.text for entry in entries() if entry.name == "failing-link")
+    flows = shallows.run(tomllib.loads(text), store=tmp_path).tables["flows"]
+    assert 2 <= (flows["timeouts"] > 0).sum() < len(flows) == 4  # data of two, and what answers the others
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)

@@ -150,6 +150,31 @@ def test_a_link_is_chosen_by_clicking_it_and_a_flow_by_its_button(page, server):
     assert page.evaluate("shallows.player.chosen.flow") == 1
 
 
+def test_a_dead_link_is_drawn_as_dead_while_it_is(page, server):
+    page.goto(f"{server}?show=failing-link")
+    wait_for_runs(page, 2)
+    seen = """(at_ms) => {
+        const { player } = shallows, film = player.films[0], network = player.sides[0].drawing;
+        const crossed = [], cross = network.cross.bind(network);
+        network.cross = (from, to, port) => { crossed.push(port.name); cross(from, to, port); };
+        player.choosePort(film.layout.ports.findIndex(port => port.name === 'leaf0->spine0'));
+        player.seek(at_ms * 1e9);
+        player.forceFrame = true;
+        player.draw(performance.now());
+        delete network.cross;
+        return [crossed.sort(), document.querySelector('.sh-readout').textContent];
+    }"""
+    cables = sorted(
+        f"{a}->{b}" for leaf in (0, 1) for a, b in [(f"leaf{leaf}", "spine0"), ("spine0", f"leaf{leaf}")]
+    )
+    for at, dead in [(4.9, []), (5.1, cables), (11.9, cables), (12.1, [])]:
+        crossed, readout = page.evaluate(seen, at)
+        assert crossed == dead, at
+        assert readout.startswith("leaf0->spine0: ") and ("the link is down" in readout) == bool(dead), (
+            readout
+        )
+
+
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_every_entry_of_the_gallery_runs(page, server, entry):
     page.goto(f"{server}?show={entry.name}")

@@ -3,16 +3,18 @@
 use serde_json::{Map, Value, json};
 use shallows_core::Experiment;
 use shallows_core::engine::check::{Chosen, chosen};
+use shallows_core::experiment::LinkState;
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
-use shallows_core::routing::select::select;
+use shallows_core::routing::select::{select, select_links};
 use shallows_core::routing::table::Routing;
+use shallows_units::Span;
 use std::collections::BTreeMap;
 
 /// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
 /// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.
 ///
-/// `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
+/// A port whose link fails has `"dead": [[ps, ps or null], ...]`, from when until when. `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
 /// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
 /// `"numbers": {path: number}` has every time in ps, rate in bit/s and amount of data in bytes of the resolved record.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
@@ -89,7 +91,33 @@ fn ports(experiment: &Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec
         Value::Object(map)
     };
     let chosen = chosen(experiment, graph, faults);
-    graph.links.iter().zip(chosen).map(port).collect()
+    let mut ports: Vec<Value> = graph.links.iter().zip(chosen).map(port).collect();
+    for (link, spans) in failures(experiment, graph) {
+        let spans: Vec<Value> =
+            spans.iter().map(|(from, until)| json!([from.as_ps(), until.map(Span::as_ps)])).collect();
+        ports[link as usize]["dead"] = spans.into();
+    }
+    ports
+}
+
+/// By link: from when until when it is down. Faults of events are the checks' matter.
+fn failures(experiment: &Experiment, graph: &Graph) -> BTreeMap<u32, Vec<(Span, Option<Span>)>> {
+    let mut events: Vec<_> = experiment.events.iter().map(|event| &event.settings).collect();
+    events.sort_by_key(|event| event.at); // stable: in the order of the file at one time
+    let mut failures: BTreeMap<u32, Vec<(Span, Option<Span>)>> = BTreeMap::new();
+    for event in events {
+        for link in select_links(graph, &event.link).unwrap_or_default() {
+            let spans = failures.entry(link).or_default();
+            let down = spans.last_mut().filter(|(_, until)| until.is_none());
+            match (event.state, down) {
+                (Some(LinkState::Down), None) => spans.push((event.at, None)),
+                (Some(LinkState::Up), Some(span)) => span.1 = Some(event.at),
+                _ => {}
+            }
+        }
+    }
+    failures.retain(|_, spans| !spans.is_empty());
+    failures
 }
 
 fn routes(graph: &Graph, routing: &mut Routing) -> Vec<Vec<Option<u32>>> {

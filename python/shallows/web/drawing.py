@@ -16,7 +16,7 @@ __all__ = ["layout"]
 
 
 def layout(plan: dict[str, Any], experiment: dict[str, Any]) -> dict[str, Any]:
-    """Nodes with places, ports with ends, rates, limits and thresholds, and how to draw them all."""
+    """Nodes with places, ports with ends, rates, limits, thresholds and failures, and how to draw all."""
     names = [node["name"] for node in plan["nodes"]]
     hosts = [node["host"] for node in plan["nodes"]]
     ports = [_port(port, names, hosts) for port in plan["ports"]]
@@ -41,7 +41,7 @@ def _port(port: dict[str, Any], names: list[str], hosts: list[bool]) -> dict[str
         "queue": queue["kind"],
         "limit": _packets(queue.get("limit")),
         "mark_at": _packets(queue.get("mark_at")),
-    }
+    } | ({"dead": port["dead"]} if "dead" in port else {})
 
 
 def _packets(text: Any) -> int | None:

@@ -42,7 +42,7 @@ export class Controls {
     const legend = document.createElement("p");
     legend.className = "sh-legend";
     legend.innerHTML = '<span class="sh-ramp"></span> link: idle to full &nbsp; <b class="sh-bar"></b> queue, tick at the ' +
-      'marking threshold &nbsp; <b class="sh-mark">▲</b> marked &nbsp; <b class="sh-drop">✕</b> dropped &nbsp; ' +
+      'marking threshold &nbsp; <b class="sh-mark">▲</b> marked &nbsp; <b class="sh-drop">✕</b> dropped, on a dotted link: down &nbsp; ' +
       'packets: bars are data (framed when marked), rings are acknowledgements';
     root.append(legend);
   }

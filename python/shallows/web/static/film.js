@@ -84,6 +84,12 @@ export class Film {
 
   at(name, look, port) { return look < 0 ? 0 : this.port[name][look * this.ports + port]; }
 
+  // Whether a port's link is down at a look: the experiment's events say from when until when, in ps.
+  dead(look, port) {
+    const now = look < 0 ? 0 : this.time(look);
+    return !!this.layout.ports[port].dead?.some(([from, until]) => from <= now && (until === null || now < until));
+  }
+
   column(name, port) {
     const values = new Array(this.done);
     for (let look = 0; look < this.done; look++) values[look] = this.port[name][look * this.ports + port];

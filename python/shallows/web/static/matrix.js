@@ -49,7 +49,8 @@ export class Matrix {
         const hot = value(port);
         const cell = [left + x * w, 30 + y * h, Math.max(w - 0.6, 0.6), Math.max(h - 0.6, 0.6)];
         pen.fillStyle = heat(hot, view.dark);
-        pen.fillRect(...cell);
+        if (film.dead(look, port)) this.cross(pen, cell, colours);
+        else pen.fillRect(...cell);
         if (film.at("drops", look, port)) this.sign(pen, cell, colours.drop);
         else if (film.at("marks", look, port)) this.sign(pen, cell, colours.mark);
         seen.push({ port, hot, cell });
@@ -58,6 +59,16 @@ export class Matrix {
       left += room + gap;
     });
     this.hottest(pen, seen, colours, view, narrow ? [gap, bottom, 18] : [width - list, 20, 36]);
+  }
+
+  // A port whose link is down.
+  cross(pen, [x, y, w, h], colours) {
+    pen.strokeStyle = colours.drop;
+    pen.lineWidth = Math.min(1.4, w / 3, h / 3);
+    pen.beginPath();
+    pen.moveTo(x, y); pen.lineTo(x + w, y + h);
+    pen.moveTo(x, y + h); pen.lineTo(x + w, y);
+    pen.stroke();
   }
 
   sign(pen, [x, y, w, h], colour) {

@@ -1,4 +1,4 @@
-// The network as lines: links by how busy they are, queues at their ports, marks, drops, and single packets.
+// The network as lines: links by how busy they are or as dead, queues at their ports, marks, drops, and single packets.
 
 import { blank, label } from "shallows-player/canvas.js";
 import { flowColour, heat, textScale, theme } from "shallows-player/colours.js";
@@ -68,15 +68,41 @@ export class Network {
     const { pen, view } = this;
     const { from, to, ...line } = this.line(port);
     const busy = view.film.at("busy", view.look, number);
-    pen.strokeStyle = heat(busy, view.dark);
-    pen.lineWidth = (this.small ? 0.8 : 1.4) + (this.small ? 2 : 3.6) * Math.min(busy, 1);
-    pen.lineCap = "round";
+    const dead = view.film.dead(view.look, number);
+    pen.strokeStyle = dead ? this.colours.soft : heat(busy, view.dark);
+    pen.lineWidth = dead ? 1.4 : (this.small ? 0.8 : 1.4) + (this.small ? 2 : 3.6) * Math.min(busy, 1);
+    pen.lineCap = dead ? "butt" : "round";
+    if (dead) pen.setLineDash([2, 5]);
     pen.beginPath();
     pen.moveTo(...from);
     pen.lineTo(...to);
     pen.stroke();
+    pen.setLineDash([]);
+    if (dead) this.cross(from, to, port);
     this.hits.push({ number, from, to });
     if (number === view.chosen) this.arrow(from, to, line);
+  }
+
+  // One on each cable: both its directions have failed, or the one that has it.
+  cross(from, to, port) {
+    const { pen, view } = this;
+    const { ports } = view.film.layout;
+    const other = ports.findIndex((back) => back.from === port.to && back.to === port.from);
+    const both = other >= 0 && view.film.dead(view.look, other);
+    if (both && port.from > port.to) return;
+    const [a, b] = both ? [this.places[port.from], this.places[port.to]] : [from, to];
+    const [x, y, size] = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2, (this.small ? 4 : 7) * this.scale];
+    this.signs.push(() => {
+      for (const [colour, wide] of [[this.colours.back, 6], [this.colours.drop, 2.4]]) {
+        pen.strokeStyle = colour;
+        pen.lineWidth = wide;
+        pen.lineCap = "round";
+        pen.beginPath();
+        pen.moveTo(x - size, y - size); pen.lineTo(x + size, y + size);
+        pen.moveTo(x - size, y + size); pen.lineTo(x + size, y - size);
+        pen.stroke();
+      }
+    });
   }
 
   arrow(from, to, { ux, uy }) {

@@ -84,7 +84,7 @@ impl NdpReceiver {
         self.send(flags, self.next, extension, packet.stamp, config, net);
     }
 
-    /// Nothing is owed once all is there that the sender has told of; the answer to a packet of that says so.
+    /// Nothing is owed once everything that the sender announced is there; the answer to a packet of that says so.
     fn finish(&mut self, answer: Flags, about_it: bool) -> Flags {
         let done = about_it && self.next == self.ends && self.held.is_empty();
         if done {
