@@ -59,7 +59,12 @@ impl Rate {
 
     /// How long `data` takes, rounded up to a picosecond so that no link is ever faster than its
     /// rate. A time beyond the longest span is the longest span. At a rate of zero it panics.
+    #[inline]
     pub fn transmit(self, data: Bytes) -> Span {
+        // Up to 2 MB the sum fits a word, and each packet asks several times.
+        if let Some(parts) = data.0.checked_mul(BIT_PS) {
+            return Span::ps(parts.div_ceil(self.0));
+        }
         let ps = (u128::from(data.0) * u128::from(BIT_PS)).div_ceil(self.0.into());
         Span::ps(ps.try_into().unwrap_or(u64::MAX))
     }
@@ -104,6 +109,11 @@ mod tests {
     fn transmission_rounds_up_and_does_not_overflow() {
         assert_eq!(Rate::gbps(3).transmit(Bytes(1)), Span::ps(2_667)); // 2666.67
         assert_eq!(Rate::gbps(10).transmit(Bytes(0)), Span::ZERO);
+        // On both sides of what a word holds.
+        for bytes in [2_305_843, 2_305_844] {
+            let ps = (u128::from(bytes) * 8_000_000_000_000u128).div_ceil(3_000_000_000);
+            assert_eq!(u128::from(Rate::gbps(3).transmit(Bytes(bytes)).as_ps()), ps);
+        }
         assert_eq!(Rate::gbps(8_000).transmit(Bytes(u64::MAX)), Span::ps(u64::MAX));
         assert_eq!(Rate::bps(1).transmit(Bytes(u64::MAX)), Span::ps(u64::MAX));
     }

@@ -71,7 +71,7 @@ impl Network {
         let to_end = commons.connections[packet.flow as usize].end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let (priority, came_by) = (commons.priority(&packet), self.came_by);
-        let marked = self.ask(number, commons, |scheduled, cx| {
+        let marked = self.ask(number, true, commons, |scheduled, cx| {
             scheduled.note(&packet, commons, |record, _, queue| record.came(queue, class, &packet));
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
@@ -139,8 +139,12 @@ impl Network {
         if taken || scheduled.pausing.is_some() && self.sends_frame(number) {
             return;
         }
+        let Service::Departure(scheduled) = &self.ports[number as usize].service else { return };
+        if scheduled.disc.rests() {
+            return;
+        }
         let mut next = None;
-        let marked = self.ask(number, commons, |scheduled, cx| {
+        let marked = self.ask(number, false, commons, |scheduled, cx| {
             next = scheduled.disc.dequeue(cx);
             scheduled.serving = next;
             scheduled.of = (cx.priority, cx.came_by);
@@ -183,10 +187,12 @@ impl Network {
         }
     }
 
-    /// Calls the discipline, then counts and records its actions; returns the packets it marked.
+    /// Calls the discipline, then counts and records its actions; returns the packets it marked. A call that gives it nothing
+    /// (`gives`) leaves the port with the same packets, unless it drops some: one that is taken out is being transmitted.
     pub(super) fn ask(
         &mut self,
         number: u32,
+        gives: bool,
         commons: &Commons,
         call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>),
     ) -> u64 {
@@ -194,7 +200,7 @@ impl Network {
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return 0 };
         let paused = scheduled.pausing.as_ref().map_or(0, |pausing| pausing.paused());
-        let before = if port.record.is_some() { scheduled.held() } else { (0, 0) };
+        let before = if gives && port.record.is_some() { scheduled.held() } else { (0, 0) };
         let mut dropped = std::mem::take(&mut self.dropped);
         let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
         let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
@@ -209,8 +215,12 @@ impl Network {
                 sockets.shrank(flow, bytes);
             }
         }
-        if let Some(record) = &mut port.record {
+        if let Some(record) = &mut port.record
+            && (gives || !dropped.is_empty())
+        {
             let after = scheduled.held();
+            let lost = || dropped.iter().map(|(packet, _)| u64::from(packet.size)).sum::<u64>();
+            let before = if gives { before } else { (after.0 + dropped.len() as u64, after.1 + lost()) };
             if before != after {
                 record.stood(before.0, before.1, now);
                 record.became(after.0, after.1, now);

@@ -135,6 +135,10 @@ pub trait QueueDisc: Send {
     fn backlog(&self) -> Backlog;
     /// The port sends at another rate from now on. Thresholds stay as they were set.
     fn rate_changes(&mut self, _rate: Rate) {}
+    /// It holds nothing, and [`QueueDisc::dequeue`] would give and change nothing.
+    fn rests(&self) -> bool {
+        false
+    }
     /// Where [`QueueDisc::dequeue`] gave nothing though packets are held: when to ask again.
     fn ready_at(&self) -> Option<Time> {
         None

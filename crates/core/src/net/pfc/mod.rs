@@ -370,7 +370,7 @@ impl Network {
     /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.
     fn flush(&mut self, number: u32, priority: u8, commons: &Commons) {
         let mut freed = vec![];
-        self.ask(number, commons, |scheduled, cx| {
+        self.ask(number, true, commons, |scheduled, cx| {
             cx.paused = !(1 << priority);
             while let Some(packet) = scheduled.disc.dequeue(cx) {
                 freed.push((cx.came_by, packet.size));

@@ -197,6 +197,10 @@ impl QueueDisc for Lanes {
         self.held
     }
 
+    fn rests(&self) -> bool {
+        self.waiting == 0
+    }
+
     fn rate_changes(&mut self, rate: Rate) {
         self.rate = rate;
         self.lanes.iter_mut().for_each(|lane| lane.disc.rate_changes(rate));
