@@ -192,6 +192,35 @@ fn a_later_message_has_a_first_window_too() {
     }
 }
 
+/// Answers overtake each other on paths that are not alike. One that comes after all pulls were called off promises none, so that
+/// the next message begins with a window at once: each takes the time that the first takes, and none waits for `pull_timeout`.
+#[test]
+fn answers_that_were_overtaken_promise_no_pulls() {
+    let link = |from: &str, to: &str| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "1us"});
+    let links = [("a", "s0"), ("b", "s1"), ("s0", "m0"), ("s0", "m1"), ("m0", "s1"), ("m1", "s1")];
+    // The shorter one is sent before its first pull can come, so that nothing of the window is left.
+    for packets in [23, 4] {
+        let done = run(json!({
+            "duration": "50ms",
+            "ecmp": "permutation",
+            "topology": {
+                "kind": "graph", "hosts": ["a", "b"], "switches": ["s0", "s1", "m0", "m1"],
+                "links": links.map(|(from, to)| link(from, to)),
+            },
+            "port": {"m1->s0": {"delay": "20us"}},
+            "queue": "trimming",
+            "transport": {"profile": "ndp", "cc": "line-rate", "initial_window": format!("{packets}pkt")},
+            "traffic": {"x": {
+                "kind": "messages", "from": "a", "to": "b", "bytes": format!("{}B", packets * MTU), "interval": "1ms",
+                "count": 40,
+            }},
+        }));
+        let times = done.fct();
+        assert_eq!((times.len(), done.flow("timeouts")), (40, 0.0), "{packets}");
+        assert!(times.iter().all(|time| *time == times[0]), "{packets}: {times:?}");
+    }
+}
+
 /// Other controls, TCP's settings and ports that drop are refused by name; with a word they run.
 #[test]
 fn what_ndp_has_not_is_refused() {

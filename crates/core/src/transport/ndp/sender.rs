@@ -57,6 +57,8 @@ pub struct NdpSender {
     pulled: u64,
     /// Answers whose pulls are to come.
     due: u64,
+    /// Of packets below this no pull is to come: the receiver has said so.
+    flushed: u64,
     /// The last answers, newest last: 1 for an acknowledgement.
     answers: u16,
     /// Timeouts since anything was heard.
@@ -100,6 +102,7 @@ impl NdpSender {
             credit: 0,
             pulled: 0,
             due: 0,
+            flushed: 0,
             answers: 0,
             silence: 0,
             heard_at: now,
@@ -167,7 +170,7 @@ impl NdpSender {
             self.credit += new;
         } else if packet.flags.any(Flags::ECE) {
             self.counts.fast_recoveries += 1;
-            self.answered(false);
+            self.answered(false, packet.seq);
             if self.heard_of(packet.seq) {
                 self.again.insert(packet.seq);
             }
@@ -175,19 +178,23 @@ impl NdpSender {
             self.on_ack(packet, about.unwrap_or_default(), config, net.now);
         }
         if packet.flags.any(DONE) && !packet.trimmed() {
-            self.due = 0; // the same bit means LAST in a packet that came back
+            // The same bit means LAST in a packet that came back.
+            self.due = 0;
+            self.flushed = self.flushed.max(packet.seq);
         }
         self.pump(config, net);
     }
 
-    /// A packet that came was answered, and its pull is on the way.
-    fn answered(&mut self, whole: bool) {
+    /// A packet with byte `seq` came and was answered. Its pull is on the way, unless the answer was overtaken by one that ends
+    /// them.
+    fn answered(&mut self, whole: bool, seq: u64) {
         self.answers = self.answers << 1 | u16::from(whole);
-        self.due += 1;
+        self.due += u64::from(seq >= self.flushed);
     }
 
     fn on_ack(&mut self, packet: &Packet, about: Extension, config: &Config, now: Time) {
-        self.answered(true);
+        // Without a block the packet ended at the number, or before it.
+        self.answered(true, about.sacked().first().map_or(packet.seq.saturating_sub(1), |block| block.0));
         self.rtt.sample(now - packet.stamp, &config.settings);
         self.counts.acks += 1;
         self.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
