@@ -54,10 +54,38 @@ impl CongestionControl for Control {
         match why {
             Congestion::Loss => self.window.on_loss(flight, cx),
             Congestion::LossAfterEcn => {} // RFC 3168 s.6.1.2: once a window
-            Congestion::Ecn => self.window.shrink(self.window.cwnd * self.ecn_beta, cx),
+            Congestion::Ecn => {
+                let share = cx.rules.arithmetic.share(self.window.cwnd, self.ecn_beta, cx.rules.mss);
+                self.window.shrink(share, cx);
+            }
             Congestion::Timeout => self.window.on_timeout(flight, cx),
         }
     }
 
     crate::cc::parts::window::by_window!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::WindowRules;
+    use crate::cc::parts::window::Arithmetic;
+    use crate::cc::parts::window::tests::{cx, rules};
+    use crate::params::Params;
+
+    /// RFC 3168 s.6.1.2: half of the window. Linux `tcp_reno_ssthresh`, which answers marks and losses alike: 11 >> 1 = 5
+    /// segments, 5 >> 1 = 2, and never fewer.
+    #[test]
+    fn a_marked_window_is_halved_in_whole_segments_where_it_is_counted_so() {
+        let linux = WindowRules { arithmetic: Arithmetic::Linux, cwnd_floor: 2000.0, ..rules() };
+        for (rules, expected) in [(rules(), [5500.0, 2750.0, 1375.0]), (linux, [5000.0, 2000.0, 2000.0])] {
+            let mut control = Control::start(&Settings::defaults(), &FlowInfo::default(), &cx(&rules));
+            control.window.cwnd = 11_000.0;
+            let windows = [(); 3].map(|()| {
+                control.on_congestion(Congestion::Ecn, 11_000, &cx(&rules));
+                control.window.cwnd
+            });
+            assert_eq!(windows, expected);
+        }
+    }
 }

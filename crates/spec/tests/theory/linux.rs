@@ -6,7 +6,7 @@
 //! segments, alpha in 1/1024; the packet that changes CE and one with CWR acknowledged at once; reductions
 //! spread over a round trip in segments; rounds that end when all of a window is acknowledged.
 
-use crate::bench::{close, near, run};
+use crate::bench::{Run, close, near, run};
 use serde_json::json;
 
 /// Marks and the mean number of packets waiting, by number of senders, as Linux gives them.
@@ -30,5 +30,55 @@ fn marks_and_queues_are_those_of_linux() {
         close(&format!("marks of {senders}"), queue("marks"), marks, 0.1);
         // The packet in transmission does not wait.
         near(&format!("waiting of {senders}"), queue("mean_packets") - queue("utilisation"), waiting, 1.0);
+    }
+}
+
+/// Reno with ECN beside DCTCP, on paths of two round trips, in ps, with the share on Linux, DCTCP's rate over Reno's. Reno's
+/// window has some four segments, so that a half of a segment that it keeps or loses at a mark counts: with halves kept the
+/// shares were 10.95 and 7.56.
+const BESIDE_RENO: [(u64, f64); 2] = [(3_920_000_000, 9.197), (4_040_000_000, 9.453)];
+
+fn beside_reno(round_trip: u64) -> Run {
+    run(json!({
+        "duration": "42s",
+        "warmup": "2s",
+        "topology": {"kind": "star", "senders": 2, "rate": "100Mbps", "sender_rate": "1Gbps",
+            "delay": format!("{}ps", round_trip / 4)},
+        "queue": {"kind": "threshold", "limit": "200pkt", "mark_at": "20pkt", "not_ect": "drop"},
+        "nic": "drop-tail",
+        "transport": {"profile": "linux", "cc": "dctcp", "ecn": "on"},
+        "traffic": {
+            "d": {"kind": "bulk", "from": "s0", "to": "r0", "jitter": "2ms"},
+            "r": {"kind": "bulk", "from": "s1", "to": "r0", "jitter": "2ms", "transport": {"cc": "newreno"}},
+        },
+        "probe": {"waits": false},
+    }))
+}
+
+/// Within 3 %. The cycle of two flows depends on the path, and so both paths are Linux's.
+#[test]
+fn the_share_of_reno_beside_dctcp_is_that_of_linux() {
+    for (round_trip, share) in BESIDE_RENO {
+        let goodputs = beside_reno(round_trip).column("flows", "goodput_bps");
+        close(&format!("share at {round_trip} ps"), goodputs[0] / goodputs[1], share, 0.03);
+    }
+}
+
+/// `tcp_cong.c` counts windows in segments: no sample of a window has a part of one.
+#[test]
+fn windows_are_whole_segments() {
+    for cc in ["newreno", "cubic", "dctcp"] {
+        let done = run(json!({
+            "duration": "1s",
+            "topology": {"kind": "star", "senders": 3, "rate": "100Mbps", "sender_rate": "1Gbps", "delay": "1ms"},
+            "queue": {"kind": "threshold", "limit": "200pkt", "mark_at": "20pkt"},
+            "transport": {"profile": "linux", "cc": cc, "ecn": "on"},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0"}},
+            "probe": {"flow_trace": "1ms"},
+        }));
+        assert!(done.column("flows", "ecn_reductions").iter().sum::<f64>() > 10.0);
+        let parts =
+            done.column("flow_trace", "cwnd_bytes").iter().filter(|bytes| **bytes % 1448.0 != 0.0).count();
+        assert_eq!(parts, 0, "{cc}");
     }
 }

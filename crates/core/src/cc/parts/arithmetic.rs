@@ -67,8 +67,13 @@ impl Arithmetic {
     pub fn half(self, cwnd: f64, in_use: f64, mss: u64) -> f64 {
         match self {
             Arithmetic::Exact => in_use / 2.0,
-            Arithmetic::Linux => self.round(self.round(cwnd, mss) / 2.0, mss),
+            Arithmetic::Linux => self.share(cwnd, 0.5, mss),
         }
+    }
+
+    /// A share of `cwnd`, both as windows are counted: Linux `tcp_reno_ssthresh`, cwnd >> 1.
+    pub fn share(self, cwnd: f64, share: f64, mss: u64) -> f64 {
+        self.round(self.round(cwnd, mss) * share, mss)
     }
 
     /// `cwnd` less a share `cut` of it: Linux `dctcp_ssthresh` takes whole segments.
