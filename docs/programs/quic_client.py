@@ -1,6 +1,6 @@
 """Asks r0 for a number of bytes over QUIC (aioquic), and says how long they took.
 
-An example of `shallows linux exec`. aioquic's own connect() opens an IPv6 socket, which the guest does not have.
+An example of `shallows linux exec`. connect() of aioquic opens an IPv6 socket, which the guest does not have.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ SPECS = {
         SPEC,
         star(2, RATE, "100us", RATE)
         | {
-            "duration": "700ms", "warmup": "200ms", "seeds": 3, "traffic.long.jitter": "1ms",
+            "duration": "700ms", "warmup": "200ms", "seeds": 6, "traffic.long.jitter": "1ms",
             "probe.queue_trace": "50us",
             "sweep.points": [
                 scheme(DCTCP, "dctcp", step(65, 1000)),
