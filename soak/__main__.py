@@ -29,6 +29,7 @@ def main() -> int:
     parts = {name: part for name, part in PARTS.items() if not options.only or name in options.only}
     done, cost, wrong = Counter[str](), Counter[str](), 0
     end = time.monotonic() + 3600 * options.hours
+    report = time.monotonic() + REPORT_S
     stopped = _stopped()
     with readers.in_place() as place:
         while time.monotonic() < end and not stopped.is_set():
@@ -43,6 +44,11 @@ def main() -> int:
                 wrong += 1
                 print(f"FOUND by {name} {done[name]} of seed {seed}: {each}", flush=True)
             done[name] += 1
+            if time.monotonic() > report:
+                report = time.monotonic() + REPORT_S
+                left_min = max(end - time.monotonic(), 0) / 60
+                counts = ", ".join(f"{name} {done[name]}" for name in parts)
+                print(f"so far {counts}; {wrong} findings; at most {left_min:.0f} min left", flush=True)
     for name in parts:
         each_ms = cost[name] / 1e3 / max(done[name], 1)
         print(f"{name}: {done[name]} in {cost[name] / 1e6:.0f} s of CPU time, {each_ms:.3g} ms each")
@@ -130,6 +136,10 @@ PARTS: dict[str, tuple[float, Callable[[random.Random, Path], list[str]]]] = {
     "disks": (0.05, one_disk),
 }
 """By name: its share of the time, and the part."""
+
+
+REPORT_S = 600
+"""The counts so far are printed that often: a soak that is killed leaves them in its log."""
 
 
 def _options() -> argparse.Namespace:
