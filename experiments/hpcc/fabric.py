@@ -1,6 +1,8 @@
-"""Figure 11's network, schemes and measures: five pods, 320 hosts, six schemes."""
+"""Figure 11's network, schemes and measures: five pods, 320 hosts, six schemes; and flows of any network."""
 
 import itertools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,12 +17,24 @@ WINDOW = "12240ns"  # the authors' T: twice the delays, and a packet's transmiss
 LEAST = "1Gbps"  # run.py's least rate
 BINS = 20
 SHORT = 120_000  # bytes
-FROM_US, SHARE = (
-    200,
-    0.4,
-)  # flows that start in this share of the time after it have the rest of the run to end
-LINK_PS, BYTE_PS = 1_000_000, 80  # delay of a link, and of a byte at a host's rate
 HEADER = 48  # bytes of a packet beside its payload, without telemetry
+
+
+class Network(NamedTuple):
+    """A network as its flows are judged in it.
+
+    `byte_ps`: the time of a byte at a host's rate. `ways_ps`: the delays that paths have, ascending.
+    `warmup_ps`: the time left out, from the time of the statistics. Flows that start in the first `share` of
+    this one have its rest to end.
+    """
+
+    byte_ps: int
+    ways_ps: tuple[int, ...]
+    warmup_ps: Callable[[int], int]
+    share: float = 0.4
+
+
+FABRIC = Network(80, (2_000_000, 4_000_000, 6_000_000), lambda over_ps: 200_000_000)
 
 ABOVE = {"transport.ack_priority": 6}  # acknowledgements above the data, as in the authors' simulator
 
@@ -88,21 +102,29 @@ def topology():
     return {"kind": "graph", "hosts": hosts, "switches": switches, "links": links}
 
 
-def flows(tables):
-    """Background flows of the judged time by size, with slowdowns as the authors and as we count them.
+def incasts(load):
+    """Incasts by Poisson: sixty senders of 500 KB each to one receiver."""
+    sizes = {"kind": "fixed", "bytes": "500KB"}
+    return {"kind": "poisson", "from": "h*", "to": "h*", "sizes": sizes, "fan_in": 60, "load": load}
+
+
+def flows(tables, network=FABRIC, traffic="background"):
+    """Flows of a load of the judged time by size, with slowdowns as the authors and as we count them.
 
     A flow that has not ended counts with the time that it has had: its slowdown is at least that.
     """
-    first, over = FROM_US * 10**6, tables["queues"]["over_ps"].max()
+    over = tables["queues"]["over_ps"].max()
+    first = network.warmup_ps(over)
     start, size = pl.col("start_ps").cast(pl.Int64), pl.col("bytes").cast(pl.Int64)
-    mine = tables["messages"].filter(pl.col("traffic") == "background")
-    mine = mine.filter(start >= first, start < first + SHARE * over).with_columns(
+    mine = tables["messages"].filter(pl.col("traffic") == traffic)
+    mine = mine.filter(start >= first, start < first + network.share * over).with_columns(
         took=pl.col("fct_ps").cast(pl.Int64).fill_null(first + over - start),
-        sent=(size + HEADER * ((size + 999) // 1000)) * BYTE_PS,
+        sent=(size + HEADER * ((size + 999) // 1000)) * network.byte_ps,
         ended=pl.col("fct_ps").is_not_null(),
     )
-    # The ideal time has the delays of all links, and less than one more for the transmissions at switches.
-    way = (pl.col("ideal_ps").cast(pl.Int64) - pl.col("sent")) // LINK_PS * LINK_PS
+    # The ideal time has the delays of all links, and for transmissions less than to the next longer way.
+    beside = pl.col("ideal_ps").cast(pl.Int64) - pl.col("sent")
+    way = pl.max_horizontal(pl.when(beside >= each).then(each).otherwise(0) for each in network.ways_ps)
     back = pl.col("took") + pl.col("way")  # an acknowledgement's way through an empty network
     return mine.with_columns(way=way).select(
         "bytes",
@@ -113,12 +135,18 @@ def flows(tables):
     )
 
 
-def bins(tables, column="sender"):
+def bins(tables, column="sender", network=FABRIC):
     """For each of twenty bins of equally many flows the greatest size and the slowdown's 95th percentile."""
-    mine = flows(tables).sort("bytes", maintain_order=True)
+    mine = flows(tables, network).sort("bytes", maintain_order=True)
     edges = np.linspace(0, len(mine), BINS + 1).round().astype(int)
     parts = [mine.slice(low, high - low) for low, high in itertools.pairwise(edges)]
     return [(part["bytes"].max(), part[column].quantile(0.95, "linear")) for part in parts if len(part)]
+
+
+def paused_percent(tables):
+    """The share of the time in which ports are paused: the mean over all ports."""
+    pauses = tables["pauses"]
+    return 100 * float(pauses["paused_ps"].sum() / pauses["over_ps"].sum())
 
 
 def seen(tables):
@@ -127,10 +155,9 @@ def seen(tables):
     short = mine.filter(pl.col("bytes") < SHORT)
     long = mine.sort("bytes", maintain_order=True).tail(len(mine) // BINS)
     single = tables["flows"].join(mine.filter(pl.col("bytes") <= 1000), left_on="id", right_on="flow")
-    pauses = tables["pauses"]
     found = {
         "latency_us": single["srtt_mean_ps"].quantile(0.95, "linear") / 1e6,
-        "paused_percent": 100 * float(pauses["paused_ps"].sum() / pauses["over_ps"].sum()),
+        "paused_percent": paused_percent(tables),
         "flows": len(mine),
         "unended": int((~mine["ended"]).sum()),
     }
@@ -140,11 +167,11 @@ def seen(tables):
     return found
 
 
-def slowdowns(runs, schemes=NAMES):
+def slowdowns(runs, schemes=NAMES, network=FABRIC):
     """For each scheme the means over the seeds of size and slowdown of each bin."""
 
     def line(chosen):
-        each = [bins(run.tables) for run in chosen]
+        each = [bins(run.tables, network=network) for run in chosen]
         return [tuple(np.mean(points, axis=0)) for points in zip(*each, strict=True)]
 
     return {title: line(runs.where(title=title)) for title in schemes}

@@ -5,16 +5,20 @@ from shallows.studies.paper.claims import every, is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
 from ..common import estimate
-from ..fabric import DCQCN, DCTCP, HPCC, NAMES, SCHEMES, TIMELY, least_short, seen, slowdowns, topology
+from ..fabric import (
+    DCQCN,
+    DCTCP,
+    HPCC,
+    NAMES,
+    SCHEMES,
+    TIMELY,
+    incasts,
+    least_short,
+    seen,
+    slowdowns,
+    topology,
+)
 
-INCAST = {
-    "kind": "poisson",
-    "from": "h*",
-    "to": "h*",
-    "sizes": {"kind": "fixed", "bytes": "500KB"},
-    "fan_in": 60,
-    "load": 0.1,
-}
 SPECS = {
     "incast": (
         "../fig11/spec.toml",
@@ -22,7 +26,7 @@ SPECS = {
             "topology": topology(),
             "seeds": 6,
             "traffic.background.load": 0.3,
-            "traffic.incast": INCAST,
+            "traffic.incast": incasts(0.1),
             "sweep.points": SCHEMES,
         },
     )
