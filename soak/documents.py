@@ -73,13 +73,12 @@ def _mutate(draws: random.Random, document: dict[str, Any]) -> None:
     keys = list(table) or [""]
     key, way = draws.choice(keys), draws.random()
     if way < 0.5:
-        table[key] = draws.choice(ODD)
+        table[key] = copy.deepcopy(draws.choice(ODD))  # a later mutation may go into it
     elif way < 0.6:
         table.pop(key, None)
     elif way < 0.75:
-        table[draws.choice([key + "x", key[:-1], key.upper(), "kind", "limit", "rate", "from", "seed"])] = (
-            draws.choice(ODD)
-        )
+        near = draws.choice([key + "x", key[:-1], key.upper(), "kind", "limit", "rate", "from", "seed"])
+        table[near] = copy.deepcopy(draws.choice(ODD))
     elif way < 0.9:
         graft = draws.choice(seeds())
         name = draws.choice(list(graft))

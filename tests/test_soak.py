@@ -50,6 +50,14 @@ def test_mutated_documents_get_an_answer_in_words():
     assert len(documents.seeds()) >= 30
 
 
+def test_what_is_drawn_depends_on_the_seed_alone():
+    """A mutation inside an odd value once changed it for all later drawings, and put it into itself."""
+    before = repr(documents.ODD)
+    drawn = [documents.draw(random.Random(f"odd {k}")) for k in range(3000)]
+    assert repr(documents.ODD) == before
+    assert documents.draw(random.Random("odd 7")) == drawn[7]
+
+
 def test_damaged_files_flipped_bits_and_captures(tmp_path):
     chance = random.Random("suite")
     run = readers.make_store(tmp_path)
