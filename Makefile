@@ -39,11 +39,17 @@ soak-core:
 	$(SOAK) runs $(SEED) 0 $(COUNT)
 	$(SOAK) documents $(SEED) 0 $(COUNT)
 
-# Coverage-guided fuzzing of the compiled part; needs nightly Rust and `cargo install cargo-fuzz`.
-TARGET ?= check
+# Coverage-guided fuzzing. The compiled part has the targets check and packets, which need nightly Rust and
+# `cargo install cargo-fuzz`; the readers of files and the writer of captures have those of soak/guided.py.
+TARGET ?= experiment
 SECONDS ?= 60
+FUZZ = -max_total_time=$(SECONDS) -timeout=20
 fuzz:
-	cargo +nightly fuzz run $(TARGET) -- -max_total_time=$(SECONDS) -timeout=20
+ifneq ($(filter $(TARGET),check packets),)
+	cargo +nightly fuzz run $(TARGET) -- $(FUZZ)
+else
+	$(UV) --with atheris==3.0.0 python -m soak.guided $(TARGET) $(FUZZ)
+endif
 
 # A bill of materials (CycloneDX) and the list of licences.
 sbom:

@@ -97,6 +97,7 @@ def test_faults_of_a_file_name_its_lines(tmp_path):
         ("a.csv", "id,from,to,bytes,start,start_us\na,s0,s1,1,1s,1\n", "one column for start"),
         ("a.json", "{}", "must hold a list"),
         ("a.json", "[", "cannot be read"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
         ("b.csv", None, "No such file"),
     ],
 )

@@ -126,6 +126,7 @@ def test_all_needs_are_told_at_once_with_their_lines(tmp_path):
     [
         ("+0 nonsense", 9),
         ("+0 > . 1:1(0 ack 1", 9),
+        ("+0 > V. 1:1(0) ack 1", 9),
         ("+0 write(4, ..., 1", 9),
         ("+0 %{ assert 1 == 1", 9),
         ("+0 > . 1:9(9) ack 1", 9),
@@ -146,6 +147,7 @@ def test_parts_without_the_form_of_the_language_are_refused_all_at_once(tmp_path
         "+0 < . 1:1(0) ack 1 <sack 20:10>": "must list blocks",
         "+0 < . 1:1(0) ack 1 <wscale 15>": "at most 14",
         "+0 < . 1:1(0) ack 1 <mss x>": "must be a whole number",
+        "+0 < . 1:1(0) ack 1 <nop,,nop>": "an option must not be empty",
         "+9999999 write(4, ..., 1) = 1": "at most 1000000 s",
         "+2~+1 > . 1:1(0) ack 1": "must not end before it begins",
         "+0 write(4) = 1": "write has 3 arguments",

@@ -62,6 +62,8 @@ def _from_json(path: Path) -> list[Any]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SpecError([Fault("", f"cannot be read: {why}", f'"{path}"')]) from None
+    except RecursionError:
+        raise SpecError([Fault("", "cannot be read: nested too deeply", f'"{path}"')]) from None
     if not isinstance(rows, list):
         raise SpecError([Fault("", "must hold a list of messages", f'"{path}"', code="wrong-type")])
     return rows

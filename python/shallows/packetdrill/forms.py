@@ -51,13 +51,15 @@ def _of_packet(packet: Packet) -> Iterator[tuple[str, str]]:
     if (packet.window or 0) > 65_535:
         yield "the window must be at most 65535", str(packet.window)
     for option in packet.options or ():
-        name, *values = option.split()
+        name, *values = option.split() or [""]
         if name in ("mss", "wscale") and not (len(values) == 1 and values[0].isdigit()):
             yield f"{name} must be a whole number", option
         elif name == "wscale" and int(values[0]) > 14:
             yield "wscale must be at most 14 (RFC 7323 s.2.3)", option
         elif name == "sack" and not (values and all(map(_is_block, values))):
             yield "sack must list blocks as in 1001:2001", option
+        elif not name:
+            yield "an option must not be empty", ", ".join(packet.options or ())
 
 
 def _is_block(text: str) -> bool:

@@ -179,7 +179,7 @@ def _script() -> pp.ParserElement:
     segment = (
         pp.Opt(pp.Regex(r"\[[^]]*\]|\([^)]*\)"))("ip")
         + pp.Opt(pp.Regex(r"\d+\s*>\s*\d+"))
-        + pp.Regex(r"(?:[A-Z]|[0-9]|\.)+|-")("flags")
+        + pp.Regex(r"[FSRPUEWA0-7.]+|-")("flags")  # digits are the counter of AccECN
         + pp.Regex(r"\d+:\d+\(\d+\)")("range")
         + pp.Opt(pp.Suppress(pp.Keyword("ack")) + number("ack"))
         + pp.Opt(pp.Suppress(pp.Keyword("win")) + number("win"))
