@@ -15,7 +15,7 @@ from conftest import shallows as command
 from conftest import write_toml
 from shallows.backends.linux import confine, kernel, programs
 from shallows.document.points import one_run
-from shallows.errors import SpecError
+from shallows.errors import RunError, SpecError
 
 needs_kernel = pytest.mark.skipif(
     kernel.find() is None or "CONFIG_OVERLAY_FS" in kernel.find().without, reason="run ./shallows linux build"
@@ -271,6 +271,20 @@ def test_the_files_traffic_is_the_background(tmp_path):
     assert rtts[0] == pytest.approx(8, abs=0.2)
     assert rtts[1] > rtts[0] + 3  # 100 packets of 121 us are 12 ms
     assert busy.flows["delivered_bytes"].sum() > 10_000_000 and idle.flows is None
+
+
+@needs_kernel
+def test_ports_are_the_programs_where_no_background_traffic_ends(tmp_path):
+    """The background's connections end at ports from 5000 on, of their receivers alone."""
+    serve = "python3 -m http.server 5000 &"
+    words = ("r0", serve), ("s0", "sleep 1; curl -s -o /dev/null -w '%{http_code}' http://r0:5000/")
+    background = {"traffic": {"long": {"kind": "bulk", "from": "r0", "to": "s0"}}, "duration": "2s"}
+    for document in NET, NET | background:
+        server, client = execute(tmp_path, *words, document=document).programs
+        assert client.stdout == b"200", (server.stderr, client.stderr)
+    strange = "exec 3<>/dev/tcp/10.1.0.1/5000"
+    with pytest.raises(RunError, match="a program connected to a port from 5000 on of 10"):
+        execute(tmp_path, ("r0", f"sleep 0.1; bash -c '{strange}'; sleep 0.1"), document=NET | background)
 
 
 @needs_kernel

@@ -56,6 +56,7 @@ void classes_write(void);
 /* traffic.c: what the plan says, and what the loop calls */
 void add_host(char *words);
 void add_control(char *words);
+void expect_connections(int host); /* a connection is to end there */
 void add_connection(char *words);
 void add_message(char *words);
 void traffic_start(void);

@@ -46,6 +46,7 @@ void add_rounds(char *words) /* LOAD AGGREGATOR CONTROL RESPONSE REQUEST ROUNDS 
 	if (sscanf(words, "%d %d %d %lld %lld %lld %lld %lld %lld %d", &load.number, &load.aggregator, &load.control,
 		   &load.response, &load.request, &load.rounds, &start, &load.gap, &load.jitter, &load.fresh) != 10)
 		fail("rounds: %s", words);
+	expect_connections(load.aggregator);
 	load.first = worker_count;
 	load.next = start;
 	load.random = seed * 0x9e3779b97f4a7c15ULL + load.number + 1;
@@ -59,6 +60,7 @@ void add_worker(char *words) /* HOST, of the load named last */
 
 	if (!load_count || sscanf(words, "%d", &host) != 1)
 		fail("worker: %s", words);
+	expect_connections(host);
 	ROOM(workers, worker_count);
 	workers[worker_count++] = (struct worker){ load_count - 1, host, -1, -1 };
 	loads[load_count - 1].workers++;

@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Source ports count from here, destination ports are a control's number beyond LISTENERS. */
+/* Source ports count from here, destination ports are a control's number beyond LISTENERS. Where no connection is to
+   end, all ports are left to programs. */
 enum { FIRST_PORT = 10000, LAST_PORT = 65000, LISTENERS = 5000, WAKE_BYTES = 65536,
        MOST_READ = 1 << 20 };
 
@@ -21,7 +22,7 @@ struct planned {
 	int64_t bytes; /* 0 opens; -1 is without end */
 };
 
-static struct { int node; struct in_addr address; int *by_port; size_t ports; } *hosts;
+static struct { int node, receives; struct in_addr address; int *by_port; size_t ports; } *hosts;
 static size_t host_count;
 char (*controls)[16];
 static size_t control_count;
@@ -42,6 +43,13 @@ void add_host(char *words) /* NODE ADDRESS */
 	memset(&hosts[host_count], 0, sizeof *hosts);
 	hosts[host_count].node = node;
 	hosts[host_count++].address.s_addr = inet_addr(address);
+}
+
+void expect_connections(int host)
+{
+	if (host < 0 || host >= (int)host_count)
+		fail("there is no host %d", host);
+	hosts[host].receives = 1;
 }
 
 void add_control(char *words) /* NAME */
@@ -85,6 +93,7 @@ void add_connection(char *words) /* LOAD FROM TO CONTROL AT; connections are num
 	if (sscanf(words, "%d %d %d %d %lld", &load, &from, &to, &control, &at) != 5)
 		fail("open: %s", words);
 	new_connection(load, from, to, control, at);
+	expect_connections(to);
 	add_planned(at, connection_count - 1, 0);
 }
 
@@ -120,6 +129,8 @@ void traffic_start(void)
 
 	qsort(plan, plan_count, sizeof *plan, sooner);
 	for (size_t host = 0; host < host_count; host++) {
+		if (!hosts[host].receives)
+			continue;
 		enter(hosts[host].node);
 		for (size_t control = 0; control < control_count; control++) {
 			struct sockaddr_in at = { AF_INET, htons(LISTENERS + control), hosts[host].address, { 0 } };
@@ -273,7 +284,8 @@ static void accept_all(struct end *listener)
 		while (host < host_count && hosts[host].address.s_addr != peer.sin_addr.s_addr)
 			host++;
 		if (host == host_count || port >= hosts[host].ports)
-			fail("a connection from nowhere");
+			fail("a program connected to a port from %d on of %s, where the file's own traffic arrives", LISTENERS,
+			     inet_ntoa(hosts[listener->connection].address));
 		struct connection *c = connections[hosts[host].by_port[port]];
 
 		c->receiver.socket = fd;
