@@ -210,6 +210,7 @@ impl Chosen<'_> {
 /// Every port's settings in the order of the graph's links, its overrides over the common ones. The links take the rates
 /// and delays that overrides have.
 pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
+    let defaults = PortSettings::defaults(); // once: a declaration lists every discipline
     let mut chosen: Vec<Chosen<'a>> = graph
         .links
         .iter()
@@ -217,7 +218,7 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
             Role::Switch => (&experiment.queue, Some(&experiment.control)),
             Role::Host => (&experiment.nic, None),
         })
-        .map(|(queue, control)| Chosen { settings: PortSettings::defaults(), queue, control })
+        .map(|(queue, control)| Chosen { settings: defaults.clone(), queue, control })
         .collect();
     for over in &experiment.ports {
         let path = format!("port.{}", over.ports.0.join(","));
