@@ -62,7 +62,21 @@ def test_what_linux_cannot_do_is_refused_all_at_once():
     found = {fault.path for fault in refusals.check(document)}
     assert {"queue.max_burst", "queue.derandomise"} <= found  # the kernel's own, and of other values
     assert {"port.s0->switch.reorder", "traffic.long.transport.cc"} <= found
-    assert "traffic.long.transport.ack_every" in found  # Linux has its own delayed acknowledgements
+    assert "traffic.long.transport.profile" in found
+
+
+def test_another_profile_is_one_fault_that_names_the_kernels_values():
+    """A first file has a profile of the simulator, which differs from the kernel in some twenty settings."""
+    only = {"long": STAR["traffic"]["long"]}
+    [fault] = refusals.check(resolved(transport={"profile": "datacentre", "cc": "dctcp"}, traffic=only))
+    assert fault.path == "traffic.long.transport.profile" and fault.value == "datacentre"
+    assert "ack_every = 2" in fault.rule and "cwnd_floor = " in fault.rule
+    assert "mss" not in fault.rule  # which a route passes on to the kernel
+    assert refusals.check(resolved(transport={"profile": "linux", "cc": "dctcp"}, traffic=only)) == []
+    own = {"profile": "linux", "cc": "dctcp", "ack_every": 1}
+    assert [each.path for each in refusals.check(resolved(transport=own, traffic=only))] == [
+        "traffic.long.transport.ack_every"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ ALSO = {("dctcp", "whole_segments"): True, ("cubic", "slow_start"): "hystart"}
 OTHER_TRANSPORTS = {"roce": "queue pairs", "ndp": "NDP"}
 """By profile: the transports that only the simulator has."""
 
+LIKE = "as in experiments/quickstart-linux.toml"
+
 MOST_BURST = 44
 """Segments of the largest super-packet of IPv4, 64 KB."""
 
@@ -109,11 +111,7 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     elif cc["kind"] != KERNEL:
         rule = f"must be one of {', '.join(CONTROLS)} on Linux, or any control of the kernel by its name"
         found.append(Fault(f"{path}.cc", rule, cc["kind"], 'cc = { kind = "kernel", name = "bbr" }'))
-    own = _own(STAND_IN)
-    for key, value in transport.items():
-        if key not in HONOURED and value != own.get(key, value):
-            rule = f'is the kernel\'s own, which is {json.dumps(own[key])}; profile = "linux" sets it'
-            found.append(Fault(f"{path}.{key}", rule, json.dumps(value)))
+    found += _fixed_faults(path, transport)
     if transport["burst"] > MOST_BURST:
         found.append(
             Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
@@ -121,6 +119,22 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     if "dctcp" in (cc["kind"], cc.get("name")) and transport["ecn"] == "off":
         found.append(Fault(f"{path}.ecn", "must not be off: Linux's DCTCP always negotiates ECN", "off"))
     return found
+
+
+def _fixed_faults(path: str, transport: Mapping[str, Any]) -> list[Fault]:
+    """The settings that the kernel fixes: each by itself, or as one fault where the profile is another's."""
+    own = _own(STAND_IN)
+    wrong = [
+        key for key in transport if key not in HONOURED and transport[key] != own.get(key, transport[key])
+    ]
+    if wrong and transport["profile"] != "linux":
+        values = ", ".join(f"{key} = {json.dumps(own[key])}" for key in wrong)
+        rule = f'must be "linux" for Linux, or all as the kernel has it: {values}'
+        return [Fault(f"{path}.profile", rule, transport["profile"], LIKE)]
+    rule = 'is the kernel\'s own, which is {}; profile = "linux" sets it'
+    return [
+        Fault(f"{path}.{key}", rule.format(json.dumps(own[key])), json.dumps(transport[key])) for key in wrong
+    ]
 
 
 def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
