@@ -15,10 +15,12 @@ pub(crate) mod test_bench;
 use crate::events::random::Stream;
 use crate::packet::Packet;
 pub use crate::packet::{Backlog, DropWhy, Verdict};
-use crate::params::{Faults, Kind, Params};
+use crate::params::{Faults, Kind, Param, Params};
 use parts::gauge::Level;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shallows_units::{Rate, Time};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Where a discipline works.
 #[derive(Debug, Clone)]
@@ -307,16 +309,19 @@ impl Queue {
 
     /// The limits of its own that it has, and could do without, with their names.
     pub fn limits(&self) -> Vec<(&'static str, Value)> {
-        let shown = self.show();
-        let list = Queue::list();
-        let mine = list.iter().find(|component| component.name == self.kind());
-        mine.map_or(&[][..], |component| &component.params)
-            .iter()
-            .filter(|param| param.name.ends_with("limit") && matches!(param.kind, Kind::OrNone(_)))
-            .map(|param| (param.name, shown[param.name].clone()))
-            .filter(|(_, limit)| limit != "none")
-            .collect()
+        static OPTIONAL: LazyLock<HashMap<&str, Vec<&'static str>>> = LazyLock::new(optional_limits);
+        let names = &OPTIONAL[self.kind()];
+        let shown = if names.is_empty() { Map::new() } else { self.show() };
+        let limits = names.iter().map(|name| (*name, shown[*name].clone()));
+        limits.filter(|(_, limit)| limit != "none").collect()
     }
+}
+
+/// For each discipline the names of its limits that may be absent.
+fn optional_limits() -> HashMap<&'static str, Vec<&'static str>> {
+    let is_one = |param: &Param| param.name.ends_with("limit") && matches!(param.kind, Kind::OrNone(_));
+    let names = |params: &[Param]| params.iter().filter(|p| is_one(p)).map(|p| p.name).collect();
+    Queue::list().iter().map(|component| (component.name, names(&component.params))).collect()
 }
 
 impl Default for Queue {
