@@ -22,14 +22,14 @@ SPECS = {
 }
 SETTINGS = {"windows": ["23pkt", "15pkt", "46pkt"], "timeout": "50ms", "measured": ["15ms", "30ms", "10ms"]}
 AUTHORS = {
-    "ndp_perm": "NDP",
+    "ndp_perm": NDP,
+    "dctcp": DCTCP,
     "ndp_penalty": "NDP with path penalties (not run)",
-    "dctcp": "DCTCP",
     "mptcp": "MPTCP (not run)",
 }
 SHOWS = {"goodput by rank": ("*",)}
 CAPTIONS = {
-    "goodput by rank": "Figure 22: goodputs of 128 flows, the slowest first. Crosses are the authors' runs; "
+    "goodput by rank": "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' runs; "
     "path penalties and MPTCP are not built here."
 }
 
@@ -81,9 +81,8 @@ def draw(runs, reference):
         for scheme, name in AUTHORS.items()
     }
     labels = ("flow, by goodput", "goodput (Gb/s)")
-    mine = {NDP: ranked(runs.where("ndp"))}
+    mine = {NDP: ranked(runs.where("ndp")), DCTCP: ranked(runs.where("dctcp"))}  # as in the other panel
     mine |= {title: ranked(runs.where("windows", title=title)) for title in (SMALL, LARGE)}
-    mine[DCTCP] = ranked(runs.where("dctcp"))
     panels = {
         "this simulator": relation.panel(mine, labels),
         "the authors' runs": relation.panel(authors, labels),
