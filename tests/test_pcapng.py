@@ -125,6 +125,7 @@ def test_a_host_sees_its_connection_from_syn_to_fin(run, tmp_path):
     # Losses show as SACK blocks above the acknowledgement, marks as CE and ECE, reductions as CWR.
     reports = [p for p in back if sack(p)]
     assert len(reports) > 3
+    assert not any(p["payload"] for p in back)  # SACK blocks are options, not data
     for packet in reports:
         for first, beyond in sack(packet):
             assert packet["ack"] < first < beyond <= BYTES + 2
