@@ -60,8 +60,9 @@ def names(store: Path) -> list[str]:
 
 
 def _start(command: list[str]) -> subprocess.Popen[bytes]:
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command, start_new_session=True, **quiet)  # its own group: children die with it
+    nowhere = subprocess.DEVNULL
+    # A group of its own: children die with it.
+    return subprocess.Popen(command, start_new_session=True, stdout=nowhere, stderr=nowhere)
 
 
 def _check(store: Store, name: str) -> list[str]:

@@ -193,6 +193,41 @@ fn a_header_without_room_for_the_path_after_a_failure_is_refused() {
     assert!(rate > 5e9, "{rate}");
 }
 
+/// HPCC's window counts the links that it hears of. Where a port on the way writes nothing, it would fill that port without end.
+#[test]
+fn a_port_on_the_way_that_writes_nothing_into_the_header_is_refused() {
+    let said = |mut document: Value, port: &str| {
+        document["port"] = json!({port: {"port_control": "none"}});
+        faults(&document)
+    };
+    let rule = |port: &str, ends: &str| {
+        vec![format!(
+            "traffic.x: needs port_control = \"hpcc\" at every port of a switch that its data may pass: cc = \"hpcc\" hears nothing of \
+             the queue at {port}, between {ends}, got \"{port}\""
+        )]
+    };
+    let whole = ring(json!({}), json!("hpcc"));
+    assert_eq!(said(whole.clone(), "sw0->sw1"), rule("sw0->sw1", "h0 and h1"));
+    assert_eq!(said(whole.clone(), "sw1->h1"), rule("sw1->h1", "h0 and h1"));
+    // Acknowledgements alone pass these, or nothing does.
+    assert_eq!(said(whole.clone(), "sw1->sw0"), [""; 0]);
+    assert_eq!(said(whole, "sw5->*"), [""; 0]);
+    // Any of several paths may be taken.
+    let mut fabric = ring(json!({}), json!("hpcc"));
+    fabric["topology"] = json!({"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 1, "rate": "10Gbps", "delay": "1us"});
+    fabric["traffic"]["x"] = json!({"kind": "bulk", "from": "h0", "to": "h1"});
+    for spine in 0..3 {
+        let port = format!("spine{spine}->leaf1");
+        assert_eq!(said(fabric.clone(), &port), rule(&port, "h0 and h1"));
+    }
+    // A path that tables take after a failure passes others.
+    let events = json!({"cut": {"at": "200us", "link": "sw0<->sw8", "state": "down"}});
+    let mut grows = ring(events, json!({"kind": "hpcc", "header_hops": 6}));
+    grows["routing"] = json!({"reconvergence": "100us"});
+    grows["traffic"]["x"] = json!({"kind": "bulk", "from": "h5", "to": "h0"});
+    assert_eq!(said(grows, "sw1->sw0"), rule("sw1->sw0", "h5 and h0 when the tables follow at 300us"));
+}
+
 /// A port that always has something to send is busy all the time that its link is up, whatever failures interrupt: 1.2 ms a
 /// packet, the link down for 1 us in each millisecond, and a packet under way when counting begins.
 #[test]

@@ -5,6 +5,7 @@ use super::estimate::Estimate;
 use super::lanes;
 use super::lossless::{self, Flow};
 use super::timeline::Timeline;
+use crate::cc::Algorithm;
 use crate::events::MAX_SOURCES;
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
@@ -96,7 +97,7 @@ impl Experiment {
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
         let writes = self.loads.iter().any(|load| load.transport.cc.header_room().is_some());
         let tables = if writes { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
-        let loads = loads(self, (&graph, &best, &tables), &mut routing, &mut faults);
+        let loads = loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -263,6 +264,13 @@ fn protocols_are_whole(experiment: &Experiment, kinds: &[&str], faults: &mut Fau
     }
 }
 
+/// By link: the port of a switch that writes nothing into the header of `cc`; empty if all write, or it has none.
+fn silent(cc: &Algorithm, chosen: &[Chosen<'_>]) -> Vec<bool> {
+    let Some(protocol) = cc.protocol().filter(|_| cc.header_room().is_some()) else { return vec![] };
+    let silent = |port: &Chosen<'_>| port.control.is_some() && port.kind() != protocol;
+    if chosen.iter().any(silent) { chosen.iter().map(silent).collect() } else { vec![] }
+}
+
 /// Ports whose packets are recorded.
 fn tapped_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
     let names = &experiment.probes.packets;
@@ -344,6 +352,7 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
 fn loads(
     experiment: &Experiment,
     (graph, links, tables): (&Graph, &[Wire], &[Tables]),
+    chosen: &[Chosen<'_>],
     routing: &mut Routing,
     faults: &mut Faults,
 ) -> Vec<Box<dyn Workload>> {
@@ -357,7 +366,19 @@ fn loads(
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
         let cc = &spec.transport.cc;
-        let mut cx = BuildCx { graph, links, path: &path, seed, duration, routing, tables, cc, faults };
+        let silent = silent(cc, chosen);
+        let mut cx = BuildCx {
+            graph,
+            links,
+            path: &path,
+            seed,
+            duration,
+            routing,
+            tables,
+            cc,
+            silent: &silent,
+            faults,
+        };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         let expected = load.expects(duration);
         connections += expected.at_once;

@@ -58,6 +58,8 @@ pub struct BuildCx<'a> {
     pub tables: &'a [Tables],
     /// Its congestion control.
     pub cc: &'a Algorithm,
+    /// By link: the port of a switch that writes nothing into its header. Empty if it has no such header, or all write.
+    pub silent: &'a [bool],
     /// Where faults go.
     pub faults: &'a mut Faults,
 }

@@ -5,8 +5,10 @@ use super::BuildCx;
 use crate::cc::Room;
 use crate::hosts::Pair;
 use crate::params::Code;
+use crate::routing::graph::NodeId;
 use crate::routing::table::Routing;
 use shallows_units::Time;
+use std::collections::BTreeSet;
 
 /// Pairs of hosts that are looked at before a run; beyond them an unreachable one ends the run.
 const PAIRS_CHECKED: usize = 100_000;
@@ -40,6 +42,9 @@ impl BuildCx<'_> {
                 if switches > room.most {
                     return self.too_long((from, to), switches, room.most, None);
                 }
+                if let Some(port) = silent(self.routing, (from, to), self.silent) {
+                    return self.says_nothing((from, to), port, None);
+                }
                 in_order.push(((from, to), switches));
             }
         }
@@ -61,6 +66,9 @@ impl BuildCx<'_> {
                 if switches > room.most {
                     return self.too_long(*ends, switches, room.most, Some(*at));
                 }
+                if let Some(port) = silent(&routing, *ends, self.silent) {
+                    return self.says_nothing(*ends, port, Some(*at));
+                }
                 if let Some(key) = room.sized_by_path.filter(|_| switches > *before) {
                     let (from, to) = (self.graph.name(ends.0), self.graph.name(ends.1));
                     let rule = format!(
@@ -77,8 +85,7 @@ impl BuildCx<'_> {
 
     fn too_long(&mut self, (from, to): Pair, switches: u64, most: u64, since: Option<Time>) {
         let (from, to) = (self.graph.name(from), self.graph.name(to));
-        let since =
-            since.map_or(String::new(), |at| format!(" when the tables follow at {}", at - Time::ZERO));
+        let since = followed(since);
         let rule = format!(
             "needs paths of at most {most} switches: the header of cc = \"{}\" has no room for more, and {from} to {to} has \
              {switches}{since}",
@@ -86,6 +93,40 @@ impl BuildCx<'_> {
         );
         self.faults.add(self.path, Code::Unsupported.rule(rule), &switches.into());
     }
+
+    /// A window that sees some of its links alone fills the others without end.
+    fn says_nothing(&mut self, (from, to): Pair, port: u32, since: Option<Time>) {
+        let (from, to) = (self.graph.name(from), self.graph.name(to));
+        let (kind, since, port) = (self.cc.kind(), followed(since), self.graph.port_name(port));
+        let rule = format!(
+            "needs port_control = \"{}\" at every port of a switch that its data may pass: cc = \"{kind}\" hears nothing of the \
+             queue at {port}, between {from} and {to}{since}",
+            self.cc.protocol().unwrap_or(kind),
+        );
+        self.faults.add(self.path, Code::Conflict.rule(rule), &port.into());
+    }
+}
+
+/// When tables have come to be others, in words.
+fn followed(since: Option<Time>) -> String {
+    since.map_or(String::new(), |at| format!(" when the tables follow at {}", at - Time::ZERO))
+}
+
+/// The first port of `marked` that packets between two hosts, which reach each other, may pass.
+fn silent(routing: &Routing, (from, to): Pair, marked: &[bool]) -> Option<u32> {
+    if marked.is_empty() {
+        return None;
+    }
+    let (mut ahead, mut seen) = (vec![from], BTreeSet::new());
+    while let Some(node) = ahead.pop() {
+        for link in routing.ways(node, to).iter().copied().filter(|link| seen.insert(*link)) {
+            if marked[link as usize] {
+                return Some(link);
+            }
+            ahead.extend(routing.goes_on(link).map(NodeId));
+        }
+    }
+    None
 }
 
 /// Switches on the path between two hosts that reach each other.
