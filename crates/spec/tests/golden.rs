@@ -19,7 +19,11 @@ fn story(mut document: Value, port: &str, first: u32) -> String {
     let simulation = run(&document);
     assert!(simulation.books().balance());
     let tables = Tables::of(&simulation);
-    windows(&tables, first) + &flows(&tables, first as usize) + &rounds(&tables) + &totals(&tables, port)
+    windows(&tables, first)
+        + &flows(&tables, first as usize)
+        + &rounds(&tables)
+        + &totals(&tables, port)
+        + &pauses(&tables)
 }
 
 /// Time, queue, and the windows of four flows in segments of 1460 bytes.
@@ -82,6 +86,13 @@ fn rounds(tables: &Tables) -> String {
         }
     };
     (0..tables.rows("rounds")).map(line).collect()
+}
+
+/// Pauses of all ports, where there is flow control.
+fn pauses(tables: &Tables) -> String {
+    let sent: Vec<u64> =
+        tables.u64("pauses", "pauses_sent").iter().copied().filter(|n| *n < u64::MAX).collect();
+    if sent.is_empty() { String::new() } else { format!("{} pauses sent\n", sent.iter().sum::<u64>()) }
 }
 
 fn totals(tables: &Tables, port: &str) -> String {
@@ -310,6 +321,48 @@ fn ndp_incast() {
     );
 }
 
+/// Eight queue pairs write at once under DCQCN in a lossless priority: marks, notifications, pauses.
+#[test]
+fn lossless_incast() {
+    insta::assert_snapshot!(
+        "lossless_incast",
+        story(
+            json!({
+                "duration": "2ms",
+                "topology": {"kind": "star", "senders": 8, "rate": "25Gbps", "delay": "1us"},
+                "queue": {"kind": "ramp", "kmin": "20KB", "kmax": "80KB", "pmax": 0.2},
+                "switch": {"*": {"buffer": "400KB"}},
+                "priority": {"3": {"pfc": true}, "6": {}},
+                "transport": {"profile": "roce", "cc": {"kind": "dcqcn", "parameters": "vendor"}, "cnp_interval": "4us",
+                    "priority": 3, "ack_priority": 6},
+                "traffic": {"all": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "300KB", "jitter": "1us"}},
+            }),
+            "switch->r0",
+            0,
+        )
+    );
+}
+
+/// Two queue pairs over a wire that loses packets: one NAK a gap, and everything from there on again.
+#[test]
+fn lossy_queue_pairs() {
+    insta::assert_snapshot!(
+        "lossy_queue_pairs",
+        story(
+            json!({
+                "duration": "4ms",
+                "topology": {"kind": "star", "senders": 2, "rate": "10Gbps", "delay": "1us"},
+                "queue": {"kind": "drop-tail", "limit": "none"},
+                "transport": {"profile": "roce", "cc": "line-rate", "timeout": "1ms"},
+                "port": {"switch->r0": {"loss": 0.005}},
+                "traffic": {"all": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "700KB", "jitter": "1us"}},
+            }),
+            "switch->r0",
+            0,
+        )
+    );
+}
+
 /// A golden that no test reads says nothing.
 #[test]
 fn every_golden_is_read() {
@@ -323,6 +376,8 @@ fn every_golden_is_read() {
         "parking_lot",
         "failing_link",
         "ndp_incast",
+        "lossless_incast",
+        "lossy_queue_pairs",
     ];
     let expected: BTreeSet<String> = scenarios.iter().map(|name| format!("golden__{name}.snap")).collect();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
