@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Tables, run, set};
+use common::{Tables, faults, run, set};
 use serde_json::{Value, json};
 
 fn document(queue: Value, transport: Value) -> Value {
@@ -75,21 +75,32 @@ fn the_messages_of_an_incast_are_its_responses() {
 /// A responder that drops what is out of order takes a packet that overtakes for a loss: with paths by packet the reader
 /// learns it. IRN keeps such packets, and paths by flow keep the order.
 #[test]
-fn go_back_n_over_several_paths_is_noted() {
-    let notes = |ecmp: &str, repair: &str| {
-        run(&json!({
+fn go_back_n_over_several_paths_is_refused_or_noted() {
+    let document = |ecmp: &str, repair: &str, allowed: bool| {
+        json!({
             "duration": "1ms",
             "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2, "delay": "5us"},
             "queue": "drop-tail",
             "ecmp": ecmp,
-            "transport": {"profile": "roce", "cc": "line-rate", "repair": repair},
+            "transport": {"profile": "roce", "cc": "line-rate", "repair": repair, "reordering": if allowed { "allowed" } else { "refused" }},
             "traffic": {"x": {"kind": "bulk", "from": "h0", "to": "h3", "bytes": "100KB"}},
-        }))
-        .notes()
+        })
     };
+    let notes = |ecmp: &str, repair: &str| run(&document(ecmp, repair, false)).notes();
     for ecmp in ["random", "round-robin", "least-loaded"] {
         for repair in ["go-back-n", "go-back-0"] {
-            let told = notes(ecmp, repair);
+            assert_eq!(
+                faults(&document(ecmp, repair, false)),
+                [format!(
+                    "ecmp: must be \"flow\", \"weighted\" or \"flowlet\": traffic.x has queue pairs without irn, and their packets from \
+                     h0 to h3 would take several paths from leaf0 on. Each that overtakes counts as a loss. Or write \
+                     repair = \"irn\" or reordering = \"allowed\" in its transport, got \"{ecmp}\""
+                )]
+            );
+            let mut inside = document(ecmp, repair, false);
+            inside["traffic"]["x"]["to"] = json!("h1"); // one path
+            assert_eq!(faults(&inside), [""; 0]);
+            let told = run(&document(ecmp, repair, true)).notes();
             assert!(
                 told.len() == 1 && told[0].ends_with("Write ecmp = \"flow\", or repair = \"irn\"."),
                 "{told:?}"

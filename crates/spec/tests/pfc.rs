@@ -9,14 +9,7 @@ mod lossless;
 #[path = "pfc/shares.rs"]
 mod shares;
 
-use common::Tables;
-use serde_json::Value;
-
-/// The faults of a document, each as a line.
-fn faults(document: &Value) -> Vec<String> {
-    let found = shallows_spec::load(&document.to_string()).err().unwrap_or_default();
-    found.iter().map(ToString::to_string).collect()
-}
+use common::{Tables, faults};
 
 fn sum(tables: &Tables, table: &str, column: &str) -> u64 {
     tables.u64(table, column).iter().filter(|value| **value != u64::MAX).sum()

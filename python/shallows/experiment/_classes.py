@@ -1739,6 +1739,9 @@ class Roce(Part):
     repair: Literal["go-back-n", "go-back-0", "irn"] = 'go-back-n'
     """How lost packets are repaired. Default: RoCEv2 cards; their first ones for go-back-0; Mittal 2018 for irn."""
 
+    reordering: Literal["refused", "allowed"] = 'refused'
+    """Without irn, whether routing may send packets of a queue pair over several paths. Each that overtakes counts as a loss. Default: InfiniBand s.9.7.5: a packet beyond the expected one reports a loss."""
+
     ack_every: int = 1
     """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which the window lets no other out. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each."""
 

@@ -4,8 +4,8 @@
 use super::estimate::Estimate;
 use super::lanes;
 use super::lossless::{self, Flow};
+use super::protocols;
 use super::timeline::Timeline;
-use crate::cc::Algorithm;
 use crate::events::MAX_SOURCES;
 use crate::experiment::{Experiment, PortSettings, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
@@ -20,6 +20,7 @@ use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
 use crate::transport::Config;
 use crate::transport::ndp::settings::Untrimmed;
+use crate::transport::roce::RoceSettings;
 use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Workload};
 use serde_json::Value;
@@ -243,32 +244,8 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
         link.delay = chosen.settings.delay.unwrap_or(link.delay);
     }
     let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
-    protocols_are_whole(experiment, &kinds, faults);
+    protocols::check(experiment, &kinds, faults);
     chosen
-}
-
-/// Each protocol that a sender speaks has a switch that answers.
-fn protocols_are_whole(experiment: &Experiment, kinds: &[&str], faults: &mut Faults) {
-    let mut told = vec![];
-    for load in &experiment.loads {
-        let Some(protocol) = load.transport.cc.protocol() else { continue };
-        if !kinds.contains(&protocol) && !told.contains(&protocol) {
-            told.push(protocol);
-            let rule = format!(
-                "must be \"{protocol}\" here or at some port: traffic.{} has cc = \"{}\", which needs switches to answer",
-                load.name,
-                load.transport.cc.kind()
-            );
-            faults.add("port_control", Code::Conflict.rule(rule), &experiment.control.kind().into());
-        }
-    }
-}
-
-/// By link: the port of a switch that writes nothing into the header of `cc`; empty if all write, or it has none.
-fn silent(cc: &Algorithm, chosen: &[Chosen<'_>]) -> Vec<bool> {
-    let Some(protocol) = cc.protocol().filter(|_| cc.header_room().is_some()) else { return vec![] };
-    let silent = |port: &Chosen<'_>| port.control.is_some() && port.kind() != protocol;
-    if chosen.iter().any(silent) { chosen.iter().map(silent).collect() } else { vec![] }
 }
 
 /// Ports whose packets are recorded.
@@ -366,7 +343,11 @@ fn loads(
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
         let cc = &spec.transport.cc;
-        let silent = silent(cc, chosen);
+        let silent = protocols::silent(cc, chosen);
+        let in_order = spec.transport.roce.as_ref().is_some_and(RoceSettings::keeps_order);
+        // A flowlet's gap may keep the order, and a note says so.
+        let spreads =
+            Some(experiment.run.ecmp).filter(|ecmp| in_order && ecmp.sprays() && *ecmp != Ecmp::Flowlet);
         let mut cx = BuildCx {
             graph,
             links,
@@ -377,6 +358,7 @@ fn loads(
             tables,
             cc,
             silent: &silent,
+            spreads,
             faults,
         };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };

@@ -17,6 +17,7 @@ mod packet_table;
 pub mod partition;
 mod pause_table;
 mod pauses;
+mod protocols;
 mod queue_tables;
 pub mod results;
 mod threads;

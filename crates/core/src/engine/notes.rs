@@ -66,8 +66,11 @@ fn timers_over_pauses(experiment: &Experiment) -> Option<String> {
 
 /// A responder that drops what is out of order takes each packet that overtakes for a loss.
 fn sprayed(experiment: &Experiment) -> Option<String> {
-    let goes_back =
-        |load: &&LoadSpec| load.transport.roce.is_some() && !Config::new(&load.transport).roce.selective;
+    let flowlets = experiment.run.ecmp == Ecmp::Flowlet;
+    let goes_back = |load: &&LoadSpec| {
+        load.transport.roce.as_ref().is_some_and(|roce| flowlets || !roce.keeps_order())
+            && !Config::new(&load.transport).roce.selective
+    };
     let loads: Vec<String> =
         experiment.loads.iter().filter(goes_back).map(|load| load.name.clone()).collect();
     if loads.is_empty() || !experiment.run.ecmp.sprays() {
@@ -80,7 +83,7 @@ fn sprayed(experiment: &Experiment) -> Option<String> {
         ""
     };
     let names = names(&loads);
-    Some(if experiment.run.ecmp == Ecmp::Flowlet {
+    Some(if flowlets {
         format!(
             "traffic {names}: a queue pair that pauses for longer than routing.flowlet_gap may take another path, and \
              without irn each packet that overtakes counts as a loss. Keep the gap above the difference of the paths' delays, \

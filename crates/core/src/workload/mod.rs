@@ -14,6 +14,7 @@ pub use crate::hosts::MessageDone;
 use crate::hosts::connections::{Connections, Opener};
 use crate::hosts::{FlowId, Pair, TimeoutCounts, Write};
 use crate::params::{Beyond, Faults, Rule};
+use crate::routing::choice::Ecmp;
 use crate::routing::graph::{Graph, NodeId};
 use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
@@ -60,6 +61,8 @@ pub struct BuildCx<'a> {
     pub cc: &'a Algorithm,
     /// By link: the port of a switch that writes nothing into its header. Empty if it has no such header, or all write.
     pub silent: &'a [bool],
+    /// The rule of next hops, where it sends packets of one connection over several paths and the load must keep their order.
+    pub spreads: Option<Ecmp>,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }

@@ -4,7 +4,8 @@
 use super::BuildCx;
 use crate::cc::Room;
 use crate::hosts::Pair;
-use crate::params::Code;
+use crate::params::{Code, ParamType};
+use crate::routing::choice::Ecmp;
 use crate::routing::graph::NodeId;
 use crate::routing::table::Routing;
 use shallows_units::Time;
@@ -36,6 +37,11 @@ impl BuildCx<'_> {
                 let rule = format!("needs a path from {from} to {to}: no links lead there");
                 self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
                 return;
+            }
+            if let Some(ecmp) = self.spreads
+                && let Some(fork) = fork(self.routing, (from, to))
+            {
+                return self.overtakes((from, to), fork, ecmp);
             }
             if let Some(room) = room {
                 let switches = switches(self.routing, (from, to));
@@ -94,6 +100,18 @@ impl BuildCx<'_> {
         self.faults.add(self.path, Code::Unsupported.rule(rule), &switches.into());
     }
 
+    /// A responder that drops what is out of order takes each packet that overtakes for a loss.
+    fn overtakes(&mut self, (from, to): Pair, fork: NodeId, ecmp: Ecmp) {
+        let (from, to, fork) = (self.graph.name(from), self.graph.name(to), self.graph.name(fork));
+        let rule = format!(
+            "must be \"flow\", \"weighted\" or \"flowlet\": {} has queue pairs without irn, and their packets from {from} to {to} would \
+             take several paths from {fork} on. Each that overtakes counts as a loss. Or write repair = \"irn\" or \
+             reordering = \"allowed\" in its transport",
+            self.path
+        );
+        self.faults.add("ecmp", Code::Conflict.rule(rule), &ecmp.show());
+    }
+
     /// A window that sees some of its links alone fills the others without end.
     fn says_nothing(&mut self, (from, to): Pair, port: u32, since: Option<Time>) {
         let (from, to) = (self.graph.name(from), self.graph.name(to));
@@ -110,6 +128,18 @@ impl BuildCx<'_> {
 /// When tables have come to be others, in words.
 fn followed(since: Option<Time>) -> String {
     since.map_or(String::new(), |at| format!(" when the tables follow at {}", at - Time::ZERO))
+}
+
+/// The first node on the way between two hosts that has several next hops.
+fn fork(routing: &Routing, (from, to): Pair) -> Option<NodeId> {
+    let mut node = from;
+    loop {
+        match *routing.ways(node, to) {
+            [link] => node = NodeId(routing.goes_on(link)?),
+            [] => return None,
+            _ => return Some(node),
+        }
+    }
 }
 
 /// The first port of `marked` that packets between two hosts, which reach each other, may pass.

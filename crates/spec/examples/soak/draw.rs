@@ -22,7 +22,7 @@ const OVER_ROCE: [&str; 7] = ["newreno", "cubic", "aimd", "dcqcn", "timely", "sw
 const REPAIRS: [(&str, &[&str]); 3] = [
     ("go-back-n", &["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"]),
     ("go-back-0", &["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"]),
-    ("irn", &["nak_interval", "timeout"]),
+    ("irn", &["nak_interval", "timeout", "reordering"]),
 ];
 /// An experiment cannot be without these.
 const KEPT: [&str; 8] = ["topology", "queue", "transport", "traffic", "duration", "kind", "from", "to"];
@@ -220,6 +220,9 @@ impl Sections {
             } else {
                 chosen.insert("verb".into(), one(chance, &["write", "send"]).into());
                 chosen.remove("reads");
+            }
+            if chosen["repair"] != "irn" {
+                chosen.insert("reordering".into(), "allowed".into()); // most rules of next hops would be refused
             }
         } else if profile == "ndp" {
             chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());

@@ -17,6 +17,12 @@ pub fn load(document: &Value) -> Simulation {
     })
 }
 
+/// The faults of a document, each as a line.
+pub fn faults(document: &Value) -> Vec<String> {
+    let found = shallows_spec::load(&document.to_string()).err().unwrap_or_default();
+    found.iter().map(ToString::to_string).collect()
+}
+
 /// The run of `document`, over.
 pub fn run(document: &Value) -> Simulation {
     let mut simulation = load(document);

@@ -46,6 +46,16 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// Routing by packet beside a repair that takes what overtakes for a loss.
+    pub enum Reordering {
+        /// Is refused.
+        Refused = "refused",
+        /// Is run, and a note says so.
+        Allowed = "allowed",
+    }
+}
+
 crate::params! {
     /// RoCEv2. Queue pairs of RDMA network cards: messages cut into packets of the MTU, go-back-N or IRN, notifications.
     /// Hosts' ports are drop-tail: each queue pair has one packet there at most, so that they take turns.
@@ -60,6 +70,8 @@ crate::params! {
         ethernet: Bytes = "18B", "[0B, 100B]", "IEEE 802.3: 14 and 4; TCP's packets here begin at IP";
         /// How lost packets are repaired.
         repair: Repair = "go-back-n", "", "RoCEv2 cards; their first ones for go-back-0; Mittal 2018 for irn";
+        /// Without irn, whether routing may send packets of a queue pair over several paths. Each that overtakes counts as a loss.
+        reordering: Reordering = "refused", "", "InfiniBand s.9.7.5: a packet beyond the expected one reports a loss";
         /// Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which
         /// the window lets no other out.
         ack_every: u64 = 1, "[1, 4096]", "HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each";
@@ -193,6 +205,11 @@ impl RoceSettings {
         }
     }
 
+    /// Whether packets of a queue pair must keep their order.
+    pub fn keeps_order(&self) -> bool {
+        self.repair != Repair::SelectiveRepeat && self.reordering == Reordering::Refused
+    }
+
     /// Priority and bytes of the largest data packet, acknowledgement and notification.
     pub fn largest_frames(&self, explicit: bool) -> [(u64, u64); 3] {
         let header = self.common().header_bytes();
@@ -228,7 +245,9 @@ impl RoceSettings {
             Repair::GoBackN | Repair::GoBackZero => {
                 (&["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"], "irn")
             }
-            Repair::SelectiveRepeat => (&["nak_interval", "timeout"], "go-back-n\" or \"go-back-0"),
+            Repair::SelectiveRepeat => {
+                (&["nak_interval", "timeout", "reordering"], "go-back-n\" or \"go-back-0")
+            }
         };
         let [own, usual] = [self, &Self::defaults()].map(|settings| {
             let mut map = Map::new();
