@@ -301,3 +301,40 @@ fn a_path_longer_than_hpccs_header_is_refused() {
         assert!(parts.iter().all(|part| told[0].contains(part)), "{told:?}");
     }
 }
+
+/// The table of packets has the bytes of data alone: neither the header that switches write into counts, nor SACK blocks.
+#[test]
+fn payload_is_data_alone() {
+    for (cc, control) in [("rcp", "rcp"), ("hpcc", "hpcc"), ("dctcp", "none")] {
+        let tables = Tables::of(&run(&json!({
+            "duration": "50ms",
+            "topology": {"kind": "star", "senders": 2, "rate": "1Gbps", "delay": "5us"},
+            "queue": {"kind": "drop-tail", "limit": "200pkt"},
+            "port_control": control,
+            "transport": {"cc": cc, "min_rto": "1ms", "sack": true},
+            "port": {"switch->r0": {"loss": 0.02}},
+            "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "200KB"}},
+            "probe": {"packets": ["s0->switch", "switch->s0"]},
+        })));
+        let column = |name: &str| tables.u32("packets", name);
+        let (payload, size, back) = (column("payload"), column("size"), column("reverse"));
+        // Up to the first packet that is sent again, numbers follow from the bytes before.
+        let mut next = 0;
+        let mut data = 0;
+        for (row, seq) in tables.u64("packets", "seq").iter().enumerate().filter(|(row, _)| back[*row] == 0) {
+            if payload[row] == 0 {
+                continue;
+            }
+            if data > 0 && *seq != next {
+                break;
+            }
+            next = seq + u64::from(payload[row]);
+            data += u64::from(payload[row]);
+        }
+        assert!(data >= 5 * 1460, "{cc}: {data}");
+        let longest =
+            (0..back.len()).filter(|row| back[*row] == 1).map(|row| (size[row], payload[row])).max();
+        assert_eq!(longest.map(|row| row.1), Some(0), "{cc}");
+        assert!((0..back.len()).all(|row| back[row] == 0 || payload[row] == 0), "{cc}");
+    }
+}

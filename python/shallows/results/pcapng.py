@@ -147,8 +147,7 @@ def _frame(
     bits = (5 + len(options) // 4) << 12 | row["tcp_flags"]  # RFC 9768 s.3.2: AE is the ninth flag
     tcp = struct.pack(">HHIIHHHH", source_port, target_port, seq, ack, bits, 0xFFFF, 0, 0)
     tcp += options
-    # No data go back: the column counts what exceeds the plain header, which SACK blocks do too.
-    payload = 0 if row["reverse"] else row["payload"]
+    payload = row["payload"]
     pseudo = struct.pack(">IIBBH", source, target, 0, 6, len(tcp) + payload)
     tcp = tcp[:16] + struct.pack(">H", _checksum(pseudo + tcp)) + tcp[18:]
     return _packet_to((source, target), 6, row["ecn"], tcp, payload), payload

@@ -84,8 +84,12 @@ impl Simulation {
             .u64("seq", |r| r.packet.seq)
             .u32("payload", |r| match of_pair(r) {
                 Some(config) => payload(&r.packet, r.extension.as_ref(), config).into(),
-                None if r.packet.trimmed() => 0,
-                None => r.packet.size.saturating_sub(config(r).header).into(),
+                // Nothing goes back but acknowledgements, whose SACK blocks are no data.
+                None if r.packet.trimmed() || r.packet.flags.any(Flags::REVERSE) => 0,
+                None => {
+                    let written = r.extension.map_or(0, |extension| extension.feedback.bytes(false));
+                    r.packet.size.saturating_sub(config(r).header + written).into()
+                }
             })
             .u32("size", |r| r.packet.size.into())
             .u32(
