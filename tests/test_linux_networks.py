@@ -106,7 +106,8 @@ def test_a_network_that_linux_cannot_have_is_refused(changes, version, path):
 
 def test_faults_of_settings_and_of_the_network_come_together():
     """Queue pairs have no minimum timeout that could be asked about."""
-    pairs = ACROSS["long"] | {"transport": {"profile": "roce", "cc": "line-rate"}}
+    queue_pairs = {"profile": "roce", "cc": "line-rate", "reordering": "allowed"}
+    pairs = ACROSS["long"] | {"transport": queue_pairs}
     traffic = ACROSS | {"pairs": pairs}
     document = resolved(topology=LEAVES, ecmp="random", probe={"queue_trace": "1500ps"}, traffic=traffic)
     with pytest.raises(SpecError) as error:
