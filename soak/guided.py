@@ -105,10 +105,12 @@ def _manifest(place: Path) -> Use:
     """A stored run's manifest."""
     run = readers.make_store(place)
     file = run.path / "manifest.json"
-    whole = file.read_bytes()
+    whole = CORPUS / "manifest" / "begin-0"  # tells times, so each process has its own
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    whole.write_bytes(file.read_bytes())
 
     def use(data: bytes) -> object:
-        file.write_bytes(data or whole)
+        file.write_bytes(data)
         store = Store(run.path.parent)
         return store.find(run.hash) and store.check(run.hash)
 

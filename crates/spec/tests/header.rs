@@ -70,7 +70,7 @@ fn a_port_on_the_way_that_writes_nothing_into_the_header_is_refused() {
     let rule = |port: &str, ends: &str| {
         vec![format!(
             "traffic.x: needs port_control = \"hpcc\" at every port of a switch that its data may pass: cc = \"hpcc\" hears nothing of \
-             the queue at {port}, between {ends}, got \"{port}\""
+             the queue at {port}, between {ends}"
         )]
     };
     let whole = ring(json!({}), json!("hpcc"));

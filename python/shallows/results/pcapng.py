@@ -147,10 +147,9 @@ def _frame(
     bits = (5 + len(options) // 4) << 12 | row["tcp_flags"]  # RFC 9768 s.3.2: AE is the ninth flag
     tcp = struct.pack(">HHIIHHHH", source_port, target_port, seq, ack, bits, 0xFFFF, 0, 0)
     tcp += options
-    payload = row["payload"]
-    pseudo = struct.pack(">IIBBH", source, target, 0, 6, len(tcp) + payload)
+    pseudo = struct.pack(">IIBBH", source, target, 0, 6, len(tcp) + row["payload"])
     tcp = tcp[:16] + struct.pack(">H", _checksum(pseudo + tcp)) + tcp[18:]
-    return _packet_to((source, target), 6, row["ecn"], tcp, payload), payload
+    return _packet_to((source, target), 6, row["ecn"], tcp, row["payload"]), row["payload"]
 
 
 def _roce_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:

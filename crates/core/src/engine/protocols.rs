@@ -22,7 +22,8 @@ pub fn check(experiment: &Experiment, kinds: &[&str], faults: &mut Faults) {
     }
 }
 
-/// By link: the port of a switch that writes nothing into the header of `cc`; empty if all write, or it has none.
+/// By link: the port of a switch that writes nothing into the header of `cc`; empty if all write, or it has none. A switch of
+/// RCP or its like may be missing on a path: the others offer their rates all the same. HPCC's window would be blind to its queue.
 pub fn silent(cc: &Algorithm, chosen: &[Chosen<'_>]) -> Vec<bool> {
     let Some(protocol) = cc.protocol().filter(|_| cc.header_room().is_some()) else { return vec![] };
     let silent = |port: &Chosen<'_>| port.control.is_some() && port.kind() != protocol;

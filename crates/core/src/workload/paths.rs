@@ -121,7 +121,7 @@ impl BuildCx<'_> {
              queue at {port}, between {from} and {to}{since}",
             self.cc.protocol().unwrap_or(kind),
         );
-        self.faults.add(self.path, Code::Conflict.rule(rule), &port.into());
+        self.faults.add(self.path, Code::Conflict.rule(rule), &serde_json::Value::Null);
     }
 }
 
