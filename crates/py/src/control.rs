@@ -252,6 +252,7 @@ impl CongestionControl for Control {
         let ack = Ack {
             now: cx.now.as_secs_f64(),
             acked: heard.acked,
+            delivered: heard.delivered,
             marked: if heard.ece { heard.acked } else { 0 },
             ece: heard.ece,
             round_ended: heard.round_ended,
@@ -264,6 +265,7 @@ impl CongestionControl for Control {
         let round = &mut self.round;
         *round = Ack {
             acked: round.acked + ack.acked,
+            delivered: round.delivered + ack.delivered,
             marked: round.marked + ack.marked,
             ece: round.ece || ack.ece,
             may_grow: round.may_grow || ack.may_grow,

@@ -38,7 +38,7 @@ pub struct FlowStart {
     /// Most segments that an acknowledgement adds in slow start.
     #[pyo3(get)]
     pub slow_start_limit: f64,
-    /// The unit in which acknowledgements let the window grow: `bytes` or `acks`.
+    /// The unit in which acknowledgements let the window grow: `bytes`, `delivered` or `acks`.
     #[pyo3(get)]
     pub growth: String,
     /// Bytes that the application has announced, if it has.
@@ -68,6 +68,8 @@ pub struct Ack {
     pub now: f64,
     /// Bytes newly acknowledged.
     pub acked: u64,
+    /// Bytes that it is the first to report, by number or by SACK.
+    pub delivered: u64,
     /// Of them, acknowledged with ECN-Echo.
     pub marked: u64,
     /// It carries ECN-Echo.

@@ -146,7 +146,7 @@ class Window:
         if not ack.may_grow:
             return
         rules = self.rules
-        counted = ack.acked if rules.growth == "bytes" else rules.mss
+        counted = {"bytes": ack.acked, "delivered": ack.delivered, "acks": rules.mss}[rules.growth]
         if self.cwnd < self.ssthresh:
             # RFC 5681 eq. (2), with the limit of RFC 3465 s.2.2.
             self.cwnd += min(counted, rules.slow_start_limit * rules.mss)

@@ -1595,8 +1595,8 @@ class Transport(Part):
     ssthresh_floor: str = '2pkt'
     """Least slow-start threshold. Range [1pkt, ]. Default: RFC 5681 eq. (4)."""
 
-    growth: Literal["bytes", "acks"] = 'bytes'
-    """The unit in which acknowledgements let the window grow. Default: RFC 3465."""
+    growth: Literal["bytes", "delivered", "acks"] = 'bytes'
+    """The unit in which acknowledgements let the window grow. Default: RFC 3465; Linux tcp_cong_control: acked_sacked."""
 
     arithmetic: Literal["exact", "linux"] = 'exact'
     """How windows are counted and rounded. Default: RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments."""

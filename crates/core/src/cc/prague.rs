@@ -139,7 +139,8 @@ impl CongestionControl for Control {
         // Draft s.2.4.4: unmarked data makes the window grow, marks elsewhere or not.
         let unmarked = ack.acked - ack.marked;
         if slow_start {
-            self.window.slow_start(&Ack { acked: unmarked, ..*ack }, cx.rules.slow_start_limit, 1.0, cx);
+            let ack = Ack { acked: unmarked, delivered: ack.delivered.min(unmarked), ..*ack };
+            self.window.slow_start(&ack, cx.rules.slow_start_limit, 1.0, cx);
         } else {
             let ratio = match self.virtual_rtt() {
                 Span::ZERO => 1.0,

@@ -102,6 +102,25 @@ fn segments_that_duplicates_reported_do_not_grow_the_window_again() {
     assert_eq!(window(&reordered), 11);
 }
 
+/// Linux tcp_cong_control: an acknowledgement that moves on grows the window by acked_sacked, all that it is the first to
+/// report. Two segments by number and one by SACK make 10 + 3 in slow start; a duplicate with a further block adds none
+/// (tcp_may_raise_cwnd), and the acknowledgement that then covers all five adds the one of them that is new.
+#[test]
+fn segments_that_sack_reports_first_grow_the_window() {
+    let mut host = host(true);
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    assert_eq!(sent(&mut host)[1..].len(), 10);
+    let windows =
+        [(2001, vec![(3001, 4001)]), (2001, vec![(3001, 5001)]), (5001, vec![])].map(|(ack, sack)| {
+            host.arrive(&Segment { sack, ..segment(".", ack) }, None).expect("an acknowledgement");
+            sent(&mut host);
+            window(&host)
+        });
+    assert_eq!(windows, [13, 13, 14]);
+}
+
 /// RFC 6582 s.3.2 and RFC 5681 s.3.2 steps 2 to 6: the third duplicate halves the window to 5 + 3 and brings the first
 /// segment back; each further one adds a segment; the acknowledgement of all leaves 5.
 #[test]

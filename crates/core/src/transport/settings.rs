@@ -161,7 +161,7 @@ crate::params! {
         /// Least slow-start threshold.
         ssthresh_floor: Size = "2pkt", "[1pkt, ]", "RFC 5681 eq. (4)";
         /// The unit in which acknowledgements let the window grow.
-        growth: Growth = "bytes", "", "RFC 3465";
+        growth: Growth = "bytes", "", "RFC 3465; Linux tcp_cong_control: acked_sacked";
         /// How windows are counted and rounded.
         arithmetic: Arithmetic = "exact", "", "RFC 5681 counts bytes; Linux's tcp_dctcp.c, tcp_cong.c count segments";
         /// The amount that a loss halves.

@@ -151,6 +151,7 @@ fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
         ("slow_start_limit", json!(1e6)),
         ("arithmetic", json!("linux")),
         ("growth", json!("acks")),
+        ("growth", json!("delivered")),
         ("rtt_by", json!("karn")),
         ("idle_restart", json!(false)),
         ("validate_cwnd", json!(false)),

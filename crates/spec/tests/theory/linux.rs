@@ -6,8 +6,8 @@
 //! segments, alpha in 1/1024; the packet that changes CE and one with CWR acknowledged at once; reductions
 //! spread over a round trip in segments; rounds that end when all of a window is acknowledged.
 
-use crate::bench::{Run, close, near, run};
-use serde_json::json;
+use crate::bench::{Run, close, near, run, with};
+use serde_json::{Value, json};
 
 /// Marks and the mean number of packets waiting, by number of senders, as Linux gives them.
 const LINUX: [(u64, f64, f64); 3] = [(1, 5214.0, 17.63), (2, 8321.0, 18.09), (8, 16066.0, 17.75)];
@@ -62,6 +62,37 @@ fn the_share_of_reno_beside_dctcp_is_that_of_linux() {
         let goodputs = beside_reno(round_trip).column("flows", "goodput_bps");
         close(&format!("share at {round_trip} ps"), goodputs[0] / goodputs[1], share, 0.03);
     }
+}
+
+/// Losses and mean number of packets waiting of one Reno flow behind 200 packets of drop-tail, 100 Mb/s and 4 ms, 60 s
+/// counted, as Linux gives them (7.2.12). Two packets are lost a cycle: the acknowledgement with the first report of a loss
+/// completes a window by what it confirms and what SACK reports (`tcp_cong_control`, acked_sacked), and the grown window sends
+/// one segment more into the full port. Counted by number alone it is one a cycle, 24.
+const BEHIND_DROP_TAIL: (f64, f64) = (48.0, 146.4);
+
+#[test]
+fn a_reno_flow_loses_as_many_packets_a_cycle_as_on_linux() {
+    let losses = |growth: Value| {
+        let done = run(with(
+            json!({
+                "duration": "62s",
+                "warmup": "2s",
+                "topology": {"kind": "star", "senders": 1, "rate": "100Mbps", "sender_rate": "1Gbps", "delay": "1ms"},
+                "queue": {"kind": "drop-tail", "limit": "200pkt"},
+                "nic": "drop-tail",
+                "transport": {"profile": "linux", "cc": "newreno"},
+                "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0"}},
+                "probe": {"waits": false},
+            }),
+            json!({"transport": growth}),
+        ));
+        let waiting = done.port("switch->r0", "mean_packets") - done.port("switch->r0", "utilisation");
+        (done.flow("retransmissions"), waiting)
+    };
+    let (lost, waiting) = losses(json!({}));
+    assert_eq!(lost, BEHIND_DROP_TAIL.0);
+    near("waiting", waiting, BEHIND_DROP_TAIL.1, 1.0);
+    assert_eq!(losses(json!({"growth": "bytes"})).0, 24.0);
 }
 
 /// `tcp_cong.c` counts windows in segments: no sample of a window has a part of one.

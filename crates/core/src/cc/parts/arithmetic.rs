@@ -46,9 +46,9 @@ impl Arithmetic {
         }
     }
 
-    /// Whether only data that an acknowledgement is the first to report lets the window grow, not all that it
-    /// acknowledges: Linux `tcp_cong_control`, acked_sacked. RFC 3465 s.2.3 asks for caution after a timeout alone, when
-    /// an acknowledgement covers much that had arrived long before.
+    /// Whether of the data that an acknowledgement confirms by number, only the part that it is the first to report lets
+    /// the window grow. RFC 3465 s.2.3 asks for that caution after a timeout alone, when an acknowledgement covers much
+    /// that had arrived long before. Today's Linux counts what SACK is the first to report too: `growth = "delivered"`.
     #[inline]
     pub fn counts_what_is_new(self, after_timeout: bool) -> bool {
         after_timeout || self == Arithmetic::Linux

@@ -11,6 +11,9 @@ crate::choices! {
     pub enum Growth {
         /// Bytes acknowledged (RFC 3465).
         Bytes = "bytes",
+        /// Bytes that an acknowledgement which moves on is the first to report, by number or by SACK (Linux
+        /// `tcp_cong_control`, acked_sacked).
+        Delivered = "delivered",
         /// Acknowledgements, each counted as a segment (RFC 5681 s.3.1 without byte counting; ns-2).
         Acks = "acks",
     }
@@ -78,6 +81,7 @@ impl WindowRules {
                 ack.acked.min(ack.delivered) as f64
             }
             Growth::Bytes => ack.acked as f64,
+            Growth::Delivered => ack.delivered as f64,
             Growth::Acks => self.mss as f64,
         }
     }
@@ -95,16 +99,30 @@ impl Window {
         if !ack.may_grow {
             return;
         }
+        let mut counted = cx.rules.counted(ack);
         if self.cwnd < self.ssthresh {
-            return self.slow_start(ack, cx.rules.slow_start_limit, 1.0, cx);
+            let stops = cx.rules.growth == Growth::Delivered;
+            let room = if stops { self.room_in_slow_start(cx) } else { f64::INFINITY };
+            if counted <= room {
+                return self.slow_start(ack, cx.rules.slow_start_limit, 1.0, cx);
+            }
+            // Linux `tcp_slow_start` stops at ssthresh, and `tcp_reno_cong_avoid` counts the rest: an acknowledgement may
+            // be the first to report many segments.
+            self.cwnd += room;
+            counted -= room;
         }
         // RFC 3465 s.2.1: one segment once a window has been counted.
-        self.credit = self.credit.max(0.0) + cx.rules.counted(ack);
+        self.credit = self.credit.max(0.0) + counted;
         if self.credit >= self.cwnd {
             self.credit -= self.cwnd;
             self.cwnd += cx.rules.mss as f64;
         }
         self.cwnd = self.cwnd.min(cx.rules.cwnd_max);
+    }
+
+    /// Bytes between the window and ssthresh, as windows are counted.
+    fn room_in_slow_start(&self, cx: &Cx<'_>) -> f64 {
+        cx.rules.arithmetic.round(self.ssthresh - self.cwnd, cx.rules.mss)
     }
 
     /// Grows in slow start, where the acknowledgement allows growth: RFC 5681 eq. (2) with RFC 3465
@@ -307,6 +325,30 @@ pub(crate) mod tests {
         window.ssthresh = f64::INFINITY;
         window.grow(&ack(2000), &cx(&rules));
         assert_eq!(window.cwnd, 7000.0); // a later slow start is any other
+    }
+
+    /// Linux `tcp_cong_control` passes acked_sacked on, the segments that an acknowledgement is the first to report.
+    /// `tcp_slow_start` stops at ssthresh and `tcp_reno_cong_avoid` counts the rest in `tcp_cong_avoid_ai`.
+    #[test]
+    fn all_that_an_acknowledgement_is_the_first_to_report_can_count() {
+        let grown = |growth, window: &Window, acked, delivered| {
+            let rules =
+                WindowRules { growth, arithmetic: Arithmetic::Linux, slow_start_limit: 1e6, ..rules() };
+            let mut window = window.clone();
+            window.grow(&Ack { delivered, ..ack(acked) }, &cx(&rules));
+            (window.cwnd, window.credit)
+        };
+        let avoiding = Window { cwnd: 10_000.0, ssthresh: 5000.0, credit: 8000.0 };
+        // One segment by number and one by SACK complete a window of ten after eight.
+        assert_eq!(grown(Growth::Bytes, &avoiding, 1000, 2000), (10_000.0, 9000.0));
+        assert_eq!(grown(Growth::Delivered, &avoiding, 1000, 2000), (11_000.0, 0.0));
+        // Of 5 segments acknowledged, 4 had been reported before: SACK's do not count twice.
+        assert_eq!(grown(Growth::Delivered, &avoiding, 5000, 1000), (10_000.0, 9000.0));
+        // Of 6 reported, 4 bring the window to ssthresh.
+        let slow = Window { cwnd: 10_000.0, ssthresh: 14_000.0, credit: AFTER_TIMEOUT };
+        assert_eq!(grown(Growth::Delivered, &slow, 1000, 4000), (14_000.0, AFTER_TIMEOUT));
+        assert_eq!(grown(Growth::Delivered, &slow, 1000, 6000), (14_000.0, 2000.0));
+        assert_eq!(grown(Growth::Bytes, &slow, 6000, 6000), (16_000.0, AFTER_TIMEOUT));
     }
 
     /// Linux `tcp_reno_ssthresh`: max(cwnd >> 1, 2), of a window of which less may be in use.
