@@ -3,6 +3,7 @@
 use super::Network;
 use super::buffer::ALONE;
 use super::commons::Commons;
+use super::port::Service;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_units::Span;
@@ -16,7 +17,9 @@ impl Network {
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
             self.strike(number, AnyPortControl::on_wake);
         }
-        self.consult(number, packet, false, AnyPortControl::on_arrive);
+        if self.ports[number as usize].control.is_some() {
+            self.consult(number, packet, false, AnyPortControl::on_arrive);
+        }
         let shared = self.ports[number as usize].share != ALONE;
         let charged = self.charged(packet, commons);
         let fits = |net: &mut Self| match charged {
@@ -26,9 +29,13 @@ impl Network {
         if shared && !fits(self) {
             return self.refuse(number, packet, commons);
         }
-        let class = || commons.class(packet);
-        let admitted = self.ports[number as usize].admit(packet, self.now, class);
-        self.finish(number, packet, admitted, commons);
+        let port = &mut self.ports[number as usize];
+        if matches!(port.service, Service::Departure(_)) {
+            self.arrive_scheduled(number, *packet, commons);
+        } else {
+            let admitted = port.admit(packet, self.now, || commons.class(packet));
+            self.finish(number, packet, admitted, commons);
+        }
         if shared {
             self.count(number);
         }

@@ -28,6 +28,19 @@ pub struct Connection {
     pub end: u64,
 }
 
+impl Connection {
+    /// The priority of its packets with `flags`.
+    #[inline]
+    pub fn priority(&self, flags: Flags) -> u8 {
+        let [data, acks, cnps] = self.priorities;
+        match flags.any(Flags::REVERSE) {
+            false => data,
+            true if flags.any(Flags::CNP) => cnps,
+            true => acks,
+        }
+    }
+}
+
 impl Default for Connection {
     /// The first of all, in one cell.
     fn default() -> Self {
@@ -89,12 +102,7 @@ impl Commons {
     /// The priority of `packet`.
     #[inline]
     pub fn priority(&self, packet: &Packet) -> u8 {
-        let [data, acks, cnps] = self.connections[packet.flow as usize].priorities;
-        match packet.flags.any(Flags::REVERSE) {
-            false => data,
-            true if packet.flags.any(Flags::CNP) => cnps,
-            true => acks,
-        }
+        self.connections[packet.flow as usize].priority(packet.flags)
     }
 }
 

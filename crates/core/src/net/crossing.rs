@@ -4,7 +4,7 @@
 //! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
 //! the packets here, each at the time at which it lands.
 
-use super::pfc::{MAC, NOWHERE};
+use super::pfc::{MAC, NOWHERE, PAUSE};
 use super::{Commons, Network, UNDECIDED};
 use crate::packet::{Extension, NONE, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
@@ -66,7 +66,7 @@ impl Network {
             let port = &mut self.ports[number as usize];
             let Some(packet) = port.take_before(until) else { return };
             self.totals.hops += 1;
-            if port.clear {
+            if port.clear_of_packets && packet.flow != PAUSE {
                 let node = port.leads_to;
                 self.put(Parcel { packet, link, node }, inbox);
             } else {

@@ -153,6 +153,7 @@ impl Network {
         // Its discipline drops some by its law; no lossless ones, so nobody is charged for them.
         held.extend(dropped.drain(..).map(|(packet, _)| (packet, (0, NOWHERE))));
         self.dropped = dropped;
+        scheduled.count();
         self.events.cancel(scheduled.source);
         port.free_at = port.free_at.min(now);
         if let Some(record) = &mut port.record

@@ -200,7 +200,7 @@ impl Network {
         if let Some(at) = next {
             self.events.schedule(here.source, at);
         }
-        if clear { self.onward(leads_to, packet, commons) } else { self.land_watched(port, packet, commons) }
+        if clear { self.onward(leads_to, packet, commons) } else { self.land_unclear(port, packet, commons) }
     }
 
     /// A packet that left the order of its wire reaches the far end.

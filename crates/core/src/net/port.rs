@@ -79,6 +79,8 @@ pub struct Port {
     pub apart: bool,
     /// No fault is injected between this wire and the next port, and nobody listens on the way.
     pub clear: bool,
+    /// The same, but for pause frames among the packets.
+    pub clear_of_packets: bool,
     /// Its wire leads to another cell.
     pub crosses: bool,
     /// Packets that leave are recorded.
@@ -123,6 +125,7 @@ impl Port {
             plain: false,
             apart: false,
             clear: true,
+            clear_of_packets: true,
             crosses: false,
             tapped: false,
             dead: false,
@@ -153,8 +156,8 @@ impl Port {
         self.apart = self.control.is_some() || self.share != ALONE || self.dead;
         let watched = self.record.is_some() || self.arrivals.is_some();
         self.plain = takes_all && !watched && !self.apart;
-        self.clear =
-            self.faults.is_none() && self.opposite.is_none() && !self.tapped && self.pausing().is_none();
+        self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
+        self.clear = self.clear_of_packets && self.pausing().is_none();
     }
 
     /// The facts that a controller may know; call after [`Port::settle`].
@@ -285,16 +288,15 @@ impl Port {
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.
-    pub fn launch(&mut self, mut packet: Packet, now: Time) -> Option<Time> {
-        packet.at = now + self.delay;
-        packet.flags = packet.flags.without(Flags::CLASSIC);
+    pub fn launch(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+        let mut at = now + self.delay;
         if self.faults.is_some() {
-            packet.at = self.leaves(packet.at, now);
+            at = self.leaves(at, now);
         }
         let first = self.ring.is_empty();
-        self.ring.push(packet);
+        self.ring.push(Packet { at, flags: packet.flags.without(Flags::CLASSIC), ..*packet });
         self.departed = self.ring.tail();
-        first.then_some(packet.at)
+        first.then_some(at)
     }
 
     /// Takes the packet that reaches the far end at `now`; returns it and when the next one will.

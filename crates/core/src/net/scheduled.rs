@@ -10,12 +10,14 @@ use crate::events::Source;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use crate::probe::inner::InnerRecords;
-use crate::queue::{DropWhy, InnerQueues, QueueCx, QueueDisc};
+use crate::queue::{Backlog, DropWhy, InnerQueues, Passing, QueueCx, QueueDisc};
 
 /// A discipline that decides at departure, at work.
 pub struct Scheduled {
     /// Holds the packets.
     pub disc: Box<dyn QueueDisc>,
+    /// The contents of the discipline when it was last called.
+    standing: Backlog,
     /// Being transmitted.
     pub serving: Option<Packet>,
     /// Its events: the end of a transmission, or the time to ask the discipline again.
@@ -37,7 +39,9 @@ impl Scheduled {
     pub fn new(disc: Box<dyn QueueDisc>) -> Self {
         let of = (0, NOWHERE);
         let (source, trimming) = (Source::NONE, TrimCounts::default());
-        Scheduled { disc, serving: None, source, inner: None, of, pausing: None, sockets: None, trimming }
+        let standing = disc.backlog();
+        let (serving, inner, pausing, sockets) = (None, None, None, None);
+        Scheduled { disc, standing, serving, source, inner, of, pausing, sockets, trimming }
     }
 
     /// Tells the record of the inner queues, where there is one, of `packet` and its queue's number.
@@ -56,10 +60,28 @@ impl Scheduled {
     }
 
     /// Packets and bytes held, the one being transmitted included.
+    #[inline]
     pub fn held(&self) -> (u64, u64) {
-        let backlog = self.disc.backlog();
-        let serving = self.serving.map_or(0, |p| u64::from(p.size));
-        (backlog.packets + u64::from(serving > 0), backlog.bytes + serving)
+        let serving = self.serving_bytes();
+        (self.standing.packets + u64::from(serving > 0), self.standing.bytes + serving)
+    }
+
+    /// Bytes of the packet being transmitted.
+    #[inline]
+    fn serving_bytes(&self) -> u64 {
+        self.serving.as_ref().map_or(0, |packet| u64::from(packet.size))
+    }
+
+    /// Nothing is transmitted, and no pause frame has to be.
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.serving.is_none() && !self.pausing.as_ref().is_some_and(|pausing| pausing.has_frame())
+    }
+
+    /// The discipline has been called.
+    #[inline]
+    pub fn count(&mut self) {
+        self.standing = self.disc.backlog();
     }
 }
 
@@ -67,17 +89,29 @@ impl Network {
     #[inline(never)]
     pub(super) fn arrive_scheduled(&mut self, number: u32, mut packet: Packet, commons: &Commons) {
         packet.at = self.now;
-        let class = commons.class(&packet);
-        let to_end = commons.connections[packet.flow as usize].end.saturating_sub(packet.seq);
+        let came_by = self.came_by;
+        let connection = &commons.connections[packet.flow as usize];
+        let (class, priority) = (usize::from(connection.class), connection.priority(packet.flags));
+        let to_end = connection.end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
-        let (priority, came_by) = (commons.priority(&packet), self.came_by);
-        let marked = self.ask(number, true, commons, |scheduled, cx| {
+        let mut passing = Passing::No;
+        let marked = self.ask(number, commons, |scheduled, cx| {
             scheduled.note(&packet, commons, |record, _, queue| record.came(queue, class, &packet));
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
             }
             (cx.remaining, cx.priority, cx.came_by) = (remaining, priority, came_by);
-            scheduled.disc.enqueue(packet, cx);
+            if scheduled.is_free() {
+                passing = scheduled.disc.pass(&mut packet, cx);
+            }
+            match passing {
+                Passing::Sent => {
+                    scheduled.serving = Some(packet);
+                    scheduled.of = (cx.priority, cx.came_by);
+                }
+                Passing::Dropped => {}
+                Passing::No => scheduled.disc.enqueue(packet, cx),
+            }
         });
         let port = &mut self.ports[number as usize];
         if let Some(arrivals) = &mut port.arrivals {
@@ -88,7 +122,10 @@ impl Network {
         {
             scheduled.note(&packet, commons, |record, _, queue| record.marked(queue, class, &packet, marked));
         }
-        self.serve(number, commons);
+        match passing {
+            Passing::Sent => self.begin(number, 0, commons),
+            Passing::Dropped | Passing::No => self.serve(number, commons),
+        }
     }
 
     /// A port finishes a transmission, or asks its discipline again.
@@ -120,7 +157,7 @@ impl Network {
             if let Some(varying) = port.varying_mut() {
                 varying.ends();
             }
-            if let Some(at) = port.launch(packet, now) {
+            if let Some(at) = port.launch(&packet, now) {
                 self.expect(number, at);
             }
             if charges {
@@ -132,67 +169,70 @@ impl Network {
 
     /// Begins the next transmission if the transmitter is free.
     pub(super) fn serve(&mut self, number: u32, commons: &Commons) {
-        let now = self.now;
         let port = &self.ports[number as usize];
         let Service::Departure(scheduled) = &port.service else { return };
-        let taken = scheduled.serving.is_some();
-        if taken || scheduled.pausing.is_some() && self.sends_frame(number) {
+        if scheduled.serving.is_some() {
+            return;
+        }
+        let frames = scheduled.pausing.as_ref().is_some_and(|pausing| port.dead || pausing.has_frame());
+        if frames && self.sends_frame(number) {
             return;
         }
         let Service::Departure(scheduled) = &self.ports[number as usize].service else { return };
         if scheduled.disc.rests() {
             return;
         }
-        let mut next = None;
-        let marked = self.ask(number, false, commons, |scheduled, cx| {
-            next = scheduled.disc.dequeue(cx);
-            scheduled.serving = next;
+        let marked = self.ask(number, commons, |scheduled, cx| {
+            scheduled.serving = scheduled.disc.dequeue(cx);
             scheduled.of = (cx.priority, cx.came_by);
         });
-        let port = &mut self.ports[number as usize];
-        match next {
-            Some(mut packet) => {
-                let wait = now - packet.at;
-                if port.is_switch {
-                    packet.waited += wait.as_ps();
-                } else {
-                    self.host_waits[number as usize].add(wait);
-                }
-                if let Some(record) = &mut port.record {
-                    record.waited(wait);
-                }
-                let span = port.transmission(packet.size);
-                port.free_at = now + span;
-                if let Some(varying) = port.varying_mut() {
-                    varying.begins(span);
-                }
-                if let Service::Departure(scheduled) = &mut port.service {
-                    let class = commons.class(&packet);
-                    scheduled.note(&packet, commons, |record, queues, queue| {
-                        if marked > 0 {
-                            record.marked(queue, class, &packet, marked);
-                        }
-                        record.left(queue, class, &packet, wait, queues.len(queue));
-                    });
-                    scheduled.serving = Some(packet);
-                    self.events.schedule(scheduled.source, port.free_at);
-                }
-            }
-            None => {
-                let Service::Departure(scheduled) = &mut port.service else { return };
-                if let Some(at) = scheduled.disc.ready_at() {
-                    self.events.schedule(scheduled.source, at);
-                }
-            }
-        }
+        self.begin(number, marked, commons);
     }
 
-    /// Calls the discipline, then counts and records its actions; returns the packets it marked. A call that gives it nothing
-    /// (`gives`) leaves the port with the same packets, unless it drops some: one that is taken out is being transmitted.
+    /// Begins to transmit the packet that the discipline has given, of which `marked` were marked; or asks again when it
+    /// will give one.
+    fn begin(&mut self, number: u32, marked: u64, commons: &Commons) {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        let Service::Departure(scheduled) = &mut port.service else { return };
+        let Some(packet) = &mut scheduled.serving else {
+            if let Some(at) = scheduled.disc.ready_at() {
+                self.events.schedule(scheduled.source, at);
+            }
+            return;
+        };
+        let wait = now - packet.at;
+        if port.is_switch {
+            packet.waited += wait.as_ps();
+        } else {
+            self.host_waits[number as usize].add(wait);
+        }
+        if let Some(record) = &mut port.record {
+            record.waited(wait);
+        }
+        let (source, size) = (scheduled.source, packet.size);
+        if let Some(inner) = &mut scheduled.inner
+            && let Some(queues) = scheduled.disc.inner()
+        {
+            let (class, queue) = (commons.class(packet), queues.of(packet, commons.priority(packet)));
+            if marked > 0 {
+                inner.marked(queue, class, packet, marked);
+            }
+            inner.left(queue, class, packet, wait, queues.len(queue));
+        }
+        let span = port.transmission(size);
+        port.free_at = now + span;
+        if let Some(varying) = port.varying_mut() {
+            varying.begins(span);
+        }
+        self.events.schedule(source, port.free_at);
+    }
+
+    /// Calls the discipline, then counts and records its actions; returns the packets it marked. A packet that is taken out
+    /// is being transmitted, so the port holds it still.
     pub(super) fn ask(
         &mut self,
         number: u32,
-        gives: bool,
         commons: &Commons,
         call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>),
     ) -> u64 {
@@ -200,13 +240,12 @@ impl Network {
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return 0 };
         let paused = scheduled.pausing.as_ref().map_or(0, |pausing| pausing.paused());
-        let before = if gives && port.record.is_some() { scheduled.held() } else { (0, 0) };
-        let mut dropped = std::mem::take(&mut self.dropped);
-        let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
-        let mut cx = QueueCx::new(now, serving, port.free_at, &mut dropped);
+        let before = scheduled.held();
+        let mut cx = QueueCx::new(now, scheduled.serving_bytes(), port.free_at, &mut self.dropped);
         cx.paused = paused;
         call(scheduled, &mut cx);
         let (marked, trimmed) = (cx.marked(), cx.trimmed());
+        scheduled.count();
         port.counts.marks += marked;
         if let Some((flow, bytes)) = trimmed {
             scheduled.trimming.trims += 1;
@@ -215,20 +254,15 @@ impl Network {
                 sockets.shrank(flow, bytes);
             }
         }
-        if let Some(record) = &mut port.record
-            && (gives || !dropped.is_empty())
+        let after = scheduled.held();
+        if before != after
+            && let Some(record) = &mut port.record
         {
-            let after = scheduled.held();
-            let lost = || dropped.iter().map(|(packet, _)| u64::from(packet.size)).sum::<u64>();
-            let before = if gives { before } else { (after.0 + dropped.len() as u64, after.1 + lost()) };
-            if before != after {
-                record.stood(before.0, before.1, now);
-                record.became(after.0, after.1, now);
-            }
+            record.stood(before.0, before.1, now);
+            record.became(after.0, after.1, now);
         }
-        if dropped.is_empty() {
-            self.dropped = dropped;
-        } else {
+        if !self.dropped.is_empty() {
+            let dropped = std::mem::take(&mut self.dropped);
             self.lose_all(number, dropped, commons);
         }
         marked

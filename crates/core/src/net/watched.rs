@@ -3,6 +3,7 @@
 
 use super::Network;
 use super::commons::{Change, Commons, Happened};
+use super::pfc::PAUSE;
 use crate::events::Event;
 use crate::packet::{Flags, Packet};
 use crate::probe::traces::PacketRow;
@@ -10,6 +11,16 @@ use crate::queue::DropWhy;
 use shallows_units::{Span, Time};
 
 impl Network {
+    /// The head of a wire that is not clear reaches the far end.
+    #[inline(never)]
+    pub(super) fn land_unclear(&mut self, number: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
+        let port = &self.ports[number as usize];
+        if port.clear_of_packets && packet.flow != PAUSE {
+            return self.onward_by(self.back(number, commons), port.leads_to, packet, commons);
+        }
+        self.land_watched(number, packet, commons)
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn land_watched(

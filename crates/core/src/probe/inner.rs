@@ -39,6 +39,13 @@ pub struct InnerRecord {
     pub at_dequeue: LengthHistogram,
 }
 
+impl InnerRecord {
+    #[inline]
+    fn cell(&mut self, class: usize, packet: &Packet) -> &mut InnerCell {
+        &mut self.cells[2 * class + usize::from(packet.flags.any(Flags::REVERSE))]
+    }
+}
+
 /// Every inner queue of one port.
 #[derive(Debug)]
 pub struct InnerRecords {
@@ -57,12 +64,18 @@ impl InnerRecords {
         self.queues.iter().filter(|(_, queue)| !queue.cells.is_empty())
     }
 
-    fn cell(&mut self, queue: usize, class: usize, packet: &Packet) -> &mut InnerCell {
-        let cells = &mut self.queues.at(queue).cells;
-        if cells.is_empty() {
-            cells.resize_with(2 * self.classes, InnerCell::default);
+    #[inline]
+    fn record(&mut self, queue: usize) -> &mut InnerRecord {
+        let record = self.queues.at(queue);
+        if record.cells.is_empty() {
+            record.cells.resize_with(2 * self.classes, InnerCell::default);
         }
-        &mut cells[2 * class + usize::from(packet.flags.any(Flags::REVERSE))]
+        record
+    }
+
+    #[inline]
+    fn cell(&mut self, queue: usize, class: usize, packet: &Packet) -> &mut InnerCell {
+        self.record(queue).cell(class, packet)
     }
 
     /// `packet` of `class` comes to `queue`.
@@ -89,13 +102,14 @@ impl InnerRecords {
 
     /// `packet` leaves `queue` after `wait`, to be transmitted; `length` packets remain there.
     pub fn left(&mut self, queue: usize, class: usize, packet: &Packet, wait: Span, length: u64) {
-        let cell = self.cell(queue, class, packet);
+        let record = self.record(queue);
+        record.at_dequeue.add(length, 1);
+        let cell = record.cell(class, packet);
         cell.packets_out += 1;
         cell.held -= 1;
         cell.held_bytes -= u64::from(packet.size);
         cell.waits.add(wait.as_ps());
         cell.wait_sum += u128::from(wait.as_ps());
-        self.queues.at(queue).at_dequeue.add(length, 1);
     }
 
     /// The warm-up ends: statistics begin with the packets held now.

@@ -127,6 +127,17 @@ impl<'a> QueueCx<'a> {
     }
 }
 
+/// The answer to a packet that comes to a free transmitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// It is to be transmitted now.
+    Sent,
+    /// It was given up with `cx.drop`.
+    Dropped,
+    /// Nothing was done: the packet has to be queued.
+    No,
+}
+
 /// Decides at arrival and at departure, and holds its packets.
 pub trait QueueDisc: Send {
     /// Takes `packet`: holds it, or gives it or another up with `cx.drop`.
@@ -135,6 +146,11 @@ pub trait QueueDisc: Send {
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
     /// The held packets, without the packet in transmission.
     fn backlog(&self) -> Backlog;
+    /// A packet comes to a free transmitter, and nothing is held: does at once all that `enqueue` and the `dequeue` after it
+    /// would do, where it knows a short way.
+    fn pass(&mut self, _packet: &mut Packet, _cx: &mut QueueCx<'_>) -> Passing {
+        Passing::No
+    }
     /// The port sends at another rate from now on. Thresholds stay as they were set.
     fn rate_changes(&mut self, _rate: Rate) {}
     /// It holds nothing, and [`QueueDisc::dequeue`] would give and change nothing.

@@ -7,7 +7,7 @@
 //! Left out: a queue for each of a NIC's priorities.
 
 use super::drop_tail::check_limit;
-use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
+use super::{Backlog, DropWhy, Passing, Place, QueueCx, QueueDisc};
 use crate::events::random::Stream;
 use crate::packet::Packet;
 use crate::params::{Code, Faults};
@@ -96,6 +96,15 @@ impl QueueDisc for Discipline {
             cx.mark(&mut packet);
         }
         Some(packet)
+    }
+
+    fn pass(&mut self, packet: &mut Packet, cx: &mut QueueCx<'_>) -> Passing {
+        if self.limit.is_below((1, packet.size.into())) {
+            cx.drop(*packet, DropWhy::Full);
+            return Passing::Dropped;
+        }
+        packet.at = cx.now;
+        Passing::Sent // no packet stays behind it, so it is not marked
     }
 
     fn backlog(&self) -> Backlog {

@@ -130,7 +130,14 @@ impl Pausing {
         }
     }
 
+    /// A frame is being sent, or has to be.
+    #[inline]
+    pub(super) fn has_frame(&self) -> bool {
+        self.due != 0 || self.sending.is_some()
+    }
+
     /// Priorities that may not send now, a bit each.
+    #[inline]
     pub fn paused(&self) -> u8 {
         self.paused
     }
@@ -350,7 +357,7 @@ impl Network {
         let Some(pausing) = port.pausing_mut().filter(|_| over) else { return };
         let Some(frame) = pausing.sending.take() else { return };
         pausing.on_wire += 1;
-        if let Some(at) = port.launch(frame.packet(), now) {
+        if let Some(at) = port.launch(&frame.packet(), now) {
             self.expect(number, at);
         }
     }
@@ -370,7 +377,7 @@ impl Network {
     /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.
     fn flush(&mut self, number: u32, priority: u8, commons: &Commons) {
         let mut freed = vec![];
-        self.ask(number, true, commons, |scheduled, cx| {
+        self.ask(number, commons, |scheduled, cx| {
             cx.paused = !(1 << priority);
             while let Some(packet) = scheduled.disc.dequeue(cx) {
                 freed.push((cx.came_by, packet.size));

@@ -2,7 +2,7 @@
 //! port's fast path.
 
 use crate::packet::Packet;
-use crate::queue::{Admission, Backlog, QueueCx, QueueDisc, Verdict};
+use crate::queue::{Admission, Backlog, Passing, QueueCx, QueueDisc, Verdict};
 use shallows_units::{Bytes, Rate, Span};
 use std::collections::VecDeque;
 
@@ -40,9 +40,7 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
         };
         match self.admission.admit(&packet, standing, cx.now) {
             Verdict::Drop(why) => return cx.drop(packet, why),
-            Verdict::Mark => {
-                cx.mark(&mut packet);
-            }
+            Verdict::Mark => _ = cx.mark(&mut packet),
             Verdict::Pass => {}
         }
         self.standing += self.transmission(&packet);
@@ -55,6 +53,19 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
         self.bytes -= u64::from(packet.size);
         self.standing -= self.transmission(&packet);
         Some(packet)
+    }
+
+    fn pass(&mut self, packet: &mut Packet, cx: &mut QueueCx<'_>) -> Passing {
+        let standing = Backlog { free_at: cx.free_at, ..Backlog::default() };
+        match self.admission.admit(packet, standing, cx.now) {
+            Verdict::Drop(why) => {
+                cx.drop(*packet, why);
+                return Passing::Dropped;
+            }
+            Verdict::Mark => _ = cx.mark(packet),
+            Verdict::Pass => {}
+        }
+        Passing::Sent
     }
 
     fn backlog(&self) -> Backlog {

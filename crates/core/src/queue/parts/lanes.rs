@@ -9,7 +9,7 @@
 
 use super::fifo::Fifo;
 use crate::packet::{Backlog, Packet, Verdict};
-use crate::queue::{Admission, AnyAdmission, Built, InnerQueues, QueueCx, QueueDisc};
+use crate::queue::{Admission, AnyAdmission, Built, InnerQueues, Passing, QueueCx, QueueDisc};
 use shallows_units::{Bytes, Rate, Time};
 use std::collections::VecDeque;
 
@@ -191,6 +191,24 @@ impl QueueDisc for Lanes {
             waiting &= waiting - 1; // its discipline dropped all that it had
         }
         None
+    }
+
+    fn pass(&mut self, packet: &mut Packet, cx: &mut QueueCx<'_>) -> Passing {
+        let number = self.places[usize::from(cx.priority)];
+        // Lanes that share by quanta keep accounts of turns.
+        if self.waiting != 0 || cx.paused >> cx.priority & 1 != 0 || number >= self.strict {
+            return Passing::No;
+        }
+        let lane = &mut self.lanes[number];
+        let free_at = std::mem::replace(&mut cx.free_at, lane.free_at);
+        let passing = lane.disc.pass(packet, cx);
+        cx.free_at = free_at;
+        if passing == Passing::Sent {
+            lane.free_at = cx.now + self.rate.transmit(Bytes(u64::from(packet.size)));
+            cx.came_by = if lane.came_by.is_some() { cx.came_by } else { NOWHERE };
+            self.sending = number;
+        }
+        passing
     }
 
     fn backlog(&self) -> Backlog {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::packet::tests::packet;
 use crate::params::Params;
-use crate::queue::{Place, Queue, drop_tail, threshold};
+use crate::queue::{Place, Queue, drop_tail, ramp, red, threshold};
 use shallows_units::Size;
 
 /// A lane with a drop-tail FIFO of at most `limit` packets.
@@ -116,4 +116,78 @@ fn each_lane_marks_by_its_own_length() {
         marked[lane] += cx.marked();
     }
     assert!(marked[0] >= 6 && marked[1] == 0, "{marked:?}");
+}
+
+/// What came of the packets that arrive at these gaps in ns, with these sizes, priorities and pauses, at a port of 10 Gb/s: departures
+/// (number, time, flags, priority, port by which it came), drops, and how many passed. `short` takes the short way.
+fn played(all: &[(u64, u16, u8, u8)], short: bool) -> (Vec<(u64, Time, u16, u8, u32)>, Vec<u64>, usize) {
+    let rate = Rate::gbps(10);
+    let of = |priority, quantum, lossless, queue: Queue| {
+        let queue = queue.build(crate::queue::tests::place());
+        LaneOf { priority, quantum, lossless, queue }
+    };
+    let (two, byte) = (Some(Size::Bytes(Bytes(2500))), Bytes(1));
+    let ramp = ramp::Settings { kmin: byte, kmax: Bytes(4000), pmax: 0.5, limit: two };
+    let red = red::Settings { min: Size::Bytes(byte), ecn: true, ..red::Settings::defaults() };
+    let small =
+        drop_tail::Settings { limit: Some(Size::Bytes(Bytes(1200))), ..drop_tail::Settings::defaults() };
+    let mut lanes = Lanes::new(
+        vec![
+            of(0, None, false, Queue::Ramp(ramp)),
+            of(1, None, true, Queue::Red(red)),
+            of(2, None, false, Queue::DropTail(small)),
+            of(3, Some(1500), true, Queue::Threshold(threshold::Settings::defaults())),
+            of(4, Some(500), false, Queue::Codel(crate::queue::codel::Settings::defaults())),
+        ],
+        rate,
+    );
+    let (mut dropped, mut sent, mut passed) = (vec![], vec![], 0);
+    let (mut now, mut free_at) = (Time::ZERO, Time::ZERO);
+    let mut serving: Option<Packet> = None;
+    let mut begin = |packet: Packet, cx: &QueueCx<'_>, free_at: &mut Time| {
+        *free_at = cx.now + rate.transmit(Bytes(packet.size.into()));
+        sent.push((packet.seq, cx.now, packet.flags.0, cx.priority, cx.came_by));
+        packet
+    };
+    for (seq, (gap, size, priority, paused)) in (0..).zip(all.iter().copied()) {
+        now = now + shallows_units::Span::ns(gap);
+        while serving.is_some() && free_at <= now {
+            let mut cx = QueueCx::new(free_at, 0, free_at, &mut dropped);
+            serving = lanes.dequeue(&mut cx).map(|packet| begin(packet, &cx, &mut free_at));
+        }
+        let held = serving.map_or(0, |packet| packet.size.into());
+        let mut cx = QueueCx::new(now, held, free_at, &mut dropped);
+        (cx.priority, cx.came_by, cx.paused) = (priority, u32::from(priority) + 10, paused);
+        let mut packet = Packet { seq, at: now, flags: crate::packet::Flags::ECT0, ..packet(size) };
+        let passing = if short && serving.is_none() { lanes.pass(&mut packet, &mut cx) } else { Passing::No };
+        match passing {
+            Passing::Sent => {
+                passed += 1;
+                serving = Some(begin(packet, &cx, &mut free_at));
+            }
+            Passing::Dropped => passed += 1,
+            Passing::No => {
+                lanes.enqueue(packet, &mut cx);
+                if serving.is_none() {
+                    let mut cx = QueueCx::new(now, 0, free_at, &mut dropped);
+                    cx.paused = paused;
+                    serving = lanes.dequeue(&mut cx).map(|packet| begin(packet, &cx, &mut free_at));
+                }
+            }
+        }
+    }
+    (sent, dropped.iter().map(|(packet, _)| packet.seq).collect(), passed)
+}
+
+proptest::proptest! {
+    /// A packet that finds the port idle goes on as though it had been queued and taken out.
+    #[test]
+    fn passing_is_queueing_and_taking(
+        all in proptest::collection::vec((0u64..2500, 64u16..2000, 0u8..5, proptest::sample::select(vec![0u8, 0, 2, 9])), 1..200),
+    ) {
+        let (short, long) = (played(&all, true), played(&all, false));
+        proptest::prop_assert_eq!(&short.0, &long.0);
+        proptest::prop_assert_eq!(&short.1, &long.1);
+        proptest::prop_assert!(long.2 == 0 && (all.len() < 60 || short.2 > 0));
+    }
 }
