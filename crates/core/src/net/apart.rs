@@ -3,7 +3,6 @@
 use super::Network;
 use super::buffer::ALONE;
 use super::commons::Commons;
-use super::port::Service;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_units::Span;
@@ -29,13 +28,7 @@ impl Network {
         if shared && !fits(self) {
             return self.refuse(number, packet, commons);
         }
-        let port = &mut self.ports[number as usize];
-        if matches!(port.service, Service::Departure(_)) {
-            self.arrive_scheduled(number, *packet, commons);
-        } else {
-            let admitted = port.admit(packet, self.now, || commons.class(packet));
-            self.finish(number, packet, admitted, commons);
-        }
+        self.decide(number, packet, commons);
         if shared {
             self.count(number);
         }

@@ -102,7 +102,7 @@ impl Network {
         let (before, ringed, ahead) = (port.held(), port.in_ring(), port.backlog());
         let Service::Lined(lined) = &mut port.service else { return (None, 0) };
         let behind = &mut lined.behind;
-        let standing = behind.disc.backlog();
+        let standing = behind.standing();
         let mut dropped = std::mem::take(&mut self.dropped);
         let mut cx = QueueCx::new(now, ahead.serving, port.free_at, &mut dropped);
         let waiting = ringed - u64::from(ahead.serving > 0);
@@ -110,7 +110,8 @@ impl Network {
         let taken = call(behind, &mut cx);
         let marked = cx.marked();
         port.counts.marks += marked;
-        let left = behind.disc.backlog();
+        behind.count();
+        let left = behind.standing();
         port.behind = left.packets as u32;
         // A packet that is taken out stays in the port: it joins the ring.
         let moved = taken.map_or(0, |packet| u64::from(packet.size));
@@ -128,11 +129,6 @@ impl Network {
 }
 
 impl Port {
-    /// Whether it has a line.
-    pub(super) fn is_lined(&self) -> bool {
-        matches!(self.service, Service::Lined(_))
-    }
-
     /// Transmits a packet that the discipline behind the line has held: its times are known from now on.
     fn begin(&mut self, packet: &Packet, wait: Span, now: Time) -> Option<Time> {
         self.free_at = now + self.transmission(packet.size);

@@ -89,7 +89,7 @@ impl Port {
 
     /// How long it takes to send all that it holds at `now`.
     pub fn work(&self, now: Time) -> Span {
-        let behind = self.service.scheduled().map_or(0, |scheduled| scheduled.disc.backlog().bytes);
+        let behind = self.service.scheduled().map_or(0, |scheduled| scheduled.standing().bytes);
         self.free_at.saturating_sub(now) + self.rate.transmit(Bytes(behind))
     }
 

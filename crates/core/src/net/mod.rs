@@ -31,7 +31,7 @@ pub use commons::{Change, Commons, Connection, Happened, Net};
 pub use crossing::{Inbox, Parcel, Post};
 pub use foresight::UNDECIDED;
 use pfc::NOWHERE;
-use port::{Admitted, HOST, Port, Service, WireFaults};
+use port::{HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
 
 /// The network at work, or the part of it that is one cell.
@@ -240,28 +240,22 @@ impl Network {
         if port.apart {
             return self.arrive_apart(number, packet, commons);
         }
-        let class = || commons.class(packet);
-        match port.admit(packet, now, class) {
-            Admitted::Queued(None) => {}
-            Admitted::Queued(Some(at)) => self.expect(number, at),
-            other => self.finish(number, packet, other, commons),
-        }
+        self.decide(number, packet, commons);
     }
 
-    /// The steps that remain for a packet about which its port has decided.
-    #[inline(never)]
-    fn finish(&mut self, number: u32, packet: &Packet, admitted: Admitted, commons: &Commons) {
-        match admitted {
-            Admitted::Queued(first) => {
-                if let Some(at) = first {
-                    self.expect(number, at);
-                }
-            }
-            Admitted::Refused(why) => self.lose(number, *packet, why, commons),
-            Admitted::Scheduled if self.ports[number as usize].is_lined() => {
-                self.arrive_lined(number, packet, commons)
-            }
-            Admitted::Scheduled => self.arrive_scheduled(number, *packet, commons),
+    /// A port, settled, decides about a packet that has come.
+    #[inline(always)]
+    fn decide(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+        let now = self.now;
+        let port = &mut self.ports[number as usize];
+        match port.service {
+            Service::Arrival(_) => match port.admit(packet, now, || commons.class(packet)) {
+                Ok(None) => {}
+                Ok(Some(at)) => self.expect(number, at),
+                Err(why) => self.lose(number, *packet, why, commons),
+            },
+            Service::Lined(_) => self.arrive_lined(number, packet, commons),
+            Service::Departure(_) => self.arrive_scheduled(number, *packet, commons),
         }
     }
 

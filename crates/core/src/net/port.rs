@@ -20,17 +20,6 @@ use crate::probe::traces::Arrivals;
 use crate::queue::{Admission, Backlog, DropWhy, Verdict};
 use shallows_units::{Bytes, Rate, Span, Time};
 
-/// A port's decision on an arriving packet.
-#[derive(Debug, Clone, Copy)]
-pub enum Admitted {
-    /// Queued it; when its wire's next event comes, where that is this packet's.
-    Queued(Option<Time>),
-    /// Refused it.
-    Refused(DropWhy),
-    /// Nothing: not all that it serves is decided at arrival, and the rest is yet to be asked.
-    Scheduled,
-}
-
 /// A controller at work.
 pub struct Controlled {
     /// The controller.
@@ -245,13 +234,19 @@ impl Port {
     }
 
     /// Asks a discipline that decides at arrival about `packet`, counts its answer, and queues the packet
-    /// unless it is refused; call after [`Port::settle`]. `class` gives the packet's, where arrivals are traced.
+    /// unless it is refused; call after [`Port::settle`]. `class` gives the packet's, where arrivals are traced. Returns
+    /// when its wire's next event comes, if that is this packet's.
     #[inline(always)]
-    pub fn admit(&mut self, packet: &Packet, now: Time, class: impl FnOnce() -> usize) -> Admitted {
+    pub fn admit(
+        &mut self,
+        packet: &Packet,
+        now: Time,
+        class: impl FnOnce() -> usize,
+    ) -> Result<Option<Time>, DropWhy> {
         let backlog = self.backlog();
         let verdict = match &mut self.service {
             Service::Arrival(admission) => admission.admit(packet, backlog, now),
-            Service::Lined(_) | Service::Departure(_) => return Admitted::Scheduled,
+            Service::Lined(_) | Service::Departure(_) => Verdict::Pass,
         };
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
         self.counts.marks += u64::from(marked);
@@ -259,8 +254,8 @@ impl Port {
             arrivals[class()].came(packet.size, u64::from(marked));
         }
         match verdict {
-            Verdict::Drop(why) => Admitted::Refused(why),
-            _ => Admitted::Queued(self.accept(packet, packet.flags.with_if(Flags::CE, marked), now)),
+            Verdict::Drop(why) => Err(why),
+            _ => Ok(self.accept(packet, packet.flags.with_if(Flags::CE, marked), now)),
         }
     }
 

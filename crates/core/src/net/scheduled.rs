@@ -66,6 +66,12 @@ impl Scheduled {
         (self.standing.packets + u64::from(serving > 0), self.standing.bytes + serving)
     }
 
+    /// The contents of the discipline.
+    #[inline]
+    pub fn standing(&self) -> Backlog {
+        self.standing
+    }
+
     /// Bytes of the packet being transmitted.
     #[inline]
     fn serving_bytes(&self) -> u64 {

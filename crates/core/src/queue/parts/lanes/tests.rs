@@ -118,9 +118,12 @@ fn each_lane_marks_by_its_own_length() {
     assert!(marked[0] >= 6 && marked[1] == 0, "{marked:?}");
 }
 
+/// A packet that left: its number, the time, its flags, priority, and the port by which it came.
+type Left = (u64, Time, u16, u8, u32);
+
 /// What came of the packets that arrive at these gaps in ns, with these sizes, priorities and pauses, at a port of 10 Gb/s: departures
 /// (number, time, flags, priority, port by which it came), drops, and how many passed. `short` takes the short way.
-fn played(all: &[(u64, u16, u8, u8)], short: bool) -> (Vec<(u64, Time, u16, u8, u32)>, Vec<u64>, usize) {
+fn played(all: &[(u64, u16, u8, u8)], short: bool) -> (Vec<Left>, Vec<u64>, usize) {
     let rate = Rate::gbps(10);
     let of = |priority, quantum, lossless, queue: Queue| {
         let queue = queue.build(crate::queue::tests::place());
@@ -150,7 +153,7 @@ fn played(all: &[(u64, u16, u8, u8)], short: bool) -> (Vec<(u64, Time, u16, u8, 
         packet
     };
     for (seq, (gap, size, priority, paused)) in (0..).zip(all.iter().copied()) {
-        now = now + shallows_units::Span::ns(gap);
+        now += shallows_units::Span::ns(gap);
         while serving.is_some() && free_at <= now {
             let mut cx = QueueCx::new(free_at, 0, free_at, &mut dropped);
             serving = lanes.dequeue(&mut cx).map(|packet| begin(packet, &cx, &mut free_at));
