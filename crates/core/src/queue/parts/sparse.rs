@@ -30,19 +30,21 @@ impl<T: Default> Sparse<T> {
     #[inline]
     pub fn at(&mut self, place: usize) -> &mut T {
         let block = place / BLOCK;
-        if !matches!(self.blocks.get(block), Some(Some(_))) {
-            self.make(block);
+        if block >= self.blocks.len() {
+            self.lengthen(block);
         }
-        let block = self.blocks[block].as_mut().expect("just made");
-        &mut block[place % BLOCK]
+        let values = self.blocks[block].get_or_insert_with(Self::block);
+        &mut values[place % BLOCK]
     }
 
     #[cold]
-    fn make(&mut self, block: usize) {
-        if block >= self.blocks.len() {
-            self.blocks.resize_with(block + 1, || None);
-        }
-        self.blocks[block] = Some(Box::new(std::array::from_fn(|_| T::default())));
+    fn lengthen(&mut self, block: usize) {
+        self.blocks.resize_with(block + 1, || None);
+    }
+
+    #[cold]
+    fn block() -> Box<[T; BLOCK]> {
+        Box::new(std::array::from_fn(|_| T::default()))
     }
 
     /// The value at `place`, if it or a neighbour has been asked for.

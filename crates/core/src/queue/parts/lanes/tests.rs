@@ -121,8 +121,8 @@ fn each_lane_marks_by_its_own_length() {
 /// A packet that left: its number, the time, its flags, priority, and the port by which it came.
 type Left = (u64, Time, u16, u8, u32);
 
-/// What came of the packets that arrive at these gaps in ns, with these sizes, priorities and pauses, at a port of 10 Gb/s: departures
-/// (number, time, flags, priority, port by which it came), drops, and how many passed. `short` takes the short way.
+/// Plays packets that arrive at these gaps in ns, with these sizes, priorities and pauses, at a port of 10 Gb/s. Returns the departures
+/// in order, the drops, and how many passed. `short` takes the short way.
 fn played(all: &[(u64, u16, u8, u8)], short: bool) -> (Vec<Left>, Vec<u64>, usize) {
     let rate = Rate::gbps(10);
     let of = |priority, quantum, lossless, queue: Queue| {
