@@ -4,6 +4,8 @@
 mod common;
 #[path = "conformance/disciplines.rs"]
 mod disciplines;
+#[path = "conformance/transports.rs"]
+mod transports;
 
 use common::{Tables, load, run};
 use proptest::prelude::*;
@@ -11,7 +13,7 @@ use serde_json::{Map, Value, json};
 use shallows_core::cc::{
     Ack, Algorithm, AnyCc, Congestion, CongestionControl, Cx, FlowInfo, MessageInfo, WindowRules,
 };
-use shallows_core::params::{Component, Fault, Faults, Kind, Params, Table};
+use shallows_core::params::{Component, Faults, Kind, Params, Table};
 use shallows_core::queue::Queue;
 use shallows_core::routing::graph::{Graph, Role};
 use shallows_core::routing::table::Routing;
@@ -215,61 +217,6 @@ fn every_control_carries_flows() {
         let ends = tables.u64("flows", "end_ps");
         assert!(ends.iter().all(|end| *end < 50_000_000_000), "{}: {ends:?}", component.name);
     }
-}
-
-/// Each control that runs over RoCEv2 carries messages by each repair, and by READ if it needs no acknowledgements, over a wire that loses packets: all that is posted
-/// arrives, in order and once. Those that do not run there are refused by name.
-#[test]
-fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
-    let mut carried = vec![];
-    for component in simulated() {
-        let mut cc = minimal("transport.cc", &component, &[]);
-        if component.name == "timely" {
-            cc.insert("initial_rate".into(), "3.3Gbps".into());
-        }
-        let algorithm = read("transport.cc", &cc, Algorithm::read);
-        for (repair, verb) in
-            [("go-back-n", "write"), ("go-back-0", "send"), ("irn", "write"), ("go-back-n", "read")]
-        {
-            let document = json!({
-                "duration": "100ms",
-                "topology": {"kind": "star", "senders": 2, "delay": "2us"},
-                "queue": {"kind": "ramp"},
-                "port": {"*->*": {"loss": 0.0005}},
-                "port_control": algorithm.protocol().unwrap_or("none"),
-                "transport": {"profile": "roce", "cc": cc, "repair": repair, "verb": verb},
-                "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "3MB"}},
-            });
-            let mut document = document;
-            if repair != "irn" {
-                document["transport"]["timeout"] = "4ms".into();
-            }
-            if !algorithm.runs_over_roce() {
-                let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
-                assert!(faults.iter().any(|fault| fault.to_string().contains("needs TCP")), "{faults:?}");
-                continue;
-            }
-            if verb == "read" && !algorithm.runs_over_read() {
-                let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
-                let told = |fault: &Fault| fault.to_string().contains("needs acknowledgements");
-                assert!(faults.iter().any(told), "{faults:?}");
-                continue;
-            }
-            let simulation = run(&document);
-            let tables = Tables::of(&simulation);
-            assert!(simulation.books().balance());
-            let (ends, delivered) = (tables.u64("flows", "end_ps"), tables.u64("flows", "delivered_bytes"));
-            assert!(
-                ends.iter().all(|end| *end < 100_000_000_000),
-                "{} {repair} {verb}: {ends:?}",
-                component.name
-            );
-            assert_eq!(delivered, [3_000_000; 2], "{} {repair} {verb}", component.name);
-            assert!(tables.u64("flows", "retransmissions").iter().sum::<u64>() > 0);
-        }
-        carried.extend(algorithm.runs_over_roce().then_some(component.name));
-    }
-    assert_eq!(carried, ["newreno", "cbr", "cubic", "aimd", "dcqcn", "timely", "hpcc", "swift", "line-rate"]);
 }
 
 // ---- topologies ----

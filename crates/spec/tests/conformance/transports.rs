@@ -1,0 +1,182 @@
+//! Laws of the transports beside TCP: queue pairs with each repair and NDP, under each control that runs over them, through
+//! each discipline. What cannot be is refused in words.
+
+use super::{minimal, read, simulated};
+use crate::common::{Tables, faults, run};
+use serde_json::{Map, Value, json};
+use shallows_core::cc::Algorithm;
+use shallows_core::params::{Component, Fault};
+use shallows_core::queue::Queue;
+
+/// A control as queue pairs take it.
+fn control(component: &Component) -> (Map<String, Value>, Algorithm) {
+    let mut cc = minimal("transport.cc", component, &[]);
+    // From the line rate it is cut, and climbs back by 10 Mb/s for each 16 KB. Mittal 2015 starts at C / (N + 1).
+    if component.name == "timely" {
+        cc.insert("initial_rate".into(), "3.3Gbps".into());
+    }
+    let algorithm = read("transport.cc", &cc, Algorithm::read);
+    (cc, algorithm)
+}
+
+/// Each control that runs over RoCEv2 carries messages by each repair, and by READ if it needs no acknowledgements, over a wire that loses packets: all that is posted
+/// arrives, in order and once. Those that do not run there are refused by name.
+#[test]
+fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
+    let mut carried = vec![];
+    for component in simulated() {
+        let (cc, algorithm) = control(&component);
+        for (repair, verb) in
+            [("go-back-n", "write"), ("go-back-0", "send"), ("irn", "write"), ("go-back-n", "read")]
+        {
+            let document = json!({
+                "duration": "100ms",
+                "topology": {"kind": "star", "senders": 2, "delay": "2us"},
+                "queue": {"kind": "ramp"},
+                "port": {"*->*": {"loss": 0.0005}},
+                "port_control": algorithm.protocol().unwrap_or("none"),
+                "transport": {"profile": "roce", "cc": cc, "repair": repair, "verb": verb},
+                "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "3MB"}},
+            });
+            let mut document = document;
+            if repair != "irn" {
+                document["transport"]["timeout"] = "4ms".into();
+            }
+            if !algorithm.runs_over_roce() {
+                let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
+                assert!(faults.iter().any(|fault| fault.to_string().contains("needs TCP")), "{faults:?}");
+                continue;
+            }
+            if verb == "read" && !algorithm.runs_over_read() {
+                let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
+                let told = |fault: &Fault| fault.to_string().contains("needs acknowledgements");
+                assert!(faults.iter().any(told), "{faults:?}");
+                continue;
+            }
+            let simulation = run(&document);
+            let tables = Tables::of(&simulation);
+            assert!(simulation.books().balance());
+            let (ends, delivered) = (tables.u64("flows", "end_ps"), tables.u64("flows", "delivered_bytes"));
+            assert!(
+                ends.iter().all(|end| *end < 100_000_000_000),
+                "{} {repair} {verb}: {ends:?}",
+                component.name
+            );
+            assert_eq!(delivered, [3_000_000; 2], "{} {repair} {verb}", component.name);
+            assert!(tables.u64("flows", "retransmissions").iter().sum::<u64>() > 0);
+        }
+        carried.extend(algorithm.runs_over_roce().then_some(component.name));
+    }
+    assert_eq!(carried, ["newreno", "cbr", "cubic", "aimd", "dcqcn", "timely", "hpcc", "swift", "line-rate"]);
+}
+
+/// Runs of a few messages each through one port with the discipline; over a lossy wire, unless it is lossless.
+fn document(queue: &Value, protocol: &str, transport: &Value) -> Value {
+    json!({
+        "duration": "1s",
+        "topology": {"kind": "star", "senders": 2, "delay": "2us"},
+        "queue": queue,
+        "port": {"*->*": {"loss": 0.002}},
+        "port_control": protocol,
+        "transport": transport,
+        "traffic": {"load": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "50KB", "interval": "20us", "count": 3}},
+    })
+}
+
+/// With flow control in the priority of the data, and a wire that loses nothing.
+fn lossless(mut document: Value) -> Value {
+    document["port"] = json!({});
+    document["switch"] = json!({"*": {"buffer": "2MB"}});
+    document["priority"] = json!({"3": {"pfc": true}});
+    document["transport"]["priority"] = 3.into();
+    document
+}
+
+/// All that was posted has arrived, in order and once. How many packets were sent again.
+fn carries(document: &Value, what: &str) -> u64 {
+    let simulation = run(document);
+    let tables = Tables::of(&simulation);
+    assert!(simulation.books().balance(), "{what}");
+    assert_eq!(tables.u64("flows", "delivered_bytes"), [150_000; 2], "{what}");
+    let ends = tables.u64("messages", "end_ps");
+    assert!(ends.len() == 6 && ends.iter().all(|end| *end != u64::MAX), "{what}: {ends:?}");
+    tables.u64("flows", "retransmissions").iter().sum()
+}
+
+/// A discipline with its limits, and what it marks from below them.
+fn discipline(component: &Component, limit: &str) -> Value {
+    let limits = ["limit", "high_limit", "low_limit"].map(|name| (name, limit));
+    let marks = [("mark_at", "6pkt"), ("start_above", "6pkt"), ("stop_below", "4pkt")];
+    Value::Object(minimal("queue", component, &[&limits[..], &marks].concat()))
+}
+
+/// Queue pairs under each control get their messages through each discipline by each repair, over a wire that loses packets. In a
+/// lossless priority nothing is sent again, and disciplines that trim or do not keep the order of arrival are refused there.
+#[test]
+fn every_discipline_carries_queue_pairs_by_each_repair() {
+    let mut keep_order = vec![];
+    for component in Queue::list() {
+        // Most hold as much as comes in a lossless priority; one has a limit always, which it cannot reach there.
+        let (small, whole) = (discipline(&component, "30pkt"), discipline(&component, "none"));
+        let whole = if component.name == "tc-red" { &small } else { &whole };
+        let mut again = 0;
+        for (control, algorithm) in
+            simulated().map(|each| control(&each)).filter(|(_, cc)| cc.runs_over_roce())
+        {
+            let protocol = algorithm.protocol().unwrap_or("none");
+            for repair in ["go-back-n", "go-back-0", "irn"] {
+                let mut transport = json!({"profile": "roce", "cc": control, "repair": repair});
+                if repair != "irn" {
+                    transport["timeout"] = "4ms".into();
+                }
+                let what = format!("{} {} {repair}", component.name, control["kind"]);
+                again += carries(&document(&small, protocol, &transport), &what);
+            }
+            let held = lossless(document(whole, protocol, &json!({"profile": "roce", "cc": control})));
+            let found = faults(&held);
+            if found.is_empty() {
+                let what = format!("{} {} lossless", component.name, control["kind"]);
+                assert_eq!(carries(&held, &what), 0, "{what}");
+                keep_order.push(component.name);
+            } else {
+                let why = if component.name == "trimming" {
+                    "must be absent beside trimming"
+                } else {
+                    "must keep the order of arrival"
+                };
+                assert!(found.iter().any(|fault| fault.contains(why)), "{}: {found:?}", component.name);
+            }
+        }
+        assert!(again > 0, "{}: nothing was lost", component.name);
+    }
+    keep_order.dedup();
+    let lined = ["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "ramp"];
+    assert_eq!(keep_order, lined);
+}
+
+/// NDP gets its messages through each discipline, whether it trims or drops; those that drop must be allowed to. It has no
+/// control but its pulls, and refuses each other by name.
+#[test]
+fn every_discipline_carries_ndp_and_no_control_runs_over_it() {
+    let mut again = vec![];
+    for component in Queue::list() {
+        let queue = discipline(&component, "8pkt");
+        let mut document = document(&queue, "none", &json!({"profile": "ndp", "cc": "line-rate"}));
+        if component.name != "trimming" {
+            let found = faults(&document);
+            assert!(
+                found.len() == 1 && found[0].contains("which learns of losses by trimmed headers"),
+                "{found:?}"
+            );
+            document["transport"]["untrimmed"] = "allowed".into();
+        }
+        again.push((component.name, carries(&document, component.name)));
+    }
+    // The limits in bytes of one discipline hold all that comes.
+    assert!(again.iter().all(|(name, packets)| *packets > 0 || *name == "tc-red"), "{again:?}");
+    for (cc, _) in simulated().map(|each| control(&each)).filter(|(cc, _)| cc["kind"] != "line-rate") {
+        let found =
+            faults(&document(&json!({"kind": "trimming"}), "none", &json!({"profile": "ndp", "cc": cc})));
+        assert!(found.iter().any(|fault| fault.contains("must be \"line-rate\"")), "{found:?}");
+    }
+}
