@@ -26,7 +26,7 @@ fn story(mut document: Value, port: &str, first: u32) -> String {
         + &pauses(&tables)
 }
 
-/// Time, queue, and the windows of four flows in segments of 1460 bytes.
+/// Time, queue, and the windows of four flows in segments of 1460 bytes; a dash for none.
 fn windows(tables: &Tables, first: u32) -> String {
     let mut text = "   time us   queue pkt | flow: cwnd in segments\n".to_owned();
     let lengths = tables.u64("queue_trace", "packets");
@@ -37,7 +37,9 @@ fn windows(tables: &Tables, first: u32) -> String {
         for row in
             (0..times.len()).filter(|row| times[*row] == *time && (first..first + 4).contains(&flows[*row]))
         {
-            write!(text, " {}:{:.1}", flows[row], cwnd[row] / 1460.0).expect("room");
+            let segments = cwnd[row] / 1460.0;
+            let shown = if segments.is_nan() { "-".into() } else { format!("{segments:.1}") };
+            write!(text, " {}:{shown}", flows[row]).expect("room");
         }
         text.push('\n');
     }

@@ -1,4 +1,4 @@
-//! `cwnd_mean_bytes` is the integral of the window that the trace of its changes shows.
+//! `cwnd_mean_bytes` is the integral of the window that the trace of its changes shows. A control without a window has neither.
 
 mod common;
 
@@ -23,10 +23,48 @@ proptest! {
             let own: Vec<(u64, f64)> =
                 (0..times.len()).filter(|i| flows[*i] == *id).map(|i| (times[i], windows[i])).collect();
             prop_assert_eq!(own[0].0, *start, "the first row shows the first window");
+            // One profile bounds every window.
+            if ["dcqcn", "timely"].contains(&case.cc) && case.profile != "ns2" {
+                prop_assert!(mean.is_nan() && own.iter().all(|(_, cwnd)| cwnd.is_nan()), "a rate has no window");
+                continue;
+            }
             let until = own.iter().skip(1).map(|(at, _)| *at).chain([end]);
             let integral: f64 = own.iter().zip(until).map(|((at, cwnd), until)| cwnd * (until - at) as f64).sum();
             let want = integral / (end - start) as f64;
             prop_assert!((mean - want).abs() <= 1e-9 * want, "flow {id}: {mean} for {want}");
         }
     }
+}
+
+/// Rates have no window, over queue pairs and over NDP; a window over a rate is one.
+#[test]
+fn a_rate_has_no_window_unless_one_bounds_it() {
+    let windows = |transport: serde_json::Value| {
+        let document = json!({
+            "duration": "2ms",
+            "topology": {"kind": "star", "senders": 2, "delay": "2us"},
+            "queue": if transport["profile"] == "ndp" { "trimming" } else { "ramp" },
+            "transport": transport,
+            "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0"}},
+            "probe": {"flow_trace": "100us"},
+        });
+        let tables = Tables::of(&run(&document));
+        let columns = [("flows", "cwnd_bytes"), ("flows", "cwnd_mean_bytes"), ("flow_trace", "cwnd_bytes")];
+        let known = columns.map(|(table, column)| {
+            let values = tables.f64(table, column);
+            assert!(!values.is_empty());
+            let known = values.iter().filter(|value| !value.is_nan()).count();
+            assert!(known == 0 || known == values.len(), "{column}: {values:?}");
+            known > 0
+        });
+        assert!(known.iter().all(|each| *each == known[0]), "{known:?}");
+        known[0]
+    };
+    let roce = |cc: serde_json::Value| json!({"profile": "roce", "cc": cc});
+    for cc in ["dcqcn", "timely", "line-rate"] {
+        assert!(!windows(roce(json!(cc))), "{cc}");
+        assert!(windows(roce(json!({"kind": cc, "window_rtt": "20us"}))), "{cc} with a window");
+    }
+    assert!(!windows(json!({"profile": "ndp", "cc": "line-rate"})));
+    assert!(windows(roce(json!("swift"))) && windows(json!({"cc": "newreno"})));
 }

@@ -37,6 +37,7 @@ def info(
 ) -> FlowTime:
     """Traces of `flows` (default: the first of each class) in [from, to].
 
+    A column without a value has no panel, as the window of a control that has none.
     Errors: no trace of a flow; a column that is not in `PANELS`.
     """
     classes = dict(tables["flows"].select("id", "class").rows())
@@ -55,7 +56,8 @@ def info(
                 values["time_ps"].to_numpy() / 1e9,
                 values[column].to_numpy() * factor,
             )
-    return FlowTime(panels)
+    some = {column: lines for column, lines in panels.items() if any(len(x) for x, _ in lines.values())}
+    return FlowTime(some or panels)
 
 
 @style.styled

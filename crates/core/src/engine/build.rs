@@ -71,6 +71,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         timeline,
         best,
         loads,
+        parted,
     } = checked;
     let run = &experiment.run;
     let mut ports = ports(experiment, &graph, &chosen, &timeline);
@@ -128,7 +129,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
-        notes: notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline),
+        notes: notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
         places,
         cells,
         commons,

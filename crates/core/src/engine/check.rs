@@ -53,6 +53,8 @@ pub struct Checked<'a> {
     pub best: Vec<Wire>,
     /// The sources of data.
     pub loads: Vec<Box<dyn Workload>>,
+    /// By load: whether packets of one queue pair may take several paths.
+    pub parted: Vec<bool>,
 }
 
 impl Experiment {
@@ -98,7 +100,7 @@ impl Experiment {
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
         let writes = self.loads.iter().any(|load| load.transport.cc.header_room().is_some());
         let tables = if writes { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
-        let loads = loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
+        let (loads, parted) = loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -118,6 +120,7 @@ impl Experiment {
             timeline,
             best,
             loads,
+            parted,
         })
     }
 }
@@ -325,29 +328,29 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
     }
 }
 
-/// Every load that has no fault, ready to run.
+/// Every load that has no fault, ready to run; and whether its paths part.
 fn loads(
     experiment: &Experiment,
     (graph, links, tables): (&Graph, &[Wire], &[Tables]),
     chosen: &[Chosen<'_>],
     routing: &mut Routing,
     faults: &mut Faults,
-) -> Vec<Box<dyn Workload>> {
+) -> (Vec<Box<dyn Workload>>, Vec<bool>) {
     if experiment.loads.len() > usize::from(u16::MAX) {
         let rule = Code::TooMany.rule("must hold fewer than 65536 loads");
         faults.add("traffic", rule, &(experiment.loads.len() as u64).into());
-        return vec![];
+        return (vec![], vec![]);
     }
-    let (mut loads, mut connections) = (vec![], 0);
+    let (mut loads, mut parted, mut connections) = (vec![], vec![], 0);
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
         let cc = &spec.transport.cc;
         let silent = protocols::silent(cc, chosen);
-        let in_order = spec.transport.roce.as_ref().is_some_and(RoceSettings::keeps_order);
         // A flowlet's gap may keep the order, and a note says so.
-        let spreads =
-            Some(experiment.run.ecmp).filter(|ecmp| in_order && ecmp.sprays() && *ecmp != Ecmp::Flowlet);
+        let ecmp = experiment.run.ecmp;
+        let in_order = |roce: &RoceSettings| (ecmp, roce.keeps_order() && ecmp != Ecmp::Flowlet);
+        let spreads = spec.transport.roce.as_ref().filter(|_| ecmp.sprays()).map(in_order);
         let mut cx = BuildCx {
             graph,
             links,
@@ -359,9 +362,11 @@ fn loads(
             cc,
             silent: &silent,
             spreads,
+            parts: false,
             faults,
         };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
+        parted.push(cx.parts);
         let expected = load.expects(duration);
         connections += expected.at_once;
         if expected.bytes.is_none() && Config::new(&spec.transport).roce.restarts {
@@ -378,5 +383,5 @@ fn loads(
             break;
         }
     }
-    loads
+    (loads, parted)
 }

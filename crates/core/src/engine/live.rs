@@ -60,7 +60,7 @@ struct FlowNow {
     serial: u32,
     load: u16,
     ends: Pair,
-    cwnd: f64,
+    cwnd: Option<f64>,
     srtt: Option<f64>,
     alpha: Option<f64>,
     delivered: u64,
@@ -134,7 +134,7 @@ impl Simulation {
                 serial: about.serial,
                 load: about.load,
                 ends: about.ends,
-                cwnd: sender.window().bytes() as f64,
+                cwnd: sender.window().bound().map(|bytes| bytes as f64),
                 srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
                 alpha: alpha(sender),
                 delivered: receiving.receiver.delivered(),
@@ -197,7 +197,7 @@ fn flows_table(rows: &[FlowNow]) -> TableData {
         .u32("load", |r| r.load.into())
         .u32("src", |r| r.ends.0.0)
         .u32("dst", |r| r.ends.1.0)
-        .f64("cwnd_bytes", |r| r.cwnd)
+        .maybe_f64("cwnd_bytes", |r| r.cwnd)
         .maybe_f64("srtt_ps", |r| r.srtt)
         .maybe_f64("alpha", |r| r.alpha)
         .u64("delivered_bytes", |r| r.delivered)

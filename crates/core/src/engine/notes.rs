@@ -26,6 +26,7 @@ pub fn at_build(
     chosen: &[Chosen<'_>],
     flow_control: &[Option<Flow>],
     timeline: &Timeline,
+    parted: &[bool],
 ) -> Vec<String> {
     let mut notes = sorted_by_ect1(experiment, graph, chosen);
     let lossy = (0u32..).zip(flow_control).filter(|(_, flow)| flow.as_ref().is_some_and(Flow::is_lossy));
@@ -36,7 +37,7 @@ pub fn at_build(
             "{ports}: the headroom is smaller than what may come after XOFF, so packets can be lost."
         ));
     }
-    notes.extend(sprayed(experiment));
+    notes.extend(sprayed(experiment, parted));
     notes.extend(never_followed(experiment, timeline));
     notes.extend(timers_over_pauses(experiment));
     notes
@@ -65,14 +66,14 @@ fn timers_over_pauses(experiment: &Experiment) -> Option<String> {
 }
 
 /// A responder that drops what is out of order takes each packet that overtakes for a loss.
-fn sprayed(experiment: &Experiment) -> Option<String> {
+fn sprayed(experiment: &Experiment, parted: &[bool]) -> Option<String> {
     let flowlets = experiment.run.ecmp == Ecmp::Flowlet;
     let goes_back = |load: &&LoadSpec| {
         load.transport.roce.as_ref().is_some_and(|roce| flowlets || !roce.keeps_order())
             && !Config::new(&load.transport).roce.selective
     };
-    let loads: Vec<String> =
-        experiment.loads.iter().filter(goes_back).map(|load| load.name.clone()).collect();
+    let loads = experiment.loads.iter().zip(parted).filter(|(load, parts)| **parts && goes_back(load));
+    let loads: Vec<String> = loads.map(|(load, _)| load.name.clone()).collect();
     if loads.is_empty() || !experiment.run.ecmp.sprays() {
         return None;
     }

@@ -8,6 +8,7 @@ use crate::probe::histogram::{Histogram, TimeHistogram};
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
 use crate::routing::graph::{Graph, NodeId};
+use crate::transport::window::Window;
 use crate::workload::{Round, Step};
 use serde_json::{Value, json};
 use shallows_units::{Span, Time};
@@ -111,8 +112,8 @@ impl Simulation {
             .maybe_f64("wait_mean_ps", |r| mean(r.received.wait_sum, r.received.packets))
             .maybe_f64("delay_mean_ps", |r| mean(r.received.delay_sum, r.received.packets))
             .maybe_f64("srtt_mean_ps", |r| mean(r.sent.srtt_sum, r.sent.acks))
-            .maybe_f64("cwnd_mean_bytes", |r| mean(r.cwnd_time, r.watched.as_ps()))
-            .f64("cwnd_bytes", |r| r.cwnd as f64)
+            .maybe_f64("cwnd_mean_bytes", |r| Window::mean(r.cwnd_time, r.watched))
+            .maybe_f64("cwnd_bytes", |r| r.cwnd.map(|bytes| bytes as f64))
             .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
             .maybe_f64("alpha", |r| r.alpha)
             .done()
@@ -241,7 +242,7 @@ impl Simulation {
         TableBuilder::<FlowTraceRow>::new("flow_trace", &self.roster.trace_rows)
             .u64("time_ps", |r| r.time.as_ps())
             .u32("flow", |r| r.flow)
-            .f64("cwnd_bytes", |r| r.cwnd)
+            .maybe_f64("cwnd_bytes", |r| r.cwnd)
             .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
             .maybe_f64("srtt_ps", |r| r.srtt)
             .maybe_f64("alpha", |r| r.alpha)

@@ -49,8 +49,8 @@ pub struct FlowRow {
     pub drops: u64,
     /// Its timeouts, by kind.
     pub timeouts: TimeoutCounts,
-    /// Congestion window at the end, in bytes.
-    pub cwnd: u64,
+    /// Congestion window at the end, in bytes, if it bounds anything.
+    pub cwnd: Option<u64>,
     /// Slow-start threshold at the end.
     pub ssthresh: Option<f64>,
     /// Alpha at the end.
@@ -113,7 +113,7 @@ impl FlowRow {
             received: *receiving.receiver.counts(),
             drops: sending.lost - sending.lost_before,
             timeouts: sending.timeouts + receiving.timeouts,
-            cwnd: sending.sender.window().bytes(),
+            cwnd: sending.sender.window().bound(),
             ssthresh: sending.sender.window().cc().ssthresh(),
             alpha: alpha(&sending.sender),
         }
@@ -241,7 +241,7 @@ pub(super) fn trace_row(
     FlowTraceRow {
         time: now,
         flow: sending.about.serial,
-        cwnd: sender.window().bytes() as f64,
+        cwnd: sender.window().bound().map(|bytes| bytes as f64),
         ssthresh: sender.window().cc().ssthresh(),
         srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
         alpha: alpha(sender),

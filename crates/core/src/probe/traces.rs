@@ -60,8 +60,8 @@ pub struct FlowTraceRow {
     pub time: Time,
     /// Which flow.
     pub flow: u32,
-    /// Congestion window in bytes.
-    pub cwnd: f64,
+    /// Congestion window in bytes, if it bounds anything.
+    pub cwnd: Option<f64>,
     /// Slow-start threshold in bytes, if any.
     pub ssthresh: Option<f64>,
     /// Smoothed RTT in ps, if any.

@@ -7,7 +7,7 @@ use super::config::Config;
 use super::sender::Sender;
 use super::settings::MAX_WINDOW;
 use crate::cc::{AnyCc, CongestionControl, Cx, WindowRules};
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 
 /// The congestion control and its window, asked for after each call that may move it: an acknowledgement needs it four
 /// times.
@@ -42,6 +42,17 @@ impl Window {
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The window, if it bounds anything: none at TCP's largest, for which controls without a window ask.
+    pub fn bound(&self) -> Option<u64> {
+        Some(self.bytes).filter(|bytes| *bytes < MAX_WINDOW)
+    }
+
+    /// The mean of a window with this integral over a time, if it bounded anything in it.
+    pub fn mean(integral: u128, over: Span) -> Option<f64> {
+        let mean = (over > Span::ZERO).then(|| integral as f64 / over.as_ps() as f64);
+        mean.filter(|bytes| *bytes < MAX_WINDOW as f64)
     }
 
     /// Brings the integral up to `now` and gives it, in byte ps.
@@ -96,7 +107,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::cc::{Ack, Congestion};
-    use shallows_units::{Bytes, Span};
+    use shallows_units::Bytes;
 
     struct Boundless;
 
@@ -113,6 +124,8 @@ mod tests {
     fn no_window_is_larger_than_tcps_largest() {
         let mut window = Window::new(AnyCc::Custom(Box::new(Boundless)), Time::ZERO);
         assert_eq!(window.bytes(), 1 << 30);
-        assert_eq!(window.count(Time::ZERO + Span::ps(3)), 3 << 30);
+        let integral = window.count(Time::ZERO + Span::ps(3));
+        assert_eq!(integral, 3 << 30);
+        assert_eq!((window.bound(), Window::mean(integral, Span::ps(3))), (None, None));
     }
 }

@@ -61,8 +61,10 @@ pub struct BuildCx<'a> {
     pub cc: &'a Algorithm,
     /// By link: the port of a switch that writes nothing into its header. Empty if it has no such header, or all write.
     pub silent: &'a [bool],
-    /// The rule of next hops, where it sends packets of one connection over several paths and the load must keep their order.
-    pub spreads: Option<Ecmp>,
+    /// The rule of next hops, where it may send packets of one queue pair over several paths; and whether that is refused.
+    pub spreads: Option<(Ecmp, bool)>,
+    /// Whether it does so between one of the pairs.
+    pub parts: bool,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }

@@ -38,10 +38,13 @@ impl BuildCx<'_> {
                 self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
                 return;
             }
-            if let Some(ecmp) = self.spreads
+            if let Some((ecmp, refused)) = self.spreads.filter(|_| !self.parts)
                 && let Some(fork) = fork(self.routing, (from, to))
             {
-                return self.overtakes((from, to), fork, ecmp);
+                if refused {
+                    return self.overtakes((from, to), fork, ecmp);
+                }
+                self.parts = true;
             }
             if let Some(room) = room {
                 let switches = switches(self.routing, (from, to));

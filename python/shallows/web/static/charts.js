@@ -17,7 +17,7 @@ function rowsOf(film, port = 0) {
   const long = film.header.duration_ps > 5e11;
   return [
     { key: "queue", title: `Queue of ${film.layout.ports[port].name} (packets)` },
-    { key: "cwnd", title: "Congestion window (kB)", scale: 1e-3 },
+    { key: "cwnd", title: "Congestion window (kB)", scale: 1e-3, optional: true },
     { key: "rate", title: fast ? "Rate (Gb/s)" : "Rate (Mb/s)", scale: fast ? 1e-9 : 1e-6, smooth: 100 },
     { key: "alpha", title: "Alpha, marked share", optional: true },
     { key: "srtt", title: long ? "Smoothed RTT (ms)" : "Smoothed RTT (us)", scale: long ? 1e-3 : 1 },
@@ -64,7 +64,7 @@ export class Charts {
     const shown = film.shown(MOST_LINES);
     if (film.flows.has(flow) && !shown.some((each) => each.id === flow)) shown.push(film.flows.get(flow));
     // Of two schemes both have the rows that one of them fills, so that rows stand side by side.
-    const filled = (row) => (scales ? row.key in scales : shown.some((each) => each.alpha.some((v) => v === v)));
+    const filled = (row) => (scales ? row.key in scales : shown.some((each) => each[row.key].some((v) => v === v)));
     const rows = rowsOf(film, port).filter((row) => !row.optional || filled(row));
     const colours = theme(dark);
     this.unit = unitOf(film.header.duration_ps);
