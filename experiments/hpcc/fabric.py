@@ -130,17 +130,19 @@ def flows(tables, network=FABRIC, traffic="background"):
         "bytes",
         "ended",
         "flow",
+        took_receiver="took",
+        took_sender=back,
         receiver=pl.col("took") / pl.col("ideal_ps"),
         sender=(back / (2 * pl.col("way") + pl.col("sent"))).clip(lower_bound=1.0),
     )
 
 
-def bins(tables, column="sender", network=FABRIC):
-    """For each of twenty bins of equally many flows the greatest size and the slowdown's 95th percentile."""
+def bins(tables, column="sender", network=FABRIC, share=0.95):
+    """For each of twenty bins of equally many flows the greatest size and the slowdown's percentile."""
     mine = flows(tables, network).sort("bytes", maintain_order=True)
     edges = np.linspace(0, len(mine), BINS + 1).round().astype(int)
     parts = [mine.slice(low, high - low) for low, high in itertools.pairwise(edges)]
-    return [(part["bytes"].max(), part[column].quantile(0.95, "linear")) for part in parts if len(part)]
+    return [(part["bytes"].max(), part[column].quantile(share, "linear")) for part in parts if len(part)]
 
 
 def paused_percent(tables):
@@ -167,11 +169,11 @@ def seen(tables):
     return found
 
 
-def slowdowns(runs, schemes=NAMES, network=FABRIC):
+def slowdowns(runs, schemes=NAMES, network=FABRIC, share=0.95):
     """For each scheme the means over the seeds of size and slowdown of each bin."""
 
     def line(chosen):
-        each = [bins(run.tables, network=network) for run in chosen]
+        each = [bins(run.tables, network=network, share=share) for run in chosen]
         return [tuple(np.mean(points, axis=0)) for points in zip(*each, strict=True)]
 
     return {title: line(runs.where(title=title)) for title in schemes}

@@ -23,6 +23,17 @@ def scheme(title, thresholds=PRODUCTION, **settings):
     return dcqcn(25, **settings) | ABOVE | marks | {"title": title}
 
 
+def beside(here, reference, column="value", labels=("size (bytes)", "slowdown, 95th percentile")):
+    """Panels of the lines found here and of the document's: rows of `scheme`, `bytes` and `column`."""
+    from shallows.figures import relation
+
+    document = {
+        name: list(reference.filter(scheme=name).select("bytes", column).iter_rows()) for name in here
+    }
+    lines = {"here": here, "the document": document}
+    return {title: relation.panel(each, labels, log="xy") for title, each in lines.items()}
+
+
 def seen(tables):
     """The 95th percentile of the slowdown by size, and pauses of a run."""
     mine = flows(tables, TESTBED)

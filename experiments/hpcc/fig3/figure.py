@@ -5,7 +5,7 @@ from shallows.studies.paper.claims import is_above
 from shallows.studies.paper.kit import samples, table_of
 
 from ..fabric import slowdowns
-from ..testbed import PRODUCTION, TESTBED, scheme, seen
+from ..testbed import PRODUCTION, TESTBED, beside, scheme, seen
 
 HIGH, MIDDLE, LOW = "400 and 1600 KB", "100 and 400 KB", "12 and 50 KB"
 THRESHOLDS = {HIGH: (400, 1600), MIDDLE: PRODUCTION, LOW: (12, 50)}
@@ -35,12 +35,11 @@ def measure(runs):
 def draw(runs, reference):
     from shallows.figures import relation
 
-    labels = ("size (bytes)", "slowdown, 95th percentile")
-    lines = {
-        f"load {100 * load:.0f} %": slowdowns(runs.where(name), list(THRESHOLDS), TESTBED)
-        for name, load in LOADS.items()
-    }
-    panels = {title: relation.panel(each, labels, log="xy") for title, each in lines.items()}
+    panels = {}
+    for name, load in LOADS.items():
+        here = slowdowns(runs.where(name), list(THRESHOLDS), TESTBED)
+        pair = beside(here, reference.filter(load=load), "slowdown")
+        panels |= {f"load {100 * load:.0f} %, {title}": panel for title, panel in pair.items()}
     return {"slowdown by size": relation.draw(panels, sharey=True)}
 
 

@@ -1,5 +1,5 @@
 //! Laws of the transports beside TCP: queue pairs with each repair and NDP, under each control that runs over them, through
-//! each discipline. What cannot be is refused in words.
+//! each discipline. All other pairs are refused in words.
 
 use super::{minimal, read, simulated};
 use crate::common::{Tables, faults, run};
