@@ -147,10 +147,13 @@ class Window:
             return
         rules = self.rules
         counted = {"bytes": ack.acked, "delivered": ack.delivered, "acks": rules.mss}[rules.growth]
-        if self.cwnd < self.ssthresh:
+        room = self.ssthresh - self.cwnd
+        if room > 0 and (rules.growth != "delivered" or counted <= room):
             # RFC 5681 eq. (2), with the limit of RFC 3465 s.2.2.
             self.cwnd += min(counted, rules.slow_start_limit * rules.mss)
         else:
+            if room > 0:  # Linux tcp_slow_start stops at ssthresh, and the rest counts beyond it
+                self.cwnd, counted = self.ssthresh, counted - room
             # RFC 3465 s.2.1: one segment once a window has been counted.
             self._credit += counted
             if self._credit >= self.cwnd:
