@@ -120,7 +120,7 @@ impl Cell {
         }
         for (i, parcel) in bench.inbox.parcels.iter_mut().enumerate() {
             if parcel.packet.extension != NONE && i >= known {
-                let extension = inbox.extensions[parcel.packet.extension as usize];
+                let extension = inbox.extensions.at(parcel.packet.extension);
                 parcel.packet.extension = self.network.extensions.put(extension);
             }
             if parcel.packet.at < window.until {

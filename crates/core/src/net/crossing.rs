@@ -6,7 +6,7 @@
 
 use super::pfc::{MAC, NOWHERE, PAUSE};
 use super::{Commons, Network, UNDECIDED};
-use crate::packet::{Extension, NONE, Packet};
+use crate::packet::{Carried, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use shallows_units::Time;
 
@@ -27,7 +27,7 @@ pub struct Inbox {
     /// Packets, those of one link in the order in which they left.
     pub parcels: Vec<Parcel>,
     /// The extensions that some of them carry.
-    pub extensions: Vec<Extension>,
+    pub extensions: Carried,
 }
 
 /// Gives a cell's inbox to `put`.
@@ -100,10 +100,8 @@ impl Network {
 
     #[inline(always)]
     fn put(&mut self, mut parcel: Parcel, inbox: &mut Inbox) {
-        if parcel.packet.extension != NONE {
-            let extension = self.extensions.take(parcel.packet.extension).unwrap_or_default();
-            parcel.packet.extension = inbox.extensions.len() as u32;
-            inbox.extensions.push(extension);
+        if let Some(extension) = self.extensions.take(parcel.packet.extension) {
+            parcel.packet.extension = inbox.extensions.push(extension);
         }
         inbox.parcels.push(parcel);
     }

@@ -132,6 +132,7 @@ impl Packet {
 /// Parts that few packets carry: SACK blocks (RFC 2018), newest first, and the header of a protocol in which
 /// switches take part.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)] // most have no header: all that they need stands together
 pub struct Extension {
     /// `[first, beyond)` byte ranges held beyond the acknowledgement.
     pub sack: [(u64, u64); 4],
@@ -146,6 +147,47 @@ impl Extension {
     pub fn sacked(&self) -> &[(u64, u64)] {
         &self.sack[..self.blocks as usize]
     }
+
+    /// Becomes like `other`. Headers are long, and few extensions have one.
+    #[inline]
+    fn assume(&mut self, other: &Extension) {
+        (self.sack, self.blocks) = (other.sack, other.blocks);
+        if !matches!((&self.feedback, &other.feedback), (Feedback::None, Feedback::None)) {
+            self.feedback = other.feedback;
+        }
+    }
+}
+
+/// Extensions in a row.
+#[derive(Debug, Default)]
+pub struct Carried {
+    /// The first `len` are there; the others are memory to be used again.
+    held: Vec<Extension>,
+    len: usize,
+}
+
+impl Carried {
+    /// Adds `extension` at the end; returns its place.
+    #[inline]
+    pub fn push(&mut self, extension: &Extension) -> u32 {
+        match self.held.get_mut(self.len) {
+            Some(place) => place.assume(extension),
+            None => self.held.push(*extension),
+        }
+        self.len += 1;
+        (self.len - 1) as u32
+    }
+
+    /// The extension at `place`.
+    #[inline]
+    pub fn at(&self, place: u32) -> &Extension {
+        &self.held[..self.len][place as usize]
+    }
+
+    /// Takes all away.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
 }
 
 /// Extensions of the packets under way; places are used again.
@@ -157,26 +199,26 @@ pub struct Extensions {
 
 impl Extensions {
     /// Keeps `extension` until [`Extensions::take`].
-    pub fn put(&mut self, extension: Extension) -> u32 {
+    pub fn put(&mut self, extension: &Extension) -> u32 {
         match self.free.pop() {
             Some(place) => {
-                self.held[place as usize] = extension;
+                self.held[place as usize].assume(extension);
                 place
             }
             None => {
-                self.held.push(extension);
+                self.held.push(*extension);
                 (self.held.len() - 1) as u32
             }
         }
     }
 
     /// Gives back the extension at `place` and frees it.
-    pub fn take(&mut self, place: u32) -> Option<Extension> {
+    pub fn take(&mut self, place: u32) -> Option<&Extension> {
         if place == NONE {
             return None;
         }
         self.free.push(place);
-        Some(self.held[place as usize])
+        Some(&self.held[place as usize])
     }
 
     /// The header that the packet with the extension at `place` carries.
@@ -186,7 +228,10 @@ impl Extensions {
 
     /// Keeps a second copy, for a packet duplicated on the wire.
     pub fn copy(&mut self, place: u32) -> u32 {
-        if place == NONE { NONE } else { self.put(self.held[place as usize]) }
+        match self.look(place) {
+            Some(extension) => self.put(&extension),
+            None => NONE,
+        }
     }
 
     /// The extension at `place`.

@@ -62,7 +62,7 @@ impl Sender {
         {
             self.pacing.postpone(rate.transmit(Bytes(bytes.into())), net.now);
         }
-        (net.extensions.put(Extension { feedback, ..Extension::default() }), bytes)
+        (net.extensions.put(&Extension { feedback, ..Extension::default() }), bytes)
     }
 
     /// A packet has come back that was sent for a packet of `stamp`.

@@ -293,14 +293,14 @@ impl Receiver {
         if config.settings.sack && !self.held.is_empty() {
             let blocks = self.sack_blocks(config.settings.timestamps);
             size += 4 + 8 * u16::from(blocks.blocks); // RFC 2018 s.3, with two bytes of padding
-            extension = net.extensions.put(blocks);
+            extension = net.extensions.put(&blocks);
         }
         if !matches!(self.header, Feedback::None) {
             let feedback = std::mem::take(&mut self.header);
             size += feedback.bytes(true);
             match net.extensions.feedback(extension) {
                 Some(place) => *place = feedback,
-                None => extension = net.extensions.put(Extension { feedback, ..Extension::default() }),
+                None => extension = net.extensions.put(&Extension { feedback, ..Extension::default() }),
             }
         }
         let ect = self.ecn && config.ect_on_control;

@@ -73,7 +73,7 @@ impl NdpReceiver {
             self.held.add(packet.seq, beyond);
             let mut about = Extension { blocks: 1, ..Extension::default() };
             about.sack[0] = (packet.seq, beyond);
-            extension = net.extensions.put(about);
+            extension = net.extensions.put(&about);
         } else if beyond > self.next {
             self.next = beyond;
             while let Some(end) = self.held.take_through(self.next) {

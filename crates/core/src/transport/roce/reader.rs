@@ -120,7 +120,7 @@ impl Reader {
         let from = number.checked_sub(1).map_or(self.next, |before| self.posted[before]);
         let mut range = Extension { blocks: 1, ..Extension::default() };
         range.sack[0] = (from, self.posted[number]);
-        let extension = net.extensions.put(range);
+        let extension = net.extensions.put(&range);
         let size = config.header + RETH;
         answer((self.flow, self.label), (Flags::default(), from), (size, extension), net.now, net);
     }

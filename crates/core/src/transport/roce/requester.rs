@@ -235,7 +235,7 @@ impl Requester {
         let extra = reth + feedback.bytes(false);
         let extension = match feedback {
             Feedback::None => NONE,
-            feedback => net.extensions.put(Extension { feedback, ..Extension::default() }),
+            feedback => net.extensions.put(&Extension { feedback, ..Extension::default() }),
         };
         let size = config.header + payload as u16 + extra;
         self.counts.packets += 1;

@@ -154,5 +154,5 @@ pub fn answer(
 /// The place of `extension`, if it says anything.
 fn put(extension: Extension, net: &mut Net) -> u32 {
     let says = extension.blocks > 0 || !matches!(extension.feedback, Feedback::None);
-    if says { net.extensions.put(extension) } else { NONE }
+    if says { net.extensions.put(&extension) } else { NONE }
 }
