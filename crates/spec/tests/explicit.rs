@@ -230,7 +230,7 @@ fn arrivals_departures_and_returns_are_shown() {
     let commons = Commons::alone(vec![Connection::default()], 2);
     for (port, flags) in [(0, Flags::default()), (0, Flags::REVERSE), (1, Flags::REVERSE)] {
         let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
-        let extension = net.extensions.put(Extension { feedback, ..Extension::default() });
+        let extension = net.extensions.put(&Extension { feedback, ..Extension::default() });
         let (at, stamp) = (Time::ZERO, Time::ZERO);
         net.inject(
             port,
