@@ -60,6 +60,8 @@ pub struct Network {
     pub host_waits: Vec<Waits>,
     /// Packets that may still enter before somebody looks at how many there are.
     pub room: u64,
+    /// The port by which the last packet of a host with several has entered.
+    entered: u32,
     /// The port that sends back along the wire by which the packet at hand has come, where flow control needs it.
     came_by: u32,
     buffers: Buffers,
@@ -125,6 +127,7 @@ impl Network {
             totals: Totals::default(),
             until: Time::MAX,
             room: u64::MAX,
+            entered: NOWHERE,
             came_by: NOWHERE,
             buffers: Buffers::default(),
             strays: vec![],
@@ -162,7 +165,10 @@ impl Network {
         let enters = commons.connections[packet.flow as usize].enters[reverse];
         let port = match enters {
             Entry::Port(link) => commons.port_places[link as usize],
-            Entry::Any(host) => self.choose(host, packet, commons),
+            Entry::Any(host) => {
+                self.entered = self.choose(host, packet, commons);
+                self.entered
+            }
         };
         self.inject(port, packet, commons);
     }

@@ -106,10 +106,14 @@ impl Network {
         at
     }
 
-    /// See [`super::Net::leaves_host_at`]. A host with several ports holds nobody.
+    /// See [`super::Net::leaves_host_at`].
     pub(super) fn leaves_host_at(&mut self, flow: u32, commons: &Commons) -> Time {
-        let Entry::Port(link) = commons.connections[flow as usize].enters[0] else { return self.now };
-        let port = &mut self.ports[commons.port_places[link as usize] as usize];
+        let number = match commons.connections[flow as usize].enters[0] {
+            Entry::Port(link) => commons.port_places[link as usize],
+            // Of a host with several: the flow has sent the last packet.
+            Entry::Any(_) => self.entered,
+        };
+        let port = &mut self.ports[number as usize];
         if let Some(sockets) = port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
             && sockets.bytes_of(flow) > 0
         {

@@ -342,3 +342,33 @@ fn a_load_of_the_other_transport_leaves_the_common_ones_settings_behind() {
         assert!(found.len() == 1 && found[0].starts_with(want), "{want}: {found:?}");
     }
 }
+
+/// A host with two cards: each queue pair has one packet in the port that it sends by, whichever the rule of next hops takes, so
+/// that a port holds no more packets than there are queue pairs, and both links are full.
+#[test]
+fn queue_pairs_take_turns_at_each_of_several_cards() {
+    let link = |from: &str, to: &str| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "1us"});
+    for (ecmp, repair) in [("flow", "go-back-n"), ("round-robin", "irn")] {
+        for priority in [json!({}), json!({"3": {}})] {
+            let lane = u64::from(priority != json!({})) * 3;
+            let done = run(json!({
+                "duration": "5ms",
+                "ecmp": ecmp,
+                "topology": {
+                    "kind": "graph", "hosts": ["a", "b"], "switches": ["x", "y"],
+                    "links": [link("a", "x"), link("a", "y"), link("x", "b"), link("y", "b")],
+                },
+                "queue": {"kind": "drop-tail", "limit": "none"},
+                "priority": priority,
+                "transport": {"profile": "roce", "cc": "line-rate", "repair": repair, "priority": lane},
+                "traffic": {"x": {"kind": "bulk", "from": "a", "to": "b", "flows": 16}},
+                "probe": {"nic_queues": true},
+            }));
+            let ports = done.words("queues", "port");
+            for (i, port) in ports.iter().enumerate().filter(|(_, port)| port.starts_with("a->")) {
+                let [most, load] = ["max_packets", "utilisation"].map(|name| done.column("queues", name)[i]);
+                assert!(most <= 16.0 && load > 0.99, "{ecmp} {lane} {port}: {most} packets, {load}");
+            }
+        }
+    }
+}
