@@ -137,25 +137,27 @@ def _walk(bench: _Bench, seed: int, cwnd_max: float) -> Iterator[tuple[str, floa
     control.start(_flow(cwnd_max, seed))
     yield "start", float("inf"), _held(control, cwnd_max)
     now, sent, srtt = 0.0, 0, 0.0
-    total = SimpleNamespace(acked=0, marked=0)
+    total = dict.fromkeys(("acked", "delivered", "marked"), 0)
     for _ in range(300):
         now += 10e-6
         before, told = control.cwnd, chance.random()
         acked, ece, ended = chance.randrange(1, 200_000), chance.random() < 0.3, chance.random() < 0.2
         rtt = chance.uniform(1e-6, 1e-2)
+        # SACK has reported some before, or reports more.
+        delivered = chance.choice([acked, acked // 2, acked + 3 * MSS])
         srtt, sent = rtt, sent + acked
         ack = SimpleNamespace(
-            now=now, acked=acked, marked=acked if ece else 0, ece=ece, round_ended=ended,
+            now=now, acked=acked, delivered=delivered, marked=acked if ece else 0, ece=ece, round_ended=ended,
             may_grow=chance.random() < 0.5, rtt=rtt, srtt=srtt, flight=int(before), sent=sent,
         )  # fmt: skip
         if told < 0.7:
-            total.acked, total.marked = total.acked + ack.acked, total.marked + ack.marked
+            total = {name: amount + getattr(ack, name) for name, amount in total.items()}
             if control.cadence == "ack":
                 control.on_ack(ack)
             if ended and bench.cls.on_round is not CongestionControl.on_round:
                 held = _held(control, cwnd_max)
-                control.on_round(SimpleNamespace(**{**vars(ack), **vars(total), "flight": int(held)}))
-                total = SimpleNamespace(acked=0, marked=0)
+                control.on_round(SimpleNamespace(**{**vars(ack), **total, "flight": int(held)}))
+                total = dict.fromkeys(total, 0)
             yield "an acknowledgement", before, _held(control, cwnd_max)
         elif told < 0.95:
             why = chance.choice(["loss", "loss-after-ecn", "ecn", "timeout"])
