@@ -98,6 +98,17 @@ def test_quick_has_the_seeds_of_its_file_unless_more_are_asked_for(paper, monkey
     assert len(ran) > 6
 
 
+def test_a_figure_says_how_many_seeds_its_claims_get_at_most(paper, monkeypatch):
+    """By backend, in full, and unless a number is asked for."""
+    ran = fake_simulator(monkeypatch)
+    rewrite(paper, ENDS)
+    rewrite(paper, {"def draw(": 'MOST_SEEDS = {"simulator": 20, "linux": 0}\n\n\ndef draw('}, "figure.py")
+    reproduce("paper", most_seeds=0, **paper)
+    assert len(ran) == 6
+    delay = reproduce("paper", **paper).claims[0]
+    assert delay["verdict"] == "holds" and len(ran) == 2 * delay["n_seeds"] > 6
+
+
 def test_as_many_seeds_as_the_distance_needs():
     samples = np.random.default_rng(3).normal(10, 1, 6)
     half = (mean_ci(samples).high - mean_ci(samples).low) / 2

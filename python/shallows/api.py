@@ -198,7 +198,8 @@ def reproduce(
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything: figures, claims with verdicts, a report in `out`.
 
-    Claims that are undecided get more seeds, up to `most_seeds`; None: 24 on Linux unless `quick`, else none.
+    Claims that are undecided get more seeds, up to `most_seeds`; None: on Linux unless `quick` 24, or as the
+    figure says; else none.
     Raises SpecError with all faults of all files before anything runs; StoreError.
     """
     from shallows.studies.paper.reproduce import reproduce as whole

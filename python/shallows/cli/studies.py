@@ -112,7 +112,7 @@ def reproduce(
         int | None,
         typer.Option(
             min=0,
-            help="Adds seeds to undecided claims, up to N; default: 24 on Linux without --quick, else none.",
+            help="Adds seeds to undecided claims, up to N; default on Linux without --quick: 24 for most.",
             metavar="N",
             show_default=False,
         ),

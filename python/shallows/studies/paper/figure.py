@@ -228,6 +228,10 @@ class Figure:
             shared = getattr(common, "BACKENDS", {})
         return (shared | getattr(self.module, "BACKENDS", {})).get(backend)
 
+    def most_seeds(self) -> Mapping[str, int]:
+        """By backend, the most seeds of a claim in the full form: `MOST_SEEDS` of figure.py."""
+        return getattr(self.module, "MOST_SEEDS", {})
+
     def reference(self) -> "pl.DataFrame | None":
         """Published numbers, from `reference.csv` here or the file that `REFERENCE` of figure.py names."""
         import polars as pl

@@ -87,7 +87,8 @@ def reproduce(
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything, and writes `out/<paper>/`.
 
     Readings beside the base are run on the simulator alone. Claims that the base reading leaves undecided
-    get more seeds, up to `most_seeds` (`more_seeds`); None: `MOST_SEEDS` of the backend, none in quick.
+    get more seeds, up to `most_seeds` (`more_seeds`); None: `MOST_SEEDS` of the figure, else of
+    the backend, and none in quick.
     Errors: SpecError with all faults of all files, before anything runs; StoreError.
     """
     from shallows.studies.paper.report import page_of, write_report
@@ -98,10 +99,9 @@ def reproduce(
     for paper in dict.fromkeys(figure.paper for figure in figures):
         page_of(located(target)[1] or paper, Path(out), quick, backend)
     outcomes = _run(jobs, runner, progress)
-    if most_seeds is None:
-        most_seeds = 0 if quick else more_seeds.MOST_SEEDS.get(backend, 0)
-    if most_seeds:
-        jobs = [_second_look(job, outcomes, quick, most_seeds) for job in jobs]
+    most = {figure.path: _most_seeds(figure, backend, quick, most_seeds) for figure in figures}
+    if any(most.values()):
+        jobs = [_second_look(job, outcomes, quick, most[job.figure.path]) for job in jobs]
         outcomes |= _run(jobs, runner, progress, outcomes)
     sections = []
     for figure in figures:
@@ -164,11 +164,18 @@ def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
     return jobs
 
 
+def _most_seeds(figure: Figure, backend: str, quick: bool, asked: int | None) -> int:
+    """The most seeds of a claim of the figure: as asked for, else by the figure, else by the backend."""
+    if asked is not None:
+        return asked
+    return 0 if quick else (more_seeds.MOST_SEEDS | figure.most_seeds()).get(backend, 0)
+
+
 def _second_look(job: _Job, outcomes: Mapping[str, Outcome], quick: bool, most: int) -> _Job:
     """The base reading of a figure with further seeds for the claims that the first runs leave undecided."""
     figure = job.figure
     runs, failed = _runs(job, outcomes)
-    if job.reading.departures or failed or not runs or hasattr(figure.module, "SAMPLES"):
+    if not most or job.reading.departures or failed or not runs or hasattr(figure.module, "SAMPLES"):
         return job
     measured = _measured(figure, runs, failed)
     found = {claim.id: _found(claim, BASE, measured, runs) for claim in figure.claims}
