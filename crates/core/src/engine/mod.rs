@@ -20,6 +20,7 @@ mod pauses;
 mod protocols;
 mod queue_tables;
 pub mod results;
+mod sides;
 mod threads;
 pub mod timeline;
 mod windows;

@@ -4,6 +4,9 @@
 //! cells, and so does a host on several links. Cells advance together in windows as long as the shortest wire
 //! between two of them, the lookahead: a packet that leaves one cell in a window reaches no other before the next.
 //!
+//! Where every wire between cells joins two sides, as in a tree, the sides advance in turn, each by two lookaheads
+//! (`sides.rs`).
+//!
 //! All of this depends on the experiment alone, never on the number of threads. The results of a run are defined by
 //! its cells and its seed; between two cells events of one time are ordered by link and number.
 //!
@@ -34,6 +37,8 @@ pub struct Partition {
     pub cells: u32,
     /// Length of the shortest wire between two cells.
     pub lookahead: Span,
+    /// By cell: its side, 0 or 1, if every wire between two cells joins the sides; else empty.
+    pub sides: Vec<u8>,
     /// Why there is one cell, if there is.
     pub whole: Option<String>,
 }
@@ -41,7 +46,8 @@ pub struct Partition {
 impl Partition {
     /// One cell, for a reason.
     pub fn whole(graph: &Graph, why: String) -> Self {
-        Partition { cell_of: vec![0; graph.nodes.len()], cells: 1, lookahead: Span::ZERO, whole: Some(why) }
+        let cell_of = vec![0; graph.nodes.len()];
+        Partition { cell_of, cells: 1, lookahead: Span::ZERO, sides: vec![], whole: Some(why) }
     }
 
     /// The cells of `graph`, whose links have these delays.
@@ -61,17 +67,40 @@ impl Partition {
             let rule = format!("no wires of at least {SHORTEST} between switches divide the network");
             return Self::whole(graph, rule);
         }
-        let between = graph
-            .links
-            .iter()
-            .zip(delays)
-            .filter(|(link, _)| cell_of[link.from.index()] != cell_of[link.to.index()]);
-        let lookahead = between.map(|(_, delay)| *delay).min().unwrap_or(Span::ZERO);
+        let ends = graph.links.iter().map(|link| [link.from, link.to].map(|end| cell_of[end.index()]));
+        let between: Vec<([u32; 2], Span)> =
+            ends.zip(delays.iter().copied()).filter(|([one, other], _)| one != other).collect();
+        let lookahead = between.iter().map(|(_, delay)| *delay).min().unwrap_or(Span::ZERO);
         if lookahead == Span::ZERO {
             return Self::whole(graph, "no wire joins its parts".into());
         }
-        Partition { cell_of, cells, lookahead, whole: None }
+        let sides = sides(cells as usize, between.iter().map(|(ends, _)| *ends));
+        Partition { cell_of, cells, lookahead, sides, whole: None }
     }
+}
+
+/// By cell: its side, if all of `wires` join two sides; else nothing. The first cell of each part is on side 0.
+fn sides(cells: usize, wires: impl Iterator<Item = [u32; 2]>) -> Vec<u8> {
+    let mut next_to = vec![vec![]; cells];
+    for [one, other] in wires {
+        next_to[one as usize].push(other);
+        next_to[other as usize].push(one);
+    }
+    let mut side = vec![None; cells];
+    for first in 0..cells as u32 {
+        let mut found = if side[first as usize].is_none() { vec![(first, 0)] } else { vec![] };
+        while let Some((cell, wanted)) = found.pop() {
+            match side[cell as usize] {
+                None => {
+                    side[cell as usize] = Some(wanted);
+                    found.extend(next_to[cell as usize].iter().map(|other| (*other, 1 - wanted)));
+                }
+                Some(known) if known != wanted => return vec![],
+                Some(_) => {}
+            }
+        }
+    }
+    side.into_iter().flatten().collect()
 }
 
 /// Nodes in groups (union by smaller number).
@@ -140,6 +169,7 @@ mod tests {
         let partition = Partition::new(&graph, &delays, Cut::Always);
         assert_eq!(partition.cell_of, [0, 1, 2, 0, 0, 1, 1, 2, 2]);
         assert_eq!((partition.cells, partition.lookahead, partition.whole), (3, Span::us(2), None));
+        assert_eq!(partition.sides, [0, 1, 0]);
     }
 
     #[test]
@@ -153,6 +183,14 @@ mod tests {
             partition.whole.as_deref(),
             Some("no wires of at least 100ns between switches divide the network")
         );
+    }
+
+    #[test]
+    fn cells_in_an_odd_ring_have_no_sides() {
+        let ring = |cells: u32| sides(cells as usize, (0..cells).map(|i| [i, (i + 1) % cells]));
+        assert_eq!(ring(4), [0, 1, 0, 1]);
+        assert!(ring(5).is_empty());
+        assert_eq!(sides(4, [[1, 0], [3, 2]].into_iter()), [0, 1, 0, 1]);
     }
 
     #[test]

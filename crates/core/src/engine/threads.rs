@@ -12,10 +12,17 @@ use std::sync::{Condvar, Mutex, PoisonError};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift {
     pub window: Window,
-    /// Parity of the window.
-    pub parity: usize,
-    /// The cells only hand over.
+    /// Whose turn it is.
+    pub turn: usize,
+    /// The cells of the other turn only hand over.
     pub hand_over_only: bool,
+}
+
+impl Shift {
+    /// The turn whose cells do something.
+    pub fn of(&self) -> usize {
+        if self.hand_over_only { 1 - self.turn } else { self.turn }
+    }
 }
 
 /// Looks that a waiting thread takes before it sleeps: some ten microseconds, less than a window takes.
@@ -25,7 +32,7 @@ const LOOKS: u32 = 2000;
 pub(super) struct Crew<'a> {
     yard: &'a Yard<'a>,
     hands: Vec<Mutex<Hand>>,
-    /// By thread: the next cell of its share, and the end of it.
+    /// By thread: the place of the next cell of its share, and the end of it.
     shares: Vec<(AtomicUsize, AtomicUsize)>,
     /// Number of the shift, odd while it is worked; the last one ends the threads.
     turn: AtomicUsize,
@@ -75,7 +82,7 @@ impl<'a> Crew<'a> {
 
     /// All cells do the work of `shift`.
     pub fn work(&self, shift: Shift) {
-        self.share_out();
+        self.share_out(shift.of());
         if self.hands.len() == 1 {
             return self.toil(0, &shift);
         }
@@ -92,9 +99,9 @@ impl<'a> Crew<'a> {
     }
 
     /// Every thread gets neighbouring cells with equal parts of the work measured before.
-    fn share_out(&self) {
+    fn share_out(&self, turn: usize) {
         let mut begin = 0;
-        for ((next, end), until) in self.shares.iter().zip(self.yard.shares(self.shares.len())) {
+        for ((next, end), until) in self.shares.iter().zip(self.yard.shares(turn, self.shares.len())) {
             next.store(begin, Ordering::Relaxed);
             end.store(until, Ordering::Relaxed);
             begin = until;
@@ -125,15 +132,16 @@ impl<'a> Crew<'a> {
     fn toil(&self, me: usize, shift: &Shift) {
         let commons = self.yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
         let hand = &mut locked(&self.hands[me]);
+        let cells = &self.yard.sides.cells[shift.of()];
         for i in 0..self.shares.len() {
             let (next, end) = &self.shares[(me + i) % self.shares.len()];
             let end = end.load(Ordering::Relaxed);
             loop {
-                let cell = next.fetch_add(1, Ordering::Relaxed);
-                if cell >= end {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                if place >= end {
                     break;
                 }
-                self.yard.visit(cell, shift, hand, &commons);
+                self.yard.visit(cells[place] as usize, shift, hand, &commons);
             }
         }
     }

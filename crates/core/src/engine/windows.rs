@@ -1,7 +1,8 @@
-//! A run of several cells: windows of one lookahead, each cell worked once a window by any thread.
+//! A run of several cells, each worked once a window by any thread.
 
 use super::control::{Control, RunError};
 use super::partition::Partition;
+use super::sides::{Clocks, Sides};
 use super::threads::{Crew, Shift};
 use super::{Floor, Simulation};
 use crate::hosts::FlowId;
@@ -11,6 +12,7 @@ use crate::hosts::work::ClassRecord;
 use crate::net::{Commons, Inbox, Post};
 use serde_json::{Value, json};
 use shallows_units::{Span, Time};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -23,6 +25,8 @@ pub struct Effort {
     pub events: u64,
     /// Sum over windows of the most events of one cell.
     pub longest: u64,
+    /// And of the mean of the cells whose turn it was.
+    pub mean: f64,
     /// Sum over windows of the least work of so many cores, by [`CORES`].
     pub bounds: [u64; CORES.len()],
 }
@@ -36,8 +40,9 @@ pub const CORES: [u64; 4] = [2, 4, 16, 64];
 /// The data that threads share.
 pub(super) struct Yard<'a> {
     pub floor: &'a Floor,
+    pub sides: Sides,
     lookahead: Span,
-    /// By parity of the window, then by cell: the packets that land in it.
+    /// By turn, then by cell: the packets that land in it.
     inboxes: [Vec<Mutex<Inbox>>; 2],
     mail: [Vec<AtomicBool>; 2],
     /// By cell: when it must work, in ps.
@@ -46,8 +51,8 @@ pub(super) struct Yard<'a> {
     work: Vec<AtomicU64>,
     /// Cells that have something to tell.
     noted: Mutex<Vec<u32>>,
-    /// By cell: events so far; and by thread: where its share ends.
-    measured: Mutex<(Vec<u64>, Vec<usize>)>,
+    /// By cell: events so far; and by turn and thread: where its share of the turn's cells ends.
+    measured: Mutex<(Vec<u64>, [Vec<usize>; 2])>,
 }
 
 /// The data of one thread.
@@ -58,7 +63,7 @@ pub(super) struct Hand {
     waits: Vec<ClassRecord>,
 }
 
-/// Hands packets over to the cells' inboxes of one parity.
+/// Hands packets over to the cells' inboxes of one turn.
 struct Deliver<'a> {
     inboxes: &'a [Mutex<Inbox>],
     mail: &'a [AtomicBool],
@@ -73,46 +78,47 @@ impl Post for Deliver<'_> {
 }
 
 impl<'a> Yard<'a> {
-    fn new(floor: &'a Floor, lookahead: Span) -> Self {
+    fn new(floor: &'a Floor, lookahead: Span, sides: Sides) -> Self {
         let cells = floor.cells.len();
         let inboxes = || (0..cells).map(|_| Mutex::default()).collect();
         let mail = || (0..cells).map(|_| AtomicBool::new(false)).collect();
         let numbers = || (0..cells).map(|_| AtomicU64::new(0)).collect();
         Yard {
             floor,
-            lookahead: lookahead.min(LONGEST),
+            sides,
+            lookahead: lookahead.min(LONGEST / 2),
             inboxes: [inboxes(), inboxes()],
             mail: [mail(), mail()],
             due: numbers(),
             work: numbers(),
             noted: Mutex::default(),
-            measured: Mutex::new((vec![0; cells], vec![])),
+            measured: Mutex::new((vec![0; cells], Default::default())),
         }
     }
 
     /// Works one cell in one window, or only hands over from it.
     pub fn visit(&self, number: usize, shift: &Shift, hand: &mut Hand, commons: &Commons) {
-        let post = |parity: usize| Deliver { inboxes: &self.inboxes[parity], mail: &self.mail[parity] };
+        let post = |turn: usize| Deliver { inboxes: &self.inboxes[turn], mail: &self.mail[turn] };
         if shift.hand_over_only {
             let cell = &mut locked(&self.floor.cells[number]);
             cell.network.now = shift.window.begin;
-            let due = cell.hand_over(shift.window.until, self.lookahead, &post(shift.parity), commons);
+            let due = cell.hand_over(shift.window.until, self.lookahead, &post(shift.turn), commons);
             self.due[number].store(due.as_ps(), Ordering::Relaxed);
             if cell.hosts.news || !cell.network.changes.is_empty() {
                 locked(&self.noted).push(number as u32);
             }
             return;
         }
-        let called = self.mail[shift.parity][number].swap(false, Ordering::Relaxed);
+        let called = self.mail[shift.turn][number].swap(false, Ordering::Relaxed);
         if !called && self.due[number].load(Ordering::Relaxed) >= shift.window.until.as_ps() {
             self.work[number].store(0, Ordering::Relaxed);
             return;
         }
         let cell = &mut *locked(&self.floor.cells[number]);
-        std::mem::swap(&mut hand.inbox, &mut locked(&self.inboxes[shift.parity][number]));
+        std::mem::swap(&mut hand.inbox, &mut locked(&self.inboxes[shift.turn][number]));
         std::mem::swap(&mut hand.waits, &mut cell.hosts.waits);
         let before = cell.handled;
-        let next = &post(1 - shift.parity);
+        let next = &post(1 - shift.turn);
         let due = cell.work(shift.window, &mut hand.inbox, &mut hand.bench, next, commons);
         std::mem::swap(&mut hand.waits, &mut cell.hosts.waits);
         self.due[number].store(due.as_ps(), Ordering::Relaxed);
@@ -123,44 +129,48 @@ impl<'a> Yard<'a> {
         }
     }
 
-    /// The end of the share of each of `threads`, by the measured work.
-    pub fn shares(&self, threads: usize) -> Vec<usize> {
-        let cells = self.due.len();
-        let mut measured = locked(&self.measured);
-        if measured.1.len() != threads {
-            measured.1 = (1..=threads).map(|i| i * cells / threads).collect();
+    /// Where the share of each of `threads` ends among the cells of `turn`, by the measured work.
+    pub fn shares(&self, turn: usize, threads: usize) -> Vec<usize> {
+        let cells = self.sides.cells[turn].len();
+        let ends = &mut locked(&self.measured).1[turn];
+        if ends.len() != threads {
+            *ends = (1..=threads).map(|i| i * cells / threads).collect();
         }
-        measured.1.clone()
+        ends.clone()
     }
 
-    /// Adds the last window's work to the measurement; shares the cells out anew where `again`.
-    fn measure(&self, again: bool) {
-        let mut measured = locked(&self.measured);
-        let (so_far, ends) = &mut *measured;
-        so_far.iter_mut().zip(&self.work).for_each(|(all, work)| *all += work.load(Ordering::Relaxed));
+    /// Adds the work of a window of `turn` to the measurement; shares its cells out anew where `again`.
+    fn measure(&self, turn: usize, again: bool) {
+        let (so_far, ends) = &mut *locked(&self.measured);
+        let (cells, ends) = (&self.sides.cells[turn], &mut ends[turn]);
+        self.worked(turn).zip(cells).for_each(|(work, cell)| so_far[*cell as usize] += work);
         if again {
-            let (all, threads) = (so_far.iter().sum::<u64>() as u128, ends.len() as u128);
-            let (mut sum, mut end) = (0, 0);
+            let so_far = || cells.iter().map(|cell| u128::from(so_far[*cell as usize]));
+            let (all, threads) = (so_far().sum::<u128>(), ends.len() as u128);
+            let (mut sum, mut end, mut left) = (0, 0, so_far());
             for (i, share) in (1..).zip(ends.iter_mut()) {
-                while end < so_far.len() && sum * threads < all * i {
-                    sum += u128::from(so_far[end]);
+                while sum * threads < all * i {
+                    sum += left.next().unwrap_or_default();
                     end += 1;
                 }
                 *share = end;
             }
             if let Some(last) = ends.last_mut() {
-                *last = so_far.len();
+                *last = cells.len();
             }
         }
     }
 
-    /// The soonest time at which a cell must work, if none has mail for a window of this parity that begins `now`.
-    fn soonest(&self, parity: usize, now: Time) -> Time {
-        let called = |(due, mail): (&AtomicU64, &AtomicBool)| match mail.load(Ordering::Relaxed) {
-            true => now,
-            false => Time::ps(due.load(Ordering::Relaxed)),
-        };
-        self.due.iter().zip(&self.mail[parity]).map(called).min().unwrap_or(Time::MAX)
+    /// The work of each cell of `turn` in its last window.
+    fn worked(&self, turn: usize) -> impl Iterator<Item = u64> {
+        self.sides.cells[turn].iter().map(|cell| self.work[*cell as usize].load(Ordering::Relaxed))
+    }
+
+    /// The soonest time at which a cell must work; nothing is known of it while any has mail.
+    fn soonest(&self) -> Option<Time> {
+        let mail = self.mail.iter().flatten().any(|mail| mail.load(Ordering::Relaxed));
+        let due = self.due.iter().map(|due| Time::ps(due.load(Ordering::Relaxed)));
+        if mail { None } else { due.min() }
     }
 }
 
@@ -170,6 +180,7 @@ impl Simulation {
     pub(super) fn cells_told(&self) -> Value {
         let effort = self.effort;
         let gain = |bound: u64| if bound > 0 { effort.events as f64 / bound as f64 } else { 1.0 };
+        let imbalance = if effort.longest > 0 { effort.longest as f64 / effort.mean } else { 1.0 };
         let bounds =
             CORES.iter().zip(effort.bounds).map(|(cores, bound)| (cores.to_string(), gain(bound).into()));
         match &self.partition.whole {
@@ -180,7 +191,7 @@ impl Simulation {
                 "threads": self.threads,
                 "windows": effort.windows,
                 "events": effort.events,
-                "imbalance": gain(effort.longest).recip() * f64::from(self.partition.cells),
+                "imbalance": imbalance,
                 "speedup_bound": bounds.collect::<serde_json::Map<String, Value>>(),
             }),
         }
@@ -196,7 +207,8 @@ impl Simulation {
         let classes = if self.probes.waits { self.roster.classes.len() } else { 0 };
         let hands = || Hand { waits: vec![ClassRecord::default(); classes], ..Hand::default() };
         let hands: Vec<Hand> = (0..self.threads.max(1)).map(|_| hands()).collect();
-        let yard = Yard::new(floor, partition.lookahead);
+        let sides = Sides::new(partition, !self.backs.is_empty());
+        let yard = Yard::new(floor, partition.lookahead, sides);
         let crew = Crew::new(&yard, hands);
         let result = crew.employ(|crew| self.run_windows(&yard, crew, control));
         for hand in crew.dismiss() {
@@ -218,8 +230,9 @@ impl Simulation {
             self.begun = true;
             self.begin(yard, control)?;
         }
-        let (mut parity, lookahead) = (0, yard.lookahead);
         self.pause_cells(yard, crew, control)?;
+        let (lookahead, mut clocks, mut over) =
+            (yard.lookahead, Clocks::new(&yard.sides, self.now), BTreeMap::new());
         let (mut fresh, mut look_at) = (true, self.now + self.progress_every);
         while !self.finished && self.now < self.stop_at {
             if self.now >= look_at {
@@ -228,10 +241,10 @@ impl Simulation {
             } else {
                 self.heed(yard.floor, control, self.now)?;
             }
-            let until = (self.now + lookahead).min(self.pause_at);
-            let window = Window { begin: self.now, until, next_until: until, lookahead };
+            let ((begin, until), turn) = (clocks.window(lookahead, self.pause_at), clocks.turn);
+            let window = Window { begin, until, next_until: until, lookahead };
             if std::mem::take(&mut fresh) {
-                crew.work(Shift { window, parity, hand_over_only: true });
+                crew.work(Shift { window, turn, hand_over_only: true });
             }
             self.wake_loads(yard, until);
             if self.roster.stopped() {
@@ -239,21 +252,19 @@ impl Simulation {
             }
             // Cells hand nothing over beyond a pause, so that an observer finds each packet in its place.
             let next_until = (until + lookahead).min(self.pause_at);
-            crew.work(Shift { window: Window { next_until, ..window }, parity, hand_over_only: false });
-            self.measure(yard);
-            self.settle(yard);
-            parity = 1 - parity;
-            self.now = until;
+            crew.work(Shift { window: Window { next_until, ..window }, turn, hand_over_only: false });
+            self.measure(yard, turn);
+            clocks.advance(until);
+            self.settle(yard, &mut over, clocks.all());
+            if let Some(soonest) = yard.soonest() {
+                let loads = self.loads.iter().map(|load| load.wake_at).min().unwrap_or(Time::MAX);
+                clocks.skip(soonest.min(loads).min(self.pause_at));
+            }
+            self.now = clocks.all();
             if self.now >= self.pause_at {
+                self.settle(yard, &mut over, self.now);
                 self.pause_cells(yard, crew, control)?;
                 fresh = true;
-            } else {
-                let loads = self.loads.iter().map(|load| load.wake_at).min().unwrap_or(Time::MAX);
-                self.now = yard.soonest(parity, until).min(loads).min(self.pause_at).max(until);
-                if self.now >= self.pause_at {
-                    self.pause_cells(yard, crew, control)?;
-                    fresh = true;
-                }
             }
         }
         Ok(())
@@ -297,28 +308,29 @@ impl Simulation {
     }
 
     /// Counts the work of a window.
-    fn measure(&mut self, yard: &Yard<'_>) {
-        let work = || yard.work.iter().map(|work| work.load(Ordering::Relaxed));
-        let (all, most) = (work().sum::<u64>(), work().max().unwrap_or(0));
-        yard.measure(self.threads > 1 && self.effort.windows.is_multiple_of(SHARE_EVERY));
+    fn measure(&mut self, yard: &Yard<'_>, turn: usize) {
+        let (all, most) = (yard.worked(turn).sum::<u64>(), yard.worked(turn).max().unwrap_or(0));
+        yard.measure(turn, self.threads > 1 && self.effort.windows % SHARE_EVERY < 2);
         self.effort.windows += u64::from(all > 0);
         self.effort.events += all;
         self.effort.longest += most;
+        self.effort.mean += all as f64 / yard.sides.cells[turn].len() as f64;
         for (bound, cores) in self.effort.bounds.iter_mut().zip(CORES) {
             *bound += most.max(all.div_ceil(cores));
         }
     }
 
-    /// Does the work across cells: losses are told to senders, connections end.
-    fn settle(&mut self, yard: &Yard<'_>) {
+    /// Does the work across cells: losses are told to senders, connections end. `over` has those that may be over, with the
+    /// latest time at which that was noted; all cells have come until `now`.
+    fn settle(&mut self, yard: &Yard<'_>, over: &mut BTreeMap<FlowId, Time>, now: Time) {
         let mut noted = std::mem::take(&mut *locked(&yard.noted));
         noted.sort_unstable();
         noted.dedup();
-        let (mut over, mut changes) = (vec![], vec![]);
+        let (mut news, mut changes) = (vec![], vec![]);
         for number in &noted {
             let cell = &mut *locked(&yard.floor.cells[*number as usize]);
             changes.append(&mut cell.network.changes);
-            over.append(&mut cell.hosts.over);
+            news.append(&mut cell.hosts.over);
             cell.hosts.news = false;
         }
         let commons = yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
@@ -326,21 +338,25 @@ impl Simulation {
             let (cell, place) = commons.connections[change.flow as usize].sender;
             let hosts = &mut locked(&yard.floor.cells[cell as usize]).hosts;
             hosts.on_change(change, place);
-            over.append(&mut hosts.over);
+            news.append(&mut hosts.over);
             hosts.news = false;
         }
         drop(commons);
-        over.sort_unstable();
-        self.end_connections(yard, &over);
+        for (at, id) in news {
+            let last = over.entry(id).or_insert(at);
+            *last = at.max(*last);
+        }
+        self.end_connections(yard, over, now);
     }
 
-    /// Ends connections of `over` that are; the last of a connection's times is the one that counts.
-    fn end_connections(&mut self, yard: &Yard<'_>, over: &[(Time, FlowId)]) {
-        let mut last = std::collections::BTreeMap::new();
-        over.iter().for_each(|(at, id)| _ = last.insert(*id, *at));
-        let mut ends: Vec<(Time, FlowId)> = last.into_iter().map(|(id, at)| (at, id)).collect();
+    /// Ends connections of `over` that are. An end that has worked farther may have noted a time to which the other has yet
+    /// to come: such a connection waits.
+    fn end_connections(&mut self, yard: &Yard<'_>, over: &mut BTreeMap<FlowId, Time>, now: Time) {
+        let mut ends: Vec<(Time, FlowId)> = over.iter().map(|(id, at)| (*at, *id)).collect();
+        ends.retain(|(at, _)| *at < now);
         ends.sort_unstable();
         for (at, id) in ends {
+            over.remove(&id);
             Self::connections(&mut self.roster, yard.floor, at).release_if_over(id);
         }
     }

@@ -25,7 +25,7 @@ pub(super) struct Landings {
 }
 
 /// No window is longer, whatever the wires: a time within it takes 32 bits. It would gain nothing.
-pub const LONGEST: Span = Span::ms(1);
+pub const LONGEST: Span = Span::ms(2);
 
 /// Packets between two steps.
 const APART: usize = 4;
