@@ -107,18 +107,18 @@ impl Simulation {
         };
         let busy = whole - counts.early.as_secs_f64() + port.in_service(self.now).as_secs_f64();
         let record = port.record.as_deref();
-        let waits = record.map_or(vec![], |r| r.waits.rows());
+        let waits = record.map_or(vec![], |r| r.waits().rows());
         Summary {
             number,
             port,
             counts,
             held,
             bytes_out,
-            lengths: record.and_then(|r| Lengths::new(&r.time_at.rows())),
-            mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at.total())),
+            lengths: record.and_then(|r| Lengths::new(&r.time_at().rows())),
+            mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at().total())),
             max_bytes: record.map(|r| r.max_bytes),
             mean_wait: match record {
-                Some(record) => mean(record.wait_sum, record.waits.total()),
+                Some(record) => mean(record.wait_sum, record.waits().total()),
                 None => self.host_waits(number),
             },
             waits: [0.5, 0.95, 0.99].map(|q| histogram::quantile(&waits, q).map(|ps| ps as f64)),
@@ -138,7 +138,7 @@ impl Simulation {
         let mut rows: Vec<(u32, u64, u64, u64)> = vec![];
         for (i, port) in (0u32..).zip(self.ports()) {
             let Some(record) = &port.record else { continue };
-            let times = record.time_at.rows();
+            let times = record.time_at().rows();
             let Some(departures) = record.at_dequeue() else {
                 rows.extend(times.into_iter().map(|(low, _, time)| (i, low, time, 0)));
                 continue;

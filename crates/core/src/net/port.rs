@@ -328,7 +328,7 @@ impl Port {
         self.ring.foresee(self.departed);
         self.ring.foresee(self.ring.tail());
         if let Some(record) = &self.record {
-            fetch(&**record, 4);
+            record.foresee(self.departed != self.ring.tail());
         }
     }
 

@@ -92,7 +92,7 @@ impl Ring {
 
     #[cold]
     fn grow(&mut self, filler: Packet) {
-        let mut wider = vec![filler; (self.slots.len() * 2).max(4)];
+        let mut wider = vec![filler; (self.slots.len() * 2).max(8)];
         let mask = wider.len() - 1;
         let mut number = self.head;
         while number != self.tail {

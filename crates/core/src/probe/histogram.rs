@@ -1,10 +1,10 @@
 //! Histograms of bounded size: exact at small values, logarithmic beyond. Their memory follows the values seen.
 
-use crate::events::fetch::fetch;
+use crate::events::fetch::{LINE, fetch};
 
 /// Number of the bin of `value`. Values below `2^EXACT` have a bin each; beyond, every octave has `2^(EXACT - 1)` bins,
 /// so that a bin's width is at most `2^-(EXACT - 1)` of its value.
-#[inline]
+#[inline(always)]
 fn bin<const EXACT: u32>(value: u64) -> usize {
     let half = 1 << (EXACT - 1);
     if value < 2 * half {
@@ -133,7 +133,7 @@ impl Histogram for LengthHistogram {
 pub struct TimeHistogram {
     counts: Box<[[u16; PAGE]]>,
     /// Bins whose counts have filled their places, with the counts from before.
-    spilt: Box<[(usize, u64)]>,
+    spilt: Option<Box<Spilt>>,
     places: Places,
 }
 
@@ -143,6 +143,9 @@ const PAGE: usize = 1 << (TIMES - 2);
 const PAGES: usize = 2 * (66 - TIMES as usize);
 /// Of a page that was not met.
 const NOWHERE: u8 = u8::MAX;
+
+#[derive(Debug, Clone, Default)]
+struct Spilt(Vec<(usize, u64)>);
 
 /// By page: its place among the counts, or [`NOWHERE`].
 #[derive(Debug, Clone)]
@@ -156,7 +159,7 @@ impl Default for Places {
 
 impl TimeHistogram {
     /// Counts one more at `value`.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, value: u64) {
         let bin = bin::<TIMES>(value);
         let count = self.count(bin);
@@ -178,26 +181,47 @@ impl TimeHistogram {
     /// Asks for the count of `value`.
     #[inline(always)]
     pub fn foresee(&self, value: u64) {
-        let bin = bin::<TIMES>(value);
-        if let Some(page) = self.counts.get(usize::from(self.places.0[bin / PAGE])) {
-            fetch(&page[bin % PAGE], 1);
+        if let Some(page) = self.counts.get(usize::from(self.places.0[bin::<TIMES>(value) / PAGE])) {
+            fetch(page, size_of_val(page) / LINE);
         }
     }
 
-    /// Gives a page that was not met before a place.
+    /// Gives a page that was not met before a place. Room grows by half, so that few pages are moved often.
     #[cold]
     fn meet(&mut self, page: usize) -> usize {
-        let place = self.counts.len();
-        self.counts = self.counts.iter().copied().chain([[0; PAGE]]).collect();
+        let place = self.places.0.iter().filter(|place| **place != NOWHERE).count();
+        if place == self.counts.len() {
+            let room = place + place / 2 + 1;
+            let mut wider = vec![[0; PAGE]; room].into_boxed_slice();
+            wider[..place].copy_from_slice(&self.counts);
+            self.counts = wider;
+        }
         self.places.0[page] = place as u8;
         place
     }
 
+    /// Counts `amount` more at `value`.
+    pub fn add_many(&mut self, value: u64, amount: u64) {
+        if amount > 0 {
+            self.add_to(bin::<TIMES>(value), amount);
+        }
+    }
+
+    fn add_to(&mut self, bin: usize, amount: u64) {
+        let count = self.count(bin);
+        let sum = u64::from(*count) + amount;
+        *count = (sum % u64::from(u16::MAX)) as u16;
+        if sum >= u16::MAX.into() {
+            self.spill(bin, sum - sum % u64::from(u16::MAX));
+        }
+    }
+
     #[cold]
     fn spill(&mut self, bin: usize, amount: u64) {
-        match self.spilt.iter_mut().find(|(known, _)| *known == bin) {
+        let spilt = &mut self.spilt.get_or_insert_default().0;
+        match spilt.iter_mut().find(|(known, _)| *known == bin) {
             Some((_, sum)) => *sum += amount,
-            None => self.spilt = self.spilt.iter().copied().chain([(bin, amount)]).collect(),
+            None => spilt.push((bin, amount)),
         }
     }
 
@@ -209,7 +233,7 @@ impl TimeHistogram {
             let counts = counts.filter(|(_, count)| **count > 0);
             held.extend(counts.map(|(i, count)| (page * PAGE + i, u64::from(*count))));
         }
-        for (bin, more) in &*self.spilt {
+        for (bin, more) in self.spilt.iter().flat_map(|spilt| &spilt.0) {
             match held.binary_search_by_key(bin, |held| held.0) {
                 Ok(place) => held[place].1 += more,
                 Err(place) => held.insert(place, (*bin, *more)),
@@ -220,25 +244,19 @@ impl TimeHistogram {
 
     /// Adds all that `other` holds.
     pub fn add_all(&mut self, other: &Self) {
-        for (bin, amount) in other.held() {
-            let count = self.count(bin);
-            let sum = u64::from(*count) + amount;
-            *count = (sum % u64::from(u16::MAX)) as u16;
-            if sum >= u16::MAX.into() {
-                self.spill(bin, sum - sum % u64::from(u16::MAX));
-            }
-        }
+        other.held().into_iter().for_each(|(bin, amount)| self.add_to(bin, amount));
     }
 
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counts.fill([0; PAGE]);
-        self.spilt = Box::default();
+        self.spilt = None;
     }
 
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
-        size_of_val(&*self.counts) + size_of_val(&*self.spilt)
+        let spilt = |spilt: &Spilt| size_of::<Spilt>() + spilt.0.capacity() * size_of::<(usize, u64)>();
+        size_of_val(&*self.counts) + self.spilt.as_deref().map_or(0, spilt)
     }
 }
 

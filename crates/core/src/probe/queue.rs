@@ -1,28 +1,37 @@
 //! Exact, time-weighted record of one queue.
 
 use super::histogram::{LengthHistogram, TimeHistogram};
+use crate::events::fetch::fetch;
 use shallows_units::{Span, Time};
 
+/// Lengths below this have their times in a record's first cache line.
+const SHORT: usize = 3;
+
 /// How long the queue stood at each length, and how long packets waited in it. Every packet changes it, so it takes
-/// four cache lines and no more.
+/// four cache lines and no more. A packet that finds the queue empty, as most do, needs the first one alone.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct QueueRecord {
-    since: Time,
-    /// The end of the run.
-    until: Time,
-    /// Time in ps spent at each length in packets.
-    pub time_at: LengthHistogram,
-    /// Waits in ps until transmission began.
-    pub waits: TimeHistogram,
-    /// Statistics that few runs ask for.
-    detail: Option<Box<Detail>>,
     /// Integral of the bytes held, in byte ps.
     pub byte_time: u128,
-    /// Sum of the waits in ps.
-    pub wait_sum: u128,
+    since: Time,
+    /// Time in ps spent at each length below [`SHORT`].
+    short: [u64; SHORT],
+    /// Packets that did not wait.
+    unqueued: u64,
     /// Most bytes held.
     pub max_bytes: u64,
+    // The second line.
+    /// Sum of the waits in ps.
+    pub wait_sum: u128,
+    /// The end of the run.
+    until: Time,
+    /// Statistics that few runs ask for.
+    detail: Option<Box<Detail>>,
+    /// Time in ps spent at each other length in packets.
+    long: LengthHistogram,
+    /// Waits in ps until transmission began, of the packets that waited.
+    queued: TimeHistogram,
 }
 
 /// Each departure, or each change.
@@ -58,11 +67,35 @@ impl QueueRecord {
         self.detail.as_ref().and_then(|detail| detail.changes.as_deref()).unwrap_or(&[])
     }
 
-    /// Asks for the lines that the next packet changes, with `packets` in the queue and a wait of about `wait`.
+    /// Time in ps spent at each length in packets.
+    pub fn time_at(&self) -> LengthHistogram {
+        let mut all = self.long.clone();
+        (0..).zip(self.short).filter(|(_, time)| *time > 0).for_each(|(length, time)| all.add(length, time));
+        all
+    }
+
+    /// Waits in ps until transmission began.
+    pub fn waits(&self) -> TimeHistogram {
+        let mut all = self.queued.clone();
+        all.add_many(0, self.unqueued);
+        all
+    }
+
+    /// Asks for its own lines: for the first, or for all where packets stand in the queue.
+    #[inline(always)]
+    pub fn foresee(&self, stands: bool) {
+        fetch(self, if stands { 4 } else { 1 });
+    }
+
+    /// Asks for the lines elsewhere that the next packet changes, with `packets` in the queue and a wait of about `wait`.
     #[inline(always)]
     pub fn foresee_bins(&self, packets: u64, wait: Span) {
-        self.time_at.foresee(packets);
-        self.waits.foresee(wait.as_ps());
+        if packets >= SHORT as u64 {
+            self.long.foresee(packets);
+        }
+        if wait > Span::ZERO {
+            self.queued.foresee(wait.as_ps());
+        }
     }
 
     /// The queue stood at `packets` and `bytes` until `now`.
@@ -70,7 +103,10 @@ impl QueueRecord {
     pub fn stood(&mut self, packets: u64, bytes: u64, now: Time) {
         let span = (now - self.since).as_ps();
         self.since = now;
-        self.time_at.add(packets, span);
+        match self.short.get_mut(packets as usize) {
+            Some(time) => *time += span,
+            None => self.long.add(packets, span),
+        }
         self.byte_time += u128::from(bytes) * u128::from(span);
     }
 
@@ -97,22 +133,28 @@ impl QueueRecord {
     /// A packet waited `wait` for its transmission to begin.
     #[inline]
     pub fn waited(&mut self, wait: Span) {
-        self.waits.add(wait.as_ps());
+        if wait == Span::ZERO {
+            self.unqueued += 1;
+            return;
+        }
+        self.queued.add(wait.as_ps());
         self.wait_sum += u128::from(wait.as_ps());
     }
 
     /// A packet will have waited `wait` when its transmission begins: known beforehand, and counted if it does begin.
     #[inline]
     pub fn waits_until(&mut self, begin: Time, wait: Span) {
-        if begin < self.until {
+        // The present is before the end, and needs no look at it.
+        if wait == Span::ZERO || begin < self.until {
             self.waited(wait);
         }
     }
 
     /// Forgets all but the traces: the warm-up ends at `now` with `bytes` held.
     pub fn restart(&mut self, bytes: u64, now: Time) {
-        self.time_at.clear();
-        self.waits.clear();
+        self.long.clear();
+        self.queued.clear();
+        (self.short, self.unqueued) = ([0; SHORT], 0);
         if let Some(lengths) = self.detail.as_mut().and_then(|detail| detail.at_dequeue.as_mut()) {
             lengths.clear();
         }
@@ -124,7 +166,7 @@ impl QueueRecord {
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         let detail = self.detail.as_ref().map_or(0, |detail| detail.memory());
-        size_of::<Self>() + self.time_at.memory() + self.waits.memory() + detail
+        size_of::<Self>() + self.long.memory() + self.queued.memory() + detail
     }
 }
 
