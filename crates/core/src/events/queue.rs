@@ -132,7 +132,7 @@ impl EventQueue {
     }
 
     /// Schedules the next event of `source` at `at`, in place of the one it had.
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&mut self, source: Source, at: Time) {
         let order = self.scheduled.wrapping_mul(self.stride) & ORDER_MASK;
         self.scheduled += 1;
@@ -152,7 +152,7 @@ impl EventQueue {
     }
 
     /// The next event and its time.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
         if self.fired != Source::NONE {
             self.replay(self.fired, NEVER);
@@ -215,7 +215,7 @@ impl EventQueue {
     }
 
     /// Sets the leaf of `source` and every winner above it.
-    #[inline]
+    #[inline(always)]
     fn replay(&mut self, source: Source, key: Key) {
         let tree = self.tree.as_mut_slice();
         // Twice the number of the node. Leaves are in order of their sources, and the first ones

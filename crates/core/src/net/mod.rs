@@ -230,7 +230,7 @@ impl Network {
         None
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn arrive(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];

@@ -122,7 +122,7 @@ impl Routing {
     // ---- packets ----
 
     /// The link by which `node` sends on a packet with this label; `chooser` is the node's, and sees its ports.
-    #[inline]
+    #[inline(always)]
     pub fn next(&self, node: u32, label: u32, chooser: &mut Chooser, sight: &impl Sight) -> u32 {
         let Destination { column, last } = self.destinations[(label >> self.spare) as usize];
         let entry = self.entry(node, column);
@@ -139,7 +139,7 @@ impl Routing {
         links[chooser.choose(label, Group { number, links }, sight) as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&self, node: u32, column: u32) -> u32 {
         let (page, place) = (column as usize / PAGE, column as usize % PAGE);
         self.pool[self.pages[node as usize * self.width + page] as usize][place]

@@ -31,7 +31,7 @@ pub(super) struct Heard {
 
 impl Sender {
     /// A packet from the receiver.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, sack: Option<Extension>, config: &Config, net: &mut Net) {
         if config.explicit {
             self.note_round_trip(packet.stamp, net.now);
@@ -75,10 +75,11 @@ impl Sender {
             self.steer(config, net.now, |cc, cx| cc.grow(&ack, cx));
         }
         self.ecn.echoed = ece;
-        self.pump(config, net);
+        self.pump_here(config, net);
     }
 
     /// SACK blocks of an acknowledgement; returns the bytes newly sacked.
+    #[inline(never)]
     fn hear_sack(&mut self, blocks: &[(u64, u64)], packet: &Packet, config: &Config, now: Time) -> u64 {
         let low = self.una.max(packet.seq);
         let Some(rack) = self.losses.rack() else { return self.board.update(blocks, low, self.high) };
@@ -100,6 +101,7 @@ impl Sender {
     }
 
     /// AccECN: whether the receiver has counted more marked packets (RFC 9768 s.3.2.2.5, appendix A.2).
+    #[inline(never)]
     fn hear_counter(&mut self, packet: &Packet, newly_sacked: u64, config: &Config) -> bool {
         let old = packet.seq == self.una && newly_sacked == 0 && config.settings.sack;
         if packet.seq < self.una || old {
@@ -123,7 +125,7 @@ impl Sender {
 
     /// Everything below `una` is acknowledged for the first time. Returns all that was heard, and the acknowledgement
     /// where the window may grow by it after a reduction (`ece_growth = "cut-first"`).
-    #[inline]
+    #[inline(always)]
     fn on_new_ack(
         &mut self,
         una: u64,
@@ -179,7 +181,7 @@ impl Sender {
     }
 
     /// The round trip that an acknowledgement of new data measures.
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, stamp: Time, config: &Config, now: Time) -> Option<Span> {
         let rtt = match config.settings.rtt_by {
             RttBy::Timestamps => Some(now - stamp),
@@ -198,7 +200,7 @@ impl Sender {
     }
 
     /// The acknowledgement as the congestion control sees it.
-    #[inline]
+    #[inline(always)]
     fn report(
         &mut self,
         heard: Heard,
@@ -243,7 +245,7 @@ impl Sender {
     }
 
     /// Whether the window may grow on this acknowledgement.
-    #[inline]
+    #[inline(always)]
     fn may_grow(&self, heard: Heard, config: &Config) -> bool {
         let Heard { ece, flight, .. } = heard;
         let settings = &config.settings;
@@ -288,6 +290,7 @@ impl Sender {
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
+    #[inline(never)]
     fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
         if !self.may_reduce() {
             return;

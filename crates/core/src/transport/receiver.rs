@@ -112,7 +112,7 @@ impl Receiver {
     }
 
     /// A packet from the sender.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
         let headers =
             config.header + if packet.extension == NONE { 0 } else { self.take_header(packet, net) };
@@ -135,10 +135,9 @@ impl Receiver {
             }
             self.next += payload;
             self.pending += if config.ack_counts_bytes { payload } else { 1 };
-            if self.quick > 0 {
-                self.quick -= 1;
-                self.acknowledge(config, net);
-            } else if self.pending >= config.ack_from {
+            let quick = self.quick > 0;
+            self.quick -= u64::from(quick);
+            if quick || self.pending >= config.ack_from {
                 self.acknowledge(config, net);
             } else if self.ack_at == Time::MAX {
                 self.ack_at = expiry(net.now, config.settings.ack_delay, config.settings.timer_grain);
@@ -156,7 +155,7 @@ impl Receiver {
                 // RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once the segments before it.
                 if marked != self.ce {
                     if self.pending > 0 {
-                        self.acknowledge(config, net);
+                        self.acknowledge_apart(config, net);
                     }
                     if config.settings.ecn_acks == EcnAcks::Linux {
                         self.quick = self.quick.max(1); // dctcp_ece_ack_update: ICSK_ACK_NOW
@@ -218,7 +217,7 @@ impl Receiver {
             self.next += 1; // FIN takes one number
         }
         self.pending += 1;
-        self.acknowledge(config, net);
+        self.acknowledge_apart(config, net);
     }
 
     /// Keeps the header for the echo; returns its bytes.
@@ -267,11 +266,18 @@ impl Receiver {
     /// The acknowledgement timer expired.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
         if net.now >= self.ack_at {
-            self.acknowledge(config, net);
+            self.acknowledge_apart(config, net);
         }
     }
 
+    /// Acknowledges all that came, from a place that few packets reach.
+    #[inline(never)]
+    fn acknowledge_apart(&mut self, config: &Config, net: &mut Net) {
+        self.acknowledge(config, net);
+    }
+
     /// Acknowledges all that came.
+    #[inline(always)]
     fn acknowledge(&mut self, config: &Config, net: &mut Net) {
         self.pending = 0;
         self.ack_at = Time::MAX;
@@ -287,6 +293,7 @@ impl Receiver {
         self.reply(flags, self.next, config, net);
     }
 
+    #[inline(always)]
     fn reply(&mut self, flags: Flags, seq: u64, config: &Config, net: &mut Net) {
         let mut extension = NONE;
         let mut size = config.header;
@@ -318,6 +325,7 @@ impl Receiver {
     }
 
     /// RFC 2018 s.4: the range that the newest segment belongs to first, then those reported before.
+    #[inline(never)]
     fn sack_blocks(&self, timestamps: bool) -> Extension {
         let room = if timestamps { SACK_BLOCKS_WITH_TIMESTAMPS } else { 4 };
         let mut list = Extension::default();

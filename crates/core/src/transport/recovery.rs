@@ -110,7 +110,7 @@ impl Recovery {
 
 impl Sender {
     /// The window that sending is held against.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_window(&self, config: &Config) -> u64 {
         if self.recovery.is_open() && self.losses.dup_acks() == 0 {
             return self.usable_window(config);
@@ -119,7 +119,7 @@ impl Sender {
     }
 
     /// The part of a window that lets segments out (`window_counts`).
-    #[inline]
+    #[inline(always)]
     fn usable_window(&self, config: &Config) -> u64 {
         let cwnd = self.window.bytes();
         if config.whole_windows && cwnd > config.rules.mss { cwnd - cwnd % config.rules.mss } else { cwnd }

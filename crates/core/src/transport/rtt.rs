@@ -30,7 +30,7 @@ impl RttEstimator {
 
     /// A new measurement. It ends any backing off (RFC 6298 s.5, note): under Karn's rule only new data
     /// brings one.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Span, settings: &TransportSettings) {
         self.backoff = 1;
         let grain = settings.clock_grain.as_ps();
@@ -51,7 +51,7 @@ impl RttEstimator {
     }
 
     /// New data was acknowledged: timeouts are no longer in a row.
-    #[inline]
+    #[inline(always)]
     pub fn progress(&mut self) {
         self.timeouts = 0;
     }
@@ -63,7 +63,7 @@ impl RttEstimator {
     }
 
     /// The retransmission timeout now.
-    #[inline]
+    #[inline(always)]
     pub fn rto(&self, settings: &TransportSettings) -> Span {
         let base = if self.srtt == 0 {
             settings.initial_rto.as_ps() // RFC 6298 s.2.1

@@ -16,7 +16,7 @@ const TSO_WIN_DIVISOR: u64 = 3;
 
 impl Sender {
     /// Bytes in flight as the window counts them (RFC 6675 `pipe` during recovery by SACK).
-    #[inline]
+    #[inline(always)]
     pub fn flight(&self, config: &Config) -> u64 {
         if self.recovery.is_open() && self.board.is_empty() {
             return self.next - self.una;
@@ -25,8 +25,14 @@ impl Sender {
     }
 
     /// Sends all that may be sent now.
-    #[inline]
+    #[inline(never)]
     pub fn pump(&mut self, config: &Config, net: &mut Net) {
+        self.pump_here(config, net);
+    }
+
+    /// The same, compiled into its caller: for acknowledgements, which are half of all packets.
+    #[inline(always)]
+    pub(super) fn pump_here(&mut self, config: &Config, net: &mut Net) {
         if self.state != State::Established {
             return;
         }
@@ -50,7 +56,7 @@ impl Sender {
     }
 
     /// Sends as the window, the application and pacing allow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pump_data(&mut self, config: &Config, net: &mut Net) {
         let limit = self.limit();
         if self.next == self.una && self.next < limit {
@@ -107,12 +113,13 @@ impl Sender {
 
     /// Whether a short segment waits: RFC 9293 s.3.7.4 while any data is outstanding, Linux `tcp_minshall_check` while a
     /// short segment is.
+    #[inline(never)]
     fn awaits_earlier(&self, config: &Config) -> bool {
         !config.rules.arithmetic.in_segments() || self.usage.short_end > self.una
     }
 
     /// Sends the next part of the stream, `payload` bytes from `seq` on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
         let fin = self.closing && seq + payload == self.written;
         self.emit(seq, payload, fin, config, net);
@@ -134,6 +141,7 @@ impl Sender {
 
     /// Segments to send together now, 0 to wait for more room: Linux `tcp_tso_should_defer`. A whole burst
     /// goes, or a third of the window, or the rest of the data; an idle sender waits for nothing.
+    #[inline(never)]
     fn gather(&self, flight: u64, window: u64, limit: u64, config: &Config) -> u64 {
         let (mss, most) = (config.rules.mss, config.settings.burst);
         let room = window.saturating_sub(flight) / mss;
@@ -149,7 +157,7 @@ impl Sender {
     }
 
     /// The next part of the stream: after a timeout, sacked data is passed over.
-    #[inline]
+    #[inline(always)]
     fn next_gap(&self) -> (u64, u64) {
         if self.next >= self.high || self.board.is_empty() {
             (self.next, u64::MAX)
@@ -158,6 +166,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn after_idle(&mut self, config: &Config, net: &Net) {
         // RFC 5681 s.4.1.
         let idle = net.now - self.last_sent;
@@ -167,7 +176,7 @@ impl Sender {
     }
 
     /// Sends the `payload` bytes from `seq`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
         let now = net.now;
         let again = seq < self.high;
@@ -192,7 +201,7 @@ impl Sender {
         self.emit_raw(seq, payload, flags, config, net);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit_raw(&mut self, seq: u64, payload: u64, flags: Flags, config: &Config, net: &mut Net) {
         self.counts.packets += 1;
         let (extension, bytes) =

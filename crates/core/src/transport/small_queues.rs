@@ -23,7 +23,7 @@ const NEVER_HELD_BELOW: Span = Span::us(390);
 
 impl Sender {
     /// Whether the next new packet waits until fewer of this connection's bytes stand in its host's port.
-    #[inline]
+    #[inline(always)]
     pub(super) fn held_by_port(&mut self, config: &Config, net: &mut Net) -> bool {
         let Some(most) = config.small_queues else { return false };
         // The port holds only outstanding data of it, and copies of that.

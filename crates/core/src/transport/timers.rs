@@ -14,11 +14,13 @@ const LEVEL_BITS: u32 = 3;
 
 /// When a timer set at `now` for `span` expires. With ticks of `grain` it is as in Linux: with a tick, never early
 /// (`calc_index`), and in steps of 8 ticks from 63 ticks on, of 64 from 504 on, and so on.
-#[inline]
+#[inline(always)]
 pub fn expiry(now: Time, span: Span, grain: Span) -> Time {
-    if grain == Span::ZERO {
-        return now + span;
-    }
+    if grain == Span::ZERO { now + span } else { on_wheel(now, span, grain) }
+}
+
+#[inline(never)]
+fn on_wheel(now: Time, span: Span, grain: Span) -> Time {
     let grain = grain.as_ps();
     let ticks = span.as_ps().div_ceil(grain);
     let (mut level, mut reach) = (0, FINE_TICKS);
@@ -81,7 +83,7 @@ impl Pacing {
 
 impl Sender {
     /// When this sender wants to be woken.
-    #[inline]
+    #[inline(always)]
     pub fn wake_at(&self) -> Time {
         let soon = self.rto_at.min(self.early.at).min(self.explicit.ask_at).min(self.pacing.port_at);
         if self.pacing.holds { soon.min(self.pacing.at) } else { soon }
@@ -116,14 +118,14 @@ impl Sender {
     }
 
     /// When a retransmission timer set at `now` expires.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rto_from(&self, now: Time, config: &Config) -> Time {
         expiry(now, self.rtt.rto(&config.settings), config.settings.timer_grain)
     }
 
     /// Whether pacing keeps the next packet back; then the timer lets it out. A sender that only pacing
     /// keeps from sending fills its window: its rate follows from that.
-    #[inline]
+    #[inline(always)]
     pub(super) fn held_by_pace(&mut self, now: Time) -> bool {
         self.pacing.holds = self.pacing.at > now;
         self.usage.window_limited |= self.pacing.holds;
@@ -132,7 +134,7 @@ impl Sender {
 
     /// `size` bytes go out: the next packet waits for as long as they take at the pacing rate, whatever
     /// was saved up before. So bursts are one packet, and a retransmission sent at once is made up for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pace(&mut self, size: u64, now: Time) {
         if let Some(rate) = self.window.cc().pacing_rate() {
             self.pacing.postpone(rate.transmit(Bytes(size)), now);

@@ -21,7 +21,7 @@ pub struct Window {
 }
 
 /// The window of `cc`, held to TCP's largest (RFC 7323 s.2.3), whatever a plug-in says.
-#[inline]
+#[inline(always)]
 fn asked(cc: &AnyCc) -> u64 {
     cc.cwnd().as_u64().min(MAX_WINDOW)
 }
@@ -56,7 +56,7 @@ impl Window {
     }
 
     /// Brings the integral up to `now` and gives it, in byte ps.
-    #[inline]
+    #[inline(always)]
     pub fn count(&mut self, now: Time) -> u128 {
         let span = (now - self.counted_at).as_ps();
         self.integral += u128::from(self.bytes) * u128::from(span);
@@ -65,7 +65,7 @@ impl Window {
     }
 
     /// Charges the time until `now` with the window as it was, then asks for the present one.
-    #[inline]
+    #[inline(always)]
     fn refresh(&mut self, now: Time) {
         self.count(now);
         self.bytes = asked(&self.cc);
@@ -77,7 +77,7 @@ impl Window {
     }
 
     /// Lets the congestion control act. No other way leads to the calls that may move the window.
-    #[inline]
+    #[inline(always)]
     pub(super) fn steer<R>(
         &mut self,
         rules: &WindowRules,
@@ -92,7 +92,7 @@ impl Window {
 
 impl Sender {
     /// Lets the congestion control act.
-    #[inline]
+    #[inline(always)]
     pub(super) fn steer<R>(
         &mut self,
         config: &Config,
