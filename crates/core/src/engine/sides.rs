@@ -8,7 +8,7 @@
 use super::partition::Partition;
 use shallows_units::{Span, Time};
 
-/// Who works in which turn. Turns have numbers 0 and 1, one after the other.
+/// The cells that work in each turn. Turns have numbers 0 and 1, one after the other.
 pub(super) struct Sides {
     /// By turn: the cells that work.
     pub cells: [Vec<u32>; 2],
