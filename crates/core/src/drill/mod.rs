@@ -200,7 +200,7 @@ impl Host {
     // ---- packets that leave ----
 
     fn on_left(&mut self, packet: &Packet) {
-        let sack = self.network.extensions.take(packet.extension).copied().unwrap_or_default();
+        let sack = self.network.extensions.take(packet.extension).unwrap_or_default();
         let shown = if packet.flags.any(Flags::REVERSE) {
             // The receiver's answer to a SYN goes with the host's own.
             (!packet.flags.any(Flags::SYN)).then(|| self.acknowledgement(packet, sack.sacked()))

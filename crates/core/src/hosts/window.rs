@@ -120,8 +120,8 @@ impl Cell {
         }
         for (i, parcel) in bench.inbox.parcels.iter_mut().enumerate() {
             if parcel.packet.extension != NONE && i >= known {
-                let extension = inbox.extensions.at(parcel.packet.extension);
-                parcel.packet.extension = self.network.extensions.put(extension);
+                let number = parcel.packet.extension;
+                parcel.packet.extension = self.network.extensions.take_over(number, &inbox.extensions);
             }
             if parcel.packet.at < window.until {
                 keys.push(Landings::key(parcel.packet.at - window.begin, i));

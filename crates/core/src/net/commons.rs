@@ -161,7 +161,7 @@ impl Net<'_> {
 
     /// Takes the extension of a delivered packet.
     pub fn extension(&mut self, packet: &Packet) -> Option<Extension> {
-        self.network.extensions.take(packet.extension).copied()
+        self.network.extensions.take(packet.extension)
     }
 }
 

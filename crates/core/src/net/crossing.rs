@@ -6,7 +6,7 @@
 
 use super::pfc::{MAC, NOWHERE, PAUSE};
 use super::{Commons, Network, UNDECIDED};
-use crate::packet::{Carried, Packet};
+use crate::packet::{Carried, NONE, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use shallows_units::Time;
 
@@ -100,8 +100,9 @@ impl Network {
 
     #[inline(always)]
     fn put(&mut self, mut parcel: Parcel, inbox: &mut Inbox) {
-        if let Some(extension) = self.extensions.take(parcel.packet.extension) {
-            parcel.packet.extension = inbox.extensions.push(extension);
+        let place = parcel.packet.extension;
+        if place != NONE {
+            parcel.packet.extension = self.extensions.hand_over(place, &mut inbox.extensions);
         }
         inbox.parcels.push(parcel);
     }

@@ -1,13 +1,11 @@
 //! A packet, by value: 48 bytes, so that rings of them stay in cache.
 
+mod extension;
 mod fate;
 
-use crate::port_control::Feedback;
+pub use extension::{Carried, Extension, Extensions, NONE};
 pub use fate::{Backlog, DropWhy, Verdict};
 use shallows_units::Time;
-
-/// No extension.
-pub const NONE: u32 = u32::MAX;
 
 /// A data segment or an acknowledgement on its way.
 ///
@@ -126,122 +124,6 @@ impl Packet {
     #[inline]
     pub fn ecn_capable(&self) -> bool {
         self.flags.any(Flags(Flags::ECT0.0 | Flags::ECT1.0 | Flags::CE.0))
-    }
-}
-
-/// Parts that few packets carry: SACK blocks (RFC 2018), newest first, and the header of a protocol in which
-/// switches take part.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)] // most have no header: all that they need stands together
-pub struct Extension {
-    /// `[first, beyond)` byte ranges held beyond the acknowledgement.
-    pub sack: [(u64, u64); 4],
-    /// How many are in use.
-    pub blocks: u8,
-    /// The header that switches read and write.
-    pub feedback: Feedback,
-}
-
-impl Extension {
-    /// The blocks in use.
-    pub fn sacked(&self) -> &[(u64, u64)] {
-        &self.sack[..self.blocks as usize]
-    }
-
-    /// Becomes like `other`. Headers are long, and few extensions have one.
-    #[inline]
-    fn assume(&mut self, other: &Extension) {
-        (self.sack, self.blocks) = (other.sack, other.blocks);
-        if !matches!((&self.feedback, &other.feedback), (Feedback::None, Feedback::None)) {
-            self.feedback = other.feedback;
-        }
-    }
-}
-
-/// Extensions in a row.
-#[derive(Debug, Default)]
-pub struct Carried {
-    /// The first `len` are there; the others are memory to be used again.
-    held: Vec<Extension>,
-    len: usize,
-}
-
-impl Carried {
-    /// Adds `extension` at the end; returns its place.
-    #[inline]
-    pub fn push(&mut self, extension: &Extension) -> u32 {
-        match self.held.get_mut(self.len) {
-            Some(place) => place.assume(extension),
-            None => self.held.push(*extension),
-        }
-        self.len += 1;
-        (self.len - 1) as u32
-    }
-
-    /// The extension at `place`.
-    #[inline]
-    pub fn at(&self, place: u32) -> &Extension {
-        &self.held[..self.len][place as usize]
-    }
-
-    /// Takes all away.
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-}
-
-/// Extensions of the packets under way; places are used again.
-#[derive(Debug, Default)]
-pub struct Extensions {
-    held: Vec<Extension>,
-    free: Vec<u32>,
-}
-
-impl Extensions {
-    /// Keeps `extension` until [`Extensions::take`].
-    pub fn put(&mut self, extension: &Extension) -> u32 {
-        match self.free.pop() {
-            Some(place) => {
-                self.held[place as usize].assume(extension);
-                place
-            }
-            None => {
-                self.held.push(*extension);
-                (self.held.len() - 1) as u32
-            }
-        }
-    }
-
-    /// Gives back the extension at `place` and frees it.
-    pub fn take(&mut self, place: u32) -> Option<&Extension> {
-        if place == NONE {
-            return None;
-        }
-        self.free.push(place);
-        Some(&self.held[place as usize])
-    }
-
-    /// The header that the packet with the extension at `place` carries.
-    pub fn feedback(&mut self, place: u32) -> Option<&mut Feedback> {
-        self.held.get_mut(place as usize).map(|extension| &mut extension.feedback)
-    }
-
-    /// Keeps a second copy, for a packet duplicated on the wire.
-    pub fn copy(&mut self, place: u32) -> u32 {
-        match self.look(place) {
-            Some(extension) => self.put(&extension),
-            None => NONE,
-        }
-    }
-
-    /// The extension at `place`.
-    pub fn look(&self, place: u32) -> Option<Extension> {
-        self.held.get(place as usize).copied()
-    }
-
-    /// Extensions held now.
-    pub fn in_use(&self) -> usize {
-        self.held.len() - self.free.len()
     }
 }
 

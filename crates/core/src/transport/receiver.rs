@@ -305,10 +305,7 @@ impl Receiver {
         if !matches!(self.header, Feedback::None) {
             let feedback = std::mem::take(&mut self.header);
             size += feedback.bytes(true);
-            match net.extensions.feedback(extension) {
-                Some(place) => *place = feedback,
-                None => extension = net.extensions.put(&Extension { feedback, ..Extension::default() }),
-            }
+            extension = net.extensions.add_header(extension, feedback);
         }
         let ect = self.ecn && config.ect_on_control;
         net.send(&Packet {
