@@ -162,9 +162,7 @@ impl Network {
         let port = &mut self.ports[number as usize];
         self.buffers.refuse(port.share);
         let class = commons.class(packet);
-        if let Some(arrivals) = &mut port.arrivals {
-            arrivals[class].came(packet.size, 0);
-        }
+        port.note_arrival(class, packet.size, 0);
         if let Service::Departure(scheduled) = &mut port.service {
             scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
         }

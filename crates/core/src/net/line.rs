@@ -29,8 +29,8 @@ impl Network {
         if port.behind > 0 || !lined.line.has_room(port.backlog(), packet.size) {
             return self.arrive_behind(number, *packet, commons);
         }
-        if let Some(arrivals) = &mut port.arrivals {
-            arrivals[commons.class(packet)].came(packet.size, 0);
+        if port.traced {
+            port.note_arrival(commons.class(packet), packet.size, 0);
         }
         if let Some(at) = port.accept(packet, packet.flags, self.now) {
             self.expect(number, at);
@@ -49,8 +49,8 @@ impl Network {
             None
         });
         let port = &mut self.ports[number as usize];
-        if let Some(arrivals) = &mut port.arrivals {
-            arrivals[commons.class(&packet)].came(packet.size, marked);
+        if port.traced {
+            port.note_arrival(commons.class(&packet), packet.size, marked);
         }
         if idle {
             self.ask_later(number);

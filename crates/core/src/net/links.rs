@@ -212,9 +212,7 @@ impl Network {
     pub(super) fn arrive_dead(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         let class = commons.class(packet);
-        if let Some(arrivals) = &mut port.arrivals {
-            arrivals[class].came(packet.size, 0);
-        }
+        port.note_arrival(class, packet.size, 0);
         if let Service::Departure(scheduled) = &mut port.service {
             scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
         }

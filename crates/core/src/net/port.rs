@@ -76,6 +76,8 @@ pub struct Port {
     pub tapped: bool,
     /// Its link is down.
     pub dead: bool,
+    /// Arrivals are counted by class.
+    pub(super) traced: bool,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
     /// The cell at its wire's end, where there are several.
@@ -84,10 +86,10 @@ pub struct Port {
     pub(super) behind: u32,
     /// The queue over time.
     pub record: Option<Box<QueueRecord>>,
-    /// The counts of passing packets.
-    pub counts: PortCounts,
     /// How it queues.
     pub service: Service,
+    /// The counts of passing packets.
+    pub counts: PortCounts,
     /// By class, when traced.
     pub arrivals: Option<Box<[Arrivals]>>,
     /// Injected faults.
@@ -118,6 +120,7 @@ impl Port {
             crosses: false,
             tapped: false,
             dead: false,
+            traced: false,
             leads_to: HOST,
             far_cell: 0,
             behind: 0,
@@ -143,8 +146,8 @@ impl Port {
     pub fn prepare(&mut self) {
         let takes_all = matches!(&self.service, Service::Arrival(admission) if admission.takes_all());
         self.apart = self.control.is_some() || self.share != ALONE || self.dead;
-        let watched = self.record.is_some() || self.arrivals.is_some();
-        self.plain = takes_all && !watched && !self.apart;
+        self.traced = self.arrivals.is_some();
+        self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
         self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
         self.clear = self.clear_of_packets && self.pausing().is_none();
     }
@@ -250,12 +253,20 @@ impl Port {
         };
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
         self.counts.marks += u64::from(marked);
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals[class()].came(packet.size, u64::from(marked));
+        if self.traced {
+            self.note_arrival(class(), packet.size, u64::from(marked));
         }
         match verdict {
             Verdict::Drop(why) => Err(why),
             _ => Ok(self.accept(packet, packet.flags.with_if(Flags::CE, marked), now)),
+        }
+    }
+
+    /// A packet of `class` has come, which was marked so many times.
+    #[cold]
+    pub(super) fn note_arrival(&mut self, class: usize, size: u16, marks: u64) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals[class].came(size, marks);
         }
     }
 

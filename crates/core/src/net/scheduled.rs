@@ -120,8 +120,8 @@ impl Network {
             }
         });
         let port = &mut self.ports[number as usize];
-        if let Some(arrivals) = &mut port.arrivals {
-            arrivals[class].came(packet.size, marked);
+        if port.traced {
+            port.note_arrival(class, packet.size, marked);
         }
         if marked > 0
             && let Service::Departure(scheduled) = &mut port.service

@@ -60,7 +60,7 @@ impl Discipline {
     /// A queue of that length, as measured by [`Discipline::gauge`], leaves no room.
     #[inline]
     pub fn is_full(&self, standing: (u64, u64)) -> bool {
-        if self.gauge.after { self.limit.is_below(standing) } else { self.limit.is_reached(standing) }
+        if self.gauge.after() { self.limit.is_below(standing) } else { self.limit.is_reached(standing) }
     }
 }
 

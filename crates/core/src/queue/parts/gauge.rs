@@ -51,8 +51,6 @@ impl Level {
 /// The way of measuring.
 #[derive(Debug, Clone, Copy)]
 pub struct Gauge {
-    /// Measured with the arriving packet.
-    pub after: bool,
     /// As masks, so that reading takes no branch: all ones where the packet being transmitted is
     /// left out, and where the arriving packet counts.
     less_serving: u64,
@@ -63,7 +61,13 @@ impl Gauge {
     /// Measures with or without the packet in service, before or `after` the arrival.
     pub fn new(in_service: bool, after: bool) -> Self {
         let mask = |yes: bool| if yes { u64::MAX } else { 0 };
-        Gauge { after, less_serving: mask(!in_service), plus_arriving: mask(after) }
+        Gauge { less_serving: mask(!in_service), plus_arriving: mask(after) }
+    }
+
+    /// It measures with the arriving packet.
+    #[inline]
+    pub fn after(&self) -> bool {
+        self.plus_arriving != 0
     }
 
     /// Packets and bytes as measured when a packet of `size` bytes meets `backlog`.
