@@ -96,7 +96,9 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     for port in &tapped {
         ports[*port as usize].tapped = true;
     }
-    record(experiment, &traced, classes.len(), &mut ports);
+    let mut in_order: Vec<u32> = (0..ports.len() as u32).collect();
+    in_order.sort_by_key(|link| partition.cell_of[graph.links[*link as usize].from.index()]);
+    record(experiment, &traced, classes.len(), &mut ports, &in_order);
     let weights = chosen.iter().map(|chosen| chosen.settings.weight as u32);
     let weights = if run.ecmp == Ecmp::Weighted { weights.collect() } else { Arc::default() };
     let sharing = Sharing { ecmp: run.ecmp, seed: run.seed, gap: experiment.routing.flowlet_gap, weights };
@@ -269,13 +271,14 @@ fn partition(
     }
 }
 
-/// Attaches the recorders.
-fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [Port]) {
+/// Attaches the recorders, those of each cell together: in this order of ports.
+fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [Port], in_order: &[u32]) {
     let probes = &experiment.probes;
     let changes = probes.queue_trace == TraceWhen::Change;
     let end = Time::ZERO + experiment.run.duration;
-    for (i, port) in ports.iter_mut().enumerate() {
-        let is_traced = traced.binary_search(&(i as u32)).is_ok();
+    for link in in_order {
+        let port = &mut ports[*link as usize];
+        let is_traced = traced.binary_search(link).is_ok();
         let wanted = if port.is_switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;

@@ -20,7 +20,10 @@ pub(super) fn lay_out(
     (graph, sharing): (&Graph, &Sharing),
 ) -> (Vec<Network>, Vec<(u32, u32)>, Commons) {
     let cell_of = |node: usize| partition.cell_of[node];
-    let mut of_cell: Vec<(Vec<Port>, Vec<u32>)> = (0..partition.cells).map(|_| Default::default()).collect();
+    let mut sizes = vec![0; partition.cells as usize];
+    graph.links.iter().for_each(|link| sizes[cell_of(link.from.index()) as usize] += 1);
+    let room = |size: usize| (Vec::with_capacity(size), Vec::with_capacity(size));
+    let mut of_cell: Vec<(Vec<Port>, Vec<u32>)> = sizes.into_iter().map(room).collect();
     let links = ports.iter().map(|port| (port.rate, port.delay)).collect();
     let (mut places, mut opposites) = (vec![], vec![]);
     for ((number, mut port), link) in (0..).zip(ports).zip(&graph.links) {
