@@ -7,7 +7,7 @@ use super::threads::{Crew, Shift};
 use super::{Floor, Simulation};
 use crate::hosts::FlowId;
 use crate::hosts::connections::locked;
-use crate::hosts::window::{Bench, LONGEST, Window};
+use crate::hosts::window::{Bench, Window};
 use crate::hosts::work::ClassRecord;
 use crate::net::{Commons, Inbox, Post};
 use serde_json::{Value, json};
@@ -78,7 +78,11 @@ impl Post for Deliver<'_> {
 }
 
 impl<'a> Yard<'a> {
-    fn new(floor: &'a Floor, lookahead: Span, sides: Sides) -> Self {
+    fn new(floor: &'a Floor, partition: &Partition, sides: Sides) -> Self {
+        let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let fastest = commons.links.iter().map(|(rate, _)| *rate).max();
+        let lookahead = sides.step(partition.lookahead, fastest);
+        drop(commons);
         let cells = floor.cells.len();
         let inboxes = || (0..cells).map(|_| Mutex::default()).collect();
         let mail = || (0..cells).map(|_| AtomicBool::new(false)).collect();
@@ -86,7 +90,7 @@ impl<'a> Yard<'a> {
         Yard {
             floor,
             sides,
-            lookahead: lookahead.min(LONGEST / 2),
+            lookahead,
             inboxes: [inboxes(), inboxes()],
             mail: [mail(), mail()],
             due: numbers(),
@@ -208,7 +212,7 @@ impl Simulation {
         let hands = || Hand { waits: vec![ClassRecord::default(); classes], ..Hand::default() };
         let hands: Vec<Hand> = (0..self.threads.max(1)).map(|_| hands()).collect();
         let sides = Sides::new(partition, !self.backs.is_empty());
-        let yard = Yard::new(floor, partition.lookahead, sides);
+        let yard = Yard::new(floor, partition, sides);
         let crew = Crew::new(&yard, hands);
         let result = crew.employ(|crew| self.run_windows(&yard, crew, control));
         for hand in crew.dismiss() {
