@@ -78,7 +78,7 @@ impl Shelf {
         if self.lines[place as usize].has_header() { self.headers[place as usize] } else { Feedback::None }
     }
 
-    /// Puts the header at `place`, whose line tells of it.
+    /// Puts the header at `place`, whose line says that there is one.
     #[cold]
     fn set_header(&mut self, place: u32, header: Feedback) {
         let place = place as usize;
