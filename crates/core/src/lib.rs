@@ -24,7 +24,7 @@
 //! A room uses only those above it in this list, which `tests/rooms.rs` holds. One exception: [`packet`] and
 //! [`port_control`] use each other, since a packet's extension holds the protocols' headers by value.
 //!
-//! The path of a packet: `Sender::pump` (transport) -> `Net::send` -> `Net::arrive` (admission, ring)
+//! The path of a packet: `Sender::pump` (transport) -> `Net::send` -> `Net::arrive` (admission, chain)
 //! -> event `Wire` -> `Net::land` -> `Routing::next` -> next port, or `Hosts::on_packet` -> `Receiver` -> an
 //! acknowledgement on the way back.
 

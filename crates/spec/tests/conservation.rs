@@ -8,6 +8,7 @@ use common::cases::{Case, Load, cases};
 use common::{Tables, load, run};
 use proptest::prelude::*;
 use shallows_core::Simulation;
+use shallows_core::net::chain::Store;
 use shallows_core::net::port::{Port, Service};
 use shallows_core::packet::NONE;
 
@@ -82,8 +83,8 @@ fn balance(simulation: &Simulation) {
     let net = simulation.net();
     let outstanding = simulation.outstanding();
     assert_eq!(outstanding, books.in_flight);
-    let with_extension: usize = net.ports.iter().map(extensions).sum();
-    let in_ports: u64 = net.ports.iter().map(|port| u64::from(port.ring.len())).sum();
+    let with_extension: usize = net.ports.iter().map(|port| extensions(port, &net.store)).sum();
+    let in_ports: u64 = net.ports.iter().map(|port| u64::from(port.chain.len())).sum();
     // The others are held by a discipline, or back outside of their wires' order.
     if books.in_flight == in_ports {
         assert_eq!(net.extensions.in_use(), with_extension);
@@ -95,9 +96,8 @@ fn balance(simulation: &Simulation) {
 }
 
 /// Packets of a port that carry an extension.
-fn extensions(port: &Port) -> usize {
-    let numbers = (0..port.ring.len()).map(|i| port.ring.head().wrapping_add(i));
-    numbers.filter(|number| port.ring.at(*number).extension != NONE).count()
+fn extensions(port: &Port, store: &Store) -> usize {
+    port.chain.iter(store).filter(|packet| packet.extension != NONE).count()
 }
 
 /// Arrivals at a port equal departures, drops and the packets held; in packets, in bytes, and in its histogram.
@@ -131,7 +131,7 @@ fn ports_and_books_agree(simulation: &Simulation) {
     let sum = |name| tables.u64("queues", name).iter().sum::<u64>();
     let on_wires: u64 = net.ports.iter().map(Port::on_wire).sum();
     assert_eq!(sum("packets_out"), books.hops + on_wires);
-    let in_ports: u64 = net.ports.iter().map(|port| u64::from(port.ring.len()) + held(port)).sum();
+    let in_ports: u64 = net.ports.iter().map(|port| u64::from(port.chain.len()) + held(port)).sum();
     let strays = books.in_flight - in_ports;
     let forwarded = books.hops + books.duplicated - sum("drops_wire") - books.delivered - strays;
     assert_eq!(sum("packets_in"), books.sent + forwarded);

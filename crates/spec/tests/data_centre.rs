@@ -37,7 +37,7 @@ fn books_balance_over_8192_hosts() {
     }
     // The ports together are the network: a packet that ended a hop was delivered or came to the next port.
     let on_wires: u64 = simulation.ports().map(Port::on_wire).sum();
-    let in_ports: u64 = simulation.ports().map(|port| u64::from(port.ring.len())).sum();
+    let in_ports: u64 = simulation.ports().map(|port| u64::from(port.chain.len())).sum();
     let between = books.in_flight - in_ports;
     assert_eq!(sum("queues", "packets_out"), books.hops + on_wires + between);
     assert_eq!(sum("queues", "packets_in"), books.sent + books.hops - books.delivered);

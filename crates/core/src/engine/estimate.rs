@@ -10,10 +10,10 @@ use crate::events::EVENT_BYTES;
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::CONNECTION_BYTES;
 use crate::hosts::records::{FlowRow, MessageRow};
+use crate::net::chain::SLOT_BYTES;
 use crate::net::pfc::Pausing;
 use crate::net::pfc::ingress::Ingress;
 use crate::net::port::{Controlled, Port};
-use crate::packet::Packet;
 use crate::params::{Code, Faults};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
@@ -52,14 +52,12 @@ pub struct Estimate {
 const USUAL_RECORD: u64 = 1200;
 /// And of them, bytes for each packet of a flow, where a run is so short that few pass.
 const RECORD_A_PACKET: u64 = 16;
-/// Of a port without traffic to speak of.
-const LEAST_RING: u64 = 4;
 /// Most packets of a connection that usually wait or travel.
 const USUAL_WINDOW: u64 = 1024;
 /// So often a window doubles at most: 10 packets are then more than [`USUAL_WINDOW`].
 const MOST_DOUBLINGS: u64 = 10;
-/// A ring is up to twice as long as its contents, and packets stand in several along their way.
-const RINGS: u64 = 2;
+/// A cell's slots double in number, so it has between as many as packets and twice as many.
+const SLOTS: [u64; 2] = [3, 2];
 /// A name on the heap with its share of a map.
 const NAME: u64 = 64;
 /// A result stands as a row, as columns, and as the copy handed out.
@@ -204,10 +202,9 @@ fn ports(experiment: &Experiment, checked: &Checked<'_>) -> Part {
         let recorded = if is_switch { probes.queues } else { probes.nic_queues };
         let record = if recorded { size_of::<QueueRecord>() as u64 + usual_record } else { 0 };
         let control = if chosen.kind() == "none" { 0 } else { size_of::<Controlled>() as u64 };
-        let ring = LEAST_RING * size_of::<Packet>() as u64;
         let events = 2 * EVENT_BYTES as u64;
         let queues: u64 = lanes::queues(experiment, chosen).map(Queue::memory).sum();
-        bytes += size_of::<Port>() as u64 + queues + record + control + ring + events;
+        bytes += size_of::<Port>() as u64 + queues + record + control + events;
     }
     if probes.port_trace != TraceWhen::Off {
         bytes += traced * checked.classes.len() as u64 * size_of::<Arrivals>() as u64;
@@ -265,7 +262,7 @@ fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -
         expected.at_once.saturating_mul((bytes / mss + 2).min(window))
     });
     let count = count.fold(0, u64::saturating_add);
-    let bytes = count.saturating_mul(RINGS * size_of::<Packet>() as u64);
+    let bytes = count.saturating_mul(SLOTS[0] * SLOT_BYTES as u64) / SLOTS[1];
     Part { what: "packets under way", count, bytes, cure: "fewer flows, or smaller ones" }
 }
 

@@ -4,11 +4,11 @@ use super::control::{Control, Held, RunError};
 use super::{Floor, Simulation};
 use crate::hosts::connections::{MAX_FLOWS, done, locked};
 use crate::hosts::records::{FlowRow, MessageRow};
-use crate::packet::Packet;
+use crate::net::chain::SLOT_BYTES;
 use shallows_units::Time;
 
-/// A ring is up to twice as long as its contents.
-const PACKET_BYTES: u64 = 2 * size_of::<Packet>() as u64;
+/// A cell has up to twice as many slots as packets.
+const PACKET_BYTES: u64 = 2 * SLOT_BYTES as u64;
 
 impl Simulation {
     /// Tells how far the run is, and whether it has to end: it was cancelled, or it holds too much. Called at each

@@ -6,6 +6,7 @@ use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::Pair;
 use crate::hosts::connections::locked;
 use crate::hosts::records::alpha;
+use crate::net::chain::Store;
 use crate::net::pfc::PAUSE;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
@@ -67,7 +68,7 @@ struct FlowNow {
     flight: u64,
 }
 
-/// A packet in a ring: waiting, being transmitted, or on the wire.
+/// A packet at a port: waiting, being transmitted, or on the wire.
 struct PacketNow {
     port: u32,
     serial: u32,
@@ -84,8 +85,9 @@ impl Simulation {
     pub(super) fn keep_warmup(&mut self, floor: &Floor) {
         let now = self.now;
         let passed = |(cell, place): &(u32, u32)| {
-            let port = &locked(&floor.cells[*cell as usize]).network.ports[*place as usize];
-            Passed::of(port, held(port, now))
+            let network = &locked(&floor.cells[*cell as usize]).network;
+            let port = &network.ports[*place as usize];
+            Passed::of(port, held(port, now, &network.store))
         };
         self.before_warmup = self.places.iter().map(passed).collect();
     }
@@ -144,19 +146,18 @@ impl Simulation {
     }
 
     fn port_now(&self, number: usize, port: &Port) -> PortNow {
-        let (packets, bytes) = held(port, self.now);
+        let (packets, bytes) = held(port, self.now, self.store(number));
         let earlier = self.before_warmup.get(number).copied().unwrap_or_default();
         let passed = earlier.and(Passed::of(port, (packets, bytes)));
         PortNow { time: self.now, packets, bytes, passed }
     }
 
     fn packets_now(&self, most: usize) -> TableData {
-        let rings = (0..).zip(self.ports()).flat_map(|(number, port)| {
-            let (head, held) = (port.ring.head(), port.ring.len());
-            let packets = (0..held).map(move |i| (number, *port.ring.at(head.wrapping_add(i))));
+        let all = (0..).zip(self.ports()).flat_map(|(number, port)| {
+            let packets = port.chain.iter(self.store(number as usize)).map(move |packet| (number, *packet));
             packets.filter(|(_, packet)| packet.flow != PAUSE)
         });
-        let rows: Vec<PacketNow> = rings
+        let rows: Vec<PacketNow> = all
             .take(most)
             .map(|(port, packet)| {
                 let serial = self.commons.connections[packet.flow as usize].serial;
@@ -206,9 +207,9 @@ fn flows_table(rows: &[FlowNow]) -> TableData {
 }
 
 /// Packets and bytes that `port` holds at `now`, without bringing its books up to now.
-fn held(port: &Port, now: Time) -> (u64, u64) {
+fn held(port: &Port, now: Time, store: &Store) -> (u64, u64) {
     match &port.service {
-        Service::Arrival(_) | Service::Lined(_) => port.holds(now),
+        Service::Arrival(_) | Service::Lined(_) => port.holds(now, store),
         Service::Departure(scheduled) => scheduled.held(),
     }
 }

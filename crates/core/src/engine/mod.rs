@@ -29,6 +29,7 @@ use crate::events::Source;
 use crate::experiment::Deadlocks;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::{Connections, Opener, Roster};
+use crate::net::chain::Store;
 use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::probe::settings::ProbeSettings;
@@ -161,6 +162,11 @@ impl Simulation {
     /// Every port, in the order of the network's links.
     pub fn ports(&self) -> impl Iterator<Item = &Port> + '_ {
         self.places.iter().map(|(cell, place)| &self.cells[*cell as usize].network.ports[*place as usize])
+    }
+
+    /// The packets of the cell in which port `number` is.
+    fn store(&self, number: usize) -> &Store {
+        &self.cells[self.places[number].0 as usize].network.store
     }
 
     /// Packets over the whole run, and whether the books balance.

@@ -3,8 +3,9 @@
 use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::connections::locked;
 use crate::hosts::records::MessageRow;
-use crate::net::Waits;
+use crate::net::chain::Store;
 use crate::net::port::Port;
+use crate::net::{Network, Waits};
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
@@ -16,7 +17,7 @@ impl Simulation {
         if !self.warm && now >= self.warmup {
             self.warm = true;
             self.keep_warmup(floor);
-            each_port(floor, |port| port.restart(now));
+            each_port(floor, |port, store| port.restart(now, store));
             floor.cells.iter().for_each(|cell| locked(cell).network.host_waits.fill(Waits::default()));
             Self::connections(&mut self.roster, floor, now).restart();
         }
@@ -32,7 +33,7 @@ impl Simulation {
         }
         self.check(floor, control)?;
         if now >= self.duration {
-            each_port(floor, |port| port.sync(now));
+            each_port(floor, |port, store| port.sync(now, store));
             Self::connections(&mut self.roster, floor, now).finish();
             self.gather(floor);
             self.finished = true;
@@ -93,8 +94,9 @@ impl Simulation {
         let time = self.now;
         for port in &self.traced_ports {
             let (cell, place) = self.places[*port as usize];
-            let queue = &mut locked(&floor.cells[cell as usize]).network.ports[place as usize];
-            queue.settle(time);
+            let network = &mut locked(&floor.cells[cell as usize]).network;
+            let queue = &mut network.ports[place as usize];
+            queue.settle(time, &network.store);
             let (packets, bytes) = queue.held();
             self.queue_rows.push(QueueRow { time, port: *port, packets, bytes });
         }
@@ -113,6 +115,9 @@ impl Simulation {
     }
 }
 
-fn each_port(floor: &Floor, act: impl Fn(&mut Port)) {
-    floor.cells.iter().for_each(|cell| locked(cell).network.ports.iter_mut().for_each(&act));
+fn each_port(floor: &Floor, act: impl Fn(&mut Port, &Store)) {
+    for cell in &floor.cells {
+        let Network { ports, store, .. } = &mut locked(cell).network;
+        ports.iter_mut().for_each(|port| act(port, store));
+    }
 }

@@ -105,7 +105,8 @@ impl Simulation {
             Some(varying) => varying.sent_for.as_secs_f64(),
             None => bytes_out as f64 * 8.0 / port.rate.as_bps() as f64,
         };
-        let busy = whole - counts.early.as_secs_f64() + port.in_service(self.now).as_secs_f64();
+        let busy = whole - counts.early.as_secs_f64()
+            + port.in_service(self.now, self.store(number as usize)).as_secs_f64();
         let record = port.record.as_deref();
         let waits = record.map_or(vec![], |r| r.waits().rows());
         Summary {

@@ -260,10 +260,9 @@ impl Simulation {
         };
         let port_bytes: usize = self
             .ports()
-            .map(|p| {
-                size_of::<Port>() + p.ring.memory() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p)
-            })
+            .map(|p| size_of::<Port>() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p))
             .sum();
+        let packet_bytes: usize = self.cells.iter().map(|cell| cell.network.store.memory()).sum();
         json!({
             "counts": {
                 "events": books.events,
@@ -281,7 +280,7 @@ impl Simulation {
             "cells": self.cells_told(),
             "memory": {
                 "ports": self.places.len(),
-                "port_bytes": port_bytes,
+                "port_bytes": port_bytes + packet_bytes,
                 "flows_at_once": self.roster.places(),
                 "flow_bytes": self.cells.iter().map(|cell| cell.hosts.memory()).sum::<usize>(),
             },

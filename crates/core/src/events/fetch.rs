@@ -7,10 +7,10 @@
 /// Bytes that come together on the processors for which this matters.
 pub const LINE: usize = 64;
 
-/// Asks for the first `lines` cache lines from `at` on. Nothing that a program could see changes.
+/// Asks for the first `lines` cache lines from `at` on, wherever that is. Nothing that a program could see changes.
 #[inline(always)]
-pub fn fetch<T>(at: &T, lines: usize) {
-    let start = std::ptr::from_ref(at).cast::<i8>();
+pub fn fetch<T>(at: *const T, lines: usize) {
+    let start = at.cast::<i8>();
     for line in 0..lines {
         hint(start.wrapping_add(LINE * line));
     }

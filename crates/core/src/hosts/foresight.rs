@@ -31,7 +31,7 @@ pub const LONGEST: Span = Span::ms(2);
 const APART: usize = 4;
 
 /// Packets between the first step and the landing.
-pub(super) const AHEAD: usize = 3 * APART;
+pub(super) const AHEAD: usize = 2 * APART;
 
 impl Landings {
     /// A packet that lands so long after the beginning, from place `place` of the inbox.
@@ -59,16 +59,11 @@ impl Landings {
         self.keys.get(number).map(|key| self.begin + Span::ps(key >> 32))
     }
 
-    /// The second and third steps for packets before number `number`, whose way is known.
+    /// The second step for a packet before number `number`, whose way is known.
     #[inline(always)]
     pub fn foresee(&self, number: usize, network: &Network) {
         if let Some(way) = number.checked_sub(APART).and_then(|i| self.ways.get(i)) {
             network.foresee_queue(*way);
-        }
-        if let Some(i) = number.checked_sub(2 * APART)
-            && let (Some(way), Some(at)) = (self.ways.get(i), self.at(i))
-        {
-            network.foresee_record(*way, at);
         }
     }
 }

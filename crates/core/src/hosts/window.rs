@@ -32,6 +32,7 @@ impl Bench {
             let parcel = self.parcel(number);
             let way = network.way(parcel.node, &parcel.packet, commons);
             self.landings.ways.push(way);
+            network.store.foresee_free(AHEAD);
             network.foresee(way);
         }
         self.landings.foresee(number, network);

@@ -3,13 +3,15 @@
 use super::Network;
 use super::buffer::ALONE;
 use super::commons::Commons;
+use super::port::Service;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_units::Span;
 
 impl Network {
     #[inline(never)]
-    pub(super) fn arrive_apart(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(super) fn arrive_apart(&mut self, number: u32, slot: u32, commons: &Commons) {
+        let packet = &self.store.take(slot);
         if self.ports[number as usize].dead {
             return self.arrive_dead(number, packet, commons);
         }
@@ -28,7 +30,13 @@ impl Network {
         if shared && !fits(self) {
             return self.refuse(number, packet, commons);
         }
-        self.decide(number, packet, commons);
+        if matches!(self.ports[number as usize].service, Service::Departure(_)) {
+            self.arrive_scheduled(number, *packet, commons);
+        } else {
+            let slot = self.store.put(packet);
+            let serving = self.ports[number as usize].backlog(&self.store).serving;
+            self.decide(number, slot, serving, commons);
+        }
         if shared {
             self.count(number);
         }
@@ -51,7 +59,8 @@ impl Network {
         {
             self.consult(opposite, &packet, true, AnyPortControl::on_return);
         }
-        self.onward_by(came_by, self.ports[number as usize].leads_to, packet, commons)
+        let slot = self.store.put(&packet);
+        self.onward_by(came_by, self.ports[number as usize].leads_to, slot, commons)
     }
 
     /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past
@@ -64,7 +73,7 @@ impl Network {
         hook: fn(&mut AnyPortControl, &Packet, &mut Feedback, &PortView),
     ) {
         let port = &mut self.ports[number as usize];
-        let view = port.view(self.now);
+        let view = port.view(self.now, &self.store);
         let Some(controlled) = &mut port.control else { return };
         let mine = packet.flags.any(Flags::REVERSE) == returning;
         let header = if mine { self.extensions.feedback(packet.extension) } else { None };
@@ -80,8 +89,8 @@ impl Network {
     fn strike(&mut self, number: u32, hook: fn(&mut AnyPortControl, &PortView) -> Option<Span>) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        port.settle(now);
-        let view = port.view(now);
+        port.settle(now, &self.store);
+        let view = port.view(now, &self.store);
         let Some(controlled) = &mut port.control else { return };
         let next = hook(&mut controlled.control, &view);
         controlled.ticking = next.is_some();

@@ -40,7 +40,7 @@ impl Network {
     /// Packets in queues and on wires now.
     pub fn in_flight(&self) -> u64 {
         let in_ports = |p: &Port| match &p.service {
-            Service::Arrival(_) | Service::Lined(_) => u64::from(p.ring.len()) + u64::from(p.behind),
+            Service::Arrival(_) | Service::Lined(_) => u64::from(p.chain.len()) + u64::from(p.behind),
             Service::Departure(s) => p.on_wire() + s.held().0,
         };
         let strays = (self.strays.len() - self.free_strays.len()) as u64;

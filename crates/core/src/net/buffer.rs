@@ -179,7 +179,7 @@ impl Network {
         }
         for i in 0..self.buffers.sharers(share) {
             let other = self.buffers.sharer(share, i);
-            self.ports[other as usize].settle(self.now);
+            self.ports[other as usize].settle(self.now, &self.store);
             self.count(other);
         }
         self.buffers.fits(share, size, charged)
@@ -256,11 +256,12 @@ mod tests {
         /// Bytes held by each port now.
         fn held(&mut self) -> Vec<u64> {
             let now = self.net.now;
+            let Network { ports, store, .. } = &mut self.net;
             let held = |port: &mut Port| {
-                port.settle(now);
+                port.settle(now, store);
                 port.held().1
             };
-            self.net.ports.iter_mut().map(held).collect()
+            ports.iter_mut().map(held).collect()
         }
 
         /// A packet comes; the buffer takes it exactly if the law allows it at present.

@@ -44,11 +44,11 @@ impl Network {
         let mut i = 0;
         while let Some(number) = self.crossing.get(i).copied() {
             let port = &mut self.ports[number as usize];
-            if port.soonest() < until {
-                port.leave(self.now);
+            if port.soonest(&self.store) < until {
+                port.leave(self.now, &self.store);
                 post.open(port.far_cell, |inbox| self.hand_over_from(number, until, inbox, commons));
             }
-            let soonest = self.ports[number as usize].soonest();
+            let soonest = self.ports[number as usize].soonest(&self.store);
             if soonest == Time::MAX {
                 self.crossing.swap_remove(i);
             } else {
@@ -64,14 +64,29 @@ impl Network {
         let link = self.links[number as usize];
         loop {
             let port = &mut self.ports[number as usize];
-            let Some(packet) = port.take_before(until) else { return };
+            let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
             if port.clear_of_packets && packet.flow != PAUSE {
                 let node = port.leads_to;
-                self.put(Parcel { packet, link, node }, inbox);
+                // Straight from its slot: most have no extension to be changed on the way.
+                inbox.parcels.push(Parcel { packet: *packet, link, node });
+                if packet.extension != NONE {
+                    self.carry(inbox);
+                }
+                self.store.free(slot);
             } else {
+                let packet = self.store.take(slot);
                 self.hand_over_watched(number, packet, inbox, commons);
             }
+        }
+    }
+
+    /// The extension of the newest parcel in `inbox` goes with it.
+    #[inline(never)]
+    fn carry(&mut self, inbox: &mut Inbox) {
+        if let Some(parcel) = inbox.parcels.last_mut() {
+            let place = parcel.packet.extension;
+            parcel.packet.extension = self.extensions.hand_over(place, &mut inbox.extensions);
         }
     }
 
@@ -98,13 +113,11 @@ impl Network {
         self.now = now;
     }
 
-    #[inline(always)]
-    fn put(&mut self, mut parcel: Parcel, inbox: &mut Inbox) {
-        let place = parcel.packet.extension;
-        if place != NONE {
-            parcel.packet.extension = self.extensions.hand_over(place, &mut inbox.extensions);
-        }
+    fn put(&mut self, parcel: Parcel, inbox: &mut Inbox) {
         inbox.parcels.push(parcel);
+        if parcel.packet.extension != NONE {
+            self.carry(inbox);
+        }
     }
 
     /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
@@ -135,10 +148,11 @@ impl Network {
         if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
             self.consult_return(*opposite, &parcel.packet);
         }
+        let slot = self.store.put(&parcel.packet);
         if way == UNDECIDED {
-            return self.onward(parcel.node, parcel.packet, commons);
+            return self.onward(parcel.node, slot, commons);
         }
-        self.arrive(way, &parcel.packet, commons);
+        self.arrive(way, slot, commons);
         None
     }
 

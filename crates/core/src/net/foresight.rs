@@ -1,13 +1,12 @@
 //! The network asks ahead for the memory that packets will touch. These are hints: nothing here changes a result.
 //!
-//! A packet that comes to a port touches three cache lines of the port, three or four of its record, some four of packets in the
-//! ring, and a bin each of lengths and waits. In a large network other cells have pushed them out of the caches since
-//! the last window. Each step below needs the lines that the one before has brought.
+//! A packet that comes to a port touches three cache lines of the port, one to four of its record, and up to three of packets
+//! in its chain. In a large network other cells have pushed them out of the caches since the last window. The second step
+//! below needs the lines that the first one has brought.
 
 use super::pfc::{MAC, PAUSE};
 use super::{Commons, Network};
 use crate::packet::Packet;
-use shallows_units::Time;
 
 /// No port: the switch decides when a packet's turn comes.
 pub const UNDECIDED: u32 = u32::MAX;
@@ -19,7 +18,7 @@ impl Network {
         if node >= MAC || self.choosers[commons.node_places[node as usize] as usize].sprays() {
             return UNDECIDED;
         }
-        self.choose(node, packet, commons)
+        self.choose(node, packet.label, commons)
     }
 
     /// A packet will come to port `number` or leave it: asks for the port. [`UNDECIDED`] asks for nothing.
@@ -30,19 +29,11 @@ impl Network {
         }
     }
 
-    /// Asks for the lines around the queue of port `number`.
+    /// Asks for the packets at which port `number` looks, and for its record.
     #[inline(always)]
     pub fn foresee_queue(&self, number: u32) {
         if let Some(port) = self.ports.get(number as usize) {
-            port.foresee_queue();
-        }
-    }
-
-    /// Asks for the lines that a packet changes in the record of port `number` when it comes at `at`.
-    #[inline(always)]
-    pub fn foresee_record(&self, number: u32, at: Time) {
-        if let Some(port) = self.ports.get(number as usize) {
-            port.foresee_record(at);
+            port.foresee_queue(&self.store);
         }
     }
 
@@ -55,7 +46,7 @@ impl Network {
     #[inline]
     pub fn next_from(&self, number: u32) -> Option<(&Packet, u32)> {
         let port = &self.ports[number as usize];
-        let packet = port.ring.front().filter(|packet| packet.flow != PAUSE)?;
+        let packet = port.chain.first(&self.store).filter(|packet| packet.flow != PAUSE)?;
         Some((packet, port.leads_to))
     }
 }

@@ -1,10 +1,11 @@
 //! Ports with a line in front of their discipline.
 //!
 //! While the discipline holds nothing, a few packets wait in order of arrival. Their times are known when they come, so
-//! they stand in the ring, as in a port that decides at arrival: one event a packet. A packet that finds the line full
+//! they stand in the chain, as in a port that decides at arrival: one event a packet. A packet that finds the line full
 //! goes to the discipline. It has an event when its transmission begins; then its times are known too, and it joins the
-//! ring behind those of the line.
+//! chain behind those of the line.
 
+use super::chain::Store;
 use super::port::{Port, Service};
 use super::scheduled::Scheduled;
 use super::{Commons, Network};
@@ -16,30 +17,31 @@ use shallows_units::{Span, Time};
 pub struct Lined {
     /// The line.
     pub line: Line,
-    /// The discipline behind it. The port's ring has the packet in transmission.
+    /// The discipline behind it. The port's chain has the packet in transmission.
     pub behind: Scheduled,
 }
 
 impl Network {
     /// A packet comes to a port, settled, that has a line.
     #[inline(never)]
-    pub(super) fn arrive_lined(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(super) fn arrive_lined(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         let Service::Lined(lined) = &port.service else { return };
-        if port.behind > 0 || !lined.line.has_room(port.backlog(), packet.size) {
-            return self.arrive_behind(number, *packet, commons);
+        let packet = self.store.at(slot);
+        if port.behind > 0 || !lined.line.has_room(port.backlog(&self.store), packet.size) {
+            return self.arrive_behind(number, slot, commons);
         }
         if port.traced {
             port.note_arrival(commons.class(packet), packet.size, 0);
         }
-        if let Some(at) = port.accept(packet, packet.flags, self.now) {
+        if let Some(at) = port.accept(slot, &mut self.store, self.now) {
             self.expect(number, at);
         }
     }
 
     #[inline(never)]
-    fn arrive_behind(&mut self, number: u32, mut packet: Packet, commons: &Commons) {
-        packet.at = self.now;
+    fn arrive_behind(&mut self, number: u32, slot: u32, commons: &Commons) {
+        let packet = Packet { at: self.now, ..self.store.take(slot) };
         let idle = self.ports[number as usize].behind == 0;
         let (_, marked) = self.ask_behind(number, commons, |scheduled, cx| {
             if let Some(sockets) = &mut scheduled.sockets {
@@ -60,7 +62,7 @@ impl Network {
     /// The transmitter has sent its packet: the discipline behind the line gives it a packet.
     pub(super) fn serve_behind(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
-        self.ports[number as usize].settle(now);
+        self.ports[number as usize].settle(now, &self.store);
         let (next, _) = self.ask_behind(number, commons, |scheduled, cx| scheduled.disc.dequeue(cx));
         if let Some(packet) = next {
             self.leaves_host(number, &packet);
@@ -72,7 +74,7 @@ impl Network {
             if !port.is_switch {
                 self.host_waits[number as usize].add(wait);
             }
-            if let Some(at) = port.begin(&packet, wait, now) {
+            if let Some(at) = port.begin(&packet, wait, &mut self.store, now) {
                 self.expect(number, at);
             }
         }
@@ -99,13 +101,14 @@ impl Network {
     ) -> (Option<Packet>, u64) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        let (before, ringed, ahead) = (port.held(), port.in_ring(), port.backlog());
+        let (before, chained, ahead) =
+            (port.held(), u64::from(port.chain.waiting()), port.backlog(&self.store));
         let Service::Lined(lined) = &mut port.service else { return (None, 0) };
         let behind = &mut lined.behind;
         let standing = behind.standing();
         let mut dropped = std::mem::take(&mut self.dropped);
         let mut cx = QueueCx::new(now, ahead.serving, port.free_at, &mut dropped);
-        let waiting = ringed - u64::from(ahead.serving > 0);
+        let waiting = chained - u64::from(ahead.serving > 0);
         cx.line = (waiting, ahead.bytes - standing.bytes - ahead.serving);
         let taken = call(behind, &mut cx);
         let marked = cx.marked();
@@ -113,30 +116,33 @@ impl Network {
         behind.count();
         let left = behind.standing();
         port.behind = left.packets as u32;
-        // A packet that is taken out stays in the port: it joins the ring.
+        // A packet that is taken out stays in the port: it joins the chain.
         let moved = taken.map_or(0, |packet| u64::from(packet.size));
         port.bytes = port.bytes - standing.bytes + left.bytes + moved;
-        let after = (ringed + left.packets + u64::from(taken.is_some()), port.bytes);
+        let after = (chained + left.packets + u64::from(taken.is_some()), port.bytes);
         if let Some(record) = &mut port.record
             && before != after
         {
             record.stood(before.0, before.1, now);
             record.became(after.0, after.1, now);
         }
-        self.lose_all(number, dropped, commons);
+        if dropped.is_empty() {
+            self.dropped = dropped;
+        } else {
+            self.lose_all(number, dropped, commons);
+        }
         (taken, marked)
     }
 }
 
 impl Port {
     /// Transmits a packet that the discipline behind the line has held: its times are known from now on.
-    fn begin(&mut self, packet: &Packet, wait: Span, now: Time) -> Option<Time> {
+    fn begin(&mut self, packet: &Packet, wait: Span, store: &mut Store, now: Time) -> Option<Time> {
         self.free_at = now + self.transmission(packet.size);
         let at = self.free_at + self.delay;
         let waited = packet.waited + if self.is_switch { wait.as_ps() } else { 0 };
-        let first = self.ring.is_empty();
-        self.ring.push(Packet { at, waited, ..*packet });
-        first.then_some(at)
+        let slot = store.put(&Packet { at, waited, ..*packet });
+        self.chain.push(slot, store).then_some(at)
     }
 }
 
@@ -197,17 +203,17 @@ mod tests {
     fn an_almost_idle_card_serves_in_order_of_arrival() {
         let (mut net, commons) = card(one_packet_a_round());
         send(&mut net, &commons, 1, 11);
-        assert_eq!((net.ports[0].in_ring(), net.ports[0].behind), (9, 2));
+        assert_eq!((net.ports[0].chain.waiting(), net.ports[0].behind), (9, 2));
         send(&mut net, &commons, 2, 2);
         assert_eq!((net.ports[0].behind, net.ports[0].held()), (4, (13, 13 * 1500)));
         let half = Span::ns(500);
         let (landed, events) = advance(&mut net, &commons, Time::ZERO + Span::us(12) + half);
         assert_eq!(landed, [[1; 9].as_slice(), &[1, 2, 1]].concat());
         assert_eq!(events, 12 + 4, "one a packet, and one more for each that waited behind the line");
-        assert_eq!((net.ports[0].in_ring(), net.ports[0].behind), (1, 0));
+        assert_eq!((net.ports[0].chain.waiting(), net.ports[0].behind), (1, 0));
         send(&mut net, &commons, 2, 1);
         send(&mut net, &commons, 1, 1);
-        assert_eq!((net.ports[0].in_ring(), net.ports[0].behind), (3, 0));
+        assert_eq!((net.ports[0].chain.waiting(), net.ports[0].behind), (3, 0));
         assert_eq!(advance(&mut net, &commons, Time::ZERO + Span::ms(1)), (vec![2, 2, 1], 3));
         // Waits in us: 0 to 8, 9 to 12; and half a one, and one and a half.
         let waits = &net.host_waits[0];

@@ -12,6 +12,7 @@
 //! to pause is paused at once, as though the frames had come while the link was made ready.
 
 use super::buffer::ALONE;
+use super::chain::Store;
 use super::pfc::{Frame, NOWHERE, PAUSE};
 use super::port::{Port, Service};
 use super::{Commons, Network};
@@ -66,8 +67,8 @@ impl Port {
     }
 
     /// A packet leaves at `now`, to land at `at`. Returns when it lands behind those before it.
-    pub(super) fn leaves(&mut self, at: Time, now: Time) -> Time {
-        let last = self.ring.back().map_or(now, |last| last.at);
+    pub(super) fn leaves(&mut self, at: Time, now: Time, store: &Store) -> Time {
+        let last = self.chain.last(store).map_or(now, |last| last.at);
         match self.varying_mut() {
             Some(varying) => {
                 varying.left.push_back(now);
@@ -133,7 +134,7 @@ impl Network {
         let port = &mut self.ports[number as usize];
         let shares = port.share != ALONE;
         let charges = shares && port.pausing().is_some();
-        let sent_for = port.in_service(now);
+        let sent_for = port.in_service(now, &self.store);
         if let Some(varying) = port.varying_mut() {
             varying.sent_for += sent_for;
         }
@@ -185,7 +186,8 @@ impl Network {
     fn empty_wire(&mut self, number: u32, commons: &Commons) {
         loop {
             let port = &mut self.ports[number as usize];
-            let Some(packet) = port.ring.pop() else { break };
+            let Some((slot, _)) = port.chain.pop_before(Time::MAX, &self.store) else { break };
+            let packet = self.store.take(slot);
             if let Some(varying) = port.varying_mut() {
                 varying.lands();
             }

@@ -3,6 +3,7 @@
 mod apart;
 mod books;
 pub mod buffer;
+pub mod chain;
 mod commons;
 mod crossing;
 mod foresight;
@@ -10,7 +11,6 @@ mod line;
 pub mod links;
 pub mod pfc;
 pub mod port;
-pub mod ring;
 mod scheduled;
 mod service;
 mod small_queues;
@@ -27,6 +27,7 @@ use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
 pub use books::{Totals, Waits};
 use buffer::Buffers;
+use chain::Store;
 pub use commons::{Change, Commons, Connection, Happened, Net};
 pub use crossing::{Inbox, Parcel, Post};
 pub use foresight::UNDECIDED;
@@ -42,6 +43,8 @@ pub struct Network {
     pub events: EventQueue,
     /// Every port, by number.
     pub ports: Vec<Port>,
+    /// The packets in the ports' chains.
+    pub store: Store,
     /// By port: its link.
     pub links: Vec<u32>,
     /// Ports whose wires lead to other cells and hold something.
@@ -118,6 +121,7 @@ impl Network {
             now: Time::ZERO,
             events,
             ports,
+            store: Store::default(),
             host_waits,
             links: vec![],
             crossing: vec![],
@@ -148,13 +152,18 @@ impl Network {
     }
 
     /// The first packet of a wire lands at `at`.
-    #[inline(always)]
     fn expect(&mut self, number: u32, at: Time) {
         let port = &self.ports[number as usize];
+        Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
+    }
+
+    /// The same, of `port`, whose number it is.
+    #[inline(always)]
+    fn expect_of(port: &Port, number: u32, at: Time, events: &mut EventQueue, crossing: &mut Vec<u32>) {
         if port.crosses {
-            self.crossing.push(number);
+            crossing.push(number);
         } else {
-            self.events.schedule(port.source, at);
+            events.schedule(port.source, at);
         }
     }
 
@@ -166,7 +175,7 @@ impl Network {
         let port = match enters {
             Entry::Port(link) => commons.port_places[link as usize],
             Entry::Any(host) => {
-                self.entered = self.choose(host, packet, commons);
+                self.entered = self.choose(host, packet.label, commons);
                 self.entered
             }
         };
@@ -179,7 +188,8 @@ impl Network {
         self.totals.sent += 1;
         self.room = self.room.saturating_sub(1);
         let before = self.ports[port as usize].free_at;
-        self.arrive(port, packet, commons);
+        let slot = self.store.put(packet);
+        self.arrive(port, slot, commons);
         let here = &self.ports[port as usize];
         let admitted = here.free_at != before && before < self.until;
         if admitted && !matches!(here.service, Service::Departure(_)) {
@@ -187,12 +197,12 @@ impl Network {
         }
     }
 
-    /// The port by which `node` sends on `packet`.
+    /// The port by which `node` sends on a packet with `label`.
     #[inline(always)]
-    fn choose(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
+    fn choose(&mut self, node: u32, label: u32, commons: &Commons) -> u32 {
         let place = commons.node_places[node as usize];
         let sight = Own { now: self.now, ports: &self.ports, commons };
-        let link = commons.routing.next(node, packet.label, &mut self.choosers[place as usize], &sight);
+        let link = commons.routing.next(node, label, &mut self.choosers[place as usize], &sight);
         commons.port_places[link as usize]
     }
 
@@ -200,13 +210,13 @@ impl Network {
     #[inline(always)]
     pub fn land(&mut self, port: u32, commons: &Commons) -> Option<Packet> {
         let here = &mut self.ports[port as usize];
-        let (packet, next) = here.land(self.now);
+        let (slot, next) = here.land(&self.store, self.now);
         self.totals.hops += 1;
         let (clear, leads_to) = (here.clear, here.leads_to);
         if let Some(at) = next {
             self.events.schedule(here.source, at);
         }
-        if clear { self.onward(leads_to, packet, commons) } else { self.land_unclear(port, packet, commons) }
+        if clear { self.onward(leads_to, slot, commons) } else { self.land_unclear(port, slot, commons) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
@@ -215,54 +225,74 @@ impl Network {
     pub fn land_stray(&mut self, place: u32, commons: &Commons) -> Option<Packet> {
         self.free_strays.push(place);
         let (packet, node, came_by) = self.strays[place as usize];
-        self.onward_by(came_by, node, packet, commons)
+        let slot = self.store.put(&packet);
+        self.onward_by(came_by, node, slot, commons)
     }
 
-    /// `packet` is at `node`: a switch sends it on, a host has it.
+    /// The packet in `slot` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn onward(&mut self, node: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
+    fn onward(&mut self, node: u32, slot: u32, commons: &Commons) -> Option<Packet> {
         if node == HOST {
             self.totals.delivered += 1;
-            return Some(packet);
+            return Some(self.store.take(slot));
         }
-        let next = self.choose(node, &packet, commons);
-        self.arrive(next, &packet, commons);
+        let next = self.choose(node, self.store.at(slot).label, commons);
+        self.arrive(next, slot, commons);
         None
     }
 
+    /// The packet in `slot` comes to port `number`.
     #[inline(never)]
-    fn arrive(&mut self, number: u32, packet: &Packet, commons: &Commons) {
-        let now = self.now;
+    fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
-        port.counts.bytes_in += u64::from(packet.size);
+        port.counts.bytes_in += u64::from(self.store.at(slot).size);
         if port.plain {
-            if let Some(at) = port.accept(packet, packet.flags, now) {
-                self.expect(number, at);
+            if let Some(at) = port.accept(slot, &mut self.store, self.now) {
+                Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
             }
             return;
         }
-        port.settle(now);
+        let serving = port.settle(self.now, &self.store);
         if port.apart {
-            return self.arrive_apart(number, packet, commons);
+            return self.arrive_apart(number, slot, commons);
         }
-        self.decide(number, packet, commons);
+        if let Service::Arrival(_) = port.service {
+            return match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
+                Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
+                Ok(None) => {}
+                Err(why) => self.refuse_at(number, slot, why, commons),
+            };
+        }
+        self.decide(number, slot, serving, commons);
     }
 
-    /// A port, settled, decides about a packet that has come.
+    /// A port, settled, decides about a packet that has come; `serving` bytes are in transmission, where its chain has them.
     #[inline(always)]
-    fn decide(&mut self, number: u32, packet: &Packet, commons: &Commons) {
-        let now = self.now;
+    fn decide(&mut self, number: u32, slot: u32, serving: u64, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         match port.service {
-            Service::Arrival(_) => match port.admit(packet, now, || commons.class(packet)) {
-                Ok(None) => {}
-                Ok(Some(at)) => self.expect(number, at),
-                Err(why) => self.lose(number, *packet, why, commons),
-            },
-            Service::Lined(_) => self.arrive_lined(number, packet, commons),
-            Service::Departure(_) => self.arrive_scheduled(number, *packet, commons),
+            Service::Arrival(_) => {
+                match port.admit(slot, serving, &mut self.store, self.now, |packet| commons.class(packet)) {
+                    Ok(None) => {}
+                    Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
+                    Err(why) => self.refuse_at(number, slot, why, commons),
+                }
+            }
+            Service::Lined(_) => self.arrive_lined(number, slot, commons),
+            Service::Departure(_) => {
+                let packet = self.store.take(slot);
+                self.arrive_scheduled(number, packet, commons);
+            }
         }
+    }
+
+    /// The packet in `slot`, which has come to port `number`, is dropped.
+    #[cold]
+    #[inline(never)]
+    fn refuse_at(&mut self, number: u32, slot: u32, why: DropWhy, commons: &Commons) {
+        let packet = self.store.take(slot);
+        self.lose(number, packet, why, commons);
     }
 
     /// Takes a dropped packet out of the books.

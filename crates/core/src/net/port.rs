@@ -1,12 +1,12 @@
 //! One direction of a link: a queue, a transmitter and the wire behind it.
 //!
 //! For a discipline that decides at arrival everything is known at arrival: when transmission begins
-//! and ends, and when the packet is at the far end. Queue and wire are then one ring, the event queue
-//! holds only its head, and a running number `departed` follows behind to tell which packets have
-//! left the queue. A departure at the instant of an arrival comes first.
+//! and ends, and when the packet is at the far end. Queue and wire are then one chain, the event queue
+//! holds only its head, and the chain remembers the first packet that has not left the queue, as far as is known. A departure
+//! at the instant of an arrival comes first.
 
 use super::buffer::ALONE;
-use super::ring::Ring;
+use super::chain::{Chain, Store};
 pub use super::scheduled::Scheduled;
 pub use super::service::Service;
 pub use super::statistics::PortCounts;
@@ -45,9 +45,7 @@ pub const HOST: u32 = u32::MAX;
 #[repr(C, align(64))]
 pub struct Port {
     /// Queue and wire (discipline at arrival), or wire alone.
-    pub ring: Ring,
-    /// Running number of the oldest packet whose transmission has not ended.
-    pub(super) departed: u32,
+    pub chain: Chain,
     /// Time a byte takes, where it is a whole number; else 0.
     pub(super) ps_per_byte: u32,
     /// When the transmitter will be idle.
@@ -106,8 +104,7 @@ impl Port {
     /// An empty port.
     pub fn new(rate: Rate, delay: Span, is_switch: bool, service: Service) -> Self {
         Port {
-            ring: Ring::default(),
-            departed: 0,
+            chain: Chain::default(),
             ps_per_byte: Self::ps_per_byte(rate),
             source: Source::NONE,
             free_at: Time::ZERO,
@@ -153,9 +150,9 @@ impl Port {
     }
 
     /// The facts that a controller may know; call after [`Port::settle`].
-    pub fn view(&self, now: Time) -> PortView {
+    pub fn view(&self, now: Time, store: &Store) -> PortView {
         let backlog = match &self.service {
-            Service::Arrival(_) | Service::Lined(_) => self.backlog(),
+            Service::Arrival(_) | Service::Lined(_) => self.backlog(store),
             Service::Departure(scheduled) => {
                 let (packets, bytes) = scheduled.held();
                 let serving = scheduled.serving.map_or(0, |p| u64::from(p.size));
@@ -184,69 +181,82 @@ impl Port {
         }
     }
 
-    /// Lets go of the packets whose transmission has ended by `now`.
+    /// Lets go of the packets whose transmission has ended by `now`; returns the bytes of the oldest one that is left.
     #[inline(always)]
-    pub fn settle(&mut self, now: Time) {
-        let tail = self.ring.tail();
-        while self.departed != tail {
-            let packet = self.ring.at(self.departed);
-            let left_at = packet.at - self.delay;
+    pub fn settle(&mut self, now: Time, store: &Store) -> u64 {
+        while let Some(slot) = self.chain.leaves_next(store) {
+            let (left_at, size) = (slot.packet.at - self.delay, u64::from(slot.packet.size));
             if left_at > now {
-                break;
+                store.foresee_after(slot);
+                return size;
             }
-            let size = u64::from(packet.size);
             if let Some(record) = &mut self.record {
-                let packets = u64::from(tail.wrapping_sub(self.departed)) + u64::from(self.behind);
+                let packets = u64::from(self.chain.waiting()) + u64::from(self.behind);
                 record.stood(packets, self.bytes, left_at);
                 record.left(packets - 1, self.bytes - size, left_at);
             }
             self.bytes -= size;
-            self.departed = self.departed.wrapping_add(1);
+            self.chain.leave(slot);
+        }
+        0
+    }
+
+    /// Lets go of the oldest packet, which lands now or soon: the only one, where no backlog is kept.
+    #[inline(always)]
+    fn let_go(&mut self, store: &Store) {
+        if let Some(slot) = self.chain.leaves_next(store) {
+            self.bytes -= u64::from(slot.packet.size);
+            self.chain.leave(slot);
         }
     }
 
-    /// The packets of the ring whose transmission has not ended by `now`, newest first; none if they have no more than
-    /// `most` bytes, which is often known without a look at the ring.
-    pub fn waiting_beyond(&self, most: u64, now: Time) -> impl Iterator<Item = &Packet> {
+    /// The packets of the chain whose transmission has not ended by `now`, newest first; none if they have no more than
+    /// `most` bytes, which is often known without a look at them.
+    pub fn waiting_beyond<'a>(
+        &self,
+        most: u64,
+        now: Time,
+        store: &'a Store,
+    ) -> impl Iterator<Item = &'a Packet> + use<'a> {
         let few = self.free_at <= now || self.bytes <= most;
-        let count = if few { 0 } else { self.ring.tail().wrapping_sub(self.departed) };
-        let packets = (0..count).rev().map(|i| self.ring.at(self.departed.wrapping_add(i)));
-        packets.take_while(move |packet| packet.at - self.delay > now)
-    }
-
-    /// Packets of the ring whose transmission has not ended.
-    #[inline]
-    pub(super) fn in_ring(&self) -> u64 {
-        u64::from(self.ring.tail().wrapping_sub(self.departed))
+        let packets = (!few).then(|| self.chain.newest_waiting(store));
+        let delay = self.delay;
+        packets.into_iter().flatten().take_while(move |packet| packet.at - delay > now)
     }
 
     /// The same, with those behind its line.
     #[inline]
     fn queued(&self) -> u64 {
-        self.in_ring() + u64::from(self.behind)
+        u64::from(self.chain.waiting()) + u64::from(self.behind)
     }
 
     /// The queue that an arriving packet finds; call after [`Port::settle`].
     #[inline(always)]
-    pub fn backlog(&self) -> Backlog {
-        let packets = self.in_ring();
+    pub fn backlog(&self, store: &Store) -> Backlog {
         // The transmitter never idles while packets wait, so the oldest one is being transmitted.
-        let serving = if packets > 0 { u64::from(self.ring.at(self.departed).size) } else { 0 };
-        let packets = packets + u64::from(self.behind);
-        Backlog { packets, bytes: self.bytes, serving, free_at: self.free_at }
+        let serving = self.chain.leaves_next(store).map_or(0, |slot| u64::from(slot.packet.size));
+        self.backlog_with(serving)
     }
 
-    /// Asks a discipline that decides at arrival about `packet`, counts its answer, and queues the packet
-    /// unless it is refused; call after [`Port::settle`]. `class` gives the packet's, where arrivals are traced. Returns
+    #[inline(always)]
+    fn backlog_with(&self, serving: u64) -> Backlog {
+        Backlog { packets: self.queued(), bytes: self.bytes, serving, free_at: self.free_at }
+    }
+
+    /// Asks a discipline that decides at arrival about the packet in `slot`, counts its answer, and queues the packet
+    /// unless it is refused; call after [`Port::settle`], which has returned `serving`. `class` gives the packet's, where arrivals are traced. Returns
     /// when its wire's next event comes, if that is this packet's.
     #[inline(always)]
     pub fn admit(
         &mut self,
-        packet: &Packet,
+        slot: u32,
+        serving: u64,
+        store: &mut Store,
         now: Time,
-        class: impl FnOnce() -> usize,
+        class: impl FnOnce(&Packet) -> usize,
     ) -> Result<Option<Time>, DropWhy> {
-        let backlog = self.backlog();
+        let backlog = self.backlog_with(serving);
+        let packet = store.at_mut(slot);
         let verdict = match &mut self.service {
             Service::Arrival(admission) => admission.admit(packet, backlog, now),
             Service::Lined(_) | Service::Departure(_) => Verdict::Pass,
@@ -254,11 +264,12 @@ impl Port {
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
         self.counts.marks += u64::from(marked);
         if self.traced {
-            self.note_arrival(class(), packet.size, u64::from(marked));
+            self.note_arrival(class(packet), packet.size, u64::from(marked));
         }
+        packet.flags = packet.flags.with_if(Flags::CE, marked);
         match verdict {
             Verdict::Drop(why) => Err(why),
-            _ => Ok(self.accept(packet, packet.flags.with_if(Flags::CE, marked), now)),
+            _ => Ok(self.accept(slot, store, now)),
         }
     }
 
@@ -270,63 +281,61 @@ impl Port {
         }
     }
 
-    /// Queues `packet` behind all others, its times known. Returns whether its arrival is the wire's next.
+    /// Queues the packet in `slot` behind all others, its times known. Returns when it lands, if that is the wire's next event.
     #[inline(always)]
-    pub fn accept(&mut self, packet: &Packet, flags: Flags, now: Time) -> Option<Time> {
+    pub fn accept(&mut self, slot: u32, store: &mut Store, now: Time) -> Option<Time> {
+        let packet = store.at_mut(slot);
+        let size = packet.size;
         let begin = self.free_at.max(now);
         let wait = begin - now;
-        self.free_at = begin + self.transmission(packet.size);
+        self.free_at = begin + self.transmission(size);
         let at = self.free_at + self.delay;
+        packet.at = at;
         // A packet adds up its waits in switches: all ones there and 0 on a host, without a branch.
-        let waited = packet.waited + (wait.as_ps() & u64::from(self.is_switch).wrapping_neg());
+        packet.waited += wait.as_ps() & u64::from(self.is_switch).wrapping_neg();
         let packets = self.queued();
         if let Some(record) = &mut self.record {
-            let after = self.bytes + u64::from(packet.size);
+            let after = self.bytes + u64::from(size);
             record.stood(packets, self.bytes, now);
             record.became(packets + 1, after, now);
             record.waits_until(begin, wait);
         }
-        self.bytes += u64::from(packet.size);
-        let first = self.ring.is_empty();
-        // Field by field into its place: a packet copied whole from the stack would wait for its own stores.
-        self.ring.push(Packet { at, waited, flags, ..*packet });
-        first.then_some(at)
+        self.bytes += u64::from(size);
+        self.chain.push(slot, store).then_some(at)
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.
-    pub fn launch(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+    pub fn launch(&mut self, packet: &Packet, store: &mut Store, now: Time) -> Option<Time> {
         let mut at = now + self.delay;
         if self.faults.is_some() {
-            at = self.leaves(at, now);
+            at = self.leaves(at, now, store);
         }
-        let first = self.ring.is_empty();
-        self.ring.push(Packet { at, flags: packet.flags.without(Flags::CLASSIC), ..*packet });
-        self.departed = self.ring.tail();
-        first.then_some(at)
+        let flags = packet.flags.without(Flags::CLASSIC);
+        let slot = store.put(&Packet { at, flags, ..*packet });
+        self.chain.launch(slot, store).then_some(at)
     }
 
-    /// Takes the packet that reaches the far end at `now`; returns it and when the next one will.
+    /// Takes the packet that reaches the far end at `now`; returns its slot, which it keeps, and when the next one will.
     #[inline(always)]
-    pub fn land(&mut self, now: Time) -> (Packet, Option<Time>) {
-        if self.departed == self.ring.head() {
+    pub fn land(&mut self, store: &Store, now: Time) -> (u32, Option<Time>) {
+        if self.chain.on_wire() == 0 {
             if self.plain {
-                self.bytes -= u64::from(self.ring.at(self.departed).size);
-                self.departed = self.departed.wrapping_add(1);
+                self.let_go(store);
             } else {
-                self.settle(now);
+                self.settle(now, store);
             }
         }
-        let packet = self.ring.pop().expect("a wire event has its packet");
-        (packet, self.ring.front().map(|p| p.at))
+        let (slot, _) = self.chain.pop_before(Time::MAX, store).expect("a wire event has its packet");
+        (slot, self.chain.first(store).map(|packet| packet.at))
     }
 
     /// When the next packet of its wire lands.
     #[inline]
-    pub fn soonest(&self) -> Time {
-        self.ring.front().map_or(Time::MAX, |packet| packet.at)
+    pub fn soonest(&self, store: &Store) -> Time {
+        self.chain.first(store).map_or(Time::MAX, |packet| packet.at)
     }
 
-    /// Asks for its own lines: the first of three steps, each of which needs the lines that the one before has brought.
+    /// Asks for its own lines: the first of two steps. The second needs the lines that this one has brought.
     #[inline(always)]
     pub fn foresee(&self) {
         fetch(self, 3);
@@ -334,42 +343,32 @@ impl Port {
 
     /// Asks for the packets that it looks at when the next one comes or goes, and for its record.
     #[inline(always)]
-    pub fn foresee_queue(&self) {
-        self.ring.foresee(self.ring.head());
-        self.ring.foresee(self.departed);
-        self.ring.foresee(self.ring.tail());
+    pub fn foresee_queue(&self, store: &Store) {
+        self.chain.foresee(store);
         if let Some(record) = &self.record {
-            record.foresee(self.departed != self.ring.tail());
-        }
-    }
-
-    /// Asks for the lines of its record that change when a packet comes at `at`.
-    #[inline(always)]
-    pub fn foresee_record(&self, at: Time) {
-        if let Some(record) = &self.record {
-            record.foresee_bins(self.queued(), self.free_at.saturating_sub(at));
+            record.foresee(self.chain.waiting() > 0);
         }
     }
 
     /// Brings its queue up to `now`, before packets are taken from a wire between cells.
     #[inline]
-    pub fn leave(&mut self, now: Time) {
+    pub fn leave(&mut self, now: Time, store: &Store) {
         if !self.plain {
-            self.settle(now);
+            self.settle(now, store);
         }
     }
 
-    /// Takes the next packet of its wire, which has left the queue, if it lands before `until`.
+    /// Takes the next packet of its wire, which has left the queue, if it lands before `until`. It keeps its slot, which is
+    /// returned.
     #[inline(always)]
-    pub fn take_before(&mut self, until: Time) -> Option<Packet> {
-        if self.soonest() >= until {
-            return None;
+    pub fn take_before<'a>(&mut self, until: Time, store: &'a Store) -> Option<(u32, &'a Packet)> {
+        if self.plain && self.chain.on_wire() == 0 && self.soonest(store) < until {
+            self.let_go(store);
         }
-        if self.plain && self.departed == self.ring.head() {
-            self.bytes -= u64::from(self.ring.at(self.departed).size);
-            self.departed = self.departed.wrapping_add(1);
-        }
-        debug_assert!(self.departed != self.ring.head(), "a packet on a wire has left its queue");
-        self.ring.pop()
+        debug_assert!(
+            self.soonest(store) >= until || self.chain.on_wire() > 0,
+            "a packet leaves its queue first"
+        );
+        self.chain.pop_before(until, store)
     }
 }

@@ -163,7 +163,7 @@ impl Network {
             if let Some(varying) = port.varying_mut() {
                 varying.ends();
             }
-            if let Some(at) = port.launch(&packet, now) {
+            if let Some(at) = port.launch(&packet, &mut self.store, now) {
                 self.expect(number, at);
             }
             if charges {

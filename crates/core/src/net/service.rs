@@ -8,7 +8,7 @@ use crate::queue::{AnyAdmission, QueueDisc};
 pub enum Service {
     /// Decides at arrival, serves in order.
     Arrival(AnyAdmission),
-    /// Serves a few packets in order of arrival, in the ring; the others wait behind them and are decided at departure.
+    /// Serves a few packets in order of arrival, in the chain; the others wait behind them and are decided at departure.
     Lined(Box<Lined>),
     /// Decides at departure.
     Departure(Box<Scheduled>),

@@ -1,6 +1,7 @@
 //! The packets of each connection in its host's port, for senders that put no more than so much there: TCP's small queues, and
 //! queue pairs, which have one packet there at most.
 
+use super::chain::Store;
 use super::port::Port;
 use super::{Change, Commons, Happened, Network};
 use crate::packet::{Flags, Packet};
@@ -74,12 +75,12 @@ impl Sockets {
 }
 
 impl Port {
-    /// When `flow` has at most `most` bytes in this port's ring; nothing if it has so few.
+    /// When `flow` has at most `most` bytes in this port's chain; nothing if it has so few.
     /// The newest packets come first: they are in the cache, and the walk ends with the one that is too many.
-    fn frees_at(&self, flow: u32, most: u64, now: Time) -> Option<Time> {
+    fn frees_at(&self, flow: u32, most: u64, store: &Store, now: Time) -> Option<Time> {
         let mut bytes = 0;
         let mine = |packet: &&Packet| packet.flow == flow && !packet.flags.any(Flags::REVERSE);
-        let too_many = self.waiting_beyond(most, now).filter(mine).find(|packet| {
+        let too_many = self.waiting_beyond(most, now, store).filter(mine).find(|packet| {
             bytes += u64::from(packet.size);
             bytes > most
         });
@@ -95,8 +96,9 @@ impl Network {
         let port = &mut self.ports[commons.port_places[link as usize] as usize];
         let here = port.service.scheduled().and_then(|scheduled| scheduled.sockets.as_ref());
         let here = here.map_or(0, |sockets| sockets.bytes_of(flow));
-        // A packet that the discipline holds joins the ring when it is transmitted, and counts until that is over.
-        let at = if here > most { Some(Time::MAX) } else { port.frees_at(flow, most - here, now) };
+        // A packet that the discipline holds joins the chain when it is transmitted, and counts until that is over.
+        let at =
+            if here > most { Some(Time::MAX) } else { port.frees_at(flow, most - here, &self.store, now) };
         if at == Some(Time::MAX)
             && let Some(sockets) =
                 port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
@@ -120,7 +122,7 @@ impl Network {
             sockets.let_wait(flow);
             return Time::MAX;
         }
-        // It stands in the ring, or in transmission, behind all that was there.
+        // It stands in the chain, or in transmission, behind all that was there.
         port.free_at
     }
 

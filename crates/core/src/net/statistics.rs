@@ -1,5 +1,6 @@
 //! The statistics of a port: counts that begin anew when the warm-up ends, and its state at a time.
 
+use super::chain::Store;
 use super::port::{Port, Service};
 use crate::queue::DropWhy;
 use shallows_units::{Span, Time};
@@ -75,45 +76,37 @@ impl Port {
         self.dropped() + self.drops(DropWhy::Wire) + self.drops(DropWhy::Cut)
     }
 
-    /// Packets and bytes in or before transmission at `now`, where the ring has them: as [`Port::held`], without settling.
-    pub fn holds(&self, now: Time) -> (u64, u64) {
-        let (mut number, mut bytes) = (self.departed, self.bytes);
-        while number != self.ring.tail() {
-            let packet = self.ring.at(number);
-            if packet.at - self.delay > now {
-                break;
-            }
+    /// Packets and bytes in or before transmission at `now`, where the chain has them: as [`Port::held`], without settling.
+    pub fn holds(&self, now: Time, store: &Store) -> (u64, u64) {
+        let (mut packets, mut bytes) = (self.chain.waiting() + self.behind, self.bytes);
+        let left = self.chain.oldest_waiting(store).take_while(|packet| packet.at - self.delay <= now);
+        for packet in left {
+            packets -= 1;
             bytes -= u64::from(packet.size);
-            number = number.wrapping_add(1);
         }
-        (u64::from(self.ring.tail().wrapping_sub(number)) + u64::from(self.behind), bytes)
+        (packets.into(), bytes)
     }
 
     /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].
-    pub fn in_service(&self, now: Time) -> Span {
-        let (ends, size) = match &self.service {
-            Service::Arrival(_) | Service::Lined(_) if self.in_ring() > 0 => {
-                let packet = self.ring.at(self.departed);
-                (packet.at - self.delay, packet.size)
+    pub fn in_service(&self, now: Time, store: &Store) -> Span {
+        let serving = match &self.service {
+            Service::Arrival(_) | Service::Lined(_) => {
+                self.chain.leaves_next(store).map(|slot| (slot.packet.at - self.delay, slot.packet.size))
             }
-            Service::Arrival(_) | Service::Lined(_) => return Span::ZERO,
-            Service::Departure(scheduled) => match scheduled.serving {
-                Some(packet) => (self.free_at, packet.size),
-                None => return Span::ZERO,
-            },
+            Service::Departure(scheduled) => scheduled.serving.map(|packet| (self.free_at, packet.size)),
         };
-        now.saturating_sub(ends - self.serving_for(size))
+        serving.map_or(Span::ZERO, |(ends, size)| now.saturating_sub(ends - self.serving_for(size)))
     }
 
     /// Packets whose transmission has ended and that are still on the wire.
     pub fn on_wire(&self) -> u64 {
         let pauses = self.pausing().map_or(0, |pausing| pausing.on_wire);
-        u64::from(self.departed.wrapping_sub(self.ring.head())) - u64::from(pauses)
+        u64::from(self.chain.on_wire()) - u64::from(pauses)
     }
 
     /// The warm-up ends: statistics begin with the packets held now.
-    pub fn restart(&mut self, now: Time) {
-        self.settle(now);
+    pub fn restart(&mut self, now: Time, store: &Store) {
+        self.settle(now, store);
         let (packets, bytes) = self.held();
         if let Some(record) = &mut self.record {
             record.stood(packets, bytes, now);
@@ -133,7 +126,7 @@ impl Port {
             let at_arrival = !matches!(self.service, Service::Departure(_));
             faults.counts_from = if at_arrival { now + Span::ps(1) } else { now };
         }
-        let early = self.in_service(now);
+        let early = self.in_service(now, store);
         if let Some(varying) = self.varying_mut() {
             (varying.sent_for, varying.dead, varying.cut) = (Span::ZERO, 0, 0);
         }
@@ -141,8 +134,8 @@ impl Port {
     }
 
     /// Brings the record up to `now`.
-    pub fn sync(&mut self, now: Time) {
-        self.settle(now);
+    pub fn sync(&mut self, now: Time, store: &Store) {
+        self.settle(now, store);
         let (packets, bytes) = self.held();
         if let Some(record) = &mut self.record {
             record.stood(packets, bytes, now);

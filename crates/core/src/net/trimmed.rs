@@ -18,6 +18,7 @@ impl Network {
         let label = commons.connections[packet.flow as usize].back;
         let packet = Packet { label, flags: packet.flags.with(Flags::REVERSE), ..packet };
         let node = commons.routing.leaves(self.links[number as usize]);
-        self.onward(node, packet, commons);
+        let slot = self.store.put(&packet);
+        self.onward(node, slot, commons);
     }
 }

@@ -13,11 +13,12 @@ use shallows_units::{Span, Time};
 impl Network {
     /// The head of a wire that is not clear reaches the far end.
     #[inline(never)]
-    pub(super) fn land_unclear(&mut self, number: u32, packet: Packet, commons: &Commons) -> Option<Packet> {
+    pub(super) fn land_unclear(&mut self, number: u32, slot: u32, commons: &Commons) -> Option<Packet> {
         let port = &self.ports[number as usize];
-        if port.clear_of_packets && packet.flow != PAUSE {
-            return self.onward_by(self.back(number, commons), port.leads_to, packet, commons);
+        if port.clear_of_packets && self.store.at(slot).flow != PAUSE {
+            return self.onward_by(self.back(number, commons), port.leads_to, slot, commons);
         }
+        let packet = self.store.take(slot);
         self.land_watched(number, packet, commons)
     }
 

@@ -1,4 +1,4 @@
-//! A packet, by value: 48 bytes, so that rings of them stay in cache.
+//! A packet, by value: 48 bytes, so that it fits a cache line with its neighbours' places.
 
 mod extension;
 mod fate;

@@ -1,7 +1,5 @@
 //! Histograms of bounded size: exact at small values, logarithmic beyond. Their memory follows the values seen.
 
-use crate::events::fetch::{LINE, fetch};
-
 /// Number of the bin of `value`. Values below `2^EXACT` have a bin each; beyond, every octave has `2^(EXACT - 1)` bins,
 /// so that a bin's width is at most `2^-(EXACT - 1)` of its value.
 #[inline(always)]
@@ -98,14 +96,6 @@ impl LengthHistogram {
         self.bins = longer.into_boxed_slice();
     }
 
-    /// Asks for the bin of `value`.
-    #[inline(always)]
-    pub fn foresee(&self, value: u64) {
-        if let Some(count) = self.bins.get(bin::<LENGTHS>(value)) {
-            fetch(count, 1);
-        }
-    }
-
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         self.bins.fill(0);
@@ -161,7 +151,23 @@ impl TimeHistogram {
     /// Counts one more at `value`.
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
-        let bin = bin::<TIMES>(value);
+        self.count_one(bin::<TIMES>(value));
+    }
+
+    /// The number by which [`TimeHistogram::add_bins`] knows `value`.
+    #[inline(always)]
+    pub fn bin(value: u64) -> u16 {
+        const { assert!(PAGES * PAGE <= 1 << 16) };
+        bin::<TIMES>(value) as u16
+    }
+
+    /// Counts one more at each value, given by the number of its bin.
+    pub fn add_bins(&mut self, bins: &[u16]) {
+        bins.iter().for_each(|bin| self.count_one(usize::from(*bin)));
+    }
+
+    #[inline(always)]
+    fn count_one(&mut self, bin: usize) {
         let count = self.count(bin);
         *count += 1;
         if *count == u16::MAX {
@@ -176,14 +182,6 @@ impl TimeHistogram {
         let place = usize::from(self.places.0[bin / PAGE]);
         let place = if place < self.counts.len() { place } else { self.meet(bin / PAGE) };
         &mut self.counts[place][bin % PAGE]
-    }
-
-    /// Asks for the count of `value`.
-    #[inline(always)]
-    pub fn foresee(&self, value: u64) {
-        if let Some(page) = self.counts.get(usize::from(self.places.0[bin::<TIMES>(value) / PAGE])) {
-            fetch(page, size_of_val(page) / LINE);
-        }
     }
 
     /// Gives a page that was not met before a place. Room grows by half, so that few pages are moved often.

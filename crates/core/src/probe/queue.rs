@@ -7,8 +7,13 @@ use shallows_units::{Span, Time};
 /// Lengths below this have their times in a record's first cache line.
 const SHORT: usize = 3;
 
+/// Waits that are counted together.
+const RECENT: usize = 64;
+
 /// How long the queue stood at each length, and how long packets waited in it. Every packet changes it, so it takes
-/// four cache lines and no more. A packet that finds the queue empty, as most do, needs the first one alone.
+/// four cache lines and no more. A packet that finds the queue empty, as most do, needs the first one alone. The count of a
+/// wait is a line that few packets share and that nobody knows before, so some packets' waits are kept and
+/// counted together: the processor then waits for their lines at once.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct QueueRecord {
@@ -30,8 +35,23 @@ pub struct QueueRecord {
     detail: Option<Box<Detail>>,
     /// Time in ps spent at each other length in packets.
     long: LengthHistogram,
-    /// Waits in ps until transmission began, of the packets that waited.
-    queued: TimeHistogram,
+    /// Waits in ps until transmission began, of the packets that waited, but for the recent ones.
+    queued: Option<Box<TimeHistogram>>,
+    /// How many of `recent` are to be counted.
+    fresh: usize,
+    // The third and the fourth line.
+    /// The most recent waits, by their bins.
+    recent: Recent,
+}
+
+/// Bins of waits.
+#[derive(Debug)]
+struct Recent([u16; RECENT]);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Recent([0; RECENT])
+    }
 }
 
 /// Each departure, or each change.
@@ -76,7 +96,8 @@ impl QueueRecord {
 
     /// Waits in ps until transmission began.
     pub fn waits(&self) -> TimeHistogram {
-        let mut all = self.queued.clone();
+        let mut all = self.queued.as_deref().cloned().unwrap_or_default();
+        all.add_bins(&self.recent.0[..self.fresh]);
         all.add_many(0, self.unqueued);
         all
     }
@@ -85,17 +106,6 @@ impl QueueRecord {
     #[inline(always)]
     pub fn foresee(&self, stands: bool) {
         fetch(self, if stands { 4 } else { 1 });
-    }
-
-    /// Asks for the lines elsewhere that the next packet changes, with `packets` in the queue and a wait of about `wait`.
-    #[inline(always)]
-    pub fn foresee_bins(&self, packets: u64, wait: Span) {
-        if packets >= SHORT as u64 {
-            self.long.foresee(packets);
-        }
-        if wait > Span::ZERO {
-            self.queued.foresee(wait.as_ps());
-        }
     }
 
     /// The queue stood at `packets` and `bytes` until `now`.
@@ -137,8 +147,19 @@ impl QueueRecord {
             self.unqueued += 1;
             return;
         }
-        self.queued.add(wait.as_ps());
         self.wait_sum += u128::from(wait.as_ps());
+        self.recent.0[self.fresh % RECENT] = TimeHistogram::bin(wait.as_ps());
+        self.fresh += 1;
+        if self.fresh == RECENT {
+            self.count_recent();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_recent(&mut self) {
+        self.queued.get_or_insert_default().add_bins(&self.recent.0[..self.fresh]);
+        self.fresh = 0;
     }
 
     /// A packet will have waited `wait` when its transmission begins: known beforehand, and counted if it does begin.
@@ -153,8 +174,8 @@ impl QueueRecord {
     /// Forgets all but the traces: the warm-up ends at `now` with `bytes` held.
     pub fn restart(&mut self, bytes: u64, now: Time) {
         self.long.clear();
-        self.queued.clear();
-        (self.short, self.unqueued) = ([0; SHORT], 0);
+        self.queued.iter_mut().for_each(|waits| waits.clear());
+        (self.short, self.unqueued, self.fresh) = ([0; SHORT], 0, 0);
         if let Some(lengths) = self.detail.as_mut().and_then(|detail| detail.at_dequeue.as_mut()) {
             lengths.clear();
         }
@@ -166,7 +187,8 @@ impl QueueRecord {
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         let detail = self.detail.as_ref().map_or(0, |detail| detail.memory());
-        size_of::<Self>() + self.long.memory() + self.queued.memory() + detail
+        let queued = self.queued.as_ref().map_or(0, |waits| size_of::<TimeHistogram>() + waits.memory());
+        size_of::<Self>() + self.long.memory() + queued + detail
     }
 }
 

@@ -88,7 +88,7 @@ impl Bench {
     /// Packets and bytes held in the queue.
     fn held(&mut self) -> (u64, u64) {
         let now = self.net.now;
-        self.net.ports[0].settle(now);
+        self.net.ports[0].settle(now, &self.net.store);
         self.net.ports[0].held()
     }
 
@@ -99,8 +99,8 @@ impl Bench {
         let port = &self.net.ports[0];
         let serving = match &port.service {
             Service::Departure(scheduled) => scheduled.serving.map_or(0, |p| u64::from(p.size)),
-            Service::Lined(_) => port.backlog().serving,
-            Service::Arrival(_) => port.backlog().serving,
+            Service::Lined(_) => port.backlog(&self.net.store).serving,
+            Service::Arrival(_) => port.backlog(&self.net.store).serving,
         };
         (packets - u64::from(serving > 0), bytes - serving)
     }

@@ -279,11 +279,11 @@ impl Network {
         &mut self,
         came_by: u32,
         node: u32,
-        packet: Packet,
+        slot: u32,
         commons: &Commons,
     ) -> Option<Packet> {
         self.came_by = came_by;
-        let delivered = self.onward(node, packet, commons);
+        let delivered = self.onward(node, slot, commons);
         self.came_by = NOWHERE;
         delivered
     }
@@ -357,7 +357,7 @@ impl Network {
         let Some(pausing) = port.pausing_mut().filter(|_| over) else { return };
         let Some(frame) = pausing.sending.take() else { return };
         pausing.on_wire += 1;
-        if let Some(at) = port.launch(&frame.packet(), now) {
+        if let Some(at) = port.launch(&frame.packet(), &mut self.store, now) {
             self.expect(number, at);
         }
     }
