@@ -95,7 +95,8 @@ fn sizes_are_as_promised() {
     assert_eq!(size_of::<Packet>(), 48);
     assert!(size_of::<AnyCc>() <= 128, "{}", size_of::<AnyCc>());
     assert!(size_of::<Port>() <= 320, "{}", size_of::<Port>());
-    assert!(size_of::<QueueRecord>() <= 256, "{}", size_of::<QueueRecord>());
+    // Two lines have lengths of up to ten packets, two the waits that are counted next.
+    assert!(size_of::<QueueRecord>() <= 320, "{}", size_of::<QueueRecord>());
 }
 
 /// Rings, records and connections grow to the most in use at once, not with the time simulated. A histogram takes

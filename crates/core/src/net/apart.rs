@@ -10,8 +10,7 @@ use shallows_units::Span;
 
 impl Network {
     #[inline(never)]
-    pub(super) fn arrive_apart(&mut self, number: u32, slot: u32, commons: &Commons) {
-        let packet = &self.store.take(slot);
+    pub(super) fn arrive_apart(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         if self.ports[number as usize].dead {
             return self.arrive_dead(number, packet, commons);
         }

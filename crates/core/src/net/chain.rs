@@ -36,7 +36,13 @@ impl Store {
         &self.slots[slot as usize].packet
     }
 
-    /// The same, to be changed.
+    /// A slot, to be changed.
+    #[inline(always)]
+    pub fn slot_mut(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+
+    /// The packet in a slot, to be changed.
     #[inline(always)]
     pub fn at_mut(&mut self, slot: u32) -> &mut Packet {
         &mut self.slots[slot as usize].packet
@@ -162,6 +168,19 @@ impl Chain {
     /// Adds the packet in `slot`, to be transmitted; returns whether it lands next.
     #[inline(always)]
     pub fn push(&mut self, slot: u32, store: &mut Store) -> bool {
+        self.follow(store.slot_mut(slot));
+        self.append(slot, store)
+    }
+
+    /// The first half of adding a packet, with its slot at hand.
+    #[inline(always)]
+    pub(super) fn follow(&self, slot: &mut Slot) {
+        slot.before = self.last;
+    }
+
+    /// The second half.
+    #[inline(always)]
+    pub(super) fn append(&mut self, slot: u32, store: &mut Store) -> bool {
         if self.waiting == 0 {
             self.leaves_next = slot;
         }
@@ -173,6 +192,7 @@ impl Chain {
     #[inline(always)]
     pub fn launch(&mut self, slot: u32, store: &mut Store) -> bool {
         debug_assert!(self.waiting == 0, "a packet cannot leave before those that wait");
+        self.follow(store.slot_mut(slot));
         self.link(slot, store)
     }
 
@@ -182,7 +202,6 @@ impl Chain {
         if only {
             self.first = slot;
         } else {
-            store.slots[slot as usize].before = self.last;
             store.slots[self.last as usize].next = slot;
         }
         self.last = slot;

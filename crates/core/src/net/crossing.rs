@@ -5,6 +5,7 @@
 //! the packets here, each at the time at which it lands.
 
 use super::pfc::{MAC, NOWHERE, PAUSE};
+use super::port::{Port, Service};
 use super::{Commons, Network, UNDECIDED};
 use crate::packet::{Carried, NONE, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
@@ -138,22 +139,38 @@ impl Network {
             return None;
         }
         self.came_by = came_by;
-        let delivered = self.land_at(parcel, way, commons);
+        let delivered = match self.ports.get_mut(way as usize) {
+            // Its discipline holds the packets: no slot on the way there.
+            Some(Port { service: Service::Departure(_), apart: true, counts, .. }) => {
+                counts.packets_in += 1;
+                counts.bytes_in += u64::from(parcel.packet.size);
+                self.returns(parcel, commons);
+                self.arrive_apart(way, &parcel.packet, commons);
+                None
+            }
+            _ => self.land_at(parcel, way, commons),
+        };
         self.came_by = NOWHERE;
         delivered
     }
 
     #[inline(always)]
     fn land_at(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
-        if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
-            self.consult_return(*opposite, &parcel.packet);
-        }
+        self.returns(parcel, commons);
         let slot = self.store.put(&parcel.packet);
         if way == UNDECIDED {
             return self.onward(parcel.node, slot, commons);
         }
         self.arrive(way, slot, commons);
         None
+    }
+
+    /// A controller at the far end of its cable sees a packet that returns.
+    #[inline(always)]
+    fn returns(&mut self, parcel: &Parcel, commons: &Commons) {
+        if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
+            self.consult_return(*opposite, &parcel.packet);
+        }
     }
 
     #[cold]

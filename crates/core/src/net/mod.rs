@@ -255,20 +255,24 @@ impl Network {
         }
         let serving = port.settle(self.now, &self.store);
         if port.apart {
-            return self.arrive_apart(number, slot, commons);
+            let packet = self.store.take(slot);
+            return self.arrive_apart(number, &packet, commons);
         }
-        if let Service::Arrival(_) = port.service {
-            return match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
-                Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
-                Ok(None) => {}
-                Err(why) => self.refuse_at(number, slot, why, commons),
-            };
+        match port.service {
+            Service::Arrival(_) => {
+                match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
+                    Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
+                    Ok(None) => {}
+                    Err(why) => self.refuse_at(number, slot, why, commons),
+                }
+            }
+            Service::Lined(_) => self.arrive_lined(number, slot, commons),
+            Service::Departure(_) => self.decide(number, slot, serving, commons),
         }
-        self.decide(number, slot, serving, commons);
     }
 
     /// A port, settled, decides about a packet that has come; `serving` bytes are in transmission, where its chain has them.
-    #[inline(always)]
+    #[inline(never)]
     fn decide(&mut self, number: u32, slot: u32, serving: u64, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         match port.service {

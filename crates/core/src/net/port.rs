@@ -244,8 +244,8 @@ impl Port {
     }
 
     /// Asks a discipline that decides at arrival about the packet in `slot`, counts its answer, and queues the packet
-    /// unless it is refused; call after [`Port::settle`], which has returned `serving`. `class` gives the packet's, where arrivals are traced. Returns
-    /// when its wire's next event comes, if that is this packet's.
+    /// unless it is refused; call after [`Port::settle`], which has returned `serving`. `class` gives the packet's, where
+    /// arrivals are traced. Returns when its wire's next event comes, if that is this packet's.
     #[inline(always)]
     pub fn admit(
         &mut self,
@@ -256,7 +256,8 @@ impl Port {
         class: impl FnOnce(&Packet) -> usize,
     ) -> Result<Option<Time>, DropWhy> {
         let backlog = self.backlog_with(serving);
-        let packet = store.at_mut(slot);
+        let here = store.slot_mut(slot);
+        let packet = &mut here.packet;
         let verdict = match &mut self.service {
             Service::Arrival(admission) => admission.admit(packet, backlog, now),
             Service::Lined(_) | Service::Departure(_) => Verdict::Pass,
@@ -267,10 +268,12 @@ impl Port {
             self.note_arrival(class(packet), packet.size, u64::from(marked));
         }
         packet.flags = packet.flags.with_if(Flags::CE, marked);
-        match verdict {
-            Verdict::Drop(why) => Err(why),
-            _ => Ok(self.accept(slot, store, now)),
+        if let Verdict::Drop(why) = verdict {
+            return Err(why);
         }
+        let at = self.set_times(packet, now);
+        self.chain.follow(here);
+        Ok(self.chain.append(slot, store).then_some(at))
     }
 
     /// A packet of `class` has come, which was marked so many times.
@@ -284,7 +287,15 @@ impl Port {
     /// Queues the packet in `slot` behind all others, its times known. Returns when it lands, if that is the wire's next event.
     #[inline(always)]
     pub fn accept(&mut self, slot: u32, store: &mut Store, now: Time) -> Option<Time> {
-        let packet = store.at_mut(slot);
+        let here = store.slot_mut(slot);
+        let at = self.set_times(&mut here.packet, now);
+        self.chain.follow(here);
+        self.chain.append(slot, store).then_some(at)
+    }
+
+    /// Counts and records `packet`, which is the last in the queue now; returns when it lands.
+    #[inline(always)]
+    fn set_times(&mut self, packet: &mut Packet, now: Time) -> Time {
         let size = packet.size;
         let begin = self.free_at.max(now);
         let wait = begin - now;
@@ -301,7 +312,7 @@ impl Port {
             record.waits_until(begin, wait);
         }
         self.bytes += u64::from(size);
-        self.chain.push(slot, store).then_some(at)
+        at
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.

@@ -1,7 +1,8 @@
 //! Record of the queues inside a discipline that has several: the packets each took of each class, their
 //! waits there, and the length of the queue when a packet left it.
 
-use super::histogram::{LengthHistogram, TimeHistogram};
+use super::histogram::LengthHistogram;
+use super::waits::WaitCounts;
 use crate::packet::{Flags, Packet};
 use crate::queue::parts::sparse::Sparse;
 use crate::queue::{DropWhy, InnerQueues};
@@ -25,7 +26,7 @@ pub struct InnerCell {
     /// Dropped here, by [`DropWhy`].
     pub drops: [u64; DropWhy::COUNT],
     /// Waits in ps until transmission began.
-    pub waits: TimeHistogram,
+    pub waits: WaitCounts,
     /// Their sum.
     pub wait_sum: u128,
 }

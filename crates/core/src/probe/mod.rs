@@ -6,6 +6,7 @@ pub mod inner;
 pub mod queue;
 pub mod settings;
 pub mod traces;
+pub mod waits;
 
 pub use columns::{Column, ColumnData, TableBuilder, TableData};
 pub use settings::{ProbeSettings, TraceWhen};

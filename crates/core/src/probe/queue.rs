@@ -1,32 +1,28 @@
 //! Exact, time-weighted record of one queue.
 
 use super::histogram::{LengthHistogram, TimeHistogram};
+use super::waits::WaitCounts;
 use crate::events::fetch::fetch;
 use shallows_units::{Span, Time};
 
-/// Lengths below this have their times in a record's first cache line.
-const SHORT: usize = 3;
-
-/// Waits that are counted together.
-const RECENT: usize = 64;
+/// Lengths below this have their times in a record's first two cache lines, the first three of them in the first.
+const SHORT: usize = 11;
 
 /// How long the queue stood at each length, and how long packets waited in it. Every packet changes it, so it takes
-/// four cache lines and no more. A packet that finds the queue empty, as most do, needs the first one alone. The count of a
-/// wait is a line that few packets share and that nobody knows before, so some packets' waits are kept and
-/// counted together: the processor then waits for their lines at once.
+/// five cache lines and no more. A packet that finds the queue empty, as most do, needs the first one alone.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct QueueRecord {
     /// Integral of the bytes held, in byte ps.
     pub byte_time: u128,
     since: Time,
-    /// Time in ps spent at each length below [`SHORT`].
-    short: [u64; SHORT],
     /// Packets that did not wait.
     unqueued: u64,
     /// Most bytes held.
     pub max_bytes: u64,
-    // The second line.
+    /// Time in ps spent at each length below [`SHORT`].
+    short: [u64; SHORT],
+    // The third line.
     /// Sum of the waits in ps.
     pub wait_sum: u128,
     /// The end of the run.
@@ -35,23 +31,8 @@ pub struct QueueRecord {
     detail: Option<Box<Detail>>,
     /// Time in ps spent at each other length in packets.
     long: LengthHistogram,
-    /// Waits in ps until transmission began, of the packets that waited, but for the recent ones.
-    queued: Option<Box<TimeHistogram>>,
-    /// How many of `recent` are to be counted.
-    fresh: usize,
-    // The third and the fourth line.
-    /// The most recent waits, by their bins.
-    recent: Recent,
-}
-
-/// Bins of waits.
-#[derive(Debug)]
-struct Recent([u16; RECENT]);
-
-impl Default for Recent {
-    fn default() -> Self {
-        Recent([0; RECENT])
-    }
+    /// Waits in ps until transmission began, of the packets that waited. Most of it is the last two lines.
+    queued: WaitCounts,
 }
 
 /// Each departure, or each change.
@@ -96,8 +77,7 @@ impl QueueRecord {
 
     /// Waits in ps until transmission began.
     pub fn waits(&self) -> TimeHistogram {
-        let mut all = self.queued.as_deref().cloned().unwrap_or_default();
-        all.add_bins(&self.recent.0[..self.fresh]);
+        let mut all = self.queued.all();
         all.add_many(0, self.unqueued);
         all
     }
@@ -105,7 +85,7 @@ impl QueueRecord {
     /// Asks for its own lines: for the first, or for all where packets stand in the queue.
     #[inline(always)]
     pub fn foresee(&self, stands: bool) {
-        fetch(self, if stands { 4 } else { 1 });
+        fetch(self, if stands { 5 } else { 1 });
     }
 
     /// The queue stood at `packets` and `bytes` until `now`.
@@ -141,29 +121,18 @@ impl QueueRecord {
     }
 
     /// A packet waited `wait` for its transmission to begin.
-    #[inline]
+    #[inline(always)]
     pub fn waited(&mut self, wait: Span) {
         if wait == Span::ZERO {
             self.unqueued += 1;
             return;
         }
         self.wait_sum += u128::from(wait.as_ps());
-        self.recent.0[self.fresh % RECENT] = TimeHistogram::bin(wait.as_ps());
-        self.fresh += 1;
-        if self.fresh == RECENT {
-            self.count_recent();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn count_recent(&mut self) {
-        self.queued.get_or_insert_default().add_bins(&self.recent.0[..self.fresh]);
-        self.fresh = 0;
+        self.queued.add(wait.as_ps());
     }
 
     /// A packet will have waited `wait` when its transmission begins: known beforehand, and counted if it does begin.
-    #[inline]
+    #[inline(always)]
     pub fn waits_until(&mut self, begin: Time, wait: Span) {
         // The present is before the end, and needs no look at it.
         if wait == Span::ZERO || begin < self.until {
@@ -174,8 +143,8 @@ impl QueueRecord {
     /// Forgets all but the traces: the warm-up ends at `now` with `bytes` held.
     pub fn restart(&mut self, bytes: u64, now: Time) {
         self.long.clear();
-        self.queued.iter_mut().for_each(|waits| waits.clear());
-        (self.short, self.unqueued, self.fresh) = ([0; SHORT], 0, 0);
+        self.queued.clear();
+        (self.short, self.unqueued) = ([0; SHORT], 0);
         if let Some(lengths) = self.detail.as_mut().and_then(|detail| detail.at_dequeue.as_mut()) {
             lengths.clear();
         }
@@ -187,8 +156,7 @@ impl QueueRecord {
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         let detail = self.detail.as_ref().map_or(0, |detail| detail.memory());
-        let queued = self.queued.as_ref().map_or(0, |waits| size_of::<TimeHistogram>() + waits.memory());
-        size_of::<Self>() + self.long.memory() + queued + detail
+        size_of::<Self>() + self.long.memory() + self.queued.memory() + detail
     }
 }
 

@@ -107,8 +107,17 @@ macro_rules! choices_of_next_hop {
             }
 
             /// The place in `group` of the next hop for a packet with this label.
-            #[inline]
+            #[inline(always)]
             pub fn choose(&mut self, label: u32, group: Group<'_>, sight: &impl Sight) -> u32 {
+                match self {
+                    // Most runs have it.
+                    Chooser::Flow(rule) => rule.choose(label, group, sight),
+                    _ => self.choose_otherwise(label, group, sight),
+                }
+            }
+
+            #[inline(never)]
+            fn choose_otherwise(&mut self, label: u32, group: Group<'_>, sight: &impl Sight) -> u32 {
                 match self { $( Chooser::$variant(rule) => rule.choose(label, group, sight) ),* }
             }
         }

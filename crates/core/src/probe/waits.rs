@@ -1,0 +1,88 @@
+//! Waits, counted some at a time.
+//!
+//! The count of a wait is a line of memory that few packets share and that nobody knows before. In a large network it is in no cache. So some
+//! waits are kept and counted together: the processor then waits for their lines at once.
+
+use super::histogram::TimeHistogram;
+
+/// Waits that are counted together: two cache lines of them.
+const RECENT: usize = 64;
+
+/// Packets by their wait in ps.
+#[derive(Debug, Default)]
+#[repr(C)] // what each packet needs comes first
+pub struct WaitCounts {
+    /// How many of `recent` are to be counted.
+    fresh: usize,
+    counted: Option<Box<TimeHistogram>>,
+    recent: Recent,
+}
+
+/// The most recent waits, by their bins.
+#[derive(Debug)]
+struct Recent([u16; RECENT]);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Recent([0; RECENT])
+    }
+}
+
+impl WaitCounts {
+    /// One more packet waited `wait` ps.
+    #[inline(always)]
+    pub fn add(&mut self, wait: u64) {
+        self.recent.0[self.fresh % RECENT] = TimeHistogram::bin(wait);
+        self.fresh += 1;
+        if self.fresh == RECENT {
+            self.count();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count(&mut self) {
+        self.counted.get_or_insert_default().add_bins(&self.recent.0[..self.fresh]);
+        self.fresh = 0;
+    }
+
+    /// All of them.
+    pub fn all(&self) -> TimeHistogram {
+        let mut all = self.counted.as_deref().cloned().unwrap_or_default();
+        all.add_bins(&self.recent.0[..self.fresh]);
+        all
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.counted.iter_mut().for_each(|counted| counted.clear());
+        self.fresh = 0;
+    }
+
+    /// Bytes of memory in use elsewhere.
+    pub fn memory(&self) -> usize {
+        self.counted.as_ref().map_or(0, |counted| size_of::<TimeHistogram>() + counted.memory())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::histogram::Histogram;
+
+    /// At every number of packets, all that came are there, each counted once.
+    #[test]
+    fn no_wait_is_lost_between_two_counts() {
+        let (mut kept, mut plain) = (WaitCounts::default(), TimeHistogram::default());
+        for number in 0..5 * RECENT as u64 / 2 {
+            assert_eq!(kept.all().rows(), plain.rows());
+            let wait = number * number * 1000;
+            kept.add(wait);
+            plain.add(wait);
+        }
+        kept.clear();
+        assert_eq!(kept.all().total(), 0);
+        kept.add(7);
+        assert_eq!(kept.all().rows(), [(7, 8, 1)]);
+    }
+}
