@@ -29,18 +29,33 @@ impl Network {
         if shared && !fits(self) {
             return self.refuse(number, packet, commons);
         }
-        if matches!(self.ports[number as usize].service, Service::Departure(_)) {
-            self.arrive_scheduled(number, *packet, commons);
-        } else {
-            let slot = self.store.put(packet);
-            let serving = self.ports[number as usize].backlog(&self.store).serving;
-            self.decide(number, slot, serving, commons);
-        }
+        self.decide(number, packet, commons);
         if shared {
             self.count(number);
         }
         if let Some(of) = charged {
             self.judge(number, of, commons);
+        }
+    }
+
+    /// The port's discipline decides about `packet`, which nothing else has refused.
+    fn decide(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+        let port = &mut self.ports[number as usize];
+        match port.service {
+            Service::Departure(_) => self.arrive_scheduled(number, *packet, commons),
+            Service::Lined(_) => {
+                let slot = self.store.put(packet);
+                self.arrive_lined(number, slot, commons);
+            }
+            Service::Arrival(_) => {
+                let serving = port.backlog(&self.store).serving;
+                let slot = self.store.put(packet);
+                match port.admit(slot, serving, &mut self.store, self.now, |packet| commons.class(packet)) {
+                    Ok(Some(at)) => self.expect(number, at),
+                    Ok(None) => {}
+                    Err(why) => self.refuse_at(number, slot, why, commons),
+                }
+            }
         }
     }
 

@@ -267,23 +267,6 @@ impl Network {
                 }
             }
             Service::Lined(_) => self.arrive_lined(number, slot, commons),
-            Service::Departure(_) => self.decide(number, slot, serving, commons),
-        }
-    }
-
-    /// A port, settled, decides about a packet that has come; `serving` bytes are in transmission, where its chain has them.
-    #[inline(never)]
-    fn decide(&mut self, number: u32, slot: u32, serving: u64, commons: &Commons) {
-        let port = &mut self.ports[number as usize];
-        match port.service {
-            Service::Arrival(_) => {
-                match port.admit(slot, serving, &mut self.store, self.now, |packet| commons.class(packet)) {
-                    Ok(None) => {}
-                    Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
-                    Err(why) => self.refuse_at(number, slot, why, commons),
-                }
-            }
-            Service::Lined(_) => self.arrive_lined(number, slot, commons),
             Service::Departure(_) => {
                 let packet = self.store.take(slot);
                 self.arrive_scheduled(number, packet, commons);

@@ -201,7 +201,7 @@ impl Port {
         0
     }
 
-    /// Lets go of the oldest packet, which lands now or soon: the only one, where no backlog is kept.
+    /// Lets go of the oldest packet, of a port that keeps no backlog. The packet has left its queue by now.
     #[inline(always)]
     fn let_go(&mut self, store: &Store) {
         if let Some(slot) = self.chain.leaves_next(store) {

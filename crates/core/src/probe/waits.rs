@@ -1,7 +1,8 @@
 //! Waits, counted some at a time.
 //!
-//! The count of a wait is a line of memory that few packets share and that nobody knows before. In a large network it is in no cache. So some
-//! waits are kept and counted together: the processor then waits for their lines at once.
+//! A port counts its packets by their wait, in a table of many cache lines. The line that a packet will change is not known
+//! before the packet comes, so in a large network the processor would wait for it. So the latest waits are kept and then
+//! counted together: the processor fetches their lines at the same time.
 
 use super::histogram::TimeHistogram;
 
