@@ -74,6 +74,7 @@ pub(super) fn lay_out(
     let backs = if controlled { graph.links.iter().map(back).collect() } else { vec![] };
     let commons = Commons {
         connections: vec![],
+        sprays: sharing.ecmp.sprays(),
         links,
         best: vec![],
         fastest: None,

@@ -3,5 +3,6 @@
 pub mod fetch;
 pub mod queue;
 pub mod random;
+pub mod spread;
 
 pub use queue::{EVENT_BYTES, Event, EventQueue, MAX_SOURCES, Source};

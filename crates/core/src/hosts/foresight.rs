@@ -7,6 +7,7 @@ use super::cell::Cell;
 use super::work::Hosts;
 use crate::events::Event;
 use crate::events::fetch::{LINE, fetch};
+use crate::events::spread::Spread;
 use crate::net::{Commons, Network, UNDECIDED};
 use crate::packet::{Flags, Packet};
 use shallows_units::{Span, Time};
@@ -20,6 +21,8 @@ pub(super) struct Landings {
     pub keys: Vec<u64>,
     /// Where each of them will go on, as far as it is known by now.
     pub ways: Vec<u32>,
+    /// Puts the keys in order.
+    pub spread: Spread,
     /// Events of the cell itself, as they stood when the window began.
     due: Vec<Event>,
 }

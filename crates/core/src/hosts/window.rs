@@ -8,7 +8,7 @@ use super::cell::{Cell, handle, take_changes};
 pub use super::foresight::LONGEST;
 use super::foresight::{AHEAD, Landings};
 use crate::net::{Commons, Inbox, Net, Network, Parcel, Post};
-use crate::packet::NONE;
+use crate::packet::{Carried, NONE};
 use shallows_units::{Span, Time};
 
 /// A thread's data for one cell after another.
@@ -107,7 +107,7 @@ impl Cell {
 
     /// Takes the packets from other cells, and sorts those that land in the window.
     fn collect(&mut self, window: Window, inbox: &mut Inbox, bench: &mut Bench) {
-        let Landings { keys, ways, begin, .. } = &mut bench.landings;
+        let Landings { keys, ways, begin, spread, .. } = &mut bench.landings;
         *begin = window.begin;
         keys.clear();
         ways.clear();
@@ -119,19 +119,31 @@ impl Cell {
         } else {
             bench.inbox.parcels.append(&mut inbox.parcels);
         }
-        for (i, parcel) in bench.inbox.parcels.iter_mut().enumerate() {
-            if parcel.packet.extension != NONE && i >= known {
-                let number = parcel.packet.extension;
-                parcel.packet.extension = self.network.extensions.take_over(number, &inbox.extensions);
-            }
-            if parcel.packet.at < window.until {
-                keys.push(Landings::key(parcel.packet.at - window.begin, i));
-            } else {
-                self.later.push(*parcel);
-            }
+        if !inbox.extensions.is_empty() {
+            self.take_over(&mut bench.inbox.parcels[known..], &mut inbox.extensions);
         }
-        inbox.extensions.clear();
-        put_in_order(keys, &bench.inbox.parcels);
+        let (parcels, length, mut latest) = (&bench.inbox.parcels, window.until - window.begin, window.begin);
+        keys.extend(parcels.iter().enumerate().map(|(place, parcel)| {
+            latest = latest.max(parcel.packet.at);
+            // A key has no room for a packet that lands long after the window.
+            Landings::key((parcel.packet.at - window.begin).min(LONGEST), place)
+        }));
+        if latest >= window.until {
+            let later = keys.extract_if(.., |key| *key >= Landings::key(length, 0));
+            self.later.extend(later.map(|key| parcels[Landings::place(key)]));
+        }
+        spread.sort(keys, length.as_ps());
+        settle_ties(keys, parcels);
+    }
+
+    /// The cell keeps the extensions of `parcels` from now on.
+    #[inline(never)]
+    fn take_over(&mut self, parcels: &mut [Parcel], carried: &mut Carried) {
+        for parcel in parcels.iter_mut().filter(|parcel| parcel.packet.extension != NONE) {
+            let number = parcel.packet.extension;
+            parcel.packet.extension = self.network.extensions.take_over(number, carried);
+        }
+        carried.clear();
     }
 
     /// Handles the events before `until`, parcels from number `next` on; returns the number of the next one.
@@ -163,11 +175,14 @@ impl Cell {
     }
 }
 
-/// Sorts by time; packets of one time by link, and on one link in the order in which they left.
-fn put_in_order(keys: &mut [u64], parcels: &[Parcel]) {
-    keys.sort_unstable();
-    for tied in keys.chunk_by_mut(|one, other| Landings::same_time(*one, *other)).filter(|run| run.len() > 1)
-    {
-        tied.sort_unstable_by_key(|key| (parcels[Landings::place(*key)].link, *key));
+/// Puts packets of one time in order by link, those of one link as they left; the times are in order.
+fn settle_ties(keys: &mut [u64], parcels: &[Parcel]) {
+    let mut next = 0;
+    let tie = |keys: &[u64]| keys.windows(2).position(|pair| Landings::same_time(pair[0], pair[1]));
+    while let Some(place) = tie(&keys[next..]) {
+        let first = next + place;
+        let tied = keys[first..].iter().take_while(|key| Landings::same_time(**key, keys[first])).count();
+        next = first + tied;
+        keys[first..next].sort_unstable_by_key(|key| (parcels[Landings::place(*key)].link, *key));
     }
 }

@@ -65,6 +65,8 @@ pub struct Commons {
     pub connections: Vec<Connection>,
     /// The switches' tables.
     pub routing: Routing,
+    /// A choice among equal next hops depends on when it is made.
+    pub sprays: bool,
     /// Rate and delay of each link at present.
     pub links: Vec<(Rate, Span)>,
     /// The best of the run. Empty where none changes.

@@ -64,14 +64,19 @@ impl Network {
     fn hand_over_from(&mut self, number: u32, until: Time, inbox: &mut Inbox, commons: &Commons) {
         let link = self.links[number as usize];
         loop {
+            // Beforehand, so that the packet is copied from its slot to the inbox and not by way of the stack.
+            if inbox.parcels.len() == inbox.parcels.capacity() {
+                make_room(inbox);
+                continue;
+            }
             let port = &mut self.ports[number as usize];
             let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
             if port.clear_of_packets && packet.flow != PAUSE {
                 let node = port.leads_to;
-                // Straight from its slot: most have no extension to be changed on the way.
+                let extended = packet.extension != NONE;
                 inbox.parcels.push(Parcel { packet: *packet, link, node });
-                if packet.extension != NONE {
+                if extended {
                     self.carry(inbox);
                 }
                 self.store.free(slot);
@@ -179,4 +184,11 @@ impl Network {
             self.consult(opposite, packet, true, AnyPortControl::on_return);
         }
     }
+}
+
+/// Makes room for one parcel at least.
+#[cold]
+#[inline(never)]
+fn make_room(inbox: &mut Inbox) {
+    inbox.parcels.reserve(1);
 }

@@ -15,7 +15,7 @@ impl Network {
     /// The port by which `packet` will go on from `node`, where that can be said before its turn; else [`UNDECIDED`].
     #[inline(always)]
     pub fn way(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
-        if node >= MAC || self.choosers[commons.node_places[node as usize] as usize].sprays() {
+        if node >= MAC || commons.sprays {
             return UNDECIDED;
         }
         self.choose(node, packet.label, commons)

@@ -103,6 +103,11 @@ impl Shelf {
 pub struct Carried(Shelf);
 
 impl Carried {
+    /// Nothing is here.
+    pub fn is_empty(&self) -> bool {
+        self.0.lines.is_empty()
+    }
+
     /// Takes all away.
     pub fn clear(&mut self) {
         self.0.lines.clear();

@@ -34,6 +34,18 @@ impl Ports {
         Ports { start, links }
     }
 
+    /// The first place of the links of `node`, and how many they are.
+    pub fn run(&self, node: u32) -> (u32, u32) {
+        let (start, end) = (self.start[node as usize], self.start[node as usize + 1]);
+        (start, end - start)
+    }
+
+    /// The link at a place.
+    #[inline]
+    pub fn link(&self, place: u32) -> u32 {
+        self.links[place as usize]
+    }
+
     /// The links of `node`.
     #[inline]
     pub fn of(&self, node: u32) -> &[u32] {

@@ -45,11 +45,26 @@ pub enum Entry {
     Any(u32),
 }
 
-/// Members of a group: a run of [`Routing::members`].
+/// A run of neighbours in a list.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     first: u32,
     size: u32,
+}
+
+impl Run {
+    fn of(self, all: &[u32]) -> &[u32] {
+        &all[self.first as usize..(self.first + self.size) as usize]
+    }
+}
+
+/// The next hops of a node.
+#[derive(Debug, Clone)]
+struct Hops {
+    /// Its own links, among those that leave nodes.
+    links: Run,
+    /// Its groups, as runs of [`Routing::members`].
+    groups: Vec<Run>,
 }
 
 /// The tables of all switches.
@@ -70,9 +85,9 @@ pub struct Routing {
     pages: Vec<u32>,
     /// Distinct pages. An entry below a node's number of links is the place of one of them, others count its groups.
     pool: Vec<[u32; PAGE]>,
-    /// By node: its groups.
-    groups: Vec<Vec<Run>>,
-    /// Links.
+    /// By node.
+    hops: Vec<Hops>,
+    /// Links of groups.
     members: Vec<u32>,
     known_pages: BTreeMap<[u32; PAGE], u32>,
     known_groups: BTreeMap<(u32, Vec<u32>), u32>,
@@ -101,12 +116,17 @@ impl Routing {
         }
         let bits = usize::BITS - destinations.len().saturating_sub(1).leading_zeros();
         let nodes = graph.nodes.len();
+        let links = |node| {
+            let (first, size) = wiring.out.run(node);
+            Run { first, size }
+        };
+        let hops = (0..nodes as u32).map(|node| Hops { links: links(node), groups: vec![] }).collect();
         let blank = [NOWHERE; PAGE];
         Routing {
             width: roots.len().div_ceil(PAGE),
             pages: vec![BLANK; nodes * roots.len().div_ceil(PAGE)],
             pool: vec![blank],
-            groups: vec![vec![]; nodes],
+            hops,
             members: vec![],
             known_pages: BTreeMap::from([(blank, BLANK)]),
             known_groups: BTreeMap::new(),
@@ -126,17 +146,17 @@ impl Routing {
     pub fn next(&self, node: u32, label: u32, chooser: &mut Chooser, sight: &impl Sight) -> u32 {
         let Destination { column, last } = self.destinations[(label >> self.spare) as usize];
         let entry = self.entry(node, column);
-        let links = self.wiring.out.of(node);
-        if let Some(link) = links.get(entry as usize) {
-            return *link;
+        let Hops { links, groups } = &self.hops[node as usize];
+        if entry < links.size {
+            return self.wiring.out.link(links.first + entry);
         }
         if entry == HERE {
             return last;
         }
-        let number = entry - links.len() as u32;
-        let Run { first, size } = self.groups[node as usize][number as usize];
-        let links = &self.members[first as usize..(first + size) as usize];
-        links[chooser.choose(label, Group { number, links }, sight) as usize]
+        let number = entry - links.size;
+        let run = groups[number as usize];
+        let group = || Group { number, links: run.of(&self.members) };
+        self.members[(run.first + chooser.choose(label, run.size, group, sight)) as usize]
     }
 
     #[inline(always)]
@@ -231,7 +251,7 @@ impl Routing {
 
     /// Adds next hops towards `roots` to `drafts` where there are none yet; as though all links were in order, or not.
     fn fill(&mut self, roots: &[NodeId], whole: bool, drafts: &mut BTreeMap<u32, [u32; PAGE]>) {
-        let Routing { wiring, groups, members, known_groups, .. } = self;
+        let Routing { wiring, hops, members, known_groups, .. } = self;
         search(wiring, whole, roots, |node, parts| {
             let draft = drafts.entry(node).or_insert([NOWHERE; PAGE]);
             for Part { bits, links } in parts {
@@ -246,7 +266,7 @@ impl Routing {
                         let own = wiring.out.of(node);
                         own.len() as u32
                             + *known_groups.entry((node, links.clone())).or_insert_with(|| {
-                                let groups = &mut groups[node as usize];
+                                let groups = &mut hops[node as usize].groups;
                                 groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
                                 members.extend(links.iter().map(|place| own[*place as usize]));
                                 groups.len() as u32 - 1
@@ -270,7 +290,7 @@ impl Routing {
         self.pages.fill(BLANK);
         self.pool.truncate(1);
         self.known_pages.retain(|_, place| *place == BLANK);
-        self.groups.iter_mut().for_each(Vec::clear);
+        self.hops.iter_mut().for_each(|own| own.groups.clear());
         self.members.clear();
         self.known_groups.clear();
         known.into_iter().for_each(|page| self.find_page(page));
@@ -283,12 +303,12 @@ impl Routing {
 
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
-        let groups = self.groups.iter().map(|own| size_of_val(own) + own.capacity() * size_of::<Run>());
+        let hops = self.hops.iter().map(|own| size_of_val(own) + own.groups.capacity() * size_of::<Run>());
         let known = self.known_groups.keys().map(|key| size_of_val(key) + 4 * key.1.capacity() + 16);
         self.pages.capacity() * 4
             + self.pool.capacity() * size_of::<[u32; PAGE]>()
             + self.known_pages.len() * (size_of::<[u32; PAGE]>() + 16)
-            + groups.sum::<usize>()
+            + hops.sum::<usize>()
             + self.members.capacity() * 4
             + known.sum::<usize>()
             + self.destinations.capacity() * size_of::<Destination>()
@@ -307,10 +327,7 @@ impl Routing {
             NOWHERE => &[],
             HERE => links.iter().position(|link| *link == last).map_or(&[], |place| &links[place..=place]),
             entry if (entry as usize) < links.len() => std::slice::from_ref(&links[entry as usize]),
-            entry => {
-                let Run { first, size } = self.groups[node.index()][entry as usize - links.len()];
-                &self.members[first as usize..(first + size) as usize]
-            }
+            entry => self.hops[node.index()].groups[entry as usize - links.len()].of(&self.members),
         }
     }
 

@@ -28,6 +28,14 @@ pub(super) fn hashed(own: u64, label: u32, below: u64) -> u64 {
     ((z >> 32) * below) >> 32
 }
 
+impl Rule {
+    /// The place of the next hop among `size`.
+    #[inline(always)]
+    pub fn of(&self, label: u32, size: u32) -> u32 {
+        hashed(self.own, label, size.into()) as u32
+    }
+}
+
 impl Choice for Rule {
     const SPRAYS: bool = false;
 
@@ -35,8 +43,7 @@ impl Choice for Rule {
         Rule { own: own(place.node) }
     }
 
-    #[inline]
     fn choose(&mut self, label: u32, group: Group<'_>, _: &impl Sight) -> u32 {
-        hashed(self.own, label, u64::from(group.size())) as u32
+        self.of(label, group.size())
     }
 }

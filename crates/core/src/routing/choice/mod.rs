@@ -100,19 +100,19 @@ macro_rules! choices_of_next_hop {
                 match place.sharing.ecmp { $( Ecmp::$variant => Chooser::$variant(Choice::new(place)) ),* }
             }
 
-            /// Whether a choice depends on when it is made.
-            #[inline]
-            pub fn sprays(&self) -> bool {
-                match self { $( Chooser::$variant(_) => <$file::Rule as Choice>::SPRAYS ),* }
-            }
-
-            /// The place in `group` of the next hop for a packet with this label.
+            /// The place of the next hop for a packet with this label in `group`, which has `size` of them.
             #[inline(always)]
-            pub fn choose(&mut self, label: u32, group: Group<'_>, sight: &impl Sight) -> u32 {
+            pub fn choose<'a>(
+                &mut self,
+                label: u32,
+                size: u32,
+                group: impl FnOnce() -> Group<'a>,
+                sight: &impl Sight,
+            ) -> u32 {
                 match self {
-                    // Most runs have it.
-                    Chooser::Flow(rule) => rule.choose(label, group, sight),
-                    _ => self.choose_otherwise(label, group, sight),
+                    // Most runs have it, and it need not look at the group.
+                    Chooser::Flow(rule) => rule.of(label, size),
+                    _ => self.choose_otherwise(label, group(), sight),
                 }
             }
 

@@ -17,10 +17,17 @@ impl Sight for Still {
 
 pub(crate) const STILL: Still = Still(Time::ZERO, [0; 10]);
 
+impl Chooser {
+    /// Chooses in `group`.
+    fn pick(&mut self, label: u32, group: Group<'_>, sight: &impl Sight) -> u32 {
+        self.choose(label, group.size(), || group, sight)
+    }
+}
+
 /// How often each of four next hops is chosen for `labels`.
 fn counts(chooser: &mut Chooser, labels: impl Iterator<Item = u32>) -> [i64; SIZE as usize] {
     let mut counts = [0; SIZE as usize];
-    labels.for_each(|l| counts[chooser.choose(l, GROUP, &STILL) as usize] += 1);
+    labels.for_each(|l| counts[chooser.pick(l, GROUP, &STILL) as usize] += 1);
     counts
 }
 
@@ -53,7 +60,7 @@ fn flows_spread_and_each_keeps_its_way() {
 fn switches_choose_apart() {
     let (mut first, mut second) = (chooser(Ecmp::Flow, 1, 7), chooser(Ecmp::Flow, 1, 8));
     let group = GROUP;
-    let mut through = (0..).filter(|label| first.choose(*label, group, &STILL) == 0);
+    let mut through = (0..).filter(|label| first.pick(*label, group, &STILL) == 0);
     let found = counts(&mut second, through.by_ref().take(8000));
     assert!(even(&found), "{found:?}");
 }
@@ -69,7 +76,7 @@ fn turns_are_exact_and_chances_even() {
 #[test]
 fn groups_take_their_own_turns() {
     let mut rule = chooser(Ecmp::RoundRobin, 1, 7);
-    let mut turn = |number| rule.choose(0, Group { number, ..GROUP }, &STILL);
+    let mut turn = |number| rule.pick(0, Group { number, ..GROUP }, &STILL);
     let (one, two) = (turn(3), turn(5));
     let next = |place: u32| (place + 1) % SIZE;
     assert_eq!([turn(3), turn(5)], [next(one), next(two)]);
@@ -82,7 +89,7 @@ fn choices_repeat_with_the_seed_and_the_switch() {
     for ecmp in [Ecmp::RoundRobin, Ecmp::Random] {
         let run = |seed, node| {
             let mut chooser = chooser(ecmp, seed, node);
-            let choose = |i: u32| chooser.choose(i, Group { number: i % 16, ..GROUP }, &STILL);
+            let choose = |i: u32| chooser.pick(i, Group { number: i % 16, ..GROUP }, &STILL);
             (0..64).map(choose).collect::<Vec<_>>()
         };
         assert_eq!(run(1, 7), run(1, 7));
@@ -120,7 +127,7 @@ fn flowlets_keep_their_way_within_the_gap() {
     let sharing = Sharing { gap: Span::us(10), ..Sharing::by(Ecmp::Flowlet, 1) };
     let mut rule = Chooser::new(Place { sharing: &sharing, node: 7 });
     let mut at = |us: u64, label: u32, group: Group<'_>| {
-        rule.choose(label, group, &Still(Time::ZERO + Span::us(us), [0; 10]))
+        rule.pick(label, group, &Still(Time::ZERO + Span::us(us), [0; 10]))
     };
     let first = at(0, 1, GROUP);
     assert!((1..100).all(|i| at(10 * i, 1, GROUP) == first));
@@ -151,7 +158,7 @@ fn the_least_loaded_is_taken_and_ties_go_in_turn() {
     let mut taken = [0; 4];
     // Each packet takes 5 ns: no port is ever more than one packet ahead of another.
     for _ in 0..1000 {
-        let place = rule.choose(0, GROUP, &Still(Time::ZERO, work)) as usize;
+        let place = rule.pick(0, GROUP, &Still(Time::ZERO, work)) as usize;
         taken[place] += 1;
         work[GROUP.links[place] as usize] += 5;
         let held = [3, 5, 6, 9].map(|link| work[link]);
@@ -159,7 +166,7 @@ fn the_least_loaded_is_taken_and_ties_go_in_turn() {
     }
     assert_eq!(taken, [250; 4]);
     work[6] = 0;
-    assert_eq!(rule.choose(0, GROUP, &Still(Time::ZERO, work)), 2);
+    assert_eq!(rule.pick(0, GROUP, &Still(Time::ZERO, work)), 2);
 }
 
 /// Two groups of a switch break their ties apart: each goes through its own next hops in turn.
@@ -168,7 +175,7 @@ fn groups_break_ties_apart() {
     let mut rule = chooser(Ecmp::LeastLoaded, 1, 7);
     let pair = Group { number: 1, links: &[3, 5] };
     let taken: Vec<[u32; 2]> =
-        (0..8).map(|_| [rule.choose(0, GROUP, &STILL), rule.choose(0, pair, &STILL)]).collect();
+        (0..8).map(|_| [rule.pick(0, GROUP, &STILL), rule.pick(0, pair, &STILL)]).collect();
     for (before, after) in taken.iter().zip(&taken[1..]) {
         assert_eq!(*after, [(before[0] + 1) % 4, (before[1] + 1) % 2], "{taken:?}");
     }
@@ -183,8 +190,8 @@ fn permutations_take_each_next_hop_once() {
     for _ in 0..24_000 {
         let order: Vec<u32> = (0..4)
             .map(|_| {
-                rule.choose(9, GROUP, &STILL);
-                rule.choose(5, GROUP, &STILL)
+                rule.pick(9, GROUP, &STILL);
+                rule.pick(5, GROUP, &STILL)
             })
             .collect();
         let mut sorted = order.clone();
@@ -196,7 +203,7 @@ fn permutations_take_each_next_hop_once() {
     assert!(orders.values().all(|n| (n - 1000).abs() < 155), "{orders:?}");
     // A next hop that has left the group is left.
     let fewer = Group { number: 0, links: &GROUP.links[..2] };
-    assert!((0..8).all(|_| rule.choose(5, fewer, &STILL) < 2));
+    assert!((0..8).all(|_| rule.pick(5, fewer, &STILL) < 2));
 }
 
 /// The table of turns forgets flows that are silent.
