@@ -156,7 +156,9 @@ impl Routing {
         let number = entry - links.size;
         let run = groups[number as usize];
         let group = || Group { number, links: run.of(&self.members) };
-        self.members[(run.first + chooser.choose(label, run.size, group, sight)) as usize]
+        let place = chooser.choose(label, run.size, group, sight);
+        debug_assert!(place < run.size, "a next hop of another group");
+        self.members[(run.first + place) as usize]
     }
 
     #[inline(always)]
@@ -315,81 +317,6 @@ impl Routing {
             + self.wiring.memory()
     }
 
-    // ---- to look at paths ----
-
-    /// The links by which `node` may send towards host `to`, whose column is known: those of its group, or its only
-    /// one, or none.
-    pub fn ways(&self, node: NodeId, to: NodeId) -> &[u32] {
-        let Destination { column, last } = self.destinations[self.host[to.index()] as usize];
-        let links = self.wiring.out.of(node.0);
-        match self.entry(node.0, column) {
-            NOWHERE if links.len() == 1 && !self.wiring.forwards(node.0) => links,
-            NOWHERE => &[],
-            HERE => links.iter().position(|link| *link == last).map_or(&[], |place| &links[place..=place]),
-            entry if (entry as usize) < links.len() => std::slice::from_ref(&links[entry as usize]),
-            entry => self.hops[node.index()].groups[entry as usize - links.len()].of(&self.members),
-        }
-    }
-
-    /// The links of a shortest path between two hosts whose columns are known.
-    pub fn path(&self, (from, to): (NodeId, NodeId)) -> impl Iterator<Item = u32> + '_ {
-        let mut node = from;
-        std::iter::from_fn(move || {
-            let link = if node == to { None } else { self.ways(node, to).first().copied() }?;
-            node = self.end(link);
-            Some(link)
-        })
-    }
-
-    /// The only link that leaves `host`, if it is the only one.
-    pub fn first_link(&self, host: NodeId) -> Option<u32> {
-        match *self.wiring.out.of(host.0) {
-            [port] => Some(port),
-            _ => None,
-        }
-    }
-
-    /// The link from the switch that `host` shares its column with, if it shares one.
-    pub fn last_link(&self, host: NodeId) -> Option<u32> {
-        let last = self.destinations[self.host[host.index()] as usize].last;
-        (last != NOWHERE).then_some(last)
-    }
-
-    /// The column of `host`.
-    pub fn column(&self, host: NodeId) -> u32 {
-        self.destinations[self.host[host.index()] as usize].column
-    }
-
-    /// Nodes of the network.
-    pub fn nodes(&self) -> usize {
-        self.host.len()
-    }
-
-    /// Whether `node` is a switch.
-    pub fn forwards(&self, node: NodeId) -> bool {
-        self.wiring.forwards(node.0)
-    }
-
-    /// The links that leave `node`.
-    pub fn links_of(&self, node: NodeId) -> &[u32] {
-        self.wiring.out.of(node.0)
-    }
-
-    /// The links that come to `node`.
-    pub fn links_into(&self, node: NodeId) -> &[u32] {
-        self.wiring.into.of(node.0)
-    }
-
-    /// Where a link begins.
-    pub fn start(&self, link: u32) -> NodeId {
-        self.wiring.ends[link as usize].0
-    }
-
-    /// Where a link ends.
-    pub fn end(&self, link: u32) -> NodeId {
-        self.wiring.ends[link as usize].1
-    }
-
     /// Searches so far, and distinct pages that they gave.
     #[cfg(test)]
     fn counts(&self) -> (usize, usize) {
@@ -399,5 +326,6 @@ impl Routing {
     }
 }
 
+mod paths;
 #[cfg(test)]
 pub(crate) mod tests;
