@@ -65,15 +65,23 @@ struct Key {
 
 impl Key {
     /// The sooner of the two. Which one that is is a coin toss, so a branch on it would mispredict
-    /// every other time; three selections do not, and take 3 cycles.
+    /// every other time; two selections do not. Equal times are rare enough for a branch.
     #[inline(always)]
     fn sooner(self, other: Key) -> Key {
-        let tied = self.rest.min(other.rest);
-        let rest = select_unpredictable(other.time == self.time, tied, self.rest);
+        if other.time == self.time {
+            return self.first_of_tied(other);
+        }
         Key {
             time: select_unpredictable(other.time < self.time, other.time, self.time),
-            rest: select_unpredictable(other.time < self.time, other.rest, rest),
+            rest: select_unpredictable(other.time < self.time, other.rest, self.rest),
         }
+    }
+
+    /// The one that was scheduled first; their times are equal.
+    #[cold]
+    #[inline(never)]
+    fn first_of_tied(self, other: Key) -> Key {
+        Key { time: self.time, rest: self.rest.min(other.rest) }
     }
 }
 

@@ -216,6 +216,12 @@ impl Chain {
         self.waiting -= 1;
     }
 
+    /// All transmissions have ended.
+    #[inline(always)]
+    pub fn leave_all(&mut self) {
+        self.waiting = 0;
+    }
+
     /// Takes the packet that lands next out of the chain, if that is before `until`; it keeps its slot, whose number is
     /// returned with it.
     #[inline(always)]

@@ -187,8 +187,23 @@ impl Network {
     pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
         self.totals.sent += 1;
         self.room = self.room.saturating_sub(1);
-        let before = self.ports[port as usize].free_at;
         let slot = self.store.put(packet);
+        let here = &mut self.ports[port as usize];
+        if here.passes(self.now) {
+            let lands = here.pass(slot, &mut self.store, self.now);
+            self.host_waits[port as usize].packets += 1;
+            if let Some(at) = lands {
+                Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
+            }
+            return;
+        }
+        self.inject_behind(port, slot, commons);
+    }
+
+    /// The packet in `slot` enters the network at `port`, where it may have to wait, or somebody looks at it.
+    #[inline(never)]
+    fn inject_behind(&mut self, port: u32, slot: u32, commons: &Commons) {
+        let before = self.ports[port as usize].free_at;
         self.arrive(port, slot, commons);
         let here = &self.ports[port as usize];
         let admitted = here.free_at != before && before < self.until;

@@ -76,6 +76,8 @@ pub struct Port {
     pub dead: bool,
     /// Arrivals are counted by class.
     pub(super) traced: bool,
+    /// A packet that finds it idle is transmitted whatever it is, and nothing is recorded about it.
+    pub(super) passes_when_idle: bool,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
     /// The cell at its wire's end, where there are several.
@@ -118,6 +120,7 @@ impl Port {
             tapped: false,
             dead: false,
             traced: false,
+            passes_when_idle: false,
             leads_to: HOST,
             far_cell: 0,
             behind: 0,
@@ -145,6 +148,8 @@ impl Port {
         self.apart = self.control.is_some() || self.share != ALONE || self.dead;
         self.traced = self.arrivals.is_some();
         self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
+        let takes_one = takes_all || matches!(&self.service, Service::Lined(lined) if lined.line.takes_one());
+        self.passes_when_idle = takes_one && self.record.is_none() && !self.traced && !self.apart;
         self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
         self.clear = self.clear_of_packets && self.pausing().is_none();
     }
@@ -313,6 +318,28 @@ impl Port {
         }
         self.bytes += u64::from(size);
         at
+    }
+
+    /// Holds nothing at `now` and has nothing to decide: a packet that comes is transmitted at once, by [`Port::pass`].
+    #[inline(always)]
+    pub(super) fn passes(&self, now: Time) -> bool {
+        self.passes_when_idle && self.free_at <= now && self.behind == 0
+    }
+
+    /// Transmits the packet in `slot` at once; call if [`Port::passes`]. Returns when it lands, if that is the wire's next event.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, slot: u32, store: &mut Store, now: Time) -> Option<Time> {
+        let here = store.slot_mut(slot);
+        let size = here.packet.size;
+        self.counts.packets_in += 1;
+        self.counts.bytes_in += u64::from(size);
+        self.free_at = now + self.transmission(size);
+        self.bytes = u64::from(size);
+        let at = self.free_at + self.delay;
+        here.packet.at = at;
+        self.chain.leave_all();
+        self.chain.follow(here);
+        self.chain.append(slot, store).then_some(at)
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.

@@ -191,6 +191,11 @@ pub struct Line {
 }
 
 impl Line {
+    /// A packet of any size may join when nothing stands in the port.
+    pub fn takes_one(&self) -> bool {
+        self.has_room(Backlog::default(), u16::MAX)
+    }
+
     /// Whether a packet of `size` bytes may join when `backlog` stands in the line and the transmitter.
     #[inline]
     pub fn has_room(&self, backlog: Backlog, size: u16) -> bool {
