@@ -149,11 +149,7 @@ impl Host {
 
     /// Handles the next event by `until`, if there is one.
     fn step(&mut self, until: Time) -> bool {
-        let Some((at, event)) = self.network.events.pop() else { return false };
-        if at > until {
-            self.network.events.unpop();
-            return false;
-        }
+        let Some((at, event)) = self.network.events.pop_before(until + Span::ps(1)) else { return false };
         self.network.now = at;
         match event {
             Event::Wire(port) => {

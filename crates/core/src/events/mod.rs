@@ -4,5 +4,6 @@ pub mod fetch;
 pub mod queue;
 pub mod random;
 pub mod spread;
+mod tournament;
 
-pub use queue::{EVENT_BYTES, Event, EventQueue, MAX_SOURCES, Source};
+pub use queue::{EVENT_BYTES, Event, EventQueue, MAX_SOURCES, Source, Wire};

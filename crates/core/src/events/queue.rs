@@ -1,17 +1,14 @@
-//! The event queue: a tournament over the sources of events.
+//! The event queue: the events to come, in order of time, then of scheduling.
 //!
 //! Each source (a wire, a timer, a load) has at most one event to come: a wire only its head packet,
-//! a flow only its soonest timer. So every source owns a leaf of a binary tree in which each node
-//! holds the smaller of its children's keys, and the root is the next event. A change replays one
-//! path from leaf to root: one comparison a level, no branch that depends on the outcome, addresses
-//! known in advance. A 4-ary heap, measured beside it, took twice the instructions.
-//! The tree need not be full: any even number of nodes will do.
+//! a flow only its soonest timer. Two tournaments order them. Wires have one of their own: nearly all events are theirs, and
+//! so each is a level or more nearer to the root than among the timers of all connections.
 //!
-//! A key packs (time, order, source) into 128 bits, so one integer comparison orders two events. The
-//! order number counts scheduling, which makes ties first in, first out.
+//! A key packs (time, order, source) into 128 bits. The order number counts scheduling, which makes ties first in, first
+//! out, in both tournaments together.
 
+use super::tournament::{Key, NEVER, Tournament};
 use shallows_units::Time;
-use std::hint::select_unpredictable;
 
 /// The subject of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +42,15 @@ impl Source {
     pub const NONE: Source = Source(u32::MAX);
 }
 
+/// A wire as a source of events: one at a time, for its first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wire(u32);
+
+impl Wire {
+    /// Not yet added to any queue.
+    pub const NONE: Wire = Wire(u32::MAX);
+}
+
 const SOURCE_BITS: u32 = 26;
 const ORDER_BITS: u32 = 38;
 const ORDER_MASK: u64 = (1 << ORDER_BITS) - 1;
@@ -55,49 +61,21 @@ pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 /// Bytes of memory that a source takes: its event, its leaf, and a node above.
 pub const EVENT_BYTES: usize = size_of::<Event>() + 32;
 
-/// When and in which order an event comes, and whose it is.
-#[derive(Debug, Clone, Copy)]
-struct Key {
-    time: u64,
-    /// Order and source.
-    rest: u64,
+/// The number of the source in a key.
+#[inline(always)]
+fn source_in(rest: u64) -> u32 {
+    rest as u32 & (MAX_SOURCES as u32 - 1)
 }
-
-impl Key {
-    /// The sooner of the two. Which one that is is a coin toss, so a branch on it would mispredict
-    /// every other time; two selections do not. Equal times are rare enough for a branch.
-    #[inline(always)]
-    fn sooner(self, other: Key) -> Key {
-        if other.time == self.time {
-            return self.first_of_tied(other);
-        }
-        Key {
-            time: select_unpredictable(other.time < self.time, other.time, self.time),
-            rest: select_unpredictable(other.time < self.time, other.rest, self.rest),
-        }
-    }
-
-    /// The one that was scheduled first; their times are equal.
-    #[cold]
-    #[inline(never)]
-    fn first_of_tied(self, other: Key) -> Key {
-        Key { time: self.time, rest: self.rest.min(other.rest) }
-    }
-}
-
-/// Sorts after every event.
-const NEVER: Key = Key { time: u64::MAX, rest: u64::MAX };
-
-/// Place of the root's words.
-const ROOT: usize = 2;
 
 /// The events to come, in order of time, then of scheduling.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Two words a node: time; order and source. Node 1 is the root, node n has children 2n and
-    /// 2n + 1; the second half are the leaves.
-    tree: Vec<u64>,
-    sources: Vec<Event>,
+    wires: Tournament,
+    others: Tournament,
+    /// By wire: its port.
+    ports: Vec<u32>,
+    /// By source: its event.
+    events: Vec<Event>,
     /// The source whose event was popped and that has not been scheduled again: its leaf is stale.
     fired: Source,
     scheduled: u64,
@@ -110,8 +88,10 @@ impl EventQueue {
     /// tests use to show that no stated result depends on the order of simultaneous events.
     pub fn new(tie_stride: u64) -> Self {
         EventQueue {
-            tree: vec![NEVER.time; 4],
-            sources: vec![],
+            wires: Tournament::new(),
+            others: Tournament::new(),
+            ports: vec![],
+            events: vec![],
             fired: Source::NONE,
             scheduled: 0,
             stride: tie_stride | 1,
@@ -120,18 +100,25 @@ impl EventQueue {
 
     /// A new source, nothing scheduled.
     pub fn add(&mut self, event: Event) -> Source {
-        assert!(self.sources.len() < MAX_SOURCES, "a run holds at most {MAX_SOURCES} sources of events");
-        let source = Source(self.sources.len() as u32);
-        self.sources.push(event);
-        if self.sources.len() > self.tree.len() / 4 {
-            self.widen();
-        }
+        assert!(self.events.len() < MAX_SOURCES, "a run holds at most {MAX_SOURCES} sources of events");
+        let source = Source(self.events.len() as u32);
+        self.events.push(event);
+        self.others.hold(self.events.len());
         source
     }
 
-    /// Sources so far.
+    /// The wire of `port`, on which nothing travels.
+    pub fn add_wire(&mut self, port: u32) -> Wire {
+        assert!(self.ports.len() < MAX_SOURCES, "a run holds at most {MAX_SOURCES} wires");
+        let wire = Wire(self.ports.len() as u32);
+        self.ports.push(port);
+        self.wires.hold(self.ports.len());
+        wire
+    }
+
+    /// Sources so far, wires included.
     pub fn sources(&self) -> usize {
-        self.sources.len()
+        self.events.len() + self.ports.len()
     }
 
     /// Events scheduled so far.
@@ -139,129 +126,96 @@ impl EventQueue {
         self.scheduled
     }
 
-    /// Schedules the next event of `source` at `at`, in place of the one it had.
+    /// The key of the event that is scheduled now.
     #[inline(always)]
-    pub fn schedule(&mut self, source: Source, at: Time) {
+    fn key(&mut self, source: u32, at: Time) -> Key {
         let order = self.scheduled.wrapping_mul(self.stride) & ORDER_MASK;
         self.scheduled += 1;
-        let key = Key { time: at.as_ps(), rest: order << SOURCE_BITS | u64::from(source.0) };
-        if self.fired == source {
-            self.fired = Source::NONE;
-        }
-        self.replay(source, key);
+        Key { time: at.as_ps(), rest: order << SOURCE_BITS | u64::from(source) }
+    }
+
+    /// Schedules the next event of `source` at `at`, in place of the one it had.
+    #[inline]
+    pub fn schedule(&mut self, source: Source, at: Time) {
+        let key = self.key(source.0, at);
+        self.set(source, key);
     }
 
     /// `source` has no event to come.
     pub fn cancel(&mut self, source: Source) {
+        self.set(source, NEVER);
+    }
+
+    #[inline(always)]
+    fn set(&mut self, source: Source, key: Key) {
         if self.fired == source {
             self.fired = Source::NONE;
         }
-        self.replay(source, NEVER);
+        self.others.replay(source.0, key);
     }
 
-    /// The next event and its time.
+    /// The first packet of `wire` lands at `at`.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Time, Event)> {
-        if self.fired != Source::NONE {
-            self.replay(self.fired, NEVER);
-        }
-        let next = Key { time: self.tree[ROOT], rest: self.tree[ROOT + 1] };
-        if next.time == NEVER.time {
-            self.fired = Source::NONE;
-            return None;
-        }
-        let source = next.rest as u32 & (MAX_SOURCES as u32 - 1);
-        self.fired = Source(source);
-        Some((Time::ps(next.time), self.sources[source as usize]))
+    pub fn expect(&mut self, wire: Wire, at: Time) {
+        let key = self.key(wire.0, at);
+        self.wires.replay(wire.0, key);
     }
 
-    /// The next event and its time, if it comes before `bound`.
-    #[inline]
+    /// Nothing travels on `wire` any more.
+    #[inline(always)]
+    pub fn expect_nothing(&mut self, wire: Wire) {
+        self.wires.replay(wire.0, NEVER);
+    }
+
+    /// The next event and its time. See [`EventQueue::pop_before`].
+    pub fn pop(&mut self) -> Option<(Time, Event)> {
+        self.pop_before(Time::MAX)
+    }
+
+    /// The next event and its time, if it comes before `bound`. An event of a wire stays the next one until
+    /// [`EventQueue::expect`] or [`EventQueue::expect_nothing`] is called for the wire; any other is gone.
+    #[inline(always)]
     pub fn pop_before(&mut self, bound: Time) -> Option<(Time, Event)> {
-        if self.next_at() >= bound {
+        if self.fired != Source::NONE {
+            self.clear_fired();
+        }
+        let (wire, other) = (self.wires.first, self.others.first);
+        let first_is_other = other.is_before(wire);
+        let first = if first_is_other { other } else { wire };
+        if first.time >= bound.as_ps() {
             return None;
         }
-        let source = self.tree[ROOT + 1] as u32 & (MAX_SOURCES as u32 - 1);
-        self.fired = Source(source);
-        Some((Time::ps(self.tree[ROOT]), self.sources[source as usize]))
+        let source = source_in(first.rest);
+        let event = if first_is_other {
+            self.fired = Source(source);
+            self.events[source as usize]
+        } else {
+            Event::Wire(self.ports[source as usize])
+        };
+        Some((Time::ps(first.time), event))
+    }
+
+    #[inline(never)]
+    fn clear_fired(&mut self) {
+        self.others.replay(self.fired.0, NEVER);
+        self.fired = Source::NONE;
     }
 
     /// When the next event comes.
     #[inline]
     pub fn next_at(&mut self) -> Time {
         if self.fired != Source::NONE {
-            self.replay(self.fired, NEVER);
-            self.fired = Source::NONE;
+            self.clear_fired();
         }
-        Time::ps(self.tree[ROOT])
+        Time::ps(self.wires.first.time.min(self.others.first.time))
     }
 
     /// Adds the events before `until` to `due`, in no order. Call between a [`EventQueue::next_at`] and a pop.
     pub fn before(&self, until: Time, due: &mut Vec<Event>) {
         debug_assert!(self.fired == Source::NONE, "a stale leaf would come once more");
-        self.before_below(ROOT, until.as_ps(), due);
-    }
-
-    /// The same from `place` on downwards: a node that comes later has nothing sooner below it.
-    fn before_below(&self, place: usize, until: u64, due: &mut Vec<Event>) {
-        if self.tree[place] >= until {
-            return;
-        }
-        if place >= self.tree.len() / 2 {
-            let source = self.tree[place + 1] as u32 & (MAX_SOURCES as u32 - 1);
-            due.push(self.sources[source as usize]);
-            return;
-        }
-        self.before_below(2 * place, until, due);
-        self.before_below(2 * place + 2, until, due);
-    }
-
-    /// Puts back an event just popped, in its old place: the loop stopped before it.
-    pub fn unpop(&mut self) {
-        debug_assert!(self.fired != Source::NONE);
-        self.fired = Source::NONE;
-    }
-
-    /// Sets the leaf of `source` and every winner above it.
-    #[inline(always)]
-    fn replay(&mut self, source: Source, key: Key) {
-        let tree = self.tree.as_mut_slice();
-        // Twice the number of the node. Leaves are in order of their sources, and the first ones
-        // are a level nearer to the root: the wires.
-        let mut place = tree.len() / 2 + 2 * source.0 as usize;
-        let mut winner = key;
-        assert!(place + 1 < tree.len());
-        // SAFETY: `place` is even and below the length, which is a multiple of 4. So is the place
-        // of its sibling, `place ^ 2`, and that of its parent, which is smaller; and a place that is
-        // even and below an even length has a word after it. The checks took 7 % of a run.
-        #[allow(unsafe_code)]
-        unsafe {
-            let mut node = tree.get_unchecked_mut(place..);
-            *node.get_unchecked_mut(0) = winner.time;
-            *node.get_unchecked_mut(1) = winner.rest;
-            while place > ROOT {
-                let sibling = tree.get_unchecked(place ^ 2..);
-                let (time, rest) = (*sibling.get_unchecked(0), *sibling.get_unchecked(1));
-                winner = winner.sooner(Key { time, rest });
-                place = (place / 2) & !1;
-                // One address for both words of a node: (place + 1) by itself takes four instructions more a level.
-                node = tree.get_unchecked_mut(place..);
-                *node.get_unchecked_mut(0) = winner.time;
-                *node.get_unchecked_mut(1) = winner.rest;
-            }
-        }
-    }
-
-    /// Makes room for more leaves.
-    #[cold]
-    fn widen(&mut self) {
-        let before = self.tree.len() / 4;
-        let leaves = before + before / 4 + 1;
-        let mut wider = EventQueue { tree: vec![NEVER.time; 4 * leaves], ..EventQueue::new(self.stride) };
-        for (source, words) in (0..).zip(self.tree[2 * before..].chunks_exact(2)) {
-            wider.replay(Source(source), Key { time: words[0], rest: words[1] });
-        }
-        self.tree = wider.tree;
+        let until = until.as_ps();
+        self.wires.before(until, &mut |rest| due.push(Event::Wire(self.ports[source_in(rest) as usize])));
+        self.others.before(until, &mut |rest| due.push(self.events[source_in(rest) as usize]));
     }
 }
 
@@ -338,17 +292,24 @@ mod tests {
         }
     }
 
+    /// Wires and timers of one time come as they were scheduled. A wire's event stays until its next one is known.
     #[test]
-    fn an_unpopped_event_comes_again() {
+    fn wires_and_others_are_one_queue() {
         let mut queue = EventQueue::new(1);
-        let (a, b) = (queue.add(Event::Port(1)), queue.add(Event::Port(2)));
-        queue.schedule(a, Time::ps(5));
-        queue.schedule(b, Time::ps(5));
-        let first = queue.pop();
-        queue.unpop();
-        assert_eq!(queue.pop(), first);
-        assert_eq!(queue.pop().unwrap().1, Event::Port(2));
+        let (wire, timer) = (queue.add_wire(7), queue.add(Event::Sender(3)));
+        let times = [5, 5, 6].map(Time::ps);
+        queue.schedule(timer, times[0]);
+        queue.expect(wire, times[1]);
+        assert_eq!(queue.pop_before(times[0]), None);
+        assert_eq!(queue.pop(), Some((times[0], Event::Sender(3))));
+        assert_eq!(queue.pop(), Some((times[1], Event::Wire(7))));
+        queue.expect(wire, times[2]);
+        queue.schedule(timer, times[2]);
+        assert_eq!(queue.pop(), Some((times[2], Event::Wire(7))));
+        queue.expect_nothing(wire);
+        assert_eq!(queue.pop(), Some((times[2], Event::Sender(3))));
         assert_eq!(queue.pop(), None);
+        assert_eq!(queue.next_at(), Time::MAX);
     }
 
     #[test]

@@ -48,11 +48,7 @@ impl Cell {
         let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
         loop {
-            let Some((at, event)) = net.events.pop() else { return Stop::Reached };
-            if at >= until {
-                net.events.unpop();
-                return Stop::Reached;
-            }
+            let Some((at, event)) = net.events.pop_before(until) else { return Stop::Reached };
             net.now = at;
             *handled += 1;
             if let Event::Load(load) = event {

@@ -120,7 +120,7 @@ impl Connections<'_> {
         let (labels, enters, path, last) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
-            let enters = [ends.0, ends.1].map(|host| routing.enters(host));
+            let enters = [ends.0, ends.1].map(|host| commons.enters(host));
             let path =
                 PathInfo::of(routing.path(ends).map(|link| commons.links[link as usize]), config.packet);
             let last =

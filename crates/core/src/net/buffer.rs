@@ -238,11 +238,7 @@ mod tests {
         }
 
         fn advance(&mut self, until: Time) {
-            while let Some((at, event)) = self.net.events.pop() {
-                if at > until {
-                    self.net.events.unpop();
-                    break;
-                }
+            while let Some((at, event)) = self.net.events.pop_before(until + Span::ps(1)) {
                 self.net.now = at;
                 match event {
                     Event::Wire(port) => _ = self.net.land(port, &self.commons),
@@ -274,7 +270,8 @@ mod tests {
             let refused =
                 |bench: &Bench| bench.net.ports[port as usize].counts.drops[DropWhy::Buffer as usize];
             let before = refused(self);
-            self.net.inject(port, &packet(size), &self.commons);
+            let slot = self.net.store.put(&packet(size));
+            self.net.inject(port, slot, &self.commons);
             assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {}", self.size);
             let held: u64 = self.held().iter().sum();
             assert!(held <= self.size, "{held} of {}", self.size);

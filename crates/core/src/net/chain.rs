@@ -51,13 +51,12 @@ impl Store {
     /// Gives a packet a slot.
     #[inline(always)]
     pub fn put(&mut self, packet: &Packet) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                *self.at_mut(slot) = *packet;
-                slot
-            }
-            None => self.widen(packet),
-        }
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.widen(),
+        };
+        *self.at_mut(slot) = *packet;
+        slot
     }
 
     /// Takes the packet out of a slot, which is free from now on.
@@ -100,9 +99,9 @@ impl Store {
 
     #[cold]
     #[inline(never)]
-    fn widen(&mut self, packet: &Packet) -> u32 {
+    fn widen(&mut self) -> u32 {
         let slot = self.slots.len() as u32;
-        self.slots.push(Slot { packet: *packet, next: slot, before: slot });
+        self.slots.push(Slot { packet: Packet::BLANK, next: slot, before: slot });
         slot
     }
 }

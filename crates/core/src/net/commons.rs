@@ -3,6 +3,7 @@
 use super::Network;
 use crate::packet::{Extension, Flags, Packet};
 use crate::routing::fastest::Fastest;
+use crate::routing::graph::NodeId;
 use crate::routing::table::{Entry, Routing};
 use shallows_units::{Rate, Span, Time};
 use std::ops::{Deref, DerefMut};
@@ -18,7 +19,7 @@ pub struct Connection {
     pub priorities: [u8; 3],
     /// The label of packets to its sender.
     pub back: u32,
-    /// How packets of its sender and of its receiver enter the network.
+    /// How packets of its sender and of its receiver enter the network: by a port of their cell.
     pub enters: [Entry; 2],
     /// Cell and place there of the end that sends.
     pub sender: (u32, u32),
@@ -93,6 +94,14 @@ impl Commons {
     /// The best rate and delay of a link in the whole run.
     pub fn best(&self, link: u32) -> (Rate, Span) {
         self.best.get(link as usize).copied().unwrap_or_else(|| self.links[link as usize])
+    }
+
+    /// How packets of `host` enter the network: by a port of their cell.
+    pub fn enters(&self, host: NodeId) -> Entry {
+        match self.routing.enters(host) {
+            Entry::Port(link) => Entry::Port(self.port_places[link as usize]),
+            any => any,
+        }
     }
 
     /// The class of `packet`.

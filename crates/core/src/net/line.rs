@@ -173,11 +173,7 @@ mod tests {
     /// Lets all happen that is due by `until`; returns the flows of the packets that landed, and the events.
     fn advance(net: &mut Network, commons: &Commons, until: Time) -> (Vec<u32>, usize) {
         let (mut landed, mut events) = (vec![], 0);
-        while let Some((at, event)) = net.events.pop() {
-            if at > until {
-                net.events.unpop();
-                break;
-            }
+        while let Some((at, event)) = net.events.pop_before(until + Span::ps(1)) {
             net.now = at;
             events += 1;
             match event {

@@ -204,7 +204,7 @@ impl Network {
         if port.crosses {
             self.crossing.retain(|other| *other != number);
         } else {
-            self.events.cancel(port.source);
+            self.events.expect_nothing(port.end);
         }
     }
 

@@ -99,7 +99,7 @@ impl Network {
     /// switches there. The wires of ports that cross lead to other cells.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
         for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.crosses) {
-            port.source = events.add(Event::Wire(i));
+            port.end = events.add_wire(i);
         }
         for (i, port) in (0..).zip(&mut ports) {
             if let Some(scheduled) = port.service.scheduled_mut() {
@@ -163,41 +163,47 @@ impl Network {
         if port.crosses {
             crossing.push(number);
         } else {
-            events.schedule(port.source, at);
+            events.expect(port.end, at);
         }
     }
 
     /// A host hands `packet` to its NIC.
-    #[inline(never)]
+    #[inline(always)]
     pub fn send(&mut self, packet: &Packet, commons: &Commons) {
+        let slot = self.store.put(packet);
+        self.send_slot(slot, commons);
+    }
+
+    /// A host hands the packet in `slot` to its NIC.
+    #[inline(never)]
+    fn send_slot(&mut self, slot: u32, commons: &Commons) {
+        let packet = self.store.at(slot);
         let reverse = usize::from(packet.flags.any(Flags::REVERSE));
-        let enters = commons.connections[packet.flow as usize].enters[reverse];
-        let port = match enters {
-            Entry::Port(link) => commons.port_places[link as usize],
+        let port = match commons.connections[packet.flow as usize].enters[reverse] {
+            Entry::Port(port) => port,
             Entry::Any(host) => {
                 self.entered = self.choose(host, packet.label, commons);
                 self.entered
             }
         };
-        self.inject(port, packet, commons);
+        self.inject(port, slot, commons);
     }
 
-    /// A packet enters the network at `port`.
-    #[inline]
-    pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
+    /// The packet in `slot` enters the network at `port`.
+    #[inline(always)]
+    pub fn inject(&mut self, port: u32, slot: u32, commons: &Commons) {
         self.totals.sent += 1;
         self.room = self.room.saturating_sub(1);
-        let slot = self.store.put(packet);
         let here = &mut self.ports[port as usize];
-        if here.passes(self.now) {
-            let lands = here.pass(slot, &mut self.store, self.now);
-            self.host_waits[port as usize].packets += 1;
-            if let Some(at) = lands {
-                Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
-            }
-            return;
+        let Some((wait, lands)) = here.pass(slot, &mut self.store, self.now) else {
+            return self.inject_behind(port, slot, commons);
+        };
+        if let Some(at) = lands {
+            Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
         }
-        self.inject_behind(port, slot, commons);
+        if wait == Span::ZERO || self.now + wait < self.until {
+            self.host_waits[port as usize].add(wait);
+        }
     }
 
     /// The packet in `slot` enters the network at `port`, where it may have to wait, or somebody looks at it.
@@ -216,8 +222,8 @@ impl Network {
     #[inline(always)]
     fn choose(&mut self, node: u32, label: u32, commons: &Commons) -> u32 {
         let place = commons.node_places[node as usize];
-        let sight = Own { now: self.now, ports: &self.ports, commons };
-        let link = commons.routing.next(node, label, &mut self.choosers[place as usize], &sight);
+        let (now, ports, chooser) = (self.now, &self.ports, &mut self.choosers[place as usize]);
+        let link = commons.routing.next(node, label, chooser, || Own { now, ports, commons });
         commons.port_places[link as usize]
     }
 
@@ -228,8 +234,9 @@ impl Network {
         let (slot, next) = here.land(&self.store, self.now);
         self.totals.hops += 1;
         let (clear, leads_to) = (here.clear, here.leads_to);
-        if let Some(at) = next {
-            self.events.schedule(here.source, at);
+        match next {
+            Some(at) => self.events.expect(here.end, at),
+            None => self.events.expect_nothing(here.end),
         }
         if clear { self.onward(leads_to, slot, commons) } else { self.land_unclear(port, slot, commons) }
     }
@@ -268,24 +275,30 @@ impl Network {
             }
             return;
         }
+        if !port.at_arrival {
+            return self.arrive_otherwise(number, slot, commons);
+        }
         let serving = port.settle(self.now, &self.store);
+        match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
+            Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
+            Ok(None) => {}
+            Err(why) => self.refuse_at(number, slot, why, commons),
+        }
+    }
+
+    /// The same, where not a discipline that decides at arrival decides, or not it alone.
+    #[inline(never)]
+    fn arrive_otherwise(&mut self, number: u32, slot: u32, commons: &Commons) {
+        let port = &mut self.ports[number as usize];
+        port.settle(self.now, &self.store);
         if port.apart {
             let packet = self.store.take(slot);
-            return self.arrive_apart(number, &packet, commons);
-        }
-        match port.service {
-            Service::Arrival(_) => {
-                match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
-                    Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
-                    Ok(None) => {}
-                    Err(why) => self.refuse_at(number, slot, why, commons),
-                }
-            }
-            Service::Lined(_) => self.arrive_lined(number, slot, commons),
-            Service::Departure(_) => {
-                let packet = self.store.take(slot);
-                self.arrive_scheduled(number, packet, commons);
-            }
+            self.arrive_apart(number, &packet, commons);
+        } else if let Service::Lined(_) = port.service {
+            self.arrive_lined(number, slot, commons);
+        } else {
+            let packet = self.store.take(slot);
+            self.arrive_scheduled(number, packet, commons);
         }
     }
 

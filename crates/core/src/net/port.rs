@@ -11,7 +11,7 @@ pub use super::scheduled::Scheduled;
 pub use super::service::Service;
 pub use super::statistics::PortCounts;
 pub use super::wire::WireFaults;
-use crate::events::Source;
+use crate::events::{Source, Wire};
 use crate::events::fetch::fetch;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortView};
@@ -54,8 +54,8 @@ pub struct Port {
     pub delay: Span,
     /// Bytes held in the queue, behind its line too.
     pub(super) bytes: u64,
-    /// Its wire's events.
-    pub source: Source,
+    /// Its wire as a source of events.
+    pub end: Wire,
     /// The node at its wire's end, which forwards; or [`HOST`].
     pub leads_to: u32,
     /// Belongs to a switch.
@@ -76,14 +76,16 @@ pub struct Port {
     pub dead: bool,
     /// Arrivals are counted by class.
     pub(super) traced: bool,
-    /// A packet that finds it idle is transmitted whatever it is, and nothing is recorded about it.
-    pub(super) passes_when_idle: bool,
+    /// Its discipline decides at arrival, and alone.
+    pub(super) at_arrival: bool,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
     /// The cell at its wire's end, where there are several.
     pub far_cell: u32,
     /// Packets behind its line, if it has one.
     pub(super) behind: u32,
+    /// A packet that finds fewer than these joins the chain whatever it is, and nothing is recorded about it.
+    passes_below: u32,
     /// The queue over time.
     pub record: Option<Box<QueueRecord>>,
     /// How it queues.
@@ -108,7 +110,7 @@ impl Port {
         Port {
             chain: Chain::default(),
             ps_per_byte: Self::ps_per_byte(rate),
-            source: Source::NONE,
+            end: Wire::NONE,
             free_at: Time::ZERO,
             delay,
             bytes: 0,
@@ -120,7 +122,8 @@ impl Port {
             tapped: false,
             dead: false,
             traced: false,
-            passes_when_idle: false,
+            at_arrival: false,
+            passes_below: 0,
             leads_to: HOST,
             far_cell: 0,
             behind: 0,
@@ -148,8 +151,14 @@ impl Port {
         self.apart = self.control.is_some() || self.share != ALONE || self.dead;
         self.traced = self.arrivals.is_some();
         self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
-        let takes_one = takes_all || matches!(&self.service, Service::Lined(lined) if lined.line.takes_one());
-        self.passes_when_idle = takes_one && self.record.is_none() && !self.traced && !self.apart;
+        self.at_arrival = matches!(self.service, Service::Arrival(_)) && !self.apart;
+        let looked_at = self.record.is_some() || self.traced || self.apart || self.is_switch;
+        self.passes_below = match &self.service {
+            _ if looked_at => 0,
+            Service::Lined(lined) => lined.line.takes(),
+            _ if takes_all => u32::MAX,
+            _ => 0,
+        };
         self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
         self.clear = self.clear_of_packets && self.pausing().is_none();
     }
@@ -320,26 +329,31 @@ impl Port {
         at
     }
 
-    /// Holds nothing at `now` and has nothing to decide: a packet that comes is transmitted at once, by [`Port::pass`].
+    /// Queues the packet in `slot` if it is certain to be taken, and nothing about it is recorded. Returns how long it waits, and
+    /// when it lands if that is the wire's next event. The packets that have left are not looked at: more may seem to wait
+    /// than do, until [`Port::settle`] is called.
     #[inline(always)]
-    pub(super) fn passes(&self, now: Time) -> bool {
-        self.passes_when_idle && self.free_at <= now && self.behind == 0
-    }
-
-    /// Transmits the packet in `slot` at once; call if [`Port::passes`]. Returns when it lands, if that is the wire's next event.
-    #[inline(always)]
-    pub(super) fn pass(&mut self, slot: u32, store: &mut Store, now: Time) -> Option<Time> {
+    pub(super) fn pass(&mut self, slot: u32, store: &mut Store, now: Time) -> Option<(Span, Option<Time>)> {
+        let idle = self.free_at <= now;
+        let waiting = if idle { 0 } else { self.chain.waiting() };
+        if waiting >= self.passes_below || self.behind > 0 {
+            return None;
+        }
+        if idle {
+            self.bytes = 0;
+            self.chain.leave_all();
+        }
+        let begin = self.free_at.max(now);
         let here = store.slot_mut(slot);
         let size = here.packet.size;
         self.counts.packets_in += 1;
         self.counts.bytes_in += u64::from(size);
-        self.free_at = now + self.transmission(size);
-        self.bytes = u64::from(size);
+        self.bytes += u64::from(size);
+        self.free_at = begin + self.transmission(size);
         let at = self.free_at + self.delay;
         here.packet.at = at;
-        self.chain.leave_all();
         self.chain.follow(here);
-        self.chain.append(slot, store).then_some(at)
+        Some((begin - now, self.chain.append(slot, store).then_some(at)))
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.

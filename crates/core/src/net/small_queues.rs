@@ -91,9 +91,9 @@ impl Port {
 impl Network {
     /// See [`super::Net::held_at_host`].
     pub(super) fn held_at_host(&mut self, flow: u32, most: u64, commons: &Commons) -> Option<Time> {
-        let Entry::Port(link) = commons.connections[flow as usize].enters[0] else { return None };
+        let Entry::Port(port) = commons.connections[flow as usize].enters[0] else { return None };
         let now = self.now;
-        let port = &mut self.ports[commons.port_places[link as usize] as usize];
+        let port = &mut self.ports[port as usize];
         let here = port.service.scheduled().and_then(|scheduled| scheduled.sockets.as_ref());
         let here = here.map_or(0, |sockets| sockets.bytes_of(flow));
         // A packet that the discipline holds joins the chain when it is transmitted, and counts until that is over.
@@ -111,7 +111,7 @@ impl Network {
     /// See [`super::Net::leaves_host_at`].
     pub(super) fn leaves_host_at(&mut self, flow: u32, commons: &Commons) -> Time {
         let number = match commons.connections[flow as usize].enters[0] {
-            Entry::Port(link) => commons.port_places[link as usize],
+            Entry::Port(port) => port,
             // Of a host with several: the flow has sent the last packet.
             Entry::Any(_) => self.entered,
         };
@@ -129,7 +129,7 @@ impl Network {
     /// See [`super::Net::sent_by`].
     pub(super) fn sent_by(&self, flow: u32, commons: &Commons) -> Time {
         let work = match commons.connections[flow as usize].enters[0] {
-            Entry::Port(link) => self.ports[commons.port_places[link as usize] as usize].work(self.now),
+            Entry::Port(port) => self.ports[port as usize].work(self.now),
             Entry::Any(_) => Span::ZERO,
         };
         self.now + work

@@ -114,6 +114,19 @@ impl Flags {
 }
 
 impl Packet {
+    /// No packet: for room in which one will stand.
+    pub const BLANK: Packet = Packet {
+        at: Time::ZERO,
+        seq: 0,
+        stamp: Time::ZERO,
+        waited: 0,
+        flow: 0,
+        label: 0,
+        extension: NONE,
+        size: 0,
+        flags: Flags(0),
+    };
+
     /// A switch has cut its payload off.
     #[inline]
     pub fn trimmed(&self) -> bool {

@@ -191,9 +191,12 @@ pub struct Line {
 }
 
 impl Line {
-    /// A packet of any size may join when nothing stands in the port.
-    pub fn takes_one(&self) -> bool {
-        self.has_room(Backlog::default(), u16::MAX)
+    /// A packet of any size may join while fewer than these stand in the port, the one in transmission included.
+    pub fn takes(&self) -> u32 {
+        match self.limit {
+            Level::NEVER => u32::try_from(self.most).unwrap_or(u32::MAX).saturating_add(1),
+            _ => u32::from(self.has_room(Backlog::default(), u16::MAX)),
+        }
     }
 
     /// Whether a packet of `size` bytes may join when `backlog` stands in the line and the transmitter.

@@ -50,11 +50,7 @@ impl Bench {
 
     /// Lets everything happen that is due by `until`.
     fn advance(&mut self, until: Time) {
-        while let Some((at, event)) = self.net.events.pop() {
-            if at > until {
-                self.net.events.unpop();
-                break;
-            }
+        while let Some((at, event)) = self.net.events.pop_before(until + Span::ps(1)) {
             self.net.now = at;
             match event {
                 Event::Wire(port) => {

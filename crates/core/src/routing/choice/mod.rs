@@ -102,17 +102,17 @@ macro_rules! choices_of_next_hop {
 
             /// The place of the next hop for a packet with this label in `group`, which has `size` of them.
             #[inline(always)]
-            pub fn choose<'a>(
+            pub fn choose<'a, S: Sight>(
                 &mut self,
                 label: u32,
                 size: u32,
                 group: impl FnOnce() -> Group<'a>,
-                sight: &impl Sight,
+                sight: impl FnOnce() -> S,
             ) -> u32 {
                 match self {
                     // Most runs have it, and it need not look at the group.
                     Chooser::Flow(rule) => rule.of(label, size),
-                    _ => self.choose_otherwise(label, group(), sight),
+                    _ => self.choose_otherwise(label, group(), &sight()),
                 }
             }
 
