@@ -44,16 +44,19 @@ impl Source {
 
 /// A wire as a source of events: one at a time, for its first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wire(u32);
+pub struct Wire {
+    /// Its place in the tournament of wires.
+    place: u32,
+    /// The number of its port, which stands in keys.
+    port: u32,
+}
 
 impl Wire {
     /// Not yet added to any queue.
-    pub const NONE: Wire = Wire(u32::MAX);
+    pub const NONE: Wire = Wire { place: u32::MAX, port: u32::MAX };
 }
 
 const SOURCE_BITS: u32 = 26;
-const ORDER_BITS: u32 = 38;
-const ORDER_MASK: u64 = (1 << ORDER_BITS) - 1;
 
 /// Sources that one run can hold: the bits of a source in a key.
 pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
@@ -72,14 +75,15 @@ fn source_in(rest: u64) -> u32 {
 pub struct EventQueue {
     wires: Tournament,
     others: Tournament,
-    /// By wire: its port.
-    ports: Vec<u32>,
-    /// By source: its event.
+    /// How many there are.
+    wired: usize,
+    /// By source of the others: its event.
     events: Vec<Event>,
     /// The source whose event was popped and that has not been scheduled again: its leaf is stale.
     fired: Source,
-    scheduled: u64,
-    /// Odd multiplier of the order number: 1 keeps ties FIFO, others shuffle them (a bijection).
+    /// The order number of the next event that is scheduled, in its place in a key. It grows by an odd number: 1 keeps ties
+    /// FIFO, others shuffle them (a bijection).
+    order: u64,
     stride: u64,
 }
 
@@ -90,11 +94,11 @@ impl EventQueue {
         EventQueue {
             wires: Tournament::new(),
             others: Tournament::new(),
-            ports: vec![],
+            wired: 0,
             events: vec![],
             fired: Source::NONE,
-            scheduled: 0,
-            stride: tie_stride | 1,
+            order: 0,
+            stride: (tie_stride | 1) << SOURCE_BITS,
         }
     }
 
@@ -109,29 +113,24 @@ impl EventQueue {
 
     /// The wire of `port`, on which nothing travels.
     pub fn add_wire(&mut self, port: u32) -> Wire {
-        assert!(self.ports.len() < MAX_SOURCES, "a run holds at most {MAX_SOURCES} wires");
-        let wire = Wire(self.ports.len() as u32);
-        self.ports.push(port);
-        self.wires.hold(self.ports.len());
-        wire
+        assert!((port as usize) < MAX_SOURCES, "a run holds at most {MAX_SOURCES} wires");
+        let place = self.wired as u32;
+        self.wired += 1;
+        self.wires.hold(self.wired);
+        Wire { place, port }
     }
 
     /// Sources so far, wires included.
     pub fn sources(&self) -> usize {
-        self.events.len() + self.ports.len()
-    }
-
-    /// Events scheduled so far.
-    pub fn scheduled(&self) -> u64 {
-        self.scheduled
+        self.events.len() + self.wired
     }
 
     /// The key of the event that is scheduled now.
     #[inline(always)]
     fn key(&mut self, source: u32, at: Time) -> Key {
-        let order = self.scheduled.wrapping_mul(self.stride) & ORDER_MASK;
-        self.scheduled += 1;
-        Key { time: at.as_ps(), rest: order << SOURCE_BITS | u64::from(source) }
+        let rest = self.order | u64::from(source);
+        self.order = self.order.wrapping_add(self.stride); // what overflows is of no use
+        Key { time: at.as_ps(), rest }
     }
 
     /// Schedules the next event of `source` at `at`, in place of the one it had.
@@ -157,14 +156,14 @@ impl EventQueue {
     /// The first packet of `wire` lands at `at`.
     #[inline(always)]
     pub fn expect(&mut self, wire: Wire, at: Time) {
-        let key = self.key(wire.0, at);
-        self.wires.replay(wire.0, key);
+        let key = self.key(wire.port, at);
+        self.wires.replay(wire.place, key);
     }
 
     /// Nothing travels on `wire` any more.
     #[inline(always)]
     pub fn expect_nothing(&mut self, wire: Wire) {
-        self.wires.replay(wire.0, NEVER);
+        self.wires.replay(wire.place, NEVER);
     }
 
     /// The next event and its time. See [`EventQueue::pop_before`].
@@ -190,7 +189,7 @@ impl EventQueue {
             self.fired = Source(source);
             self.events[source as usize]
         } else {
-            Event::Wire(self.ports[source as usize])
+            Event::Wire(source)
         };
         Some((Time::ps(first.time), event))
     }
@@ -214,7 +213,7 @@ impl EventQueue {
     pub fn before(&self, until: Time, due: &mut Vec<Event>) {
         debug_assert!(self.fired == Source::NONE, "a stale leaf would come once more");
         let until = until.as_ps();
-        self.wires.before(until, &mut |rest| due.push(Event::Wire(self.ports[source_in(rest) as usize])));
+        self.wires.before(until, &mut |rest| due.push(Event::Wire(source_in(rest))));
         self.others.before(until, &mut |rest| due.push(self.events[source_in(rest) as usize]));
     }
 }

@@ -47,21 +47,25 @@ impl Cell {
     pub fn run(&mut self, commons: &Commons, until: Time) -> Stop {
         let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
-        loop {
-            let Some((at, event)) = net.events.pop_before(until) else { return Stop::Reached };
+        let most = LOOK_EVERY - *handled % LOOK_EVERY;
+        let mut left = most;
+        let stop = loop {
+            let Some((at, event)) = net.events.pop_before(until) else { break Stop::Reached };
             net.now = at;
-            *handled += 1;
+            left -= 1;
             if let Event::Load(load) = event {
-                return Stop::Load(load);
+                break Stop::Load(load);
             }
             handle(event, hosts, &mut net);
-            if (*handled).is_multiple_of(LOOK_EVERY) || net.room == 0 {
-                return Stop::Look;
+            if left == 0 || net.room == 0 {
+                break Stop::Look;
             }
             if hosts.news {
-                return Stop::News;
+                break Stop::News;
             }
-        }
+        };
+        *handled += most - left;
+        stop
     }
 
     /// Carries out an application's order to the sending end at `place`.

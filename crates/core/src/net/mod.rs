@@ -259,13 +259,19 @@ impl Network {
             return Some(self.store.take(slot));
         }
         let next = self.choose(node, self.store.at(slot).label, commons);
-        self.arrive(next, slot, commons);
+        self.arrive_here(next, slot, commons);
         None
     }
 
     /// The packet in `slot` comes to port `number`.
     #[inline(never)]
     fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
+        self.arrive_here(number, slot, commons);
+    }
+
+    /// The same, compiled into its caller.
+    #[inline(always)]
+    fn arrive_here(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(self.store.at(slot).size);
