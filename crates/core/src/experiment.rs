@@ -265,6 +265,9 @@ pub struct Experiment {
     pub cut: Cut,
     /// 1 for first in, first out among simultaneous events; tests shuffle them by other odd numbers.
     pub tie_stride: u64,
+    /// Acknowledgements and packets that are as nearly all are take short ways through hosts and their ports, to the same
+    /// effect. Tests forbid it.
+    pub short_ways: bool,
 }
 
 impl Experiment {
@@ -300,6 +303,7 @@ impl Experiment {
             probes,
             cut: Cut::Large,
             tie_stride: 1,
+            short_ways: true,
         }
     }
 }

@@ -101,6 +101,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         probes,
         cut: Default::default(),
         tie_stride: 1,
+        short_ways: true,
     })
 }
 

@@ -13,7 +13,7 @@ use super::{Load, Simulation};
 use crate::cc::Algorithm;
 use crate::events::random::Stream;
 use crate::events::{Event, Source};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::Roster;
 use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
@@ -91,7 +91,11 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
             timeouts: Default::default(),
         })
         .collect();
-    let configs: Arc<[Config]> = experiment.loads.iter().map(|l| Config::new(&l.transport)).collect();
+    let config = |load: &LoadSpec| {
+        let config = Config::new(&load.transport);
+        Config { predicts: config.predicts && experiment.short_ways, ..config }
+    };
+    let configs: Arc<[Config]> = experiment.loads.iter().map(config).collect();
     let partition = partition(experiment, &graph, &best, &ports, &loads);
     for port in &tapped {
         ports[*port as usize].tapped = true;

@@ -53,6 +53,7 @@ pub(super) fn lay_out(
         .map(|((mut ports, links), choosers)| {
             for port in &mut ports {
                 port.opposite = port.opposite.map(place);
+                port.short_ways = experiment.short_ways;
             }
             let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
             network.forward(links, choosers, &routing);

@@ -11,8 +11,8 @@ pub use super::scheduled::Scheduled;
 pub use super::service::Service;
 pub use super::statistics::PortCounts;
 pub use super::wire::WireFaults;
-use crate::events::{Source, Wire};
 use crate::events::fetch::fetch;
+use crate::events::{Source, Wire};
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortView};
 use crate::probe::queue::QueueRecord;
@@ -76,6 +76,8 @@ pub struct Port {
     pub dead: bool,
     /// Arrivals are counted by class.
     pub(super) traced: bool,
+    /// A packet that is certain to be taken may pass ([`Port::pass`]).
+    pub short_ways: bool,
     /// Its discipline decides at arrival, and alone.
     pub(super) at_arrival: bool,
     /// Its share of its switch's buffer, or [`ALONE`].
@@ -122,6 +124,7 @@ impl Port {
             tapped: false,
             dead: false,
             traced: false,
+            short_ways: true,
             at_arrival: false,
             passes_below: 0,
             leads_to: HOST,
@@ -152,7 +155,8 @@ impl Port {
         self.traced = self.arrivals.is_some();
         self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
         self.at_arrival = matches!(self.service, Service::Arrival(_)) && !self.apart;
-        let looked_at = self.record.is_some() || self.traced || self.apart || self.is_switch;
+        let looked_at =
+            !self.short_ways || self.record.is_some() || self.traced || self.apart || self.is_switch;
         self.passes_below = match &self.service {
             _ if looked_at => 0,
             Service::Lined(lined) => lined.line.takes(),

@@ -33,6 +33,16 @@ impl Sender {
     /// A packet from the receiver.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, sack: Option<Extension>, config: &Config, net: &mut Net) {
+        if sack.is_none() && self.predicts(packet, config) {
+            self.on_predicted(packet, config, net);
+        } else {
+            self.on_any_packet(packet, sack, config, net);
+        }
+    }
+
+    /// The same, whatever it is.
+    #[inline(never)]
+    fn on_any_packet(&mut self, packet: &Packet, sack: Option<Extension>, config: &Config, net: &mut Net) {
         if config.explicit {
             self.note_round_trip(packet.stamp, net.now);
         }
@@ -201,7 +211,7 @@ impl Sender {
 
     /// The acknowledgement as the congestion control sees it.
     #[inline(always)]
-    fn report(
+    pub(super) fn report(
         &mut self,
         heard: Heard,
         rtt: Option<Span>,
@@ -246,7 +256,7 @@ impl Sender {
 
     /// Whether the window may grow on this acknowledgement.
     #[inline(always)]
-    fn may_grow(&self, heard: Heard, config: &Config) -> bool {
+    pub(super) fn may_grow(&self, heard: Heard, config: &Config) -> bool {
         let Heard { ece, flight, .. } = heard;
         let settings = &config.settings;
         let by_state = self.recovery.is_open() || self.may_grow_in_repair(config);
@@ -291,7 +301,7 @@ impl Sender {
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
     #[inline(never)]
-    fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
+    pub(super) fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
         if !self.may_reduce() {
             return;
         }

@@ -53,6 +53,8 @@ pub struct Config {
     pub ect: Flags,
     /// How the receiver reports marks.
     pub echo: EchoMode,
+    /// Acknowledgements that are as nearly all are take a short way (`prediction.rs`).
+    pub predicts: bool,
     /// Packets carry a header that switches read and write.
     pub explicit: bool,
     /// Bytes of headers that count against the pacing rate: a rate that switches give is the wire's.
@@ -86,7 +88,8 @@ impl Config {
             (set, _) => set,
         };
         let initial_window = s.bytes(s.initial_window) as f64;
-        Config {
+        let mut config = Config {
+            predicts: false,
             rules: WindowRules {
                 mss: s.mss.as_u64(),
                 initial_window,
@@ -141,7 +144,9 @@ impl Config {
             roce: Rules::new(transport.roce.as_ref().unwrap_or(&RoceSettings::defaults()), &transport.cc),
             cc: transport.cc.clone(),
             settings: s.clone(),
-        }
+        };
+        config.predicts = config.can_predict();
+        config
     }
 
     /// Priorities of data, of acknowledgements, and of notifications.

@@ -178,21 +178,33 @@ impl Sender {
     /// Sends the `payload` bytes from `seq`.
     #[inline(always)]
     pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
-        let now = net.now;
-        let again = seq < self.high;
-        let ect = self.ecn.agreed && (!again || config.ect_on_control);
-        let mut flags = Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect);
-        if again {
-            flags = flags.with(Flags::RETRANSMITTED);
-            self.counts.retransmissions += 1;
-            self.timed = (0, now); // Karn: RFC 6298 s.3
-        } else {
-            // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.
-            flags = flags.with_if(Flags::CWR, std::mem::take(&mut self.ecn.tell_cwr));
-            if config.settings.rtt_by == RttBy::Karn && self.timed.0 == 0 {
-                self.timed = (seq + payload, now);
-            }
+        if seq >= self.high {
+            return self.emit_new(seq, payload, fin, config, net);
         }
+        self.counts.retransmissions += 1;
+        self.timed = (0, net.now); // Karn: RFC 6298 s.3
+        let ect = self.ecn.agreed && config.ect_on_control;
+        let flags = Flags::RETRANSMITTED.with_if(Flags::FIN, fin).with_if(config.ect, ect);
+        self.emit_data(seq, payload, flags, config, net);
+    }
+
+    /// The same, of data that was never sent before.
+    #[inline(always)]
+    pub(super) fn emit_new(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
+        // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.
+        let cwr = std::mem::take(&mut self.ecn.tell_cwr);
+        let ect = self.ecn.agreed;
+        let flags =
+            Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect).with_if(Flags::CWR, cwr);
+        if config.settings.rtt_by == RttBy::Karn && self.timed.0 == 0 {
+            self.timed = (seq + payload, net.now);
+        }
+        self.emit_data(seq, payload, flags, config, net);
+    }
+
+    #[inline(always)]
+    fn emit_data(&mut self, seq: u64, payload: u64, flags: Flags, config: &Config, net: &mut Net) {
+        let now = net.now;
         self.last_sent = now;
         self.pace(payload + config.paced_header, now);
         if self.rto_at == Time::MAX {

@@ -78,25 +78,26 @@ struct Way {
     threads: usize,
     /// The run stops so often on its way.
     stops: u64,
+    /// Common packets take short ways through hosts and their ports.
+    short_ways: bool,
 }
 
 /// Runs an experiment in several ways and compares.
 pub fn judge(experiment: &mut Experiment, laws: &Laws, chance: &mut Stream) -> Outcome {
     let mut outcome = Outcome::default();
-    let large = Way { cut: Cut::Large, threads: 1, stops: 0 };
+    let large = Way { cut: Cut::Large, threads: 1, stops: 0, short_ways: true };
     let Some(first) = run(experiment, &large, laws, &mut outcome) else { return outcome };
     let stops = if chance.chance(0.5) { 1 + chance.below(20) } else { 0 };
-    compare(
-        "again",
-        &Some(first),
-        run(experiment, &Way { stops, ..large }, laws, &mut outcome),
-        &mut outcome,
-    );
+    let first = Some(first);
+    let again = run(experiment, &Way { stops, ..large }, laws, &mut outcome);
+    compare("again", &first, again, &mut outcome);
+    let long = run(experiment, &Way { short_ways: false, ..large }, laws, &mut outcome);
+    compare("without short ways", &first, long, &mut outcome);
     if chance.chance(0.4) {
         let before = outcome.runs;
-        let alone = run(experiment, &Way { cut: Cut::Always, threads: 1, stops: 0 }, laws, &mut outcome);
+        let alone = run(experiment, &Way { cut: Cut::Always, ..large }, laws, &mut outcome);
         for (threads, stops) in [(2, 0), (3, 0), (1, stops)] {
-            let way = Way { cut: Cut::Always, threads, stops };
+            let way = Way { cut: Cut::Always, threads, stops, ..large };
             let other = run(experiment, &way, laws, &mut outcome);
             compare(&format!("{threads} threads, {stops} stops"), &alone, other, &mut outcome);
         }
@@ -120,7 +121,7 @@ type Digest = Vec<(String, u64)>;
 /// A hash of the run's tables and counts, or none where it ended in words.
 fn run(experiment: &mut Experiment, way: &Way, laws: &Laws, outcome: &mut Outcome) -> Option<Digest> {
     outcome.runs += 1;
-    experiment.cut = way.cut;
+    (experiment.cut, experiment.short_ways) = (way.cut, way.short_ways);
     let (duration, warmup) = (experiment.run.duration, experiment.run.warmup);
     let attempt = caught(|| -> Result<(Digest, u64, Vec<String>), String> {
         let mut simulation =
