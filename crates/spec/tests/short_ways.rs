@@ -46,6 +46,7 @@ fn corners_of_short_ways() {
     });
     for settings in [
         vec![],
+        vec![("traffic.long.bytes", json!("730000B"))], // whole segments, the last with the FIN
         vec![("nic", json!({"kind": "fq", "limit": "3pkt"}))],
         vec![("nic", json!({"kind": "fq", "limit": "20KB"}))],
         vec![("nic", json!({"kind": "fq", "fast_path": 1}))],
@@ -58,6 +59,7 @@ fn corners_of_short_ways() {
         vec![("transport.idle_restart", json!(true)), ("transport.min_rto", json!("20us"))],
         vec![("transport.cc", json!("newreno")), ("transport.ecn", json!("on"))],
         vec![("transport.cc", json!("swift")), ("transport.opening", json!("established"))],
+        vec![("transport.ece_growth", json!("first"))],
         vec![("transport.ece_growth", json!("cut-first"))],
         vec![("transport.ece_growth", json!("round"))],
     ] {

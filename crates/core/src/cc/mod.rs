@@ -3,120 +3,16 @@
 //! The transport decides *when*: it finds losses, reports congestion once a round trip, and counts
 //! rounds. The algorithm decides *how much* may be in flight, and how fast it is sent.
 
+mod facts;
 pub mod parts;
 
 use crate::params::Beyond;
 use crate::port_control::Feedback;
+pub use facts::{Ack, Congestion, Cx, FlowInfo, Kind, MessageInfo, Outgoing};
 pub use parts::path::PathInfo;
 pub use parts::rate_paced::RatePaced;
 pub use parts::window::{Window, WindowRules};
 use shallows_units::{Bytes, Rate, Span, Time};
-
-/// An acknowledgement of new data, as an algorithm sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Ack {
-    /// Bytes newly acknowledged by number; of some SACK may have told before.
-    pub acked: u64,
-    /// Bytes that it is the first to report, by number or by SACK.
-    pub delivered: u64,
-    /// It reports a mark: ECN-Echo, or an AccECN counter that has moved.
-    pub ece: bool,
-    /// Bytes of `acked` that met CE as far as the report tells: all of them beside ECN-Echo.
-    pub marked: u64,
-    /// A window of data has been acknowledged since the last such moment (RFC 8257 s.3.3 step 3).
-    pub round_ended: bool,
-    /// The window may grow: no recovery under way, and the window limits the sender; of marks,
-    /// with ECN-Echo only (AccECN leaves them to the algorithm).
-    pub may_grow: bool,
-    /// Data that was sent before a timeout was still outstanding. Then `acked` says little of the data that left the
-    /// network: the receiver may have held much of it for long.
-    pub after_timeout: bool,
-    /// This acknowledgement's round-trip time, where it gives one.
-    pub rtt: Option<Span>,
-    /// Smoothed round-trip time (RFC 6298), zero before the first sample.
-    pub srtt: Span,
-    /// Bytes in flight before it came.
-    pub flight: u64,
-    /// Bytes of the stream sent so far, each counted once.
-    pub sent: u64,
-}
-
-/// Why the window should shrink.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Congestion {
-    /// A segment is lost and is being recovered. Once a window.
-    Loss,
-    /// The same, in a window that has been reduced for ECN already. RFC 3168 s.6.1.2 does not reduce it
-    /// again; RFC 8257 s.3.5 does, since its own reduction may have been slight.
-    LossAfterEcn,
-    /// ECN-Echo. Once a window.
-    Ecn,
-    /// The retransmission timer expired.
-    Timeout,
-}
-
-/// The kind of the leaving packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// It opens the connection.
-    Syn,
-    /// Data.
-    Data,
-    /// Data or none, and nothing after it.
-    Fin,
-    /// Header only, because [`CongestionControl::request_at`] asked for it.
-    Probe,
-}
-
-/// A packet about to leave, as an algorithm with a header of its own sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Outgoing {
-    /// The kind of packet.
-    pub kind: Kind,
-    /// It, or part of it, was sent before.
-    pub again: bool,
-    /// Bytes that the application has written and that are not acknowledged.
-    pub remaining: u64,
-    /// Smoothed round-trip time, zero before the first sample.
-    pub srtt: Span,
-}
-
-/// The flow, as an algorithm may know it when it starts.
-#[derive(Debug, Clone)]
-pub struct FlowInfo<'a> {
-    /// Declared class.
-    pub class: &'a str,
-    /// Bytes the application has announced, where it has.
-    pub bytes: Option<u64>,
-    /// Its path.
-    pub path: PathInfo,
-}
-
-impl Default for FlowInfo<'_> {
-    /// Without class and size, at 10 Gb/s through one switch, 100 us there and back: for tests.
-    fn default() -> Self {
-        let path = PathInfo { line_rate: Rate::gbps(10), switches: 1, base_rtt: Span::us(100) };
-        FlowInfo { class: "", bytes: None, path }
-    }
-}
-
-/// A message that the application is about to write, as an algorithm may know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MessageInfo {
-    /// One beyond its last byte in the stream.
-    pub end: u64,
-    /// When it must have been delivered, if it has a deadline.
-    pub due: Option<Time>,
-}
-
-/// The facts that an algorithm gets with every call.
-#[derive(Debug, Clone, Copy)]
-pub struct Cx<'a> {
-    /// The present.
-    pub now: Time,
-    /// Segment size, growth rule, bounds.
-    pub rules: &'a WindowRules,
-}
 
 /// How much may be in flight, and how fast.
 pub trait CongestionControl: Send {

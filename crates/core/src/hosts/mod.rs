@@ -5,6 +5,7 @@ pub mod connections;
 pub mod ends;
 mod facts;
 mod foresight;
+mod places;
 mod pulls;
 pub mod records;
 mod roster;

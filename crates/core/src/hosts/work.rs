@@ -6,7 +6,7 @@ use super::pulls::Pacers;
 use super::records::MessageRow;
 use super::timeouts::{TimeoutCounts, classify, classify_read};
 use crate::cc::MessageInfo;
-use crate::events::{Event, Source};
+use crate::events::Source;
 use crate::net::{Change, Happened, Net, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::probe::histogram::TimeHistogram;
@@ -371,59 +371,6 @@ impl Hosts {
     fn note_over(&mut self, id: FlowId, at: Time) {
         self.over.push((at, id));
         self.news = true;
-    }
-
-    // ---- places ----
-
-    /// Gives a sending end its place and its timer.
-    pub fn add_sender(&mut self, mut end: SendingEnd, net: &mut Net) -> u32 {
-        let place = self.free_senders.pop().unwrap_or(self.senders.len() as u32);
-        if let Some(before) = self.senders.get_mut(place as usize) {
-            end.timer = before.timer;
-            *before = end;
-        } else {
-            end.timer = net.events.add(Event::Sender(place));
-            self.senders.push(end);
-        }
-        place
-    }
-
-    /// Gives a receiving end its place and its timer.
-    pub fn add_receiver(&mut self, mut end: ReceivingEnd, net: &mut Net) -> u32 {
-        let place = self.free_receivers.pop().unwrap_or(self.receivers.len() as u32);
-        if let Some(before) = self.receivers.get_mut(place as usize) {
-            end.timer = before.timer;
-            *before = end;
-        } else {
-            end.timer = net.events.add(Event::Receiver(place));
-            self.receivers.push(end);
-        }
-        place
-    }
-
-    /// The place of a sending end is empty.
-    pub fn free_sender(&mut self, place: u32) {
-        self.senders[place as usize].vacant = true;
-        self.free_senders.push(place);
-    }
-
-    /// The place of a receiving end is empty.
-    pub fn free_receiver(&mut self, place: u32) {
-        let end = &mut self.receivers[place as usize];
-        end.vacant = true;
-        if let Some(receiver) = end.receiver.tcp() {
-            receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
-        } else if matches!(end.receiver, AnyReceiver::Ndp(_)) {
-            let node = end.about.ends.1.0;
-            self.forget_pulls(place, node);
-        }
-        self.free_receivers.push(place);
-    }
-
-    /// Bytes of memory that the connections use.
-    pub fn memory(&self) -> usize {
-        self.senders.capacity() * size_of::<SendingEnd>()
-            + self.receivers.capacity() * size_of::<ReceivingEnd>()
     }
 }
 

@@ -270,8 +270,7 @@ mod tests {
             let refused =
                 |bench: &Bench| bench.net.ports[port as usize].counts.drops[DropWhy::Buffer as usize];
             let before = refused(self);
-            let slot = self.net.store.put(&packet(size));
-            self.net.inject(port, slot, &self.commons);
+            self.net.inject(port, &packet(size), &self.commons);
             assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {}", self.size);
             let held: u64 = self.held().iter().sum();
             assert!(held <= self.size, "{held} of {}", self.size);

@@ -9,6 +9,7 @@ mod crossing;
 mod foresight;
 mod line;
 pub mod links;
+mod passing;
 pub mod pfc;
 pub mod port;
 mod scheduled;
@@ -186,17 +187,23 @@ impl Network {
                 self.entered
             }
         };
-        self.inject(port, slot, commons);
+        self.enter(port, slot, commons);
+    }
+
+    /// `packet` enters the network at `port`.
+    pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
+        let slot = self.store.put(packet);
+        self.enter(port, slot, commons);
     }
 
     /// The packet in `slot` enters the network at `port`.
     #[inline(always)]
-    pub fn inject(&mut self, port: u32, slot: u32, commons: &Commons) {
+    fn enter(&mut self, port: u32, slot: u32, commons: &Commons) {
         self.totals.sent += 1;
         self.room = self.room.saturating_sub(1);
         let here = &mut self.ports[port as usize];
         let Some((wait, lands)) = here.pass(slot, &mut self.store, self.now) else {
-            return self.inject_behind(port, slot, commons);
+            return self.enter_behind(port, slot, commons);
         };
         if let Some(at) = lands {
             Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
@@ -208,7 +215,7 @@ impl Network {
 
     /// The packet in `slot` enters the network at `port`, where it may have to wait, or somebody looks at it.
     #[inline(never)]
-    fn inject_behind(&mut self, port: u32, slot: u32, commons: &Commons) {
+    fn enter_behind(&mut self, port: u32, slot: u32, commons: &Commons) {
         let before = self.ports[port as usize].free_at;
         self.arrive(port, slot, commons);
         let here = &self.ports[port as usize];

@@ -87,7 +87,7 @@ pub struct Port {
     /// Packets behind its line, if it has one.
     pub(super) behind: u32,
     /// A packet that finds fewer than these joins the chain whatever it is, and nothing is recorded about it.
-    passes_below: u32,
+    pub(super) passes_below: u32,
     /// The queue over time.
     pub record: Option<Box<QueueRecord>>,
     /// How it queues.
@@ -155,14 +155,7 @@ impl Port {
         self.traced = self.arrivals.is_some();
         self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
         self.at_arrival = matches!(self.service, Service::Arrival(_)) && !self.apart;
-        let looked_at =
-            !self.short_ways || self.record.is_some() || self.traced || self.apart || self.is_switch;
-        self.passes_below = match &self.service {
-            _ if looked_at => 0,
-            Service::Lined(lined) => lined.line.takes(),
-            _ if takes_all => u32::MAX,
-            _ => 0,
-        };
+        self.passes_below = if self.short_ways { self.passing(takes_all) } else { 0 };
         self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
         self.clear = self.clear_of_packets && self.pausing().is_none();
     }
@@ -331,33 +324,6 @@ impl Port {
         }
         self.bytes += u64::from(size);
         at
-    }
-
-    /// Queues the packet in `slot` if it is certain to be taken, and nothing about it is recorded. Returns how long it waits, and
-    /// when it lands if that is the wire's next event. The packets that have left are not looked at: more may seem to wait
-    /// than do, until [`Port::settle`] is called.
-    #[inline(always)]
-    pub(super) fn pass(&mut self, slot: u32, store: &mut Store, now: Time) -> Option<(Span, Option<Time>)> {
-        let idle = self.free_at <= now;
-        let waiting = if idle { 0 } else { self.chain.waiting() };
-        if waiting >= self.passes_below || self.behind > 0 {
-            return None;
-        }
-        if idle {
-            self.bytes = 0;
-            self.chain.leave_all();
-        }
-        let begin = self.free_at.max(now);
-        let here = store.slot_mut(slot);
-        let size = here.packet.size;
-        self.counts.packets_in += 1;
-        self.counts.bytes_in += u64::from(size);
-        self.bytes += u64::from(size);
-        self.free_at = begin + self.transmission(size);
-        let at = self.free_at + self.delay;
-        here.packet.at = at;
-        self.chain.follow(here);
-        Some((begin - now, self.chain.append(slot, store).then_some(at)))
     }
 
     /// Puts a packet, just transmitted by a discipline at departure, on the wire.

@@ -35,7 +35,6 @@ impl Sender {
             && !packet.flags.any(RARE)
             && packet.seq > self.una
             && packet.seq <= self.high
-            && self.next == self.high
             && self.state == State::Established
             && self.recovery.is_open()
             && self.board.is_empty()
@@ -45,6 +44,8 @@ impl Sender {
     /// Acts on a packet that is as predicted: [`Sender::on_any_packet`] in brief.
     #[inline(always)]
     pub(super) fn on_predicted(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        // Only a timeout lets SND.NXT fall back, and its recovery lasts until all that was sent before is acknowledged.
+        debug_assert!(self.next == self.high, "data is sent again while nothing is repaired");
         let now = net.now;
         let acked = packet.seq - self.una;
         let ece = self.ecn.agreed && packet.flags.any(Flags::ECE);

@@ -15,12 +15,21 @@ impl Sight for Still {
     }
 }
 
+impl<S: Sight> Sight for &S {
+    fn now(&self) -> Time {
+        (*self).now()
+    }
+    fn work(&self, link: u32) -> Span {
+        (*self).work(link)
+    }
+}
+
 pub(crate) const STILL: Still = Still(Time::ZERO, [0; 10]);
 
 impl Chooser {
     /// Chooses in `group`.
     fn pick(&mut self, label: u32, group: Group<'_>, sight: &impl Sight) -> u32 {
-        self.choose(label, group.size(), || group, sight)
+        self.choose(label, group.size(), || group, || sight)
     }
 }
 

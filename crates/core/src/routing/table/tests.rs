@@ -46,7 +46,7 @@ pub(crate) fn all_paths(graph: &Graph, from: NodeId, to: NodeId) -> Vec<Vec<u32>
 /// A packet's way from host to host: the ports that it leaves by.
 fn walk(routing: &Routing, choosers: &mut [Chooser], (from, to): (u32, u32), serial: u32) -> Vec<u32> {
     let [label, _] = routing.labels((NodeId(from), NodeId(to)), serial);
-    let mut choose = |node: u32| routing.next(node, label, &mut choosers[node as usize], &STILL);
+    let mut choose = |node: u32| routing.next(node, label, &mut choosers[node as usize], || &STILL);
     let first = match routing.enters(NodeId(from)) {
         Entry::Port(port) => port,
         Entry::Any(node) => choose(node),
@@ -138,8 +138,8 @@ fn ways_back_are_chosen_apart() {
     for serial in 0..400 {
         let [there, back] = routing.labels((NodeId(0), NodeId(15)), serial);
         let core = |label: u32, first: u32, choosers: &mut [Chooser]| {
-            let agg = routing.end(routing.next(first, label, &mut choosers[first as usize], &STILL));
-            routing.next(agg.0, label, &mut choosers[agg.index()], &STILL)
+            let agg = routing.end(routing.next(first, label, &mut choosers[first as usize], || &STILL));
+            routing.next(agg.0, label, &mut choosers[agg.index()], || &STILL)
         };
         let [near, far] = [0, 15].map(|host| {
             let Entry::Port(port) = routing.enters(NodeId(host)) else { panic!("one link") };
