@@ -1,6 +1,7 @@
 //! The pauses of a run: the warm-up's end, changes of links, traces at intervals, limits, progress, the end.
 
 use super::{Control, Floor, RunError, Simulation};
+use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::records::MessageRow;
 use crate::net::chain::Store;
@@ -9,6 +10,7 @@ use crate::net::{Network, Waits};
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
+use std::sync::Mutex;
 
 impl Simulation {
     /// Does all that is due now and sets the next pause.
@@ -17,7 +19,7 @@ impl Simulation {
         if !self.warm && now >= self.warmup {
             self.warm = true;
             self.keep_warmup(floor);
-            each_port(floor, |port, store| port.restart(now, store));
+            each_port(floor, self.threads, |port, store| port.restart(now, store));
             floor.cells.iter().for_each(|cell| locked(cell).network.host_waits.fill(Waits::default()));
             Self::connections(&mut self.roster, floor, now).restart();
         }
@@ -33,7 +35,7 @@ impl Simulation {
         }
         self.check(floor, control)?;
         if now >= self.duration {
-            each_port(floor, |port, store| port.sync(now, store));
+            each_port(floor, self.threads, |port, store| port.sync(now, store));
             Self::connections(&mut self.roster, floor, now).finish();
             self.gather(floor);
             self.finished = true;
@@ -115,9 +117,20 @@ impl Simulation {
     }
 }
 
-fn each_port(floor: &Floor, act: impl Fn(&mut Port, &Store)) {
-    for cell in &floor.cells {
-        let Network { ports, store, .. } = &mut locked(cell).network;
-        ports.iter_mut().for_each(|port| act(port, store));
+/// Does the same to each port, in so many threads; to each cell's in one of them.
+fn each_port(floor: &Floor, threads: usize, act: impl Fn(&mut Port, &Store) + Sync) {
+    let work = |cells: &[Mutex<Cell>]| {
+        for cell in cells {
+            let Network { ports, store, .. } = &mut locked(cell).network;
+            ports.iter_mut().for_each(|port| act(port, store));
+        }
+    };
+    if threads == 1 {
+        return work(&floor.cells);
     }
+    std::thread::scope(|scope| {
+        for cells in floor.cells.chunks(floor.cells.len().div_ceil(threads)) {
+            scope.spawn(|| work(cells));
+        }
+    });
 }
