@@ -143,7 +143,13 @@ impl Routing {
 
     /// The link by which `node` sends on a packet with this label; `chooser` is the node's, and sees its ports by `sight`.
     #[inline(always)]
-    pub fn next<S: Sight>(&self, node: u32, label: u32, chooser: &mut Chooser, sight: impl FnOnce() -> S) -> u32 {
+    pub fn next<S: Sight>(
+        &self,
+        node: u32,
+        label: u32,
+        chooser: &mut Chooser,
+        sight: impl FnOnce() -> S,
+    ) -> u32 {
         let Destination { column, last } = self.destinations[(label >> self.spare) as usize];
         let entry = self.entry(node, column);
         let Hops { links, groups } = &self.hops[node as usize];
