@@ -129,7 +129,7 @@ impl EventQueue {
     #[inline(always)]
     fn key(&mut self, source: u32, at: Time) -> Key {
         let rest = self.order | u64::from(source);
-        self.order = self.order.wrapping_add(self.stride); // what overflows is of no use
+        self.order = self.order.wrapping_add(self.stride); // bits that overflow are not needed
         Key { time: at.as_ps(), rest }
     }
 
