@@ -166,7 +166,7 @@ impl Network {
         if way == UNDECIDED {
             return self.onward(parcel.node, slot, commons);
         }
-        self.arrive(way, slot, commons);
+        self.arrive_here(way, slot, commons);
         None
     }
 
