@@ -113,6 +113,11 @@ impl Timeline {
         wires
     }
 
+    /// How many changes have happened.
+    pub fn changed(&self) -> usize {
+        self.next
+    }
+
     /// When something changes next.
     pub fn next_at(&self) -> Time {
         let change = self.changes.get(self.next).map_or(Time::MAX, |change| change.at);

@@ -6,6 +6,7 @@ use super::sides::{Clocks, Sides};
 use super::threads::{Crew, Shift};
 use super::{Floor, Simulation};
 use crate::hosts::FlowId;
+use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::window::{Bench, Window};
 use crate::hosts::work::ClassRecord;
@@ -108,9 +109,7 @@ impl<'a> Yard<'a> {
             cell.network.now = shift.window.begin;
             let due = cell.hand_over(shift.window.until, self.lookahead, &post(shift.turn), commons);
             self.due[number].store(due.as_ps(), Ordering::Relaxed);
-            if cell.hosts.news || !cell.network.changes.is_empty() {
-                locked(&self.noted).push(number as u32);
-            }
+            self.note(number, cell);
             return;
         }
         let called = self.mail[shift.turn][number].swap(false, Ordering::Relaxed);
@@ -127,10 +126,19 @@ impl<'a> Yard<'a> {
         std::mem::swap(&mut hand.waits, &mut cell.hosts.waits);
         self.due[number].store(due.as_ps(), Ordering::Relaxed);
         self.work[number].store(cell.handled - before, Ordering::Relaxed);
-        let hosts = &cell.hosts;
-        if hosts.news || !cell.network.changes.is_empty() {
+        self.note(number, cell);
+    }
+
+    /// Keeps the number of a cell in which something has happened that concerns others.
+    fn note(&self, number: usize, cell: &Cell) {
+        if cell.hosts.news || !cell.network.changes.is_empty() {
             locked(&self.noted).push(number as u32);
         }
+    }
+
+    /// The same of all cells: links have changed between windows, also in cells that have no more work.
+    fn note_all(&self) {
+        self.floor.cells.iter().enumerate().for_each(|(number, cell)| self.note(number, &locked(cell)));
     }
 
     /// Where the share of each of `threads` ends among the cells of `turn`, by the measured work.
@@ -278,7 +286,12 @@ impl Simulation {
         if !self.warm && self.now >= self.warmup {
             crew.each_hand(|hand| hand.waits.iter_mut().for_each(ClassRecord::clear));
         }
-        self.pause(yard.floor, control)
+        let changed = self.timeline.changed();
+        self.pause(yard.floor, control)?;
+        if self.timeline.changed() > changed {
+            yard.note_all();
+        }
+        Ok(())
     }
 
     /// Wakes all loads; their work at once is done before statistics begin, as in one cell.
