@@ -136,9 +136,14 @@ impl<'a> Yard<'a> {
         }
     }
 
-    /// The same of all cells: links have changed between windows, also in cells that have no more work.
+    /// The same of all cells, and when they must work: links have changed between windows. The losses concern other cells, and
+    /// a sender may send since its host's port is empty, also in a cell that had nothing left to do.
     fn note_all(&self) {
-        self.floor.cells.iter().enumerate().for_each(|(number, cell)| self.note(number, &locked(cell)));
+        for (number, cell) in self.floor.cells.iter().enumerate() {
+            let cell = &mut locked(cell);
+            self.due[number].fetch_min(cell.network.events.next_at().as_ps(), Ordering::Relaxed);
+            self.note(number, cell);
+        }
     }
 
     /// Where the share of each of `threads` ends among the cells of `turn`, by the measured work.
