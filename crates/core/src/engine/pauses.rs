@@ -4,9 +4,8 @@ use super::{Control, Floor, RunError, Simulation};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::records::MessageRow;
-use crate::net::chain::Store;
+use crate::net::Network;
 use crate::net::port::Port;
-use crate::net::{Network, Waits};
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
@@ -19,8 +18,7 @@ impl Simulation {
         if !self.warm && now >= self.warmup {
             self.warm = true;
             self.keep_warmup(floor);
-            each_port(floor, self.threads, |port, store| port.restart(now, store));
-            floor.cells.iter().for_each(|cell| locked(cell).network.host_waits.fill(Waits::default()));
+            each_network(floor, self.threads, |network| network.restart(now));
             Self::connections(&mut self.roster, floor, now).restart();
         }
         self.change_links(floor);
@@ -35,7 +33,7 @@ impl Simulation {
         }
         self.check(floor, control)?;
         if now >= self.duration {
-            each_port(floor, self.threads, |port, store| port.sync(now, store));
+            each_network(floor, self.threads, |network| network.sync(now));
             Self::connections(&mut self.roster, floor, now).finish();
             self.gather(floor);
             self.finished = true;
@@ -117,14 +115,9 @@ impl Simulation {
     }
 }
 
-/// Does the same to each port, in so many threads; to each cell's in one of them.
-fn each_port(floor: &Floor, threads: usize, act: impl Fn(&mut Port, &Store) + Sync) {
-    let work = |cells: &[Mutex<Cell>]| {
-        for cell in cells {
-            let Network { ports, store, .. } = &mut locked(cell).network;
-            ports.iter_mut().for_each(|port| act(port, store));
-        }
-    };
+/// Does the same to each cell's part of the network, in so many threads.
+fn each_network(floor: &Floor, threads: usize, act: impl Fn(&mut Network) + Sync) {
+    let work = |cells: &[Mutex<Cell>]| cells.iter().for_each(|cell| act(&mut locked(cell).network));
     if threads == 1 {
         return work(&floor.cells);
     }

@@ -2,6 +2,7 @@
 
 use super::chain::Store;
 use super::port::{Port, Service};
+use super::{Network, Waits};
 use crate::queue::DropWhy;
 use shallows_units::{Span, Time};
 
@@ -32,6 +33,22 @@ pub struct TrimCounts {
     pub trims: u64,
     /// Headers sent back to their senders, since no room was left for them.
     pub returned: u64,
+}
+
+impl Network {
+    /// The warm-up ends: the statistics of all ports begin.
+    pub fn restart(&mut self, now: Time) {
+        if now == Time::ZERO && self.totals.sent == 0 {
+            return; // everything is at its beginning
+        }
+        self.ports.iter_mut().for_each(|port| port.restart(now, &self.store));
+        self.host_waits.fill(Waits::default());
+    }
+
+    /// Brings the records of all ports up to `now`.
+    pub fn sync(&mut self, now: Time) {
+        self.ports.iter_mut().for_each(|port| port.sync(now, &self.store));
+    }
 }
 
 impl Port {
