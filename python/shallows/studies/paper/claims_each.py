@@ -90,12 +90,11 @@ def _faults(shared: Mapping[str, Any], each: Any, columns: Mapping[str, Any], at
             if _stands(shared, name):
                 yield Fault(f"{at}.{name}", "is written in the claim too", "", "", "written-twice")
             continue
+        wrong = [value for value in values if isinstance(value, bool) or not isinstance(value, str | int)]
         if name not in used:
             rule = f"is neither a key of a claim that may differ nor {{{name}}} in one of its texts"
             yield Fault(f"{at}.{name}", rule, "", did_you_mean(name, [*used, *KEYS]), "unknown-key")
-        if wrong := [
-            value for value in values if not isinstance(value, str | int) or isinstance(value, bool)
-        ]:
+        elif wrong:
             rule = "must have texts or whole numbers, which stand in texts"
             yield Fault(f"{at}.{name}", rule, show(wrong[0]), "", "wrong-type")
     for word in sorted(used - columns.keys()):

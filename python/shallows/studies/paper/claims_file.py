@@ -112,7 +112,7 @@ def read_claims(path: Path) -> list[Claim]:
     for number, table in enumerate(document.get("claim", [])):
         at = f"claim[{number}]"
         members = expanded(table, at, faults)
-        written = expanded(digits["claim"][number], at, [])
+        written = expanded(digits["claim"][number], at, []) if members else []
         for one, as_written in zip(members, written, strict=True):
             read = strict.read(ClaimTable, one, at, faults)
             name = one.get("id")
