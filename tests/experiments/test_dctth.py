@@ -5,7 +5,7 @@ import importlib
 import polars as pl
 import pytest
 from shallows.studies.paper.study import find
-from test_goodput import run
+from synthetic import traced_run as run
 
 figure = next(f for f in find("dctth") if f.name == "grid-dualq")
 common = importlib.import_module(figure.module.__name__.rsplit(".", 2)[0] + ".common")

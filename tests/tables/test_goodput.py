@@ -4,25 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from shallows.tables.goodput import batch_mbps, delivered, goodput_curves, total_gbps
-
-S = 10**12
-
-
-def run(cubic_bps, dctcp_bps, end_s=100, warmup_s=10):
-    """Two flows with rates that are functions of time, traced each second; flow 1 starts at 3 s."""
-    rows = []
-    for flow, rate, start in ((0, cubic_bps, 0), (1, dctcp_bps, 3)):
-        times = np.arange(start + 1, end_s + 1)
-        total = np.cumsum([rate(t) / 8 for t in times]).astype(int)
-        rows += [
-            {"time_ps": int(t) * S, "flow": flow, "delivered_bytes": int(b)}
-            for t, b in zip(times, total, strict=True)
-        ]
-    return {
-        "flow_trace": pl.DataFrame(rows),
-        "flows": pl.DataFrame({"id": [0, 1], "class": ["cubic", "dctcp"]}),
-        "queues": pl.DataFrame({"over_ps": [(end_s - warmup_s) * S]}),
-    }
+from synthetic import traced_run as run
 
 
 def test_goodput_over_time_is_that_of_each_flow():
