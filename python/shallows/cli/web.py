@@ -30,7 +30,7 @@ def web(
     max_document: Annotated[int, typer.Option(min=100, help="Longest experiment text in bytes.")] = 200_000,
     browser: Annotated[bool, typer.Option(help="Opens the page in the browser.")] = True,
 ) -> None:
-    """Serves the live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
+    """Serves the live page: laboratory, gallery, results, papers, jobs. Ctrl-C ends it."""
     _needs_web()
     from shallows.web.limits import Limits
     from shallows.web.pages.state import Options
