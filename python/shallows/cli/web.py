@@ -69,9 +69,9 @@ def export(
     else:
         experiment = one_run(load(run, settings)).experiment
     if page.suffix.lower() not in (".html", ".htm"):
-        raise SpecError([Fault("PAGE", "must end in .html", str(page))])
+        raise SpecError([Fault("PAGE", "must end in .html", page)])
     if not page.parent.is_dir():
-        raise SpecError([Fault("PAGE", "must name a file in a directory that is there", str(page))])
+        raise SpecError([Fault("PAGE", "must name a file in a directory that is there", page)])
     write_whole(page, page_of(experiment).encode())
     print(page)
 

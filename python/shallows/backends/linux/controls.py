@@ -114,7 +114,7 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     found += _fixed_faults(path, transport)
     if transport["burst"] > MOST_BURST:
         found.append(
-            Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
+            Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", transport["burst"])
         )
     if "dctcp" in (cc["kind"], cc.get("name")) and transport["ecn"] == "off":
         found.append(Fault(f"{path}.ecn", "must not be off: Linux's DCTCP always negotiates ECN", "off"))
@@ -132,9 +132,7 @@ def _fixed_faults(path: str, transport: Mapping[str, Any]) -> list[Fault]:
         rule = f'must be "linux" for Linux, or all as the kernel has it: {values}'
         return [Fault(f"{path}.profile", rule, transport["profile"], LIKE)]
     rule = 'is the kernel\'s own, which is {}; profile = "linux" sets it'
-    return [
-        Fault(f"{path}.{key}", rule.format(json.dumps(own[key])), json.dumps(transport[key])) for key in wrong
-    ]
+    return [Fault(f"{path}.{key}", rule.format(json.dumps(own[key])), transport[key]) for key in wrong]
 
 
 def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
@@ -142,6 +140,6 @@ def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
     own = _own(cc["kind"])["cc"]
     wrong = [key for key in cc if cc[key] not in (own[key], ALSO.get((cc["kind"], key), own[key]))]
     return [
-        Fault(f"{path}.{key}", f"must be the kernel's value, {json.dumps(own[key])}", json.dumps(cc[key]))
+        Fault(f"{path}.{key}", f"must be the kernel's value, {json.dumps(own[key])}", cc[key])
         for key in wrong
     ]
