@@ -37,8 +37,9 @@ def test_sentences_average_at_most_20_words(page):
 def test_no_page_has_a_banned_phrase(page):
     text = page.read_text()
     if page == prose.STYLE:
-        text = re.sub(r"## Errors.*<!-- end -->", "", text, flags=re.DOTALL)
+        text = re.sub(r"## Errors.*## Glossary", "", text, flags=re.DOTALL)
     assert prose.banned_in(text) == []
+    assert prose.stems_in(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)) == []
 
 
 PYTHON = ("python/shallows/**/*.py", "tests/*.py", "tools/**/*.py", "soak/*.py", "experiments/**/*.py")
@@ -53,6 +54,49 @@ def test_no_source_has_a_banned_phrase():
         if not skipped & {*path.parts}:
             found += [f"{name(path)}:{line}: {phrase}" for line, phrase in prose.banned_in(path.read_text())]
     assert found == []
+
+
+def sources() -> list[Path]:
+    """Hand-written sources of Rust and Python, with comments and docstrings for readers."""
+    generated_ones = {"_classes.py", "study_fixture.py"}  # made from Rust, which is read; a page under test
+    found = {path for pattern in (*PYTHON, "crates/**/*.rs") for path in ROOT.glob(pattern)}
+    return sorted(path for path in found if path.name not in generated_ones and "_data" not in path.parts)
+
+
+def test_no_comment_or_docstring_has_a_banned_stem():
+    found = [
+        f"{name(path)}:{line}: {stem}"
+        for path in sources()
+        for line, remark in prose.remarks_in(path)
+        for _, stem in prose.stems_in(remark)
+    ]
+    assert found == []
+
+
+def test_every_comment_stands_alone():
+    """An editor shows a doc comment alone: "The same, to change." says nothing there."""
+    found = [
+        f"{name(path)}:{line}: {fragment}"
+        for path in sources()
+        for line, fragment in prose.fragments_in(prose.remarks_in(path))
+    ]
+    assert found == []
+
+
+def test_stems_and_fragments_are_found():
+    rust = "/// Of the run.\n/// It has a part\n/// Of the second.\nlet heard = 1; // The same, bears it.\n"
+    remarks = prose.remarks_in_rust(rust)
+    assert prose.fragments_in(remarks) == [(1, "Of the run."), (4, "The same, bears it.")]
+    assert [stem for _, line in remarks for _, stem in prose.stems_in(line)] == ["bears"]
+    assert prose.stems_in("He hears\nof it; they were told. Beard.") == [
+        (1, "hears"),
+        (2, "were told"),
+        (2, "Beard"),
+    ]
+    python = 'x = 1\n"""Of the run."""\n# The same as x.\nhear = "bears"\n'
+    remarks = prose.remarks_in_python(python)
+    assert [line for line, _ in prose.fragments_in(remarks)] == [2, 3]
+    assert [stem for _, line in remarks for _, stem in prose.stems_in(line)] == []
 
 
 def test_no_comment_of_rust_begins_with_a_clause():
@@ -116,7 +160,8 @@ def test_the_snapshot_of_messages_is_the_programs():
 
 
 def test_no_message_has_a_banned_phrase():
-    assert prose.banned_in(generated.messages.SNAPSHOT.read_text()) == []
+    text = generated.messages.SNAPSHOT.read_text()
+    assert prose.banned_in(text) + prose.stems_in(text) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -50,6 +50,8 @@ def test_every_generated_file_is_marked_for_reviews():
 
     import generate
 
-    marked = [line.split()[0] for line in text(".gitattributes").splitlines() if line.endswith("linguist-generated")]
+    marked = [
+        line.split()[0] for line in text(".gitattributes").splitlines() if line.endswith("linguist-generated")
+    ]
     files = [str(path) for path in generate.files()]
     assert [path for path in files if not any(fnmatch.fnmatch(path, pattern) for pattern in marked)] == []

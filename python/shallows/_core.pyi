@@ -37,17 +37,22 @@ def check(document: str) -> str:
     `memory` is the estimate of a run, `{"bytes", "parts": [{"what", "count", "bytes"}]}`, or null. Checking builds nothing
     that grows with the run. If there are more than 50 faults, the last entry gives the number of the others.
     """
+
 def plan(document: str) -> str:
     """The network as data for other backends: nodes, ports, routes, the hosts of each load, and `numbers`."""
+
 def ways(document: str) -> str:
     """Groups of equal next hops: `[{"node", "ports", "hosts"}, ...]`."""
+
 def simulable(document: str) -> None:
     """Raises SpecError with every setting that only another backend runs."""
+
 def numbers(record: str) -> dict[str, int]:
     """Every quantity of a resolved record, or of some of its sections, by its path: `{"duration": ps, ...}`.
 
     A record of another version is read as well.
     """
+
 def schema() -> str:
     """The declared parameters and the codes of faults, `{"sections": [...], "codes": [{"code", "doc"}]}`.
 
@@ -57,10 +62,13 @@ def schema() -> str:
     rate, bytes, size, count, real, flag, text, names, choice and table, "list of KIND" and "KIND or none". A default is
     written as in a file, and is null for a parameter that must be written.
     """
+
 def parse_quantity(kind: str, text: str) -> int:
     """A quantity that a user wrote; kind is span (ps), rate (bit/s) or bytes. Raises ValueError."""
+
 def read_settings(declared: str, path: str, table: str) -> dict[str, Any]:
     """The settings of a declared component as Python values."""
+
 def source_hash() -> str:
     """The hash of the core's sources, made at build time."""
 

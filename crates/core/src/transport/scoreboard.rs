@@ -46,7 +46,7 @@ impl Resent {
 pub enum Next {
     /// Send again from the first number up to the second.
     Again(u64, u64),
-    /// The same for the last segment, in case the tail was lost. SACK may still report holes before it.
+    /// Send the last segment again, in case the tail was lost. SACK may still report holes before it.
     Rescue(u64, u64),
     /// Send new data.
     New,

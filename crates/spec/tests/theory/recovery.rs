@@ -30,7 +30,7 @@ fn without_sack_k_losses_take_k_round_trips() {
 
 /// RFC 6675 s.5: with SACK all holes are known at once, and half the window (the new cwnd) may be sent
 /// again in one round trip: k losses of n take ceil(k / (n / 2)). Each is sent again once. The round
-/// trips are told apart by half of one; the transmissions together take less. One segment more may go
+/// trips differ by at least half of one; the transmissions together take less. One segment more may go
 /// again, the rescue of s.4 NextSeg rule 4, since there is nothing new to send.
 #[test]
 fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
@@ -56,7 +56,7 @@ fn an_early_rescue_does_not_hide_the_holes_before_it() {
     assert!((28.0..=29.0).contains(&done.flow("retransmissions")), "{}", done.flow("retransmissions"));
 }
 
-/// The same with holes scattered over the window: every second of the first 2k segments.
+/// SACK repairs holes scattered over the window alike: every second of the first 2k segments.
 #[test]
 fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
     for losses in [2, 4, 7] {
@@ -66,7 +66,7 @@ fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
             let document = pair(transport, json!({"bytes": format!("{}B", 20 * MSS)}));
             let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
             assert_eq!(done.flow("timeouts"), 0.0);
-            // Of the first burst the last segment arrives within less than half a round trip more.
+            // The last segment of the first burst arrives within less than half a round trip more.
             ((done.fct()[0] - LINE.burst(1)) as f64 / LINE.round() as f64).round()
         };
         assert_eq!((rounds(true), rounds(false)), (1.0, losses as f64));

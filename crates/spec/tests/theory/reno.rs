@@ -86,7 +86,7 @@ fn a_periodic_loss_gives_the_root_of_three_halves() {
     }
 }
 
-/// The same with independent losses: 1.31 / sqrt(p) (Mathis et al. 1997 table 1, after Ott, Kemperman and
+/// Reno's mean window under independent losses: 1.31 / sqrt(p) (Mathis et al. 1997 table 1, after Ott, Kemperman and
 /// Mathis 1996: 1.3098, averaged over time). 43 s see some 570 losses, so that the standard error is
 /// 1 / (2 sqrt(570)) = 2.1 %; three of them, and downwards the two and a half packets of above besides.
 #[test]

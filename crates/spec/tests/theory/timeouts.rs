@@ -215,7 +215,7 @@ fn after_a_timeout_an_acknowledgement_adds_one_segment() {
     }
 }
 
-/// The same of a whole window of 100 segments: the first is lost, and all that it kept from being delivered in order is
+/// RFC 3465 s.2.3 for a whole window of 100 segments: the first is lost, and all that it kept from being delivered in order is
 /// acknowledged at once. Limited transmit and SACK are off, so that nothing reports the loss before the timer.
 #[test]
 fn after_a_timeout_cubic_does_not_jump_either() {
