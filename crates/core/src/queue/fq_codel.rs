@@ -315,6 +315,7 @@ mod tests {
         assert_eq!(bench.get(Span::ZERO), Some((1, 1)));
     }
 
+    // req: RFC8290 s5.2.3 MUST limit
     #[test]
     fn overflow_takes_half_of_the_fattest_queue_from_its_head() {
         let mut bench = Bench::new(&Settings { limit: Some(Size::Packets(20)), ..settings(1514) });

@@ -32,6 +32,10 @@ fn without_sack_k_losses_take_k_round_trips() {
 /// again in one round trip: k losses of n take ceil(k / (n / 2)). Each is sent again once. The round
 /// trips differ by at least half of one; the transmissions together take less. One segment more may go
 /// again, the rescue of s.4 NextSeg rule 4, since there is nothing new to send.
+// req: RFC5681 s4.3 MUST half-while-repairing
+// req: RFC6675 s5 MUST pipe-in-recovery
+// req: RFC6675 s5 SHOULD send-by-pipe
+// req: RFC6675 s5 MUST send-by-nextseg
 #[test]
 fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
     for losses in [1, 2, 5, 10, 11, 14, 17] {
@@ -47,6 +51,7 @@ fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
 /// RFC 6675 s.4 NextSeg rule 4: "HighRxt MUST NOT be updated" by a rescue. Of 100 segments the first 20 are lost, and
 /// some of the last 20. The first are sent again before SACK reports the others, and nothing new is there to follow,
 /// so the rescue goes early. The holes that SACK reports after it are repaired all the same.
+// req: RFC6675 s4 MUST rescue-keeps-highrxt
 #[test]
 fn an_early_rescue_does_not_hide_the_holes_before_it() {
     let lost: Vec<u64> = (1..=20).chain((0..8).map(|n| 81 + 2 * n)).collect();
@@ -57,6 +62,8 @@ fn an_early_rescue_does_not_hide_the_holes_before_it() {
 }
 
 /// SACK repairs holes scattered over the window alike: every second of the first 2k segments.
+// req: RFC6675 s5 MUST update
+// req: RFC6675 s5 MUST send-by-nextseg
 #[test]
 fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
     for losses in [2, 4, 7] {
@@ -86,6 +93,7 @@ fn only_the_first_partial_acknowledgement_restarts_the_timer() {
 
 /// RFC 6675 s.4 NextSeg rule 4: the loss of the last segments shows in no SACK. With nothing new to send,
 /// the last one goes again once in a recovery, and so no timeout of 10 ms is needed.
+// req: RFC6675 s4 SHOULD next-rescue
 #[test]
 fn a_rescue_saves_a_lost_tail_behind_another_loss() {
     let document = pair(json!({"initial_window": "20pkt"}), json!({"bytes": format!("{}B", 20 * MSS)}));
@@ -94,6 +102,9 @@ fn a_rescue_saves_a_lost_tail_behind_another_loss() {
 }
 
 /// RFC 6582 s.3.2: a recovery of any number of losses in one window halves the window once.
+// req: RFC5681 s4.3 MUST first-loss
+// req: RFC5681 s3.2 MUST deflate
+// req: RFC6675 s5 MUST recovery-ends
 #[test]
 fn a_window_with_losses_is_halved_once() {
     for sack in [true, false] {
@@ -109,6 +120,8 @@ fn a_window_with_losses_is_halved_once() {
 /// event, which halves the window again (RFC 6675 s.5, RFC 6582 s.3.2). Window 20, segment 1 lost. Two new
 /// segments go out by limited transmit, 21 and 22, and belong to the first event; the retransmission is the
 /// 23rd packet, and packet n from then on is segment n - 1.
+// req: RFC5681 s4.3 MUST two-windows-two-cuts
+// req: RFC6675 s5 MUST recovery-ends
 #[test]
 fn a_loss_beyond_the_recovery_point_halves_the_window_again() {
     let lose = |sack: bool, packet: u64| {

@@ -271,6 +271,8 @@ pub(crate) mod tests {
         assert_eq!(window.cwnd, 12_000.0);
     }
 
+    // req: RFC5681 s3.1 SHOULD avoidance-once-a-round
+    // req: RFC5681 s3.1 MUST avoidance-at-most-one
     #[test]
     fn avoidance_adds_one_segment_a_window() {
         let rules = rules();
@@ -292,6 +294,9 @@ pub(crate) mod tests {
         assert_eq!(window.cwnd, 5000.0);
     }
 
+    // req: RFC5681 s3.1 MUST timeout-ssthresh
+    // req: RFC5681 s3.1 MUST loss-window
+    // req: RFC5681 s3.1 MUST ssthresh-reduced
     #[test]
     fn loss_halves_the_flight_and_a_timeout_leaves_one_segment() {
         let rules = rules();

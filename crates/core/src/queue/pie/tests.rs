@@ -65,6 +65,7 @@ fn overload(settings: &Settings, flags: Flags, over: f64) -> Seen {
     drive(&mut discipline(settings), rate, load(&[flags], over, rate, 100_000))
 }
 
+// req: RFC8033 s4.4 SHOULD burst
 #[test]
 fn a_burst_shorter_than_the_allowance_loses_nothing() {
     let rate = Rate::mbps(40);
@@ -77,6 +78,7 @@ fn a_burst_shorter_than_the_allowance_loses_nothing() {
     assert!(seen.drops(0) > 0);
 }
 
+// req: RFC8033 s4.2 SHOULD target
 #[test]
 fn an_overload_is_held_at_the_target() {
     for derandomise in [false, true] {
@@ -90,6 +92,7 @@ fn an_overload_is_held_at_the_target() {
     }
 }
 
+// req: RFC8033 s5.1 SHOULD mark-threshold
 #[test]
 fn above_the_threshold_ecn_does_not_save_a_packet() {
     let seen = overload(&Settings::defaults(), Flags::ECT0, 1.2);
