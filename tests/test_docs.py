@@ -91,7 +91,6 @@ def test_stems_and_fragments_are_found():
     assert prose.stems_in("He hears\nof it; they were told. Beard.") == [
         (1, "hears"),
         (2, "were told"),
-        (2, "Beard"),
     ]
     python = 'x = 1\n"""Of the run."""\n# The same as x.\nhear = "bears"\n'
     remarks = prose.remarks_in_python(python)

@@ -16,7 +16,7 @@ fn a_message_within_the_initial_window_has_slowdown_one() {
     }
 }
 
-/// Slowdown is exactly 1 also if links differ and several switches are on the way: store and forward.
+/// Slowdown is exactly 1 even if links differ and several switches are on the way: store and forward.
 #[test]
 fn slowdown_is_one_on_any_path() {
     let parking = json!({"topology": {"kind": "parking-lot"}, "duration": "10ms",
