@@ -1,7 +1,8 @@
 """`make generate`: the files made from the parameters that the Rust sources declare.
 
 They are the JSON Schema of experiment files, the classes of `shallows.experiment` and the pages of
-`docs/reference/`; two pages of `docs/validation/` follow from tests and packet scripts. They are checked in; a test fails when they are stale.
+`docs/reference/`; two pages of `docs/validation/` follow from tests and packet scripts. They are checked in;
+a test fails when they are stale.
 """
 
 from __future__ import annotations

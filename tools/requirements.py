@@ -1,4 +1,4 @@
-"""Which MUST and SHOULD of the RFCs is tested where: requirements in TOML, marks in tests, and the page of both.
+"""Requirements of RFCs and the tests that hold them: lists in TOML, marks in tests, and the page of both.
 
 `tests/requirements/README.md` describes the files and the marks. `make generate` makes the page.
 """
@@ -169,8 +169,8 @@ def page() -> str:
         "",
         f"<!-- {NOTE} -->",
         "",
-        "The tables list the MUST (with MUST NOT) and SHOULD (with SHOULD NOT) of ten RFCs in our own words. Each names the",
-        "tests that fail when it is broken. The others have a reason, or count as untested.",
+        "The tables list the MUST (with MUST NOT) and SHOULD (with SHOULD NOT) of ten RFCs in our own words.",
+        "Each names the tests that fail when it is broken. The others have a reason, or count as untested.",
         "",
         "| RFC | | listed | tested | " + " | ".join(LEFT) + " | untested |",
         "|---|---|---:|---:|" + "---:|" * (len(LEFT) + 1),

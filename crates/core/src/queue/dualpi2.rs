@@ -358,6 +358,7 @@ mod tests {
         assert!((disc.pi.p() - (0.16 * -0.005 + 3.2 * 0.010)).abs() < 1e-12, "{}", disc.pi.p());
     }
 
+    // req: RFC9332 s2.3 MUST identifier-unchanged
     #[test]
     fn it_keeps_the_rules() {
         for scheduler in [Scheduler::Wrr, Scheduler::TsFifo, Scheduler::Priority] {

@@ -83,6 +83,18 @@ fn retransmissions_are_not_ecn_capable() {
     assert_eq!([marks(false), marks(true)], [10.0, 11.0]);
 }
 
+/// RFC 3168 s.12: no router resets CE, whatever its discipline. The first of two links marks each packet.
+// req: RFC3168 s12 MUST ce-kept
+#[test]
+fn no_discipline_resets_a_mark() {
+    for kind in ["drop-tail", "fq", "threshold", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2"] {
+        let document = pair(json!({"ecn": "on"}), json!({"bytes": format!("{}B", 10 * MSS)}));
+        let marked = json!({"queue": {"kind": kind}, "port": {"s0->switch": {"mark": 1.0}}});
+        let done = run(with(document, marked));
+        assert_eq!(done.flow("marks"), 10.0, "{kind}");
+    }
+}
+
 /// RFC 3168 s.6.1.2: at most one reduction for each window of data, though every packet is marked. A window
 /// of at most ten segments lasts from R to R + 10 T, and so 20 ms hold between 20 ms / (R + 10 T) and 20 ms
 /// / R reductions.

@@ -103,6 +103,22 @@ fn limited_transmit_sends_a_segment_for_each_of_two_duplicates() {
     }
 }
 
+/// RFC 5681 s.3.2 step 1, RFC 6675 s.2: with SACK a duplicate that reports nothing new lets nothing out and counts for
+/// nothing. Every acknowledgement comes twice, and each packet leaves when it left without the copies.
+// req: RFC5681 s3.2 MUST limited-transmit-news
+// req: RFC6675 s5 MUST count-dupacks
+#[test]
+fn a_copy_of_an_acknowledgement_lets_nothing_out() {
+    let times = |copies: f64| {
+        let document = pair(json!({"dup_acks": 5}), json!({"bytes": format!("{}B", 30 * MSS)}));
+        let ports = json!({"s0->switch": {"drop_packets": [1]}, "r0->switch": {"duplicate": copies}});
+        let done = watch(with(document, json!({"duration": "5s", "port": ports})), &["s0->switch"]);
+        assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);
+        done.times("s0->switch")
+    };
+    assert_eq!(times(1.0), times(0.0));
+}
+
 /// RFC 6675 s.2: a duplicate acknowledgement tells something new. Every packet delivered twice causes no
 /// retransmission.
 // req: RFC6675 s5 MUST count-dupacks

@@ -57,6 +57,27 @@ fn a_probe_tells_of_what_was_lost_before_it() {
     assert_eq!(repairs(&done), [3.0, 0.0, 1.0]);
 }
 
+/// s.7.3: a probe is new data if there is some. A window of two segments is lost whole, and so is the acknowledgement of
+/// the segment before; the third goes as the probe though the window is full.
+// req: RFC8985 s7.3 SHOULD probe-new-data
+#[test]
+fn a_probe_is_new_data_if_there_is_some() {
+    let lossy = |bytes: u64| {
+        let transport = json!({"tail_loss_probe": true, "min_rto": "200ms", "initial_window": "2pkt", "cwnd_max": "2pkt"});
+        lose(&[3, 4], bytes, transport)
+    };
+    // Segments 1 and 2 measure the round trip; 3 and 4 are lost.
+    let more = lossy(8);
+    assert_eq!(more.flow("timeouts"), 0.0);
+    let sent = more.times("s0->switch");
+    let waited = sent[4] - sent[3];
+    assert!((LINE.round()..10 * LINE.round()).contains(&waited), "{waited}");
+    // The probe is the fifth segment: each lost one goes again once, and the fifth is not sent twice.
+    assert_eq!(more.flow("retransmissions"), 2.0);
+    let last = lossy(4);
+    assert_eq!([last.flow("retransmissions"), last.flow("timeouts")], [2.0, 0.0]);
+}
+
 /// s.7.3, condition 2 and s.7.2: a probe is not sent before a round trip was measured, nor a second one for a tail lost
 /// again: then the timer has its turn.
 // req: RFC8985 s7.3 MUST probe-conditions
@@ -111,6 +132,22 @@ fn a_lost_retransmission_is_sent_again() {
     // There two new segments go first, for the first two duplicates.
     let by_sack = lose(&[1, 13], 60, json!({"loss_detection": "rfc6675"}));
     assert_eq!(by_sack.flow("timeouts"), 1.0);
+}
+
+/// RFC 5681 s.4.3, RFC 8985 s.9.3: a lost retransmission is another indication of congestion, and without proportional
+/// rate reduction the window is lowered once more.
+// req: RFC5681 s4.3 MUST lost-retransmission-cuts
+// req: RFC8985 s9.3 MUST lost-retransmission-cuts
+#[test]
+fn a_lost_retransmission_lowers_the_window_again() {
+    let levels = |lost: &[u64]| {
+        let done = lose(lost, 60, json!({"prr": false}));
+        let mut levels = done.column("flow_trace", "ssthresh_bytes");
+        levels.retain(|level| level.is_finite());
+        levels.dedup();
+        levels.len()
+    };
+    assert_eq!([levels(&[1]), levels(&[1, 11])], [1, 2]);
 }
 
 /// Wherever losses strike a long flow, each lost segment is sent again once and no other is: nothing overtakes here. No

@@ -28,6 +28,25 @@ fn without_sack_k_losses_take_k_round_trips() {
     }
 }
 
+/// RFC 5681 s.3.2 steps 3 to 5, without SACK: the third duplicate sets the window to ssthresh plus three segments, and
+/// each further one adds a segment. Of 20 segments the first is lost; two more go by limited transmit, so that 22 are in
+/// flight and half of 20 is ssthresh. So duplicate n lets a new segment out when 10 + n exceeds 22, and 21 come. Exact.
+// req: RFC5681 s3.2 MUST inflate
+// req: RFC5681 s3.2 SHOULD new-data-in-recovery
+#[test]
+fn without_sack_each_duplicate_inflates_the_window() {
+    let document =
+        pair(json!({"sack": false, "initial_window": "20pkt"}), json!({"bytes": format!("{}B", 60 * MSS)}));
+    let done = watch(with(document, json!({"port": {"s0->switch": {"drop_packets": [1]}}})), &["s0->switch"]);
+    let duplicate = |n: u64| LINE.burst(n + 1) + LINE.one_way(HEADER);
+    let repaired = duplicate(3) + LINE.round();
+    let times = done.times("s0->switch");
+    assert_eq!(times[20..23], [duplicate(1), duplicate(2), duplicate(3)]); // the third is the retransmission
+    let new: Vec<u64> = times[23..].iter().copied().filter(|at| *at < repaired).collect();
+    let late = [duplicate(1), duplicate(2)].map(|at| at + LINE.round());
+    assert_eq!(new, (13..=19).map(duplicate).chain(late).collect::<Vec<_>>());
+}
+
 /// RFC 6675 s.5: with SACK all holes are known at once, and half the window (the new cwnd) may be sent
 /// again in one round trip: k losses of n take ceil(k / (n / 2)). Each is sent again once. The round
 /// trips differ by at least half of one; the transmissions together take less. One segment more may go

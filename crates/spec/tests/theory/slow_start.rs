@@ -17,6 +17,20 @@ fn the_initial_window_is_sent_at_once() {
     }
 }
 
+/// RFC 5681 s.3.1: SYN+ACK and its acknowledgement add nothing. After a handshake too the initial window goes out at
+/// once, and nothing more before the first acknowledgement of data.
+// req: RFC5681 s3.1 MUST handshake-adds-nothing
+#[test]
+fn a_handshake_adds_nothing_to_the_initial_window() {
+    for window in [1, 2, 4, 10] {
+        let transport = json!({"initial_window": format!("{window}pkt"), "opening": "handshake"});
+        let sent = watch(pair(transport, json!({"bytes": "100KB"})), &["s0->switch"]).sent("s0->switch");
+        let full: Vec<u64> =
+            sent.iter().filter(|packet| packet.bytes == FULL).map(|packet| packet.at).collect();
+        assert_eq!(full.iter().filter(|at| **at < full[0] + LINE.round()).count(), window);
+    }
+}
+
 /// Congestion window after each of the first `rounds` round trips, in segments, on a path whose round
 /// trip of 100 ms is long beside all transmissions.
 fn windows(rounds: u64, transport: Value) -> Vec<f64> {

@@ -86,6 +86,20 @@ fn a_short_path_grows_as_reno_would() {
     near(control.window.cwnd - before, 1000.0, 60.0);
 }
 
+// req: RFC9438 s4.10 MUST slow-start
+#[test]
+fn below_ssthresh_the_window_doubles_each_round_trip() {
+    let rules = rules();
+    let mut control = after_loss(&Settings::defaults(), 100, &rules);
+    control.window.cwnd = 10_000.0; // ssthresh is 70 segments
+    for segments in [20, 40] {
+        run(&mut control, Span::ms(1), 1, &rules);
+        assert_eq!(control.window.cwnd, f64::from(segments) * 1000.0);
+    }
+    run(&mut control, Span::ms(1), 1, &rules);
+    assert!(control.window.cwnd >= 70_000.0 && control.window.cwnd < 72_000.0, "{}", control.window.cwnd);
+}
+
 #[test]
 fn w_est_is_counted_in_acknowledged_bytes() {
     let rules = rules();

@@ -92,7 +92,24 @@ fn an_overload_is_held_at_the_target() {
     }
 }
 
+/// RFC 8033 s.5.1: below a probability of 0.1 an ECN-capable packet is marked, from there on it is dropped.
 // req: RFC8033 s5.1 SHOULD mark-threshold
+#[test]
+fn a_packet_is_marked_below_a_tenth() {
+    let fates = |p: f64| {
+        let mut disc = discipline(&Settings { max_burst: Span::ZERO, ..Settings::defaults() });
+        let mut dropped = vec![];
+        let mut cx = QueueCx::new(Time::ZERO, 1500, Time::ZERO, &mut dropped);
+        (0..10).for_each(|_| disc.held.push(packet(1500)));
+        for _ in 0..200 {
+            (disc.p, disc.before, disc.delay, disc.burst) = (p, 0.030, 0.030, Span::ZERO);
+            disc.enqueue(packet(1500), &mut cx);
+        }
+        (cx.marked() > 0, dropped.is_empty())
+    };
+    assert_eq!([fates(0.0999), fates(0.1)], [(true, true), (false, false)]);
+}
+
 #[test]
 fn above_the_threshold_ecn_does_not_save_a_packet() {
     let seen = overload(&Settings::defaults(), Flags::ECT0, 1.2);
