@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from pages import generated, papers, pictures, prose
+from pages import generated, papers, pictures, pointers, prose
 from pages.blocks import Block, blocks_of, commands_of
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -236,6 +236,36 @@ def test_every_page_is_in_the_navigation_and_it_has_no_other():
     made = {path for path in generated.pages() if not path.startswith("papers/")}
     written = {str(page.relative_to(ROOT / "docs")) for page in PAGES[2:]}
     assert written | made == navigation()
+
+
+def test_every_pointer_leads_somewhere():
+    """A path or an anchor that a comment, a docstring or a page names exists."""
+    found = [
+        fault for path in pointers.checked() for fault in pointers.missing_in(path, pointers.lines_of(path))
+    ]
+    assert found == []
+    assert sum(len(pointers._PATH.findall(line)) for p in pointers.checked() for _, line in pointers.lines_of(p)) > 500
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("see `docs/architecture.md`", None),
+        ("see docs/architecture.md#the-store", None),
+        ("see docs/architecture.md#the-shop", "no anchor docs/architecture.md#the-shop"),
+        ("see docs/architectures.md", "no file docs/architectures.md"),
+        ("the port is in `net/port/mod.rs`", None),
+        ("the port is in `net/harbour.rs`", "no file net/harbour.rs"),
+        ("the scoreboard (`scoreboard.rs`)", None),
+        ("the scoreboard (`blackboard.rs`)", "no file blackboard.rs"),
+        ("[store](../reference/tables.md) of `crates/core/src/cc/NAME.rs`, Linux net/ipv4/tcp_input.c", None),
+        ("[store](../reference/table.md)", "no file ../reference/table.md"),
+        ("https://example.org/a/b.md and a glob `crates/**/x.rs`", None),
+    ],
+)
+def test_a_pointer_that_leads_nowhere_is_found(line, fault):
+    found = pointers.missing_in("docs/concepts/port.md", [(7, line)])
+    assert found == ([] if fault is None else [f"docs/concepts/port.md:7: {fault}"])
 
 
 def test_every_public_name_has_an_entry():
