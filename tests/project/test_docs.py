@@ -244,7 +244,10 @@ def test_every_pointer_leads_somewhere():
         fault for path in pointers.checked() for fault in pointers.missing_in(path, pointers.lines_of(path))
     ]
     assert found == []
-    assert sum(len(pointers._PATH.findall(line)) for p in pointers.checked() for _, line in pointers.lines_of(p)) > 500
+    assert (
+        sum(len(pointers._PATH.findall(line)) for p in pointers.checked() for _, line in pointers.lines_of(p))
+        > 500
+    )
 
 
 @pytest.mark.parametrize(
@@ -289,3 +292,15 @@ def test_every_paper_has_a_page_with_all_its_figures():
     pages = papers.pages()
     for claims in (ROOT / "experiments").glob("*/*/claims.toml"):
         assert f"{{ #{claims.parent.name} }}" in pages[f"papers/{claims.parents[1].name}.md"]
+
+
+def test_the_walks_of_the_architecture_have_ten_steps_with_files():
+    """One packet, one experiment, one claim: each step names a file, and every file exists."""
+    text = (ROOT / "docs/architecture.md").read_text().split("## Three walks")[1].split("\n## ")[0]
+    for walk in text.split("\n### ")[1:]:
+        steps = re.findall(r"^\d+\. .*$", walk, re.MULTILINE)
+        assert len(steps) == 10, walk
+        for step in steps:
+            files = re.findall(r"`([\w./-]+\.(?:rs|py|toml))`", step)
+            assert files, step
+            assert all((ROOT / file).is_file() for file in files), step

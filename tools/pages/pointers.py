@@ -64,7 +64,9 @@ def _names() -> frozenset[str]:
 def anchors(page: str) -> set[str]:
     """The anchors of a page: of its headings, as the site makes them, and those that it declares."""
     found = set(re.findall(r"\{ #([\w-]+) \}", page))
-    for heading in re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page, flags=re.M | re.S), re.MULTILINE):
+    for heading in re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page, flags=re.M | re.S), re.MULTILINE
+    ):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"\{.*\}$", "", heading))
         found.add(re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower()))
     return found
@@ -114,6 +116,4 @@ def lines_of(path: str) -> list[tuple[int, str]]:
 def checked() -> list[str]:
     """The files whose pointers are checked."""
     kinds = (".rs", ".py", ".pyi", ".md", ".toml", "Makefile", "Containerfile", ".yml")
-    return sorted(
-        path for path in tracked() if path.endswith(kinds) and not path.endswith("_classes.py")
-    )
+    return sorted(path for path in tracked() if path.endswith(kinds) and not path.endswith("_classes.py"))
