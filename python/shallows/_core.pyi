@@ -1,6 +1,7 @@
 """The compiled part: checker and simulator.
 
-JSON goes in and out as text; times are in picoseconds. Columns cross as bytes, so that Rust needs neither numpy nor arrow.
+JSON goes in and out as text; times are in picoseconds. Columns cross as bytes, so that Rust needs neither
+numpy nor arrow.
 """
 
 from random import Random
@@ -27,14 +28,17 @@ __all__ = [
 _Column: TypeAlias = tuple[str, str, bytes | tuple[list[str], bytes]]
 """Name, type and data of a column.
 
-The type is "u64", "u32" or "f64" with little-endian bytes, or "str" with the distinct words and a u32 a row that picks one.
+The type is "u64", "u32" or "f64" with little-endian bytes, or "str" with the distinct words and a u32 a row
+that picks one.
 A trailing "?" ("u64?") says that 2**64-1 (u64), 2**32-1 (u32) or NaN is null.
 """
 
 def check(document: str) -> str:
-    """Checks a document: `{"faults": [{"path", "rule", "value", "hint"}], "experiment": {...} | null, "memory": ...}`.
+    """Checks a document: `{"faults": [{"path", "rule", "value", "hint"}], "experiment": {...} | null,
+    "memory": ...}`.
 
-    `memory` is the estimate of a run, `{"bytes", "parts": [{"what", "count", "bytes"}]}`, or null. Checking builds nothing
+    `memory` is the estimate of a run, `{"bytes", "parts": [{"what", "count", "bytes"}]}`, or null. Checking
+    builds nothing
     that grows with the run. If there are more than 50 faults, the last entry gives the number of the others.
     """
 
@@ -56,10 +60,14 @@ def numbers(record: str) -> dict[str, int]:
 def schema() -> str:
     """The declared parameters and the codes of faults, `{"sections": [...], "codes": [{"code", "doc"}]}`.
 
-    A section is `{"path", "what", "components": [{"name", "doc", "params": [...]}]}`. Its path is "" (the top), "topology",
-    "transport.cc"; under "port" and "traffic" stand tables with names of the user's choice. A component that one backend
-    alone runs has "backend". A parameter has name, doc, kind, default, required, range, source and choices. Kinds are span,
-    rate, bytes, size, count, real, flag, text, names, choice and table, "list of KIND" and "KIND or none". A default is
+    A section is `{"path", "what", "components": [{"name", "doc", "params": [...]}]}`. Its path is "" (the
+    top), "topology",
+    "transport.cc"; under "port" and "traffic" stand tables with names of the user's choice. A component
+    that one backend
+    alone runs has "backend". A parameter has name, doc, kind, default, required, range, source and choices.
+    Kinds are span,
+    rate, bytes, size, count, real, flag, text, names, choice and table, "list of KIND" and "KIND or none".
+    A default is
     written as in a file, and is null for a parameter that must be written.
     """
 
@@ -162,8 +170,10 @@ class FlowDone:
 class Simulation:
     """A run. Raises SpecError with the list of faults.
 
-    `components` maps "module:class" to the Python class of each component that the document declares. `memory` (bytes)
-    refuses a run whose estimate is larger, and ends one that grows beyond it with RunError; None sets no bound.
+    `components` maps "module:class" to the Python class of each component that the document declares.
+    `memory` (bytes)
+    refuses a run whose estimate is larger, and ends one that grows beyond it with RunError; None sets no
+    bound.
     The core has no environment, so Python measures what is free.
     """
 
@@ -178,9 +188,15 @@ class Simulation:
         It releases the GIL, unless the run calls Python: then at each pause.
         """
     def advance(self, until_ps: int) -> bool:
-        """Runs until a simulated time; returns whether the run has ended. Stops and looks leave the tables as they are."""
+        """Runs until a simulated time.
+
+        Returns whether the run has ended. Stops and looks leave the tables as they are.
+        """
     def watch(self, every_ps: int, looks: int, flows: int) -> tuple[bool, dict[str, list[_Column]]]:
-        """Makes `looks` steps and looks at the ports and the first flows after each; returns whether the run has ended."""
+        """Makes `looks` steps and looks at the ports and the first flows after each.
+
+        Returns whether the run has ended.
+        """
     def observe(self, packets: int = 0) -> dict[str, list[_Column]]:
         """Tables of the present: ports in the order of `plan`, open flows, and at most `packets` packets under way."""
     def now(self) -> int: ...
