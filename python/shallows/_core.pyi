@@ -29,8 +29,7 @@ _Column: TypeAlias = tuple[str, str, bytes | tuple[list[str], bytes]]
 """Name, type and data of a column.
 
 The type is "u64", "u32" or "f64" with little-endian bytes, or "str" with the distinct words and a u32 a row
-that picks one.
-A trailing "?" ("u64?") says that 2**64-1 (u64), 2**32-1 (u32) or NaN is null.
+that picks one. A trailing "?" ("u64?") says that 2**64-1 (u64), 2**32-1 (u32) or NaN is null.
 """
 
 def check(document: str) -> str:
@@ -38,8 +37,8 @@ def check(document: str) -> str:
     "memory": ...}`.
 
     `memory` is the estimate of a run, `{"bytes", "parts": [{"what", "count", "bytes"}]}`, or null. Checking
-    builds nothing
-    that grows with the run. If there are more than 50 faults, the last entry gives the number of the others.
+    builds nothing that grows with the run. If there are more than 50 faults, the last entry gives the
+    number of the others.
     """
 
 def plan(document: str) -> str:
@@ -61,14 +60,11 @@ def schema() -> str:
     """The declared parameters and the codes of faults, `{"sections": [...], "codes": [{"code", "doc"}]}`.
 
     A section is `{"path", "what", "components": [{"name", "doc", "params": [...]}]}`. Its path is "" (the
-    top), "topology",
-    "transport.cc"; under "port" and "traffic" stand tables with names of the user's choice. A component
-    that one backend
-    alone runs has "backend". A parameter has name, doc, kind, default, required, range, source and choices.
-    Kinds are span,
-    rate, bytes, size, count, real, flag, text, names, choice and table, "list of KIND" and "KIND or none".
-    A default is
-    written as in a file, and is null for a parameter that must be written.
+    top), "topology", "transport.cc"; under "port" and "traffic" stand tables with names of the user's
+    choice. A component that one backend alone runs has "backend". A parameter has name, doc, kind, default,
+    required, range, source and choices. Kinds are span, rate, bytes, size, count, real, flag, text, names,
+    choice and table, "list of KIND" and "KIND or none". A default is written as in a file, and is null for
+    a parameter that must be written.
     """
 
 def parse_quantity(kind: str, text: str) -> int:
@@ -171,10 +167,8 @@ class Simulation:
     """A run. Raises SpecError with the list of faults.
 
     `components` maps "module:class" to the Python class of each component that the document declares.
-    `memory` (bytes)
-    refuses a run whose estimate is larger, and ends one that grows beyond it with RunError; None sets no
-    bound.
-    The core has no environment, so Python measures what is free.
+    `memory` (bytes) refuses a run whose estimate is larger, and ends one that grows beyond it with
+    RunError; None sets no bound. The core has no environment, so Python measures what is free.
     """
 
     def __new__(
@@ -198,7 +192,7 @@ class Simulation:
         Returns whether the run has ended.
         """
     def observe(self, packets: int = 0) -> dict[str, list[_Column]]:
-        """Tables of the present: ports in the order of `plan`, open flows, and at most `packets` packets under way."""
+        """Tables of the present: ports in the order of `plan`, open flows, at most `packets` packets."""
     def now(self) -> int: ...
     def cancel(self) -> None:
         """Stops the run; may be called from another thread."""

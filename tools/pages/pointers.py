@@ -101,7 +101,7 @@ def _resolve(here: str, target: str) -> str | None:
 
 
 def lines_of(path: str) -> list[tuple[int, str]]:
-    """The lines of a file in which pointers are checked: all of a page, comments and docstrings of a source."""
+    """The lines in which pointers are checked: all of a page, comments and docstrings of a source."""
     file = ROOT / path
     if file.suffix in (".rs", ".py", ".pyi"):
         return prose.remarks_in(file)
