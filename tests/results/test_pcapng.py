@@ -141,7 +141,7 @@ def test_a_host_without_ecn_clears_its_flags(tmp_path):
         ({"ecn": "on"}, (0xC2, 0x52)),
     ):
         document = SMALL | {"transport": {"cc": "newreno", "opening": "handshake"} | transport}
-        done = shallows.run(document | {"probe": {"packets": True}}, store=tmp_path / "runs")
+        done = shallows.run(document | {"probe": {"packets": ["s0->*", "*->s0"]}}, store=tmp_path / "runs")
         pcapng.write(done, "s0", tmp_path / "s0.pcapng")
         packets = list(read(tmp_path / "s0.pcapng"))
         syn = next(p for p in packets if p["src"] == "s0")
