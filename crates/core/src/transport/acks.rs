@@ -253,8 +253,8 @@ impl Sender {
         self.steer(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
         // A loss within the round trip of a reduction for marks: CWR again would end the echo of later marks. Linux reports
         // none in state CWR (tcp_enter_recovery calls tcp_init_cwnd_reduction only outside of it), the RFC where the window shrank.
-        let reported = why == Congestion::LossAfterEcn
-            && (config.settings.prr_on_ecn || self.window.bytes() >= before);
+        let reported =
+            why == Congestion::LossAfterEcn && (config.settings.prr_on_ecn || self.window.bytes() >= before);
         // RFC 9768 s.3.2.2: CWR is a bit of the counter.
         if !reported && self.ecn.agreed && config.echo != EchoMode::Counted {
             self.ecn.tell_cwr = true;
