@@ -369,6 +369,7 @@ mod tests {
         assert_eq!(bench.dropped[0].0.flow, 0);
     }
 
+    // req: RFC8289 s4.4 SHOULD occupancy-of-all
     #[test]
     fn a_queues_last_packet_is_spared_unless_all_queues_count() {
         // 20 flows with two packets each wait for longer than target and interval.
