@@ -194,6 +194,7 @@ def execute(
         memory,
         options=options,
         confined=True,
+        ready=made.verify,
     ) as answer:
         return _outcome(used, resolved, lab, made, network, started, simulated, answer, out, idle)
 

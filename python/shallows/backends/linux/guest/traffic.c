@@ -180,6 +180,48 @@ static void connect_now(struct connection *c)
 	c->awaits = EPOLLOUT;
 }
 
+static struct { int given; unsigned mss, window, timestamps, sack, ecn; } expected;
+
+/* expect MSS INITIAL_WINDOW TIMESTAMPS SACK ECN: of every connection as it opens; ECN 0 is never, 1 is as it may be,
+ * since a SYN that is sent again does not ask for it (tcp_ecn_fallback) */
+void expect_of_connections(char *words)
+{
+	if (sscanf(words, "%u %u %u %u %u", &expected.mss, &expected.window, &expected.timestamps, &expected.sack,
+		   &expected.ecn) != 5)
+		fail("expect: %s", words);
+	expected.given = 1;
+}
+
+/* What sysctls, routes and socket options have set, as the connection itself reports it. */
+static void verify(const struct connection *c)
+{
+	struct tcp_info told;
+	socklen_t size = sizeof told, name_size = sizeof *controls;
+	char name[sizeof *controls] = "";
+	unsigned timestamps, sack, ecn;
+
+	if (!expected.given)
+		return;
+	if (getsockopt(c->sender.socket, SOL_TCP, TCP_INFO, &told, &size) ||
+	    getsockopt(c->sender.socket, SOL_TCP, TCP_CONGESTION, name, &name_size))
+		fail("connection %d does not tell its settings", c->sender.connection);
+	timestamps = !!(told.tcpi_options & TCPI_OPT_TIMESTAMPS);
+	sack = !!(told.tcpi_options & TCPI_OPT_SACK);
+	ecn = !!(told.tcpi_options & TCPI_OPT_ECN);
+	if (strcmp(name, controls[c->control]))
+		fail("connection %d has congestion control %s after %s was set", c->sender.connection, name,
+		     controls[c->control]);
+	if (told.tcpi_snd_mss != expected.mss || timestamps != expected.timestamps || sack != expected.sack ||
+	    (ecn && !expected.ecn))
+		fail("connection %d has mss %u, timestamps %u, SACK %u, ECN %u after %u, %u, %u, %u were set",
+		     c->sender.connection, told.tcpi_snd_mss, timestamps, sack, ecn, expected.mss, expected.timestamps,
+		     expected.sack, expected.ecn);
+	/* A handshake with a lost packet begins with one segment (tcp_init_transfer). */
+	if (told.tcpi_snd_cwnd != expected.window && !told.tcpi_total_retrans && told.tcpi_snd_cwnd != 1)
+		fail("connection %d begins with %u segments after %u were set", c->sender.connection, told.tcpi_snd_cwnd,
+		     expected.window);
+}
+
 int open_connection(int load, int from, int to, int control, nanoseconds at)
 {
 	struct connection *made = new_connection(load, from, to, control, at);
@@ -348,6 +390,8 @@ void traffic_ready(void *what, uint32_t events)
 			c->established = 0;
 			return;
 		}
+		if (!c->established)
+			verify(c);
 		c->established = 1;
 		push(c);
 	}
