@@ -67,6 +67,8 @@ def _note(
         could = most * (end - since) / 8e12
     else:
         since, could = _offered(name, tables["messages"], rate, rtt, end)
+        # The others that have not ended share the path.
+        could /= 1 + tables["flows"].filter(pl.col("traffic") != name, pl.col("end_ps").is_null()).height
         since = max(since, warmup)
     if end - since < PATIENCE * rtt or could < 1 or SHARE * delivered >= could:
         return
@@ -90,13 +92,12 @@ def _own_bounds(path: str, load: Mapping[str, Any], numbers: Mapping[str, int], 
 
 
 def _offered(name: str, messages: pl.DataFrame, rate: int, rtt: int, end: int) -> tuple[int, float]:
-    """The first start of a load's messages, and the bytes of those that had time to arrive even at a
-    hundredth of the rate.
-    """
+    """The first start of a load's messages, and the bytes of those that had time to arrive."""
     import polars as pl
 
     own = messages.filter(pl.col("traffic") == name)
-    due = own.filter(pl.col("start_ps") + PATIENCE * rtt + pl.col("bytes") * (SHARE * 8e12 / rate) < end)
+    time = PATIENCE * rtt + pl.col("bytes") * (8e12 / rate)
+    due = own.filter(pl.col("start_ps") + time < end)
     if due.is_empty():
         return end, 0.0
     return int(due["start_ps"].min()), float(due["bytes"].sum())
