@@ -1,8 +1,8 @@
 """How each setting that the backend hands to the kernel is known to have arrived: a row for each.
 
-A setting that is passed on and not seen again can be lost in silence. RED's NODROP was: the kernel stored its bit in a word
-for user space and returned it. So each declared setting of a discipline, wire, route or connection has a row here, and
-`tests/linux/test_linux_handover.py` holds the rows against the declarations.
+A setting that is passed on and not seen again can be lost in silence. RED's NODROP was: the kernel stored its
+bit in a word for user space and returned it. So each declared setting of a discipline, wire, route or
+connection has a row here, and `tests/linux/test_linux_handover.py` holds the rows against the declarations.
 """
 
 from __future__ import annotations

@@ -185,11 +185,8 @@ def changes(
         at = change["at_ps"] // 1000
         if link.rate_bps != before.rate_bps:
             made = shaper(link, frame, segments)
-            yield (
-                at,
-                f"shape {link.near} {link.port} 10000 {made.bytes_a_second} {made.burst} {LIMIT_BYTES}",
-                link,
-            )
+            words = f"{made.bytes_a_second} {made.burst} {LIMIT_BYTES} {made.header - ETHERNET_BYTES}"
+            yield at, f"shape {link.near} {link.port} 10000 {words}", link
             if under.kind in ("pfifo", "bfifo"):  # whose limit the shaper's change overwrites
                 limit = under.words.split()[-1]
                 yield at, f"limit {link.near} {link.port} 100000 {under.kind} {limit}", link
@@ -202,3 +199,8 @@ def changes(
 def copies(link: Link) -> str:
     """The device of a link's copies."""
     return "d" + link.wire[1:]
+
+
+def mirror(link: Link) -> str:
+    """The device that hands copies on to theirs: an ifb drops packets that were not redirected to it."""
+    return "c" + link.wire[1:]

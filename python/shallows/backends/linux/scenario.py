@@ -153,6 +153,8 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
         "tcp_sack": str(int(transport["sack"])),
         "tcp_timestamps": str(int(transport["timestamps"])),
     }
+    if transport["receive_window"] != "none":
+        own["tcp_moderate_rcvbuf"] = "0"  # it moves the clamp that the route has set (tcp_rcv_space_adjust)
     if counted:
         own["tcp_ecn_option"] = "0"  # the counter of the ACE field alone, as in the simulator
     if traced_classes(experiment):
@@ -211,7 +213,7 @@ class _Writer:
         self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
-        self.lines.append(self._expected())
+        self.lines += [self._expected(), f"window {self._receive_window()}"]
         self.lines += [f"change {at} {line}" for at, line in sorted(self.changes, key=lambda each: each[0])]
         self.lines += further
         every = range(len(self.nodes))
@@ -275,10 +277,10 @@ class _Writer:
                 )
                 self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
                 self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
-                if self.ports[peer]["duplicate"]:
-                    copies = links.copies(self._link(peer))
-                    self._batch("ip", node, f"link add {copies} numtxqueues 1 numrxqueues 1 type ifb")
-                    self._batch("ip", node, f"link set {copies} up txqueuelen 1000")
+                link = self._link(peer)
+                for name in (links.copies(link), links.mirror(link)) if self.ports[peer]["duplicate"] else ():
+                    self._batch("ip", node, f"link add {name} numtxqueues 1 numrxqueues 1 type ifb")
+                    self._batch("ip", node, f"link set {name} up txqueuelen 1000")
         if any(port["from"] == node and self._counted(number) for number, port in enumerate(self.ports)):
             self._batch("ip", node, f"link add {SINK} numtxqueues 1 numrxqueues 1 type ifb")
             self._batch("ip", node, f"link set {SINK} up txqueuelen 1000")
@@ -309,14 +311,19 @@ class _Writer:
     def _metrics(self) -> dict[str, str]:
         """Words of `ip route` by which a connection starts, and its ends answer."""
         found = {"initcwnd": str(self._packets("initial_window")), "rto_min": self._ms("min_rto")}
-        if "receive_window" in self.transport and self.transport["receive_window"] != "none":
-            # A socket of the kernel offers no more than this (RTAX_WINDOW, tcp_select_initial_window).
-            window = f"traffic.{self.first}.transport.receive_window"
-            mss = self._number("mss")
-            found["window"] = str(self.numbers.get(window, self._packets("receive_window") * mss))
+        if self.transport["receive_window"] != "none":
+            # The first window that a receiver offers (RTAX_WINDOW, tcp_select_initial_window).
+            found["window"] = str(self._receive_window())
         if self.transport["ack_every"] == 1:
             found["quickack"] = "1"  # tcp_in_quickack_mode
         return found
+
+    def _receive_window(self) -> int:
+        """The most that a receiver offers, in bytes; 0 for the kernel's choice."""
+        if self.transport["receive_window"] == "none":
+            return 0
+        written = self.numbers.get(f"traffic.{self.first}.transport.receive_window")
+        return written if written is not None else self._packets("receive_window") * self._number("mss")
 
     def _route(self, node: int, host: int, rules: bool) -> None:
         """What ip reports of a node's route to a host."""
@@ -393,12 +400,16 @@ class _Writer:
         far, device = port["to"], f"p{self.reverse[number]}"
         counted = self._counted(self.reverse[number])
         self._batch("tc", far, f"qdisc add dev {device} {'clsact' if counted else 'handle ffff: ingress'}")
-        copy = f"action mirred egress mirror dev {links.copies(link)} " if port["duplicate"] else ""
+        copy = f"action mirred ingress mirror dev {links.mirror(link)} " if port["duplicate"] else ""
         redirect = f"{copy}action mirred egress redirect dev i{number}"
         hook = "ingress" if counted else "parent ffff:"
         self._batch("tc", far, f"filter add dev {device} {hook} protocol all matchall {redirect}")
         if counted:
             self._count(far, device)
+        if port["duplicate"]:
+            self._batch("tc", far, f"qdisc add dev {links.mirror(link)} handle ffff: ingress")
+            onward = f"matchall action mirred egress redirect dev {links.copies(link)}"
+            self._batch("tc", far, f"filter add dev {links.mirror(link)} parent ffff: protocol all {onward}")
         words, shows = links.wire(link, seed)
         yield f"wire {words}"
         self._ask("disciplines", f"wire of {link.name}", (f"i{number}", "netem", "1:"), shows)

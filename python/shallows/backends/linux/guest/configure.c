@@ -299,7 +299,8 @@ void add_hold(char *words)
 	close(fd);
 }
 
-/* shape NODE DEVICE HANDLE BYTES_A_SECOND BURST LIMIT: another rate of a token bucket. */
+/* shape NODE DEVICE HANDLE BYTES_A_SECOND BURST LIMIT OVERHEAD: another rate of a token bucket. A change without a size
+ * table takes the table away (qdisc_change). */
 void change_shaper(char *words)
 {
 	char device[IFNAMSIZ];
@@ -308,9 +309,10 @@ void change_shaper(char *words)
 	union request request;
 	struct rtattr *options, *back;
 	struct tc_tbf_qopt tbf = { 0 }, set;
+	struct tc_sizespec sizes = { .linklayer = 1 }; /* TC_LINKLAYER_ETHERNET */
 	int fd, wide;
 
-	if (sscanf(words, "%u %15s %x %llu %u %u", &node, device, &handle, &rate, &burst, &limit) != 6)
+	if (sscanf(words, "%u %15s %x %llu %u %u %d", &node, device, &handle, &rate, &burst, &limit, &sizes.overhead) != 7)
 		fail("shape: %s", words);
 	wide = rate > UINT32_MAX;
 	fd = connect_netlink(node);
@@ -325,6 +327,11 @@ void change_shaper(char *words)
 	if (wide)
 		put(&request, TCA_TBF_RATE64, &rate, sizeof rate);
 	end(&request, options);
+	if (sizes.overhead) {
+		options = put(&request, TCA_STAB, NULL, 0);
+		put(&request, TCA_STAB_BASE, &sizes, sizeof sizes);
+		end(&request, options);
+	}
 	add(fd, &request, "another rate of tbf", device);
 	back = option(fd, index, handle, TCA_TBF_PARMS);
 	if (!back || RTA_PAYLOAD(back) < sizeof set)

@@ -54,6 +54,7 @@ void traffic_start(void);
 nanoseconds traffic_due(void);
 void traffic_wake(nanoseconds at);
 void traffic_ready(void *what, uint32_t events);
+void set_receive_window(char *words);
 void expect_of_connections(char *words);
 int send_message(int connection, int64_t bytes, int round);
 int open_connection(int load, int from, int to, int control, nanoseconds at);

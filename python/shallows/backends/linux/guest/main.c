@@ -47,6 +47,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "arrivals")) add_arrivals(words);
 	else if (!strcmp(line, "host")) add_host(words);
 	else if (!strcmp(line, "control")) add_control(words);
+	else if (!strcmp(line, "window")) set_receive_window(words);
 	else if (!strcmp(line, "expect")) expect_of_connections(words);
 	else if (!strcmp(line, "open")) add_connection(words);
 	else if (!strcmp(line, "send")) add_message(words);

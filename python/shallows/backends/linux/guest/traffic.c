@@ -180,6 +180,28 @@ static void connect_now(struct connection *c)
 	c->awaits = EPOLLOUT;
 }
 
+static int receive_window;
+
+/* window BYTES: that each receiver offers at most; 0 leaves it to the kernel */
+void set_receive_window(char *words)
+{
+	receive_window = atoi(words);
+}
+
+/* The first full segment sets the clamp anew from the buffer (tcp_measure_rcv_mss), so that one from a route or before any
+ * data is lost. From then on it stays, unless the kernel moderates the buffer. */
+static void clamp(struct connection *c)
+{
+	int back = 0;
+	socklen_t size = sizeof back;
+
+	c->clamped = 1;
+	if (setsockopt(c->receiver.socket, SOL_TCP, TCP_WINDOW_CLAMP, &receive_window, sizeof receive_window) ||
+	    getsockopt(c->receiver.socket, SOL_TCP, TCP_WINDOW_CLAMP, &back, &size) || back != receive_window)
+		fail("the receiver of connection %d has window %d after %d was set", c->sender.connection, back,
+		     receive_window);
+}
+
 static struct { int given; unsigned mss, window, timestamps, sack, ecn; } expected;
 
 /* expect MSS INITIAL_WINDOW TIMESTAMPS SACK ECN: of every connection as it opens; ECN 0 is never, 1 is as it may be,
@@ -273,6 +295,9 @@ static void want(struct connection *c)
 	int64_t left = c->delivered < c->count ? c->messages[c->delivered].end - c->read : WAKE_BYTES;
 	int low = left < WAKE_BYTES ? left : WAKE_BYTES;
 
+	if (receive_window && !c->clamped)
+		low = 1;
+
 	if (c->receiver.socket >= 0 && low != c->low)
 		setsockopt(c->receiver.socket, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 	c->low = c->receiver.socket >= 0 ? low : 0;
@@ -348,6 +373,8 @@ static void take(struct connection *c)
 		n = recv(c->receiver.socket, NULL, MOST_READ, MSG_TRUNC);
 		c->read += n > 0 ? n : 0;
 	} while (n == MOST_READ);
+	if (receive_window && !c->clamped && c->read)
+		clamp(c);
 	if (c->delivered == c->count || c->messages[c->delivered].end > c->read) {
 		want(c);
 		return;
