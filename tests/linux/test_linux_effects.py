@@ -231,8 +231,13 @@ def test_every_segment_is_acknowledged_if_asked(tmp_path):
 
 @pytest.mark.parametrize("cc", ["newreno", "dctcp"])
 def test_accurate_ecn_has_the_simulators_marks_and_queue(tmp_path, cc):
+    """The cell `reno-accecn-100M-10ms-5-k50`, shorter."""
     transport = {"profile": "linux", "cc": cc, "ecn": "on", "echo": "accecn"}
-    simulated, linux = both(tmp_path, document(STAR, BULK, transport=transport, duration="10s", warmup="2s"))
+    star = STAR | {"senders": 5, "delay": "2500us"}
+    queue = {"kind": "threshold", "mark_at": "50pkt", "limit": "400pkt"}
+    simulated, linux = both(
+        tmp_path, document(star, BULK, transport=transport, queue=queue, duration="10s", warmup="2s")
+    )
     assert waiting(linux) == pytest.approx(waiting(simulated), abs=max(1.0, 0.1 * waiting(simulated)))
     marks = [bottleneck(tables)["marks"] for tables in (simulated, linux)]
     assert marks[1] == pytest.approx(marks[0], rel=0.1) and marks[1] > 50

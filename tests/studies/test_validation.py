@@ -47,7 +47,7 @@ def cells(tmp_path):
 
 def numbers(**changes):
     same = dict.fromkeys(("throughput_bps", "queue_mean", "marks", "drops", "fct_mean_ps"), 0.0)
-    return same | {"packets": 10_000.0, "least_share": 1.0} | changes
+    return same | {"packets": 10_000.0, "least_share": 1.0, "first_share": None} | changes
 
 
 def compared(cell, what, ours, theirs):
