@@ -86,6 +86,7 @@ DISCIPLINES: dict[str, dict[str, Row]] = {
         "refill_delay": _read("refill_delay"),
     },
     "fq-codel": CODEL
+    | {"left_in": KERNEL}
     | {"flows": _read("flows"), "quantum": _read("quantum"), "drop_batch": _read("drop_batch")},
     "pie": {
         "limit": _read("limit"),

@@ -233,6 +233,7 @@ def _codel(settings: _Settings, _frame: int) -> Qdisc:
 
 
 def _fq_codel(settings: _Settings, _frame: int) -> Qdisc:
+    _require(settings, {"left_in": "all"}, "Linux's fq_codel_dequeue asks the whole discipline")
     own = {"flows": settings["flows"], "quantum": _amount(settings, "quantum")[1]}
     own["drop_batch"] = settings["drop_batch"]
     words, shows = _codel_words(settings)
