@@ -25,7 +25,8 @@ ENOUGH = {
 OTHER = {
     "limit": "77pkt", "mark_at": "31pkt", "count_in_service": False, "measure": "after", "first_exempt": True,
     "not_ect": "drop", "min": "40KB", "max": "80KB", "avpkt": "1500B", "burst": 60, "probability": 0.05,
-    "bandwidth": "50Mbps", "ecn": False, "harddrop": True, "nodrop": True, "adaptative": True, "shaped": False,
+    "bandwidth": "50Mbps", "ecn": False, "harddrop": True, "nodrop": True, "adaptative": True,
+    "shaped": False,
     "target": "7ms", "interval": "21ms", "ce_threshold": "1ms", "max_packet": "9KB", "root": "exact",
     "left_in": "queue",
     "flow_limit": 55, "quantum": "2000B", "initial_quantum": "9000B", "fast_path": 4, "refill_delay": "30ms",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shallows.backends.linux.kernel import Kernel
+    from shallows.backends.linux.network import Scenario
     from shallows.document.paths import Document
 
 __all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment", "session", "shell"]
@@ -283,7 +284,7 @@ def _outcome(
     used: Kernel,
     resolved: Document,
     lab: Lab,
-    made: scenario.Scenario,
+    made: Scenario,
     network: Mapping[str, Any],
     started: list[_Started],
     simulated: Mapping[str, pl.DataFrame],

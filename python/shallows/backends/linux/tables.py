@@ -13,7 +13,7 @@ from shallows.backends.linux.scenario import traced_classes
 if TYPE_CHECKING:
     import polars as pl
 
-    from shallows.backends.linux.scenario import Scenario
+    from shallows.backends.linux.network import Scenario
 
 UNKNOWN_SSTHRESH = 0x7FFFFFFF
 """Linux's slow-start threshold before there is one."""
