@@ -64,7 +64,7 @@ struct FlowNow {
     cwnd: Option<f64>,
     srtt: Option<f64>,
     alpha: Option<f64>,
-    delivered: u64,
+    arrived: u64,
     flight: u64,
 }
 
@@ -139,7 +139,7 @@ impl Simulation {
                 cwnd: sender.window().bound().map(|bytes| bytes as f64),
                 srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
                 alpha: alpha(sender),
-                delivered: receiving.receiver.delivered(),
+                arrived: receiving.receiver.arrived(),
                 flight: sender.flight(&self.roster.configs[about.config as usize]),
             });
         }
@@ -201,7 +201,7 @@ fn flows_table(rows: &[FlowNow]) -> TableData {
         .maybe_f64("cwnd_bytes", |r| r.cwnd)
         .maybe_f64("srtt_ps", |r| r.srtt)
         .maybe_f64("alpha", |r| r.alpha)
-        .u64("delivered_bytes", |r| r.delivered)
+        .u64("arrived_bytes", |r| r.arrived)
         .u64("flight_bytes", |r| r.flight)
         .done()
 }
