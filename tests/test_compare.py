@@ -245,10 +245,11 @@ def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
 
 def test_equal_runs_are_no_evidence():
     """Five equal numbers against five others would be certain of a difference; they are one number each."""
-    from shallows.studies.compare.comparison import SEEDS_CHANGE_NOTHING, paired_row, seeds_change_nothing
+    from shallows.studies.compare.comparison import paired_row
+    from shallows.tables.seeds import SEEDS_CHANGE_NOTHING, alike
 
-    assert seeds_change_nothing([{"x": 1.0}] * 5) and not seeds_change_nothing([{"x": 1.0}])
-    assert not seeds_change_nothing([{"x": 1.0}, {"x": 2.0}])
+    assert alike([{"x": 1.0}] * 5) and not alike([{"x": 1.0}])
+    assert not alike([{"x": 1.0}, {"x": 2.0}])
     row = paired_row("x", "new", [2.0] * 5, [1.0] * 5, still=True)
     assert (row.verdict, row.p, row.note) == ("not-determined", None, SEEDS_CHANGE_NOTHING)
     assert row.difference.value == 1.0 and row.difference.ci is None

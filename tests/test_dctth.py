@@ -20,7 +20,7 @@ def run(cubic_bps, dctcp_bps, end_s=100, warmup_s=10):
         times = np.arange(start + 1, end_s + 1)
         total = np.cumsum([rate(t) / 8 for t in times]).astype(int)
         rows += [
-            {"time_ps": int(t) * S, "flow": flow, "delivered_bytes": int(b)}
+            {"time_ps": int(t) * S, "flow": flow, "arrived_bytes": int(b)}
             for t, b in zip(times, total, strict=True)
         ]
     return {

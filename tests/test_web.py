@@ -40,7 +40,7 @@ def filmed(experiment):
     plan = json.loads(_core.plan(json.dumps(experiment)))
     simulation = _core.Simulation(json.dumps(experiment))
     duration = _core.parse_quantity("span", experiment["duration"])
-    filming = film.Filming(simulation, duration, [port["rate_bps"] for port in plan["ports"]])
+    filming = film.Filming(simulation, duration, plan["ports"])
     return filming, [unpacked(chunk) for chunk in filming.chunks()], simulation, plan
 
 

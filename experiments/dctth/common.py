@@ -76,7 +76,7 @@ def delivered(tables, name, step_s):
     flow, time_ps = trace["flow"].to_numpy(), trace["time_ps"].to_numpy()
     rows = np.flatnonzero(np.isin(flow, chosen) & (time_ps % int(step_s * 1e12) == 0))
     rows = rows[np.lexsort((time_ps[rows], flow[rows]))]
-    seconds, data = time_ps[rows] / 1e12, trace["delivered_bytes"].to_numpy()[rows].astype(float)
+    seconds, data = time_ps[rows] / 1e12, trace["arrived_bytes"].to_numpy()[rows].astype(float)
     begins = np.flatnonzero(np.diff(flow[rows])) + 1
     return list(zip(np.split(seconds, begins), np.split(data, begins), strict=True)) if len(rows) else []
 

@@ -47,9 +47,9 @@ def goodput(tables, *classes):
     """Ends of the flow trace's intervals in us, and the payload that classes delivered in each in Gb/s."""
     flows = tables["flows"].filter(pl.col("class").is_in(list(classes)) if classes else pl.lit(True))
     mine = tables["flow_trace"].filter(pl.col("flow").is_in(flows["id"].implode()))
-    total = mine.group_by("time_ps").agg(pl.col("delivered_bytes").sum()).sort("time_ps")
+    total = mine.group_by("time_ps").agg(pl.col("arrived_bytes").sum()).sort("time_ps")
     times = total["time_ps"].to_numpy().astype(float)
-    bits = 8e3 * np.diff(total["delivered_bytes"].to_numpy().astype(float))
+    bits = 8e3 * np.diff(total["arrived_bytes"].to_numpy().astype(float))
     return times[1:] / 1e6, bits / np.diff(times)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from shallows import terminal
 from shallows.errors import RunError
 from shallows.execution.jobs import Outcome
-from shallows.statistics.estimates import over_seeds
 from shallows.studies.outcomes.rows import QUEUE_COLUMNS, busiest, notes
+from shallows.tables import seeds
 
 __all__ = ["document", "failure", "show", "show_failures", "sweep_document"]
 
@@ -37,7 +37,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         answer["seeds"] = [
             {"seed": r.seed, "hash": r.hash, "path": str(r.path), "metrics": m} for r, m in each
         ]
-        answer["over_seeds"] = over_seeds(all_metrics)
+        answer["over_seeds"] = seeds.records(all_metrics)
     return answer
 
 
@@ -73,9 +73,9 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
         )
     else:
         rows = []
-        for name, estimate in over_seeds(metrics).items():
-            low_high = [terminal.readable(name, bound) for bound in estimate["ci95"]]
-            rows.append((name, terminal.readable(name, estimate["mean"]), " to ".join(low_high)))
+        for name, estimate in seeds.over_seeds(metrics).items():
+            low_high = [terminal.readable(name, bound) for bound in estimate.ci or ()]
+            rows.append((name, terminal.readable(name, estimate.value), " to ".join(low_high) or "-"))
         terminal.print_table(f"{title}: {len(runs)} seeds", ("metric", "mean", "95 % interval"), rows)
     _show_queues(runs[0])
     _show_hosts(runs[0])

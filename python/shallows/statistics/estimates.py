@@ -8,7 +8,7 @@ Statistics (2003), section 7.1 (distribution-free interval of a quantile).
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,31 @@ def mean_ci(samples: Samples, level: float = 0.95) -> Estimate:
         return Estimate(mean, None, None, 1)
     half = t_quantile(0.5 + level / 2, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n)
+
+
+def mean_within(samples: Samples, low: float, high: float | None = None, level: float = 0.95) -> Estimate:
+    """Mean of samples that cannot lie outside [low, high], with an interval that does not either.
+
+    It is Student's t interval. Where that would reach outside, it is the t interval of the logarithm of the
+    mean's distance from `low`, or with a `high` of its log odds, taken back; its spread follows from that of
+    the mean by the delta method (Casella and Berger, Statistical Inference, section 5.5.4). Both agree where
+    the spread is small.
+    """
+    plain = mean_ci(samples, level)
+    if plain.low is None or plain.high is None:
+        return plain
+    if plain.low >= low and (high is None or plain.high <= high):
+        return plain
+    half, above = (plain.high - plain.low) / 2, plain.value - low
+    if not above > 0 or (high is not None and not plain.value < high):
+        return plain._replace(low=plain.value, high=plain.value)  # samples at an end, but for rounding
+    if high is None:
+        factor = math.exp(min(half / above, 700.0))
+        return plain._replace(low=low + above / factor, high=low + above * factor)
+    share = above / (high - low)
+    odds, factor = share / (1 - share), math.exp(min(half / (high - low) / (share * (1 - share)), 700.0))
+    ends = [low + (high - low) * x / (1 + x) for x in (odds / factor, odds * factor)]
+    return plain._replace(low=ends[0], high=ends[1])
 
 
 NARROWER = 0.7
@@ -254,14 +279,3 @@ def pareto_front(cost: Samples, gain: Samples) -> np.ndarray:
             front.append(int(i))
             best = gain[i]
     return np.array(front, dtype=int)
-
-
-def over_seeds(all_metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """`{"mean", "ci95"}` of each metric that is a number in every run."""
-    summary = {}
-    for name in all_metrics[0]:
-        values = [metrics.get(name) for metrics in all_metrics]
-        if all(isinstance(value, int | float) for value in values):
-            estimate = mean_ci(values)
-            summary[name] = {"mean": estimate.value, "ci95": estimate.ci}
-    return summary

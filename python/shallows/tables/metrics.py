@@ -286,11 +286,17 @@ def weighted_quantile(values: Numbers, weights: Numbers, q: float) -> Number:
 
 
 def binned_quantile(low: Numbers, high: Numbers, counts: Numbers, q: float) -> float | None:
-    """The q-quantile of binned counts, linear within the bin (its error is below the bin's width)."""
+    """The q-quantile of counts of whole numbers in bins [low, high), as the core takes it.
+
+    It is the least value with at least the share q at or below it. Its bin is certain. Within the bin the values
+    are taken to lie evenly, from its low end to the last value before its high end, so the error is less than the
+    bin's width. A bin of one value is exact. The same function as `quantile` of crates/core/src/probe/histogram.rs.
+    """
     total, reached = sum(counts), 0
     for bottom, top, count in zip(low, high, counts, strict=True):
-        if count and reached + count >= q * total:
-            return bottom + (top - bottom) * max(q * total - reached, 0) / count
+        rank = max(math.ceil(q * total - reached), 1)
+        if rank <= count:
+            return float(bottom) + (top - 1 - bottom) * (rank - 0.5) / count
         reached += count
     return None
 
@@ -337,6 +343,6 @@ def _mean(column: pl.Series) -> float | None:
 
 
 def _goodput_bps(flows: pl.DataFrame, queues: pl.DataFrame) -> float:
-    """Unique payload that these connections delivered, over the whole measured time."""
+    """Unique payload of these connections that arrived, over the whole measured time."""
     over_ps = int(queues["over_ps"].max() or 0) if len(queues) else 0
-    return 8e12 * int(flows["delivered_bytes"].sum()) / over_ps if over_ps else 0.0
+    return 8e12 * int(flows["arrived_bytes"].sum()) / over_ps if over_ps else 0.0

@@ -21,9 +21,10 @@ from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.jobs import Job, Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
-from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
+from shallows.statistics.estimates import Estimate, holm, paired_difference, paired_p, paired_ratio
 from shallows.studies.compare.section import KERNEL, Schemes
-from shallows.tables import metric_names
+from shallows.tables import metric_names, seeds
+from shallows.tables.seeds import SEEDS_CHANGE_NOTHING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from shallows.tables.metrics import Number, Tables
 
 LEVEL = 0.95
-
-SEEDS_CHANGE_NOTHING = "the seeds change nothing here: add jitter or call it deterministic"
 
 HEADLINE = (
     "goodput_bps_total",
@@ -70,7 +69,7 @@ UNEQUAL = {
 NOT_HEADLINE = ("*.upto_*.slowdown*", "*.over_*.slowdown*")
 """Within a size bin the slowdown says what the completion time says, and costs a comparison."""
 
-__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "paired_row", "seeds_change_nothing"]
+__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "paired_row"]
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     values = {name: [one.metrics or {} for one in mine] for name, mine in by_scheme.items()}
     chosen = _chosen(values, what.metrics)
     base = what.schemes[0].name
-    still = {name for name, seeds in values.items() if seeds_change_nothing(seeds)}
+    still = {name for name, mine in values.items() if seeds.alike(mine)}
     rows = [
         paired_row(
             n,
@@ -218,11 +217,6 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def seeds_change_nothing(seeds: Sequence[Mapping[str, Number]]) -> bool:
-    """Whether several seeds gave the same value of every metric: equal runs are no independent evidence."""
-    return len(seeds) > 1 and all(one == seeds[0] for one in seeds)
-
-
 def paired_row(
     metric: str,
     scheme: str,
@@ -244,7 +238,7 @@ def paired_row(
         means = Estimate(b[0], None, None, 1), Estimate(a[0], None, None, 1)  # type: ignore[arg-type]
         verdict = "identical" if a[0] == b[0] else "not-determined"
         return Row(metric, scheme, *means, one, verdict=verdict, note=SEEDS_CHANGE_NOTHING)
-    means = mean_ci(b, LEVEL), mean_ci(a, LEVEL)
+    means = seeds.estimate(metric, b), seeds.estimate(metric, a)
     ratio = paired_ratio(a, b, LEVEL) if min(*a, *b) > 0 else None
     p = paired_p(a, b) if ratio is None else paired_p(np.log(a), np.log(b))
     verdict = "identical" if list(a) == list(b) else "not-determined"
@@ -297,7 +291,7 @@ def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[st
 
 def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]]) -> list[str]:
     found = []
-    still = [name for name, seeds in values.items() if seeds_change_nothing(seeds)]
+    still = [name for name, mine in values.items() if seeds.alike(mine)]
     if still:
         found.append(f"{', '.join(still)}: {SEEDS_CHANGE_NOTHING}")
     if len(what.seeds) < 5:

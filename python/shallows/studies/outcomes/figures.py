@@ -8,9 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from shallows.execution.jobs import Outcome
-from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.statistics.estimates import Estimate
 from shallows.studies.compare.report import pool
 from shallows.studies.outcomes.rows import groups
+from shallows.tables import seeds
 from shallows.tables.metrics import Tables, bottleneck_port
 from shallows.terminal import heading, scale
 
@@ -89,7 +90,8 @@ def _against(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
             samples = [(each.metrics or {}).get(metric) for each in group]
             if all(isinstance(sample, int | float) for sample in samples):
                 name = ", ".join(f"{p} = {group[0].point.params.get(p)}" for p in others)
-                series.setdefault(name, {})[x] = mean_ci(samples)
+                same = seeds.alike([each.metrics or {} for each in group])
+                series.setdefault(name, {})[x] = seeds.estimate(metric, samples, same)
         if series and len(series) <= MOST:
             panels[heading(metric)] = _panel(metric, series)
     if not panels:

@@ -16,6 +16,7 @@ from shallows.studies.outcomes import figures
 from shallows.studies.outcomes.rows import busiest, groups, notes, table
 from shallows.studies.page import place
 from shallows.tables import metric_names
+from shallows.tables import seeds as seeds_of
 
 MOST_QUEUES = 12
 
@@ -125,11 +126,9 @@ COLUMNS = (
 
 def _metrics(group: Sequence[Outcome]) -> list[tuple[str, str, str]]:
     """Every metric of one point with its mean, its interval over seeds, and its meaning."""
-    from shallows.statistics.estimates import over_seeds
-
     found = []
-    for name, estimate in over_seeds([each.metrics or {} for each in group]).items():
-        shown = terminal.readable_mean(name, estimate["mean"], estimate["ci95"])
+    for name, estimate in seeds_of.over_seeds([each.metrics or {} for each in group]).items():
+        shown = terminal.readable_mean(name, estimate.value, estimate.ci)
         found.append((name, shown, metric_names.meaning(name)))
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 from shallows import terminal
 from shallows.execution.jobs import Outcome
 from shallows.results.store import StoredRun
-from shallows.statistics.estimates import over_seeds
+from shallows.tables import seeds
 from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, SWEEP_COLUMNS, bin_word, size_bins
 
 BY_CLASS = ("goodput_bps", "wait_mean_ps", "messages", "fct_mean_ps", "fct_p99_ps", "slowdown_p99")
@@ -63,7 +63,7 @@ def over_all_seeds(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             "label": group[0].point.label,
             "params": group[0].point.params,
             "seeds": len(group),
-            "metrics": over_seeds([outcome.metrics or {} for outcome in group]),
+            "metrics": seeds.records([outcome.metrics or {} for outcome in group]),
         }
         for group in groups(outcomes)
     ]
@@ -109,8 +109,8 @@ def _shown(group: Sequence[Outcome]) -> dict[str, str]:
         numbers = group[0].metrics or {}
         return {name: terminal.readable(name, value) for name, value in numbers.items() if value is not None}
     shown = {}
-    for name, estimate in over_seeds([outcome.metrics or {} for outcome in group]).items():
-        shown[name] = terminal.readable_mean(name, estimate["mean"], estimate["ci95"])
+    for name, estimate in seeds.over_seeds([outcome.metrics or {} for outcome in group]).items():
+        shown[name] = terminal.readable_mean(name, estimate.value, estimate.ci)
     return shown
 
 
