@@ -125,7 +125,7 @@ def _links(queues: pl.DataFrame, experiment: Mapping[str, Any]) -> pl.DataFrame:
     import polars as pl
 
     ends = pl.col("port").str.split_exact("->", 1).struct.rename_fields(["from", "to"])
-    changes = any("rate" in event for event in experiment.get("events", ()))
+    changes = any("rate" in event for event in experiment.get("event", {}).values())
     known = queues.clear() if changes else queues
     return known.select(ends.alias("ends"), "rate_bps").unnest("ends")
 

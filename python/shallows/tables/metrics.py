@@ -25,7 +25,7 @@ SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
 """Metrics that every sweep has and its table shows; the JSON has all."""
 
 _QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-_DROPS = {
+DROPS = {
     "full": "drops_full",
     "aqm": "drops_aqm",
     "evicted": "drops_evicted",
@@ -79,7 +79,7 @@ def with_sizes(tables: Tables) -> dict[str, Number]:
 
 def drops(queues: pl.DataFrame) -> int:
     """Packets dropped at all ports, for any cause."""
-    return sum(int(queues[column].sum()) for column in _DROPS.values())
+    return sum(int(queues[column].sum()) for column in DROPS.values())
 
 
 def jain(values: Sequence[float] | pl.Series) -> float | None:
@@ -322,7 +322,7 @@ def queues_json(tables: Tables) -> list[dict]:
     """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
     columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
     columns += " packets_in packets_out packets_held marks utilisation"
-    causes = pl.struct([pl.col(column).alias(cause) for cause, column in _DROPS.items()])
+    causes = pl.struct([pl.col(column).alias(cause) for cause, column in DROPS.items()])
     table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=causes)
     return _records(table)
 
