@@ -2,9 +2,8 @@
 //! their traces.
 
 use super::ends::{Message, ReceivingEnd, SendingEnd};
-use super::facts::{FlowId, Pair};
-use super::timeouts::TimeoutCounts;
-use super::work::{ClassRecord, Hosts};
+use super::facts::{ClassRecord, FlowId, MessageRow, Pair, TimeoutCounts};
+use super::work::Hosts;
 use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
@@ -57,31 +56,6 @@ pub struct FlowRow {
     pub ssthresh: Option<f64>,
     /// Alpha at the end.
     pub alpha: Option<f64>,
-}
-
-/// A row of the table `messages`.
-#[derive(Debug, Clone, Copy)]
-pub struct MessageRow {
-    /// The flow's running number.
-    pub flow: u32,
-    /// Load and class, by number.
-    pub load: u16,
-    /// Class, by number.
-    pub class: u16,
-    /// The load's name for it.
-    pub tag: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// When the application wrote it.
-    pub started: Time,
-    /// When its last byte was delivered in order.
-    pub ended: Option<Time>,
-    /// The same, alone on the empty network.
-    pub ideal: Span,
-    /// Time that it had, if it had a deadline.
-    pub deadline: Option<Span>,
-    /// Whether it met its deadline; none without one, or where the run ended first.
-    pub met: Option<bool>,
 }
 
 impl FlowRow {
