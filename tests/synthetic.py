@@ -11,7 +11,9 @@ SCHEMAS = {
         **dict.fromkeys(["traffic", "class", "cc", "src", "dst"], STR),
         **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps"], U64),
         "goodput_bps": F64,
-        **dict.fromkeys(["delivered_bytes", "arrived_bytes", "packets_sent", "retransmissions", "timeouts"], U64),
+        **dict.fromkeys(
+            ["delivered_bytes", "arrived_bytes", "packets_sent", "retransmissions", "timeouts"], U64
+        ),
         **dict.fromkeys(["timeouts_head", "timeouts_tail"], U64),
         **dict.fromkeys(["fast_recoveries", "ecn_reductions", "marks", "drops"], U64),
         "wait_mean_ps": F64,
@@ -182,8 +184,8 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
         ],
         flow_trace=[
             {"time_ps": k * MS, "flow": f, "cwnd_bytes": 60_000.0 + 1500 * k, "srtt_ps": 150.0 * US,
-             "ssthresh_bytes": None, "alpha": 0.1 + 0.01 * k, "delivered_bytes": 375_000 * k, "arrived_bytes": 375_000 * k,
-             "flight_bytes": 50_000}
+             "ssthresh_bytes": None, "alpha": 0.1 + 0.01 * k, "delivered_bytes": 375_000 * k,
+             "arrived_bytes": 375_000 * k, "flight_bytes": 50_000}
             for k in range(9) for f in (0, 2)
         ],
     )  # fmt: skip

@@ -126,9 +126,7 @@ def _timeouts(tables: Tables, experiment: Mapping[str, Any], numbers: Mapping[st
             )
 
 
-def _timer(
-    transport: Mapping[str, Any], path: str, numbers: Mapping[str, Any]
-) -> tuple[str, int | None]:
+def _timer(transport: Mapping[str, Any], path: str, numbers: Mapping[str, Any]) -> tuple[str, int | None]:
     """The setting by which a transport's timer waits at least, and its time in ps."""
     names = ("rto_low",) if transport.get("repair") == "irn" else ("timeout", "min_rto")
     for name in names:

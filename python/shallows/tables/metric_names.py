@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from shallows.document.summary import DEFAULT, Summary
 from shallows.errors import Fault, SpecError
-from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, size_bins
+from shallows.tables.metrics import NOT_BY_SIZE, bin_word, size_bins
 from shallows.words import did_you_mean
 
 __all__ = [
@@ -46,6 +48,8 @@ def _quantiles(stem: str, unit: str, meaning: str, least: float = 0.0) -> tuple[
 
 
 _BUSIEST = "the switch port with the highest utilisation"
+
+_MESSAGES = Metric("messages", "", "Finished messages.")
 
 OF_A_RUN = (
     Metric("goodput_bps_total", "bps", "Unique bytes of all connections over the measured time."),
@@ -84,10 +88,12 @@ OF_A_CLASS = (
     Metric("alpha", "", "Mean over connections of DCTCP's alpha at the end.", most=1.0),
     *_quantiles("wait", "ps", "the wait in switch queues, over packets."),
     *_quantiles("delay", "ps", "the one-way delay, over packets."),
-    Metric("messages", "", "Finished messages."),
+    _MESSAGES,
     Metric("messages_unfinished", "", "Messages that the run's end cut off; they have no completion time."),
     Metric("deadlines", "", "Messages whose deadline was met or missed."),
-    Metric("application_throughput", "", "Share of those that met it (Wilson et al., SIGCOMM 2011).", most=1.0),
+    Metric(
+        "application_throughput", "", "Share of those that met it (Wilson et al., SIGCOMM 2011).", most=1.0
+    ),
     Metric("fct_mean_ps", "ps", "Mean completion time of the finished messages."),
     *_quantiles("fct", "ps", "the completion time."),
     Metric("slowdown_mean", "", "Mean of completion time over the ideal time on the empty network.", 1.0),
@@ -123,20 +129,36 @@ WITH_STEPS = ("collective", "graph")
 """Loads whose messages depend on one another."""
 
 
-def names(experiment: Mapping[str, Any]) -> list[str]:
+def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str]:
     """The metrics that runs of a resolved experiment may have."""
     loads = experiment["traffic"]
     classes = sorted({load["class"] for load in loads.values()})
     rounds = [name for name, load in loads.items() if load["kind"] in ("incast", *WITH_STEPS)]
     steps = [name for name, load in loads.items() if load["kind"] in WITH_STEPS]
-    bins = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
+    bins = [bin_word(*each) for each in size_bins(summary.edges)]
+    messages = OF_A_CLASS[OF_A_CLASS.index(_MESSAGES) :]
+    by_size = [metric for metric in messages if metric.name not in NOT_BY_SIZE]
+    of_a_class, of_rounds, of_steps, by_size = (
+        _with_percentiles(each, summary) for each in (OF_A_CLASS, OF_ROUNDS, OF_STEPS, by_size)
+    )
     return [
         *(metric.name for metric in OF_A_RUN),
-        *(f"{one}.{metric.name}" for one in classes for metric in OF_A_CLASS),
-        *(f"{one}.{metric.name}" for one in rounds for metric in OF_ROUNDS),
-        *(f"{one}.{metric.name}" for one in steps for metric in OF_STEPS),
-        *(f"{one}.{size}.{key}" for one in classes for size in bins for key in BY_SIZE),
+        *(f"{one}.{name}" for one in classes for name in of_a_class),
+        *(f"{one}.{name}" for one in rounds for name in of_rounds),
+        *(f"{one}.{name}" for one in steps for name in of_steps),
+        *(f"{one}.{size}.{name}" for one in classes for size in bins for name in by_size),
     ]
+
+
+def _with_percentiles(metrics: Sequence[Metric], summary: Summary) -> list[str]:
+    """Their names, and those of the percentiles that the summary has beside the usual ones."""
+    found = []
+    for metric in metrics:
+        found.append(metric.name)
+        if "_p99" in metric.name:
+            more = [part for part in summary.quantiles if part not in DEFAULT.quantiles]
+            found += [metric.name.replace("_p99", f"_{part}") for part in more]
+    return found
 
 
 @cache
@@ -147,7 +169,13 @@ def _declared() -> tuple[dict[str, Metric], dict[str, Metric]]:
 
 def _find(name: str) -> Metric | None:
     whole, parts = _declared()
-    return whole.get(name) or parts.get(name.rpartition(".")[2])
+    last = name.rpartition(".")[2]
+    found = whole.get(name) or parts.get(last)
+    if found is None and (other := re.search(r"_p(\d+(?:_\d+)?)(?=_|$)", last)):
+        usual = parts.get(last.replace(other[0], "_p99"))
+        percentile = other[1].replace("_", ".")
+        found = usual and usual._replace(name=last, meaning=usual.meaning.replace("99th", f"{percentile}th"))
+    return found
 
 
 def meaning(name: str) -> str:
@@ -162,9 +190,14 @@ def bounds(name: str) -> tuple[float, float | None]:
     return (found.least, found.most) if found else (0.0, None)
 
 
-def check(patterns: Iterable[str], experiments: Iterable[Mapping[str, Any]], at: str) -> None:
+def check(
+    patterns: Iterable[str],
+    experiments: Iterable[Mapping[str, Any]],
+    at: str,
+    summary: Summary = DEFAULT,
+) -> None:
     """Raises SpecError for each pattern (`*` matches any text) that no metric of these experiments has."""
-    known = list(dict.fromkeys(name for experiment in experiments for name in names(experiment)))
+    known = list(dict.fromkeys(name for experiment in experiments for name in names(experiment, summary)))
     rule = "matches no metric of these runs (* matches any text)"
     faults = [
         Fault(at, rule, pattern, did_you_mean(pattern, known), "unknown-word")

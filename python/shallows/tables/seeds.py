@@ -1,4 +1,4 @@
-"""Metrics over seeds, and what a reader must know of them: seeds that change nothing, messages that did not end.
+"""Metrics over seeds; seeds that change nothing; messages that did not end.
 
 Every command that averages over seeds does it here, so that all follow one rule. Runs that are equal in every
 metric are one observation, however many seeds they had: their mean has no interval.
@@ -54,9 +54,9 @@ def records(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def unfinished(runs: Sequence[Mapping[str, Number]]) -> dict[str, tuple[int, int]]:
-    """By class or load whose messages, rounds or steps did not all end, in all runs: how many did not, of how many.
+    """The messages, rounds and steps that did not end in these runs, and of how many.
 
-    Named as in a sentence: `messages of web`, `rounds of g`. Completion times are those of the others.
+    By class or load, named as in a sentence: `messages of web`, `rounds of g`.
     """
     found = {}
     for name in dict.fromkeys(name for metrics in runs for name in metrics):

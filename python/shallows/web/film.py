@@ -23,8 +23,8 @@ PORT_METRICS = ("queue", "busy", "marks", "drops")
 FLOW_METRICS = ("cwnd", "rate", "alpha", "srtt")
 """Bytes; bit/s that arrived in the interval; DCTCP's or Prague's estimate; smoothed round-trip time in us.
 
-Bytes count as they arrive, in order or not, each once, and a packet when its last bit arrives. So an interval may
-seem to have a packet more than its links bear; a rate is at most that of the slower end's links.
+Bytes count as they arrive, in order or not, each once, and a packet when its last bit arrives. So an interval
+may seem to have a packet more than its links bear; a rate is at most that of the slower end's links.
 """
 
 MOST_FLOWS = 64
@@ -71,9 +71,7 @@ class Filming:
         paced: bool = True,
     ):
         self._simulation, self._duration = simulation, duration_ps
-        self._ports_at = {
-            end: np.array([port[end] for port in ports], dtype=int) for end in ("from", "to")
-        }
+        self._ports_at = {end: np.array([port[end] for port in ports], dtype=int) for end in ("from", "to")}
         self._rates = np.array([port["rate_bps"] for port in ports], dtype=float)
         self.every_ps, self.looks = steps(duration_ps, len(ports))
         self.done = 0
@@ -170,7 +168,8 @@ class Filming:
         ends = [[int(table[name][place]) for name in ("id", "load", "src", "dst")] for place in places]
         for column, (_, _, src, dst) in enumerate(ends):
             most = [
-                bears[:, self._ports_at[end] == node].sum(axis=1) for end, node in (("from", src), ("to", dst))
+                bears[:, self._ports_at[end] == node].sum(axis=1)
+                for end, node in (("from", src), ("to", dst))
             ]
             rate[:, column] = np.minimum(rate[:, column], np.minimum(*most))
         cwnd, alpha, srtt = (spread(table[name]) for name in ("cwnd_bytes", "alpha", "srtt_ps"))
