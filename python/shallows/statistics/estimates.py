@@ -62,26 +62,23 @@ def mean_ci(samples: Samples, level: float = 0.95) -> Estimate:
 def mean_within(samples: Samples, low: float, high: float | None = None, level: float = 0.95) -> Estimate:
     """Mean of samples that cannot lie outside [low, high], with an interval that does not either.
 
-    It is Student's t interval. Where that would reach outside, it is the t interval of the logarithm of the
-    mean's distance from `low`, or with a `high` of its log odds, taken back; its spread follows from that of
-    the mean by the delta method (Casella and Berger, Statistical Inference, section 5.5.4). Both agree where
-    the spread is small.
+    It is Student's t interval. An end that would lie outside is instead that of the t interval of the
+    logarithm of the mean's distance from the bound, taken back. Its spread follows from that of the mean by
+    the delta method (Casella and Berger, Statistical Inference, section 5.5.4). Both agree where the spread
+    is small. The other end stays Student's, which is the narrower one there.
     """
     plain = mean_ci(samples, level)
     if plain.low is None or plain.high is None:
         return plain
-    if plain.low >= low and (high is None or plain.high <= high):
-        return plain
-    half, above = (plain.high - plain.low) / 2, plain.value - low
-    if not above > 0 or (high is not None and not plain.value < high):
-        return plain._replace(low=plain.value, high=plain.value)  # samples at an end, but for rounding
-    if high is None:
-        factor = math.exp(min(half / above, 700.0))
-        return plain._replace(low=low + above / factor, high=low + above * factor)
-    share = above / (high - low)
-    odds, factor = share / (1 - share), math.exp(min(half / (high - low) / (share * (1 - share)), 700.0))
-    ends = [low + (high - low) * x / (1 + x) for x in (odds / factor, odds * factor)]
-    return plain._replace(low=ends[0], high=ends[1])
+    half = (plain.high - plain.low) / 2
+
+    def near(distance: float) -> float:
+        """The end's distance from a bound from which the mean has this distance."""
+        return distance * math.exp(-half / distance) if distance > 0 else 0.0
+
+    least = plain.low if plain.low >= low else low + near(plain.value - low)
+    most = plain.high if high is None or plain.high <= high else high - near(high - plain.value)
+    return plain._replace(low=least, high=most)
 
 
 NARROWER = 0.7
