@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 import shallows
 from conftest import SMALL
+from pcapng_blocks import blocks, ones_sum
 from shallows.results import pcapng
-from test_pcapng import blocks, ones_sum
 
 MTU, PACKETS = 1024, 100
 

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-import sys
 import tomllib
 from xml.etree import ElementTree
 
+import gallery_pictures
 import numpy as np
 import pytest
 import shallows
@@ -20,9 +20,6 @@ from shallows.web.document import forbidden, line_of, parse
 from shallows.web.editing import lookup, put, sliders
 from shallows.web.gallery_entries import entries
 from shallows.web.limits import Limits
-
-sys.path.insert(0, str(ROOT / "tools"))
-import gallery_pictures
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 

@@ -11,6 +11,7 @@ import pytest
 import shallows
 from conftest import SMALL
 from conftest import shallows as command
+from pcapng_blocks import blocks, ones_sum
 from shallows.errors import RunError, SpecError
 from shallows.results import pcapng
 
@@ -29,23 +30,6 @@ def run(request, tmp_path_factory):
         "probe": {"packets": ["s0->*", "*->s0", "switch->r0"]},
     }
     return shallows.run(document, store=tmp_path_factory.mktemp("runs"))
-
-
-def blocks(data):
-    at = 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        assert length % 4 == 0
-        assert struct.unpack_from("<I", data, at + length - 4)[0] == length
-        yield kind, data[at + 8 : at + length - 4]
-        at += length
-
-
-def ones_sum(data):
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
 
 
 def read(path):

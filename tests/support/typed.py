@@ -1,4 +1,4 @@
-"""Code that a user may write: type checkers accept it (tests/test_types.py), and the program runs."""
+"""Code that a user may write: type checkers accept it (tests/project/test_types.py), and the program runs."""
 
 import shallows
 from shallows import experiment as x

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 import shallows
 from conftest import SMALL
+from pcapng_blocks import blocks, ones_sum
 from shallows.results import pcapng
-from test_pcapng import blocks, ones_sum
 
 NDP = {"profile": "ndp", "cc": "line-rate"}
 

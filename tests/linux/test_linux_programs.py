@@ -1,6 +1,7 @@
 """Programs of the examples in docs/linux-programs.md, over one bottleneck: each runs, and twice alike.
 
-aioquic is no dependency: `tools/uv run --frozen --with aioquic pytest tests/test_linux_programs.py` has it.
+aioquic is no dependency:
+`tools/uv run --frozen --with aioquic pytest tests/linux/test_linux_programs.py` has it.
 """
 
 import re

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
 from pages import generated, papers, pictures, prose
 from pages.blocks import Block, blocks_of, commands_of
 
@@ -41,7 +39,7 @@ def test_no_page_has_a_banned_phrase(page):
     assert prose.banned_in(text) == []
 
 
-PYTHON = ("python/shallows/**/*.py", "tests/*.py", "tools/**/*.py", "soak/*.py", "experiments/**/*.py")
+PYTHON = ("python/shallows/**/*.py", "tests/**/*.py", "tools/**/*.py", "soak/*.py", "experiments/**/*.py")
 SOURCES = (*PYTHON, "crates/**/*.rs", "experiments/**/*.md", "**/*.j2")
 
 

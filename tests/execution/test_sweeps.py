@@ -13,17 +13,12 @@ import pytest
 import shallows
 from conftest import SMALL, write_toml
 from shallows.document.points import expand
-from shallows.errors import RunError, SpecError, StoreError
+from shallows.errors import SpecError, StoreError
 from shallows.execution.runner import Runner, parse_shard
 from shallows.results.store import Store
+from sweeping import Failing, table_bytes, wait_for_runs
 
 SWEPT = SMALL | {"seeds": 3, "sweep": {"grid": {"transport.cc.g": [0.05, 0.1]}}}
-
-
-def table_bytes(store: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(store)): path.read_bytes() for path in sorted(store.glob("[0-9a-f]*/*.parquet"))
-    }
 
 
 def test_the_number_of_threads_changes_no_byte_and_no_order(tmp_path):
@@ -72,14 +67,6 @@ def start(file: Path, store: Path) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def wait_for_runs(process: subprocess.Popen, store: Path, count: int) -> None:
-    until = time.monotonic() + 60
-    while len(list(store.glob("[0-9a-f]*"))) < count:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.005)
-
-
 def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_results(tmp_path):
     file, store = write_toml(tmp_path / "long.toml", LONG), tmp_path / "runs"
     for count in (1, 5):
@@ -110,29 +97,6 @@ def test_ctrl_c_stops_soon_keeps_what_ended_and_says_so(tmp_path):
     assert b"Traceback" not in err
     assert json.loads(out)["error"]["kind"] == "Interrupted"
     assert [run.path.name for run in Store(store).runs()] == sorted(path.name for path in store.iterdir())
-
-
-class Failing:
-    """A simulation that fails for one seed."""
-
-    def __init__(self, document, *_):
-        self.seed = json.loads(document)["seed"]
-
-    def run(self):
-        if self.seed == 2:
-            raise RunError("seed 2 is unlucky")
-
-    def cancel(self):
-        pass
-
-    def progress(self):
-        return 1.0
-
-    def manifest(self):
-        return '{"counts": {}, "memory": {}}'
-
-    def tables(self):
-        return {"flows": [("id", "u32", b"\0\0\0\0")]}
 
 
 def test_a_run_that_fails_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):

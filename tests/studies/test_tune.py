@@ -14,7 +14,7 @@ from shallows.execution.runner import Runner
 from shallows.results.store import Store
 from shallows.studies.tune.search import Candidate, Trial, choose, front_of, judge, tune
 from shallows.studies.tune.section import Constraint, Objective, read
-from test_sweep import wait_for_runs
+from sweeping import wait_for_runs
 
 pytest.importorskip("optuna")
 

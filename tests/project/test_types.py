@@ -7,7 +7,7 @@ from conftest import ROOT
 
 
 def test_the_type_checker_accepts_what_runs_and_refuses_a_wrong_name(tmp_path):
-    right, wrong = ROOT / "tests/typed.py", tmp_path / "wrong.py"
+    right, wrong = ROOT / "tests/support/typed.py", tmp_path / "wrong.py"
     wrong.write_text(right.read_text().replace("mark_at=", "mark_att="))
     cache = str(ROOT / ".mypy_cache")
     command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", cache, right, wrong]
@@ -19,6 +19,6 @@ def test_the_type_checker_accepts_what_runs_and_refuses_a_wrong_name(tmp_path):
 
 
 def test_it_runs(tmp_path):
-    command = [sys.executable, ROOT / "tests/typed.py"]
+    command = [sys.executable, ROOT / "tests/support/typed.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

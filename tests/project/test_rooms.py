@@ -13,7 +13,7 @@ from conftest import ROOT
 HOME = ROOT / "python/shallows"
 MODULES = sorted(HOME.rglob("*.py"))
 GENERATED = {HOME / "experiment/_classes.py"}
-CODE = ("python/**/*.py", "crates/**/*.rs", "tests/*.py", "tools/**/*.py", "soak/*.py")
+CODE = ("python/**/*.py", "crates/**/*.rs", "tests/**/*.py", "tools/**/*.py", "soak/*.py")
 WRITTEN = (*CODE, "experiments/**/*.py")
 MOST_LINES = 450
 MOST_ROOMS = 25
@@ -145,6 +145,28 @@ def test_every_package_says_what_it_is_for():
     assert {path.parent for path in MODULES} == {
         path.parent for path in MODULES if path.name == "__init__.py"
     }
+
+
+OTHER_TESTS = {
+    "api": "the functions of shallows/api.py",
+    "experiments": "the studies in experiments/",
+    "features": "one feature, from the experiment file to tables and backends",
+    "linux": "backends.linux, which needs a kernel for most",
+    "packets": "packet scripts, which other programs read too",
+    "project": "the repository: rooms, documentation, generated files",
+    "regressions": "findings of the soak, which the Rust tests read too",
+    "support": "what several test files share",
+}
+"""Folders of tests that are named after no package."""
+
+
+def test_the_tests_stand_in_a_folder_named_after_the_package_they_test():
+    folders = {
+        path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"
+    }
+    assert folders - set(OTHER_TESTS) <= PACKAGES
+    assert set(OTHER_TESTS) <= folders
+    assert not list((ROOT / "tests").glob("test_*.py")), "a test file belongs in a folder"
 
 
 WRITTEN_BY_USERS = {

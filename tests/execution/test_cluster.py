@@ -24,7 +24,7 @@ from shallows.execution.dask.workers import Patience, examine
 from shallows.execution.jobs import Work, identify, release
 from shallows.execution.runner import Runner
 from shallows.results.store import Store
-from test_sweep import Failing, table_bytes, wait_for_runs
+from sweeping import Failing, table_bytes, wait_for_runs
 
 pytest.importorskip("distributed")
 
