@@ -193,3 +193,20 @@ def test_an_interval_stays_within_what_is_possible():
 def test_no_interval_of_a_count_is_negative_or_without_its_mean(samples):
     found = estimates.mean_within(samples, 0)
     assert 0 <= found.low <= found.value * (1 + 1e-12) and found.value <= found.high * (1 + 1e-12)
+
+
+def test_the_jackknife_of_a_mean_is_the_samples_and_of_a_ratio_is_millers():
+    """Of a linear statistic the pseudo-values are the samples; of a ratio they are n r - (n - 1) r_(-k)."""
+    batches = RNG.normal(10, 1, (2, 9))
+    means = estimates.jackknife(batches, lambda each: float(each.sum()))
+    assert means == pytest.approx(batches.sum(axis=0))
+    a, b = batches
+    without = [(a.sum() - a[k]) / (b.sum() - b[k]) for k in range(9)]
+    found = estimates.jackknife(batches, lambda each: each[0] / each[1])
+    assert found == pytest.approx(9 * a.mean() / b.mean() - 8 * np.array(without))
+
+
+@pytest.mark.parametrize("bad", [[[1.0], [2.0]], [1.0, 2.0]])
+def test_the_jackknife_needs_samples_to_leave_out(bad):
+    with pytest.raises(ValueError, match="at least two columns"):
+        estimates.jackknife(bad, np.sum)

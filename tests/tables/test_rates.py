@@ -12,7 +12,7 @@ from shallows.document.load import load
 from shallows.document.points import expand
 from shallows.figures import goodput_time
 from shallows.tables import laws
-from shallows.web import film
+from shallows.web.live import film
 
 RATE = 10e9
 STAR = {
