@@ -16,7 +16,7 @@ the slowest swing. Law and Kelton, Simulation Modeling and Analysis, section 9.5
 
 
 def delivered(tables: Tables, name: str, step_s: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each flow of a class, instants in s that are multiples of `step_s`, and bytes that arrived until then.
+    """For each flow of a class, instants in s, multiples of `step_s`, and bytes that arrived until then.
 
     Only instants of the trace count: `probe.flow_trace` must divide `step_s`.
     """
