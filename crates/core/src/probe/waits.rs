@@ -6,8 +6,8 @@
 
 use super::histogram::{Extent, TimeHistogram};
 
-/// Waits that are counted together: two cache lines of them.
-const RECENT: usize = 64;
+/// Waits that are counted together: with the extent of all, they fill two cache lines.
+const RECENT: usize = 56;
 
 /// Packets by their wait in ps.
 #[derive(Debug, Default)]
@@ -35,7 +35,9 @@ impl WaitCounts {
     #[inline(always)]
     pub fn add(&mut self, wait: u64) {
         self.extent.reach(wait);
-        self.recent.0[self.fresh % RECENT] = TimeHistogram::bin(wait);
+        if let Some(place) = self.recent.0.get_mut(self.fresh) {
+            *place = TimeHistogram::bin(wait);
+        }
         self.fresh += 1;
         if self.fresh == RECENT {
             self.count();
