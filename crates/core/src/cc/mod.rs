@@ -42,7 +42,7 @@ pub trait CongestionControl: Send {
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         self.on_congestion(Congestion::Ecn, 0, cx);
     }
-    /// Over RoCEv2, before a packet leaves and before anything is heard: a card's clock goes on by itself, and so may a rate.
+    /// Over RoCEv2, before a packet leaves and before any answer: a card's clock goes on by itself, and so may a rate.
     /// `sent` are the bytes of the stream sent so far, each counted once.
     fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {}
     /// A packet leaves; returns its header for the switches. Only for algorithms whose settings
@@ -53,6 +53,11 @@ pub trait CongestionControl: Send {
     /// The receiver's echo of a header has come, with whatever packet: SYN+ACK, acknowledgement of new
     /// data (then before [`CongestionControl::on_ack`]) or not.
     fn on_feedback(&mut self, _header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {}
+    /// Whether a mark reported at `now` makes the window shrink. If not, the transport counts no reduction, and asks again
+    /// at the next mark; else it asks after a round trip (RFC 3168 s.6.1.2).
+    fn answers_marks(&self, _now: Time) -> bool {
+        true
+    }
     /// No data may leave until an echo says otherwise.
     fn paused(&self) -> bool {
         false
@@ -110,7 +115,7 @@ pub trait CcSettings {
     fn header_room(&self) -> Option<Room> {
         None
     }
-    /// Whether it was made for queue pairs: it hears notifications, or its header comes back with their acknowledgements.
+    /// Whether it was made for queue pairs: it gets notifications, or its header comes back with their acknowledgements.
     fn rdma(&self) -> bool {
         false
     }
@@ -305,6 +310,9 @@ impl CongestionControl for AnyCc {
     }
     fn on_feedback(&mut self, header: &Feedback, srtt: Span, cx: &Cx<'_>) {
         each!(self, cc => cc.on_feedback(header, srtt, cx));
+    }
+    fn answers_marks(&self, now: Time) -> bool {
+        each!(self, cc => cc.answers_marks(now))
     }
     fn paused(&self) -> bool {
         each!(self, cc => cc.paused())

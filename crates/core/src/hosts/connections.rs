@@ -117,7 +117,7 @@ impl Connections<'_> {
         let serial = self.roster.opened;
         self.roster.opened += 1;
         let id = self.number();
-        let (labels, enters, path, last) = self.change(|commons| {
+        let (labels, enters, path, last, least) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
             let enters = [ends.0, ends.1].map(|host| commons.enters(host));
@@ -125,8 +125,11 @@ impl Connections<'_> {
                 PathInfo::of(routing.path(ends).map(|link| commons.links[link as usize]), config.packet);
             let last =
                 routing.path(ends).last().map_or(path.line_rate, |link| commons.links[link as usize].0);
-            (routing.labels(ends, serial), enters, path, last)
+            let least = routing.path(ends).map(|link| commons.links[link as usize].0).min();
+            (routing.labels(ends, serial), enters, path, last, least.unwrap_or(last))
         });
+        let bears = self.roster.bears.entry(opener.load).or_insert((least, path.base_rtt));
+        *bears = (bears.0.min(least), bears.1.max(path.base_rtt));
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
         {
@@ -171,7 +174,7 @@ impl Connections<'_> {
             vacant: false,
             ended: None,
             timer: Source::NONE,
-            delivered_before: 0,
+            arrived_before: 0,
             timeouts: TimeoutCounts::default(),
         };
         let cells = [ends.0, ends.1].map(|host| self.roster.cell_of[host.index()]);

@@ -10,7 +10,7 @@ use crate::events::{EVENT_BYTES, MAX_SOURCES};
 use crate::net::Connection;
 use crate::probe::traces::FlowTraceRow;
 use crate::transport::Config;
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -82,6 +82,8 @@ pub struct Roster {
     pub all_opened: Option<Vec<(u16, Pair)>>,
     /// By load: the longest round trip of an empty path that its shorter timer is not above.
     pub short_timers: BTreeMap<u16, Span>,
+    /// By load: the least rate of a link on its connections' ways, and the longest round trip of an empty one.
+    pub bears: BTreeMap<u16, (Rate, Span)>,
     /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
     pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.
@@ -104,7 +106,7 @@ pub struct Roster {
     pub(super) lives: Vec<Life>,
     /// Numbers to use again, in one cell.
     pub(super) vacant: Vec<FlowId>,
-    /// The same among several cells, with the times from when.
+    /// Numbers to use again among several cells, with the times from when.
     pub(super) resting: BinaryHeap<Reverse<(Time, FlowId)>>,
     pub(super) opened: u32,
 }
