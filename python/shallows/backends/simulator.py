@@ -75,7 +75,7 @@ class Simulator:
         clocks = {"cpu_s": clock() - cpu, "wall_s": time.perf_counter() - wall}
         tables = {name: to_frame(columns) for name, columns in simulation.tables().items()}
         about = json.loads(simulation.manifest())
-        about["notes"] += silence.notes(experiment, tables, about["bears"], _core.numbers(text))
+        about["notes"] += silence.notes(experiment, tables, about["slowest"], _core.numbers(text))
         return Made(tables, about | clocks)
 
 
