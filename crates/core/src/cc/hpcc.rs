@@ -7,7 +7,9 @@
 //! maxStage is 5 in the paper's text; its simulations ran with 0, as the authors say on their page of results.
 //! Losses are repaired by the transport and change no window; a timeout neither: the paper runs it over
 //! lossless Ethernet, or with the repair of its cards.
-//! Left out: the wait for acknowledgements of a path that changes; rates of their own for each hop (`multipleRate`).
+//! On another path the records of the one before say nothing (s.4.1): they are thrown away, and the first header of the new path
+//! is only recorded. So an experiment in which every packet may change its path is refused.
+//! Left out: rates of their own for each hop (`multipleRate`).
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Outgoing, Room};
 use crate::port_control::Feedback;
@@ -53,6 +55,14 @@ impl CcSettings for Settings {
         true
     }
 
+    fn compares_hops(&self) -> bool {
+        true
+    }
+
+    fn from_path(&self) -> Vec<&'static str> {
+        self.base_rtt.is_none().then_some("base_rtt").into_iter().collect()
+    }
+
     fn header_room(&self) -> Option<Room> {
         let sized_by_path = self.header_hops.is_none().then_some("header_hops");
         Some(Room { most: self.header_hops.unwrap_or(HOPS as u64), sized_by_path })
@@ -63,6 +73,7 @@ impl CcSettings for Settings {
 #[derive(Debug, Clone, Default)]
 struct Path {
     hops: [Hop; HOPS],
+    identity: u16,
     count: u8,
 }
 
@@ -119,8 +130,9 @@ impl Control {
     /// Li 2019 algorithm 1, MeasureInflight: the link with the largest share of its capacity in flight. False where there is
     /// nothing to compare with: at first, and on another path.
     fn measure(&mut self, header: &Header) -> bool {
-        let old = std::mem::replace(&mut *self.last, Path { hops: header.hops, count: header.count });
-        if old.count != header.count || header.count == 0 {
+        let Header { hops, identity, count, .. } = *header;
+        let old = std::mem::replace(&mut *self.last, Path { hops, identity, count });
+        if old.count != count || old.identity != identity || count == 0 {
             return false;
         }
         let t = self.base_rtt;
@@ -220,7 +232,7 @@ mod tests {
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };
         let mut header = Header { count: 1, path: 1, ..Header::default() };
-        header.hops[0] = Hop { rate: 10e9, time: ns, sent, queue };
+        header.hops[0] = Hop { rate: 10e9, time: ns, sent, queue, factor: 1 };
         control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
         control.on_ack(&Ack { round_ended, ..ack(1000) }, &cx);
     }
@@ -279,9 +291,11 @@ mod tests {
         let before = (control.window, control.utilisation);
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };
-        let header = Header { count: 3, path: 3, ..Header::default() };
-        control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
-        control.on_ack(&ack(1000), &cx);
-        assert_eq!((control.window, control.utilisation), before);
+        for (count, identity) in [(3, 0), (3, 77), (1, 77), (1, 78)] {
+            let header = Header { count, path: 3, identity, ..Header::default() };
+            control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
+            control.on_ack(&ack(1000), &cx);
+            assert_eq!((control.window, control.utilisation), before, "{count} {identity}");
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::net::links::Varying;
 use crate::net::pfc::NOWHERE;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
-use crate::port_control::Protocol;
+use crate::port_control::{Place as Stand, Protocol};
 use crate::probe::inner::records;
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
@@ -72,6 +72,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         best,
         loads,
         parted,
+        notes: mut told,
     } = checked;
     let run = &experiment.run;
     let mut ports = ports(experiment, &graph, &chosen, &timeline);
@@ -135,7 +136,13 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
-        notes: notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
+        notes: {
+            told.splice(
+                0..0,
+                notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
+            );
+            told
+        },
         places,
         cells,
         commons,
@@ -208,7 +215,9 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         {
             scheduled.sockets = Some(Box::default());
         }
-        port.control = control.build(rate).map(|control| Box::new(Controlled::new(control)));
+        port.control = control
+            .build(Stand { rate, switch: link.from.0 })
+            .map(|control| Box::new(Controlled::new(control)));
         let back = graph.find_link(link.to, link.from);
         port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());
         let chances = [settings.loss, settings.mark, settings.duplicate, settings.reorder];

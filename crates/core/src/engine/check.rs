@@ -7,7 +7,7 @@ use super::lossless::{self, Flow};
 use super::protocols;
 use super::timeline::Timeline;
 use crate::events::MAX_SOURCES;
-use crate::experiment::{Experiment, PortSettings, SwitchSettings};
+use crate::experiment::{Experiment, LoadSpec, PortSettings, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
 use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::port_control::Protocol;
@@ -21,10 +21,11 @@ use crate::routing::table::Routing;
 use crate::transport::Config;
 use crate::transport::ndp::settings::Untrimmed;
 use crate::transport::roce::RoceSettings;
+use crate::transport::roce::settings::Repair;
 use crate::workload::paths::Tables;
-use crate::workload::{BuildCx, Workload};
+use crate::workload::{BuildCx, Spread, Workload};
 use serde_json::Value;
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An experiment without faults, and the facts found on the way.
@@ -55,6 +56,8 @@ pub struct Checked<'a> {
     pub loads: Vec<Box<dyn Workload>>,
     /// By load: whether packets of one queue pair may take several paths.
     pub parted: Vec<bool>,
+    /// Lines for a reader of the results.
+    pub notes: Vec<String>,
 }
 
 impl Experiment {
@@ -98,9 +101,12 @@ impl Experiment {
         }
         let mut routing = Routing::new(&graph, run.seed);
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
-        let writes = self.loads.iter().any(|load| load.transport.cc.header_room().is_some());
-        let tables = if writes { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
-        let (loads, parted) = loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
+        let follows =
+            |load: &LoadSpec| load.transport.cc.header_room().is_some() || !from_path(load).is_empty();
+        let tables =
+            if self.loads.iter().any(follows) { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
+        let (loads, parted, notes) =
+            loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -121,6 +127,7 @@ impl Experiment {
             best,
             loads,
             parted,
+            notes,
         })
     }
 }
@@ -328,20 +335,20 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
     }
 }
 
-/// Every load that has no fault, ready to run; and whether its paths part.
+/// Every load that has no fault, ready to run; whether its paths part; and lines for a reader of the results.
 fn loads(
     experiment: &Experiment,
     (graph, links, tables): (&Graph, &[Wire], &[Tables]),
     chosen: &[Chosen<'_>],
     routing: &mut Routing,
     faults: &mut Faults,
-) -> (Vec<Box<dyn Workload>>, Vec<bool>) {
+) -> (Vec<Box<dyn Workload>>, Vec<bool>, Vec<String>) {
     if experiment.loads.len() > usize::from(u16::MAX) {
         let rule = Code::TooMany.rule("must hold fewer than 65536 loads");
         faults.add("traffic", rule, &(experiment.loads.len() as u64).into());
-        return (vec![], vec![]);
+        return (vec![], vec![], vec![]);
     }
-    let (mut loads, mut parted, mut connections) = (vec![], vec![], 0);
+    let (mut loads, mut parted, mut notes, mut connections) = (vec![], vec![], vec![], 0);
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
@@ -349,8 +356,13 @@ fn loads(
         let silent = protocols::silent(cc, chosen);
         // A flowlet's gap may keep the order, and a note says so.
         let ecmp = experiment.run.ecmp;
-        let in_order = |roce: &RoceSettings| (ecmp, roce.keeps_order() && ecmp != Ecmp::Flowlet);
-        let spreads = spec.transport.roce.as_ref().filter(|_| ecmp.sprays()).map(in_order);
+        let keeps_order = spec.transport.roce.as_ref().is_some_and(RoceSettings::keeps_order);
+        let by_packet = ecmp != Ecmp::Flowlet || experiment.routing.flowlet_gap == Span::ZERO;
+        let spreads = ecmp.sprays().then(|| Spread {
+            ecmp,
+            blinds: cc.compares_hops() && by_packet,
+            reorders: keeps_order && ecmp != Ecmp::Flowlet,
+        });
         let mut cx = BuildCx {
             graph,
             links,
@@ -363,10 +375,13 @@ fn loads(
             silent: &silent,
             spreads,
             parts: false,
+            from_path: from_path(spec),
+            notes: vec![],
             faults,
         };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         parted.push(cx.parts);
+        notes.append(&mut cx.notes);
         let expected = load.expects(duration);
         connections += expected.at_once;
         if expected.bytes.is_none() && Config::new(&spec.transport).roce.restarts {
@@ -383,5 +398,12 @@ fn loads(
             break;
         }
     }
-    (loads, parted)
+    (loads, parted, notes)
+}
+
+/// The settings of a load that follow from the path at a connection's opening.
+fn from_path(spec: &LoadSpec) -> Vec<String> {
+    let irn = |roce: &&RoceSettings| roce.repair == Repair::SelectiveRepeat && roce.bdp.is_none();
+    let bdp = spec.transport.roce.as_ref().filter(irn).map(|_| "transport.bdp".to_owned());
+    spec.transport.cc.from_path().iter().map(|key| format!("transport.cc.{key}")).chain(bdp).collect()
 }

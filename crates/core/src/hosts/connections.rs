@@ -16,7 +16,7 @@ use crate::events::Source;
 use crate::net::{Change, Commons, Connection, Net};
 use crate::routing::graph::NodeId;
 use crate::transport::{AnyReceiver, AnySender, State};
-use shallows_units::Time;
+use shallows_units::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -117,16 +117,22 @@ impl Connections<'_> {
         let serial = self.roster.opened;
         self.roster.opened += 1;
         let id = self.number();
+        let mut longest = std::mem::take(&mut self.roster.longest);
         let (labels, enters, path, last) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
             let enters = [ends.0, ends.1].map(|host| commons.enters(host));
-            let path =
-                PathInfo::of(routing.path(ends).map(|link| commons.links[link as usize]), config.packet);
-            let last =
-                routing.path(ends).last().map_or(path.line_rate, |link| commons.links[link as usize].0);
-            (routing.labels(ends, serial), enters, path, last)
+            let wire = |link: u32| commons.links[link as usize];
+            let rate = |link: Option<u32>| link.map_or(Rate::bps(1), |link| wire(link).0);
+            let there = longest.time(routing, ends, config.packet, wire);
+            let path = PathInfo {
+                line_rate: rate(routing.path(ends).next()),
+                switches: (routing.path(ends).count() as u32).saturating_sub(1),
+                base_rtt: there + longest.time(routing, (ends.1, ends.0), 0, wire),
+            };
+            (routing.labels(ends, serial), enters, path, rate(routing.path(ends).last()))
         });
+        self.roster.longest = longest;
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
         {

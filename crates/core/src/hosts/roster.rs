@@ -7,6 +7,7 @@ use super::work::{ClassRecord, LoadInfo};
 use crate::events::{EVENT_BYTES, MAX_SOURCES};
 use crate::net::Connection;
 use crate::probe::traces::FlowTraceRow;
+use crate::routing::longest::Longest;
 use crate::transport::Config;
 use shallows_units::{Span, Time};
 use std::cmp::Reverse;
@@ -80,6 +81,8 @@ pub struct Roster {
     pub all_opened: Option<Vec<(u16, Pair)>>,
     /// By load: the longest round trip of an empty path that its shorter timer is not above.
     pub short_timers: BTreeMap<u16, Span>,
+    /// Times of the longest of equally short paths.
+    pub longest: Longest,
     /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
     pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.

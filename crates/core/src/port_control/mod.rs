@@ -26,6 +26,15 @@ pub struct PortView {
     pub backlog: Backlog,
 }
 
+/// Where a controller stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Rate of the port.
+    pub rate: Rate,
+    /// Number of the switch in the network.
+    pub switch: u32,
+}
+
 /// The switch's half of a protocol, at one port.
 pub trait PortControl: Send {
     /// Required. Each packet that arrives, before the discipline decides about it; one that the
@@ -108,11 +117,11 @@ macro_rules! port_controls {
         }
 
         impl Protocol {
-            /// The controller of a port of `rate`; none where there is to be none.
-            pub fn build(&self, rate: Rate) -> Option<AnyPortControl> {
+            /// The controller of a port; none where there is to be none.
+            pub fn build(&self, at: Place) -> Option<AnyPortControl> {
                 match self {
                     Protocol::None(_) => None,
-                    $( Protocol::$variant(s) => Some(AnyPortControl::$variant($file::Control::new(s, rate))), )*
+                    $( Protocol::$variant(s) => Some(AnyPortControl::$variant($file::Control::new(s, at))), )*
                 }
             }
 
