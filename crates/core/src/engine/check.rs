@@ -25,7 +25,7 @@ use crate::transport::roce::settings::Repair;
 use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Spread, Workload};
 use serde_json::Value;
-use shallows_units::{Span, Time};
+use shallows_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An experiment without faults, and the facts found on the way.
@@ -312,10 +312,15 @@ fn buffers(
                 faults.add(&path, Code::Conflict.rule(rule), &limit);
             }
         }
+        let usual = if experiment.lossless() == 0 { Bytes(0) } else { RESERVE };
+        let settings = SwitchSettings { reserve: settings.reserve.or(Some(usual)), ..settings };
         buffers.push((settings, ports));
     }
     buffers
 }
+
+/// Memory of each lossy priority of a port beside lossless ones (switch-mmu.cc of HPCC's authors: 4 KB).
+const RESERVE: Bytes = Bytes(4096);
 
 /// Ports that traces cover: patterns cover switch ports only, a full name any port.
 fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {

@@ -11,8 +11,8 @@ use crate::hosts::cell::Cell;
 use crate::packet::Flags;
 use crate::routing::choice::Ecmp;
 use crate::routing::graph::Graph;
-use crate::transport::Config;
 use crate::transport::roce::settings::Verb;
+use crate::transport::{Config, TransportKind};
 use shallows_units::Time;
 use std::collections::BTreeMap;
 
@@ -148,6 +148,36 @@ fn names(all: &[String]) -> String {
 }
 
 impl Simulation {
+    /// Switches that had no room for what comes back to queue pairs, or to others beside a lossless priority: their senders hear
+    /// less than the paper's or the card's do, just when they need it.
+    fn lost_answers(&self) -> Option<String> {
+        let queue_pairs = self.roster.configs.iter().any(|config| config.kind == TransportKind::Roce);
+        let (mut all, mut shared, mut switches) = (0, 0, vec![]);
+        for (link, (cell, place)) in (0u32..).zip(&self.places) {
+            let network = &self.cells[*cell as usize].network;
+            let Some((one, in_memory)) = network.lost_answers.get(place) else { continue };
+            (all, shared) = (all + one, shared + in_memory);
+            let switch = self.switch_of(link);
+            if !switches.contains(&switch) {
+                switches.push(switch);
+            }
+        }
+        (all > 0 && (queue_pairs || !self.backs.is_empty())).then(|| {
+            let why = if shared > 0 {
+                format!(
+                    " {shared} of them found no room in the shared memory beside what their priority has for itself: write a larger \
+                     switch.*.reserve, or give them a priority of their own."
+                )
+            } else {
+                " Their queue was full: give them a priority of their own, or a larger limit.".to_owned()
+            };
+            format!(
+                "{}: {all} control packets (acknowledgements, notifications, requests) were dropped for want of room.{why}",
+                names(&switches)
+            )
+        })
+    }
+
     /// Lines for a reader of the results, those of the run included.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
@@ -168,6 +198,7 @@ impl Simulation {
         let idle: Vec<(u32, u32)> = (0..).zip(&self.cells).flat_map(in_cell).collect();
         let links = (0u32..).zip(&self.places).filter(|(_, place)| idle.contains(place));
         let never_short: Vec<String> = links.map(|(link, _)| self.switch_of(link)).collect();
+        notes.extend(self.lost_answers());
         if !never_short.is_empty() {
             notes.push(format!(
                 "{}: the shared buffer was never short. Its dynamic threshold (alpha) refused no packet and changed \

@@ -35,6 +35,7 @@ pub use foresight::UNDECIDED;
 use pfc::NOWHERE;
 use port::{HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
+use std::collections::BTreeMap;
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -74,6 +75,9 @@ pub struct Network {
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
+    /// By port of a switch: packets to senders (acknowledgements, notifications, requests) that found no room, and how many of
+    /// them in the shared memory.
+    pub lost_answers: BTreeMap<u32, (u64, u64)>,
     /// Packets that left tapped ports.
     pub tapped: Vec<PacketRow>,
 }
@@ -139,6 +143,7 @@ impl Network {
             stray_sources: vec![],
             free_strays: vec![],
             dropped: vec![],
+            lost_answers: BTreeMap::new(),
             tapped: vec![],
         }
     }
@@ -345,6 +350,11 @@ impl Network {
         } else {
             port.drop_for(why);
             port.counts.dropped_bytes += if why.on_wire() { 0 } else { u64::from(packet.size) };
+        }
+        let cut = matches!(why, DropWhy::Dead | DropWhy::Cut) || why.on_wire();
+        if port.is_switch && !cut && packet.flags.any(Flags::REVERSE) {
+            let (all, shared) = self.lost_answers.entry(number).or_default();
+            (*all, *shared) = (*all + 1, *shared + u64::from(why == DropWhy::Buffer));
         }
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[commons.class(&packet)].drops += 1;
