@@ -23,8 +23,10 @@ crate::choices! {
         Reference = "reference",
         /// Each, from the window itself.
         PerAck = "per-ack",
-        /// One a round trip.
+        /// One a round trip, by U that each acknowledgement has moved.
         PerRtt = "per-rtt",
+        /// One a round trip, which alone is compared with the one of the round before.
+        RttMeasured = "rtt-measured",
     }
 }
 
@@ -40,7 +42,7 @@ crate::params! {
         /// Round-trip time T of the empty network, a little above the longest; "none": that of the flow's shortest path.
         base_rtt: Option<Span> = "none", "(0s, 1s]", "the authors' simulator works it out from the topology; Li 2019: 13 us in simulations, 9 us in the testbed";
         /// The acknowledgements that move the window.
-        reaction: Reaction = "reference", "", "Li 2019 algorithm 1; the others are its figure 13";
+        reaction: Reaction = "reference", "", "Li 2019 algorithm 1; the others are its figure 13, of which its authors' simulator runs rtt-measured (rdma-hw.cc, without fast_react)";
         /// Hops that the header has room for; "none": as many as the path has switches.
         header_hops: Option<u64> = "none", "[1, 7]", "Li 2019: 8 bytes a hop; the authors' simulator: always 5";
     }
@@ -81,6 +83,8 @@ struct Path {
 #[derive(Debug, Clone)]
 pub struct Control {
     last: Box<Path>,
+    /// The newest header, where not each is compared.
+    newest: Option<Box<Header>>,
     /// W, Wc and the most, in bytes.
     window: f64,
     reference: f64,
@@ -111,6 +115,7 @@ impl Control {
         let hops = settings.header_hops.unwrap_or(u64::from(flow.path.switches)).min(HOPS as u64);
         Control {
             last: Box::default(),
+            newest: None,
             window: most,
             reference: most,
             most,
@@ -171,14 +176,19 @@ impl Control {
 
 impl CongestionControl for Control {
     fn on_ack(&mut self, ack: &Ack, _cx: &Cx<'_>) {
+        if ack.round_ended
+            && let Some(newest) = self.newest.take()
+        {
+            self.fresh |= self.measure(&newest);
+        }
         if !std::mem::take(&mut self.fresh) {
             return;
         }
         match self.reaction {
             Reaction::Reference => self.compute(ack.round_ended),
             Reaction::PerAck => self.compute(true),
-            Reaction::PerRtt if ack.round_ended => self.compute(true),
-            Reaction::PerRtt => {}
+            Reaction::PerRtt | Reaction::RttMeasured if ack.round_ended => self.compute(true),
+            Reaction::PerRtt | Reaction::RttMeasured => {}
         }
     }
 
@@ -189,7 +199,10 @@ impl CongestionControl for Control {
     }
 
     fn on_feedback(&mut self, header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {
-        if let Feedback::Hpcc(header) = header {
+        let Feedback::Hpcc(header) = header else { return };
+        if self.reaction == Reaction::RttMeasured {
+            **self.newest.get_or_insert_default() = *header;
+        } else {
             self.fresh |= self.measure(header);
         }
     }
@@ -266,6 +279,25 @@ mod tests {
         hear(&mut each, 0, 0, 500, true);
         (1..=4u32).for_each(|half| hear(&mut each, half * 5000, half * 49, 500, false));
         assert!(each.window < control.window / 5.0, "{} beside {}", each.window, control.window);
+    }
+
+    /// Four halves of T as above: measured once, U is that of the whole round and not an average of its parts.
+    #[test]
+    fn a_round_may_be_measured_as_a_whole_or_by_its_acknowledgements() {
+        let after = |reaction: Reaction| {
+            let mut control = started(Settings { reaction, ..Settings::defaults() });
+            hear(&mut control, 0, 0, 500, true);
+            for half in 1..=4u32 {
+                // The first half of the round is idle, the rest full.
+                let sent = half.saturating_sub(2) * 49;
+                hear(&mut control, half * 5000, sent, 0, half == 4);
+            }
+            control.utilisation
+        };
+        let each = after(Reaction::PerRtt); // 1, then 0.5, 0.25 by idle halves, then two full ones of 1.00352
+        assert!((each - (0.0625 + 0.75 * 1.00352)).abs() < 1e-9, "{each}");
+        // 98 units of 128 bytes in 20 us; a time above T counts as T.
+        assert!((after(Reaction::RttMeasured) - 0.50176).abs() < 1e-9, "{}", after(Reaction::RttMeasured));
     }
 
     #[test]

@@ -73,6 +73,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         loads,
         parted,
         notes: mut told,
+        drain,
     } = checked;
     let run = &experiment.run;
     let mut ports = ports(experiment, &graph, &chosen, &timeline);
@@ -90,11 +91,16 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
             class: *class,
             listens: load.work.listens(),
             timeouts: Default::default(),
+            lost: 0,
         })
         .collect();
     let config = |load: &LoadSpec| {
         let config = Config::new(&load.transport);
-        Config { predicts: config.predicts && experiment.short_ways, ..config }
+        let mut config = Config { predicts: config.predicts && experiment.short_ways, ..config };
+        if config.roce.above_path {
+            config.roce.timeouts[1] = drain;
+        }
+        config
     };
     let configs: Arc<[Config]> = experiment.loads.iter().map(config).collect();
     let partition = partition(experiment, &graph, &best, &ports, &loads);

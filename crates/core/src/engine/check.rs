@@ -1,6 +1,7 @@
 //! Checks of an experiment as a whole: hosts that do not reach each other, patterns that select nothing,
 //! and the memory that a run would take. Nothing is built here that grows with the run.
 
+use super::drain;
 use super::estimate::Estimate;
 use super::lanes;
 use super::lossless::{self, Flow};
@@ -58,6 +59,8 @@ pub struct Checked<'a> {
     pub parted: Vec<bool>,
     /// Lines for a reader of the results.
     pub notes: Vec<String>,
+    /// Time in which a port of a switch sends its full buffer, where a timeout follows from it.
+    pub drain: Span,
 }
 
 impl Experiment {
@@ -89,6 +92,7 @@ impl Experiment {
         let chosen = chosen(self, &mut graph, &mut faults);
         lanes::check(self, &mut faults);
         let mut buffers = buffers(self, &graph, &chosen, &mut faults);
+        let drain = drain::longest(self, &graph, &chosen, &buffers, &mut faults);
         let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
         let timeline = Timeline::check(self, &graph, &chosen, &flow_control, &mut faults);
         weights_are_used(self, &mut faults);
@@ -128,6 +132,7 @@ impl Experiment {
             loads,
             parted,
             notes,
+            drain,
         })
     }
 }
@@ -380,6 +385,7 @@ fn loads(
             silent: &silent,
             spreads,
             parts: false,
+            queue_pairs: spec.transport.roce.is_some(),
             from_path: from_path(spec),
             notes: vec![],
             faults,

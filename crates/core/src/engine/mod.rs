@@ -5,6 +5,7 @@ mod build;
 pub mod check;
 pub mod control;
 pub mod deadlock;
+mod drain;
 pub mod estimate;
 mod inner_tables;
 mod lanes;

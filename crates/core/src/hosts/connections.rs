@@ -142,6 +142,9 @@ impl Connections<'_> {
             let longest = self.roster.short_timers.entry(opener.load).or_default();
             *longest = path.base_rtt.max(*longest);
         }
+        if config.cc.paces_wire() {
+            self.roster.note_opening(opener.load, ends, self.now);
+        }
         let class = &self.roster.classes[load.class as usize];
         let info = FlowInfo { class: &class.name, bytes, path };
         let about = About {
@@ -160,6 +163,8 @@ impl Connections<'_> {
             lost: 0,
             doubled: 0,
             blocks: VecDeque::new(),
+            awaits: u64::MAX,
+            acked_at: Time::ZERO,
             closed: false,
             vacant: false,
             timer: Source::NONE,

@@ -9,7 +9,7 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::roce::wire::RETH;
+use crate::transport::roce::wire::{AETH, RETH};
 use crate::transport::sender::SenderCounts;
 use crate::transport::{AnySender, Config, TransportKind};
 use shallows_units::{Bytes, Span, Time};
@@ -33,6 +33,8 @@ pub struct FlowRow {
     pub opened: Time,
     /// End.
     pub ended: Option<Time>,
+    /// When the acknowledgement of its last byte was back.
+    pub acked: Option<Time>,
     /// Unique bytes delivered since the warm-up.
     pub delivered: u64,
     /// Time over which they were delivered.
@@ -76,10 +78,27 @@ pub struct MessageRow {
     pub ended: Option<Time>,
     /// The same, alone on the empty network.
     pub ideal: Span,
+    /// One beyond its last byte in the stream.
+    pub end: u64,
+    /// When the acknowledgement of its last byte was back.
+    pub acked: Option<Time>,
+    /// How much later that is on the empty network than the end.
+    pub ideal_back: Option<Span>,
     /// Time that it had, if it had a deadline.
     pub deadline: Option<Span>,
     /// Whether it met its deadline; none without one, or where the run ended first.
     pub met: Option<bool>,
+}
+
+/// The acknowledgement of a message's last byte has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Acked {
+    /// The flow's running number.
+    pub flow: u32,
+    /// One beyond the message's last byte in the stream.
+    pub end: u64,
+    /// When.
+    pub at: Time,
 }
 
 impl FlowRow {
@@ -105,6 +124,9 @@ impl FlowRow {
             bytes: (!unbounded).then_some(sending.sender.written()),
             opened: about.opened,
             ended: receiving.ended,
+            acked: receiving
+                .ended
+                .and((sending.acked_at >= from && sending.blocks.is_empty()).then_some(sending.acked_at)),
             delivered: receiving.receiver.delivered() - receiving.delivered_before,
             over: until.max(from) - from,
             watched: now - from,
@@ -134,6 +156,7 @@ impl Hosts {
             return;
         }
         let ideal = self.ideal(place, message, commons);
+        let ideal_back = self.ideal_back(place, commons);
         let Message { bytes, started, deadline, tag, .. } = *message;
         let met = deadline.and_then(|deadline| match ended {
             Some(ended) => Some(ended - started <= deadline),
@@ -150,6 +173,9 @@ impl Hosts {
             started,
             ended,
             ideal,
+            end: message.end,
+            acked: None,
+            ideal_back,
             deadline,
             met,
         });
@@ -189,6 +215,21 @@ impl Hosts {
         handshake + request + time((from, to), full, last)
     }
 
+    /// Time of an acknowledgement on the empty network, from the receiver back; none of a READ, which nobody acknowledges.
+    fn ideal_back(&mut self, place: usize, commons: &Commons) -> Option<Span> {
+        let about = self.receivers[place].about;
+        let config = &self.configs[about.config as usize];
+        let more = if config.kind == TransportKind::Roce { AETH } else { 0 };
+        let last = Bytes(u64::from(config.header + more));
+        let burst = Burst { packets: 0, first: last, full: last, last };
+        let (ends, wire) = ((about.ends.1, about.ends.0), |link| commons.best(link));
+        let time = match &commons.fastest {
+            Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),
+            None => self.ideals.time(&commons.routing, ends, burst, wire),
+        };
+        config.roce.reads.is_none().then_some(time)
+    }
+
     /// Rows of the messages that a connection has not delivered.
     pub(super) fn undelivered_messages(&mut self, place: usize, now: Time, commons: &Commons) {
         for message in std::mem::take(&mut self.receivers[place].messages) {
@@ -200,6 +241,7 @@ impl Hosts {
     pub(super) fn restart(&mut self, now: Time) {
         self.measured_from = now;
         self.message_rows.clear();
+        self.acked.clear();
         self.waits.iter_mut().for_each(ClassRecord::clear);
         for end in &mut self.senders {
             end.sender.restart_counts(now);

@@ -76,6 +76,8 @@ pub struct BuildCx<'a> {
     pub spreads: Option<Spread>,
     /// Whether it does so between one of the pairs.
     pub parts: bool,
+    /// Its connections are queue pairs.
+    pub queue_pairs: bool,
     /// Settings that follow from the path at a connection's opening.
     pub from_path: Vec<String>,
     /// Lines for a reader of the results.
@@ -186,6 +188,10 @@ pub trait Workload: Send {
     }
     /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell.
     fn listens(&self) -> bool {
+        false
+    }
+    /// Its times of sending are drawn by the seed.
+    fn is_random(&self) -> bool {
         false
     }
     /// Its future in a run of this length, as far as it is known: for the estimate of memory.
