@@ -8,7 +8,7 @@ use common::cases::{Case, Load, cases};
 use common::{Tables, load, run};
 use proptest::prelude::*;
 use shallows_core::Simulation;
-use shallows_core::net::chain::Store;
+use shallows_core::net::port::chain::Store;
 use shallows_core::net::port::{Port, Service};
 use shallows_core::packet::NONE;
 

@@ -1,8 +1,9 @@
 """Queue variability against bandwidth: its growth between 50 and 100 Mb/s, and why the queue has a floor."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, bdp, red_step, scheme, seen, star, step
 
@@ -29,14 +30,6 @@ def _points():
                         yield scheme(f"{marking}|{name}|{rtt}|{k}|{rate}", "dctcp", queue) | network
 
 
-SPECS = {
-    "spec": (
-        SPEC, {"duration": "14s", "warmup": "6s", "seeds": 6, "probe.queue_trace": "off", "sweep.points":
-        list(_points())}, ), "trace": ( SPEC, star(13, "50Mbps", "4ms", "1Gbps") | {"duration": "6s",
-        "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1, "sweep.grid":
-        {"topology.rate": [f"{rate}Mbps" for rate in RATES]}}, ), }  # fmt: skip
-
-
 def frame_of(runs):
     """The runs with the words of their titles in columns."""
     import polars as pl
@@ -52,11 +45,6 @@ def frame_of(runs):
     )  # fmt: skip
 
 
-SHOWS = {
-    "By network and K": ("*",),
-}
-
-
 def measure(runs):
     frame = frame_of(runs)
     found = {}
@@ -66,11 +54,11 @@ def measure(runs):
             found[f"grows-{rtt}-k{k}"] = is_above(
                 paired_difference(fast, 1.5 * slow), unit="packets above 1.5 times"
             )
-        least = samples(frame, "mean", marking=QUEUE, hosts="N = 14", rtt=rtt, k=2, mbps=50)
+        least = Rows(frame).samples("mean", marking=QUEUE, hosts="N = 14", rtt=rtt, k=2, mbps=50)
         found[f"floor-{rtt}"] = mean_ci(least)
         held = bdp(50e6, 1e3 * float(rtt.removesuffix("ms")))
         found[f"floor-law-{rtt}"] = mean_ci(least - max(13 * (FLOOR - WAITING) - held - 1, 0))
-        few = samples(frame, "sd", marking=QUEUE, hosts="N = 3", rtt=rtt, k=10, mbps=100)
+        few = Rows(frame).samples("sd", marking=QUEUE, hosts="N = 3", rtt=rtt, k=10, mbps=100)
         found[f"fewer-hosts-{rtt}"] = is_above(
             paired_difference(_sd(frame, rtt, 10, 100), few), unit="packets"
         )
@@ -78,36 +66,23 @@ def measure(runs):
 
 
 def _sd(frame, rtt, k, rate):
-    return samples(frame, "sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
-
-
-CAPTIONS = {
-    "variability against bandwidth, marks on the queue": (
-        "Standard deviation of the queue against bandwidth, marking on the queue; a line for each "
-        "reading of the delay."
-    ),
-    "variability against bandwidth, marks on tc-red's average": "The same, marking on tc-red's average.",
-    "N = 14, K = 2, RTT 4 ms, over time": (
-        "One second of the queue at each bandwidth, fourteen hosts and the least threshold."
-    ),
-}
+    return Rows(frame).samples("sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
 
 
 def draw(runs, reference):
     from shallows.figures import curves, queue_time
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     panels = {
         f"{hosts}, K = {k}": curves.Panel(
-            curve(frame, "sd", "mbps", "rtt", marking=QUEUE, hosts=hosts, k=k), "standard deviation (packets)"
+            rows.curve("sd", "mbps", "rtt", marking=QUEUE, hosts=hosts, k=k), "standard deviation (packets)"
         )
         for hosts in SENDERS.values()
         for k in KS
     }
     averaged = {
         f"N = 14, K = {k}": curves.Panel(
-            curve(frame, "sd", "mbps", "rtt", marking=AVERAGE, hosts="N = 14", k=k),
+            rows.curve("sd", "mbps", "rtt", marking=AVERAGE, hosts="N = 14", k=k),
             "standard deviation (packets)",
         )
         for k in KS
@@ -125,4 +100,48 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "sd", "swing", "throughput", "marks", "empty"]
-    return {"By network and K": table_of(frame_of(runs), names, ["marking", "hosts", "rtt", "k", "mbps"])}
+    return {"By network and K": Rows(frame_of(runs)).table(names, ["marking", "hosts", "rtt", "k", "mbps"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            SPEC,
+            {
+                "duration": "14s",
+                "warmup": "6s",
+                "seeds": 6,
+                "probe.queue_trace": "off",
+                "sweep.points": list(_points()),
+            },
+        ),
+        "trace": (
+            SPEC,
+            star(13, "50Mbps", "4ms", "1Gbps")
+            | {
+                "duration": "6s",
+                "warmup": "5s",
+                "queue": step(2, 600),
+                "transport.cc": "dctcp",
+                "seeds": 1,
+                "sweep.grid": {"topology.rate": [f"{rate}Mbps" for rate in RATES]},
+            },
+        ),
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "By network and K": ("*",),
+    },
+    captions={
+        "variability against bandwidth, marks on the queue": (
+            "Standard deviation of the queue against bandwidth, marking on the queue; a line for each "
+            "reading of the delay."
+        ),
+        "variability against bandwidth, marks on tc-red's average": "The same, marking on tc-red's average.",
+        "N = 14, K = 2, RTT 4 ms, over time": (
+            "One second of the queue at each bandwidth, fourteen hosts and the least threshold."
+        ),
+    },
+)

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from shallows.statistics.estimates import mean_ci, paired_ratio
-from shallows.studies.paper.kit import of, samples, table_of
+from shallows.studies import Figure
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, red, red_step, scheme, seen, star, step
 
@@ -56,9 +57,6 @@ def _spec(result):
     return (SPEC, spans | {"seeds": 6, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
 
 
-SPECS = {name: _spec(result) for name, result in RESULTS.items()}
-
-
 def frame_of(runs):
     """The runs with scheme and round trip in columns."""
     import polars as pl
@@ -67,30 +65,22 @@ def frame_of(runs):
     return runs.frame(seen).with_columns(scheme=parts.get(0), rtt=parts.get(1))
 
 
-# Results that lie near the ends of the accepted ranges differ between builds of one kernel with fewer seeds.
-MOST_SEEDS = {"linux": 100}
-
-SHOWS = {
-    "By result, reading and scheme": ("*",),
-}
-
-
 def measure(runs):
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     found = {}
     sender, swing = runs.reading["sender"], runs.reading["swing"]
     for name in RESULTS:
         rtt = runs.reading["delay_3" if name == "result-3" else "delay"]
-        red, dctcp = (samples(frame, swing, spec=name, scheme=s, rtt=rtt) for s in (sender, DCTCP))
+        red, dctcp = (rows.samples(swing, spec=name, scheme=s, rtt=rtt) for s in (sender, DCTCP))
         found[f"{name}-varies"] = mean_ci(red / dctcp)
-    alike = (samples(frame, "mean", spec=name, scheme=MARKS, rtt="2ms") for name in ("result-1", "result-2"))
+    alike = (rows.samples("mean", spec=name, scheme=MARKS, rtt="2ms") for name in ("result-1", "result-2"))
     found["red-queues-alike"] = paired_ratio(*alike)
-    overlap = (samples(frame, "mean", spec="result-2", scheme=s, rtt="2ms") for s in (MARKS, DCTCP))
+    overlap = (rows.samples("mean", spec="result-2", scheme=s, rtt="2ms") for s in (MARKS, DCTCP))
     found["curves-overlap"] = paired_ratio(*overlap)
-    nearest = of(frame, spec="result-3", rtt=RESULTS["result-3"].nearest)
+    nearest = rows.at(spec="result-3", rtt=RESULTS["result-3"].nearest)
     for title, key in ((DCTCP, "dctcp"), (MARKS, "red"), (CUBIC, "cubic")):
-        found[f"result-3-throughput-{key}"] = mean_ci(samples(nearest, "throughput", scheme=title))
-    found["result-3-edge"] = mean_ci(samples(nearest, "low", scheme=MARKS))
+        found[f"result-3-throughput-{key}"] = nearest.estimate("throughput", scheme=title)
+    found["result-3-edge"] = nearest.estimate("low", scheme=MARKS)
     return found
 
 
@@ -110,11 +100,24 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "swing", "sd", "low", "high", "throughput", "marks", "empty"]
-    frame = frame_of(runs).with_columns(result=_spec_column())
-    return {"By result, reading and scheme": table_of(frame, names, ["result", "rtt", "scheme"])}
+    rows = Rows(frame_of(runs).with_columns(result=_spec_column()))
+    return {"By result, reading and scheme": rows.table(names, ["result", "rtt", "scheme"])}
 
 
 def _spec_column():
     import polars as pl
 
     return pl.col("spec")
+
+
+FIGURE = Figure(
+    specs={name: _spec(result) for name, result in RESULTS.items()},
+    # With fewer seeds, results near the ends of the accepted ranges differ between builds of one kernel.
+    most_seeds={"linux": 100},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "By result, reading and scheme": ("*",),
+    },
+)

@@ -4,9 +4,10 @@ from statistics import median
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, rank_correlation
-from shallows.studies.paper.claims import Measured, is_above, is_below, is_within
+from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, is_above, is_below, is_within, noted
 
-from ..common import BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, as_measured, cells, estimate
+from ..common import BACKENDS, BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, cells, estimate
 
 RTTS_MS = [1, 2, 4, 8, 10, 16, 24, 40, 60, 100]
 FLOWS = (1, 3)
@@ -17,10 +18,6 @@ PAIRS = {
         "points": [{CUBIC: n, DCTCP: n} for n in FLOWS],
     }
 }
-SPECS = {
-    "dualq": ("../grid-dualq/spec.toml", PAIRS),
-    "coupled": ("../grid-dualq/spec.toml", PAIRS | {"queue": COUPLED}),
-}  # fmt: skip
 
 
 def by_rtt(runs, spec="dualq", flows=3):
@@ -35,12 +32,6 @@ def told(base_ms, queue_ms, k=8.0):
     return 1.22 / 2 * k * base_ms / (base_ms + queue_ms)
 
 
-SAMPLES = "batches"
-SHOWS = {
-    "ratio against base RTT": ("*",),
-}
-
-
 def measure(runs):
     frame = by_rtt(runs)
     at = {row["base_rtt_ms"]: row for row in frame.iter_rows(named=True)}
@@ -49,7 +40,7 @@ def measure(runs):
     off = [row["ratio"] / told(rtt, row["cubic_wait_ms"]) for rtt, row in at.items() if rtt >= ABOVE_MS]
     fair = [f"{rtt:g}" for rtt, row in at.items() if 0.5 <= row["ratio"] <= 2]
     return {
-        "grows": as_measured(order, ", ".join(f"{rtt:g} ms {row['ratio']:.2f}" for rtt, row in at.items())),
+        "grows": noted(order, ", ".join(f"{rtt:g} ms {row['ratio']:.2f}" for rtt, row in at.items())),
         "longer-is-less": is_above(estimate(at[40]), 1.0),
         "shorter-is-more": is_below(estimate(at[2]), 1.0),
         "testbed-8": is_within(estimate(at[8]), 0.75, of=1.25),
@@ -67,14 +58,6 @@ def _flat(frame):
     ratios = frame.filter(pl.col("base_rtt_ms") >= ABOVE_MS)["ratio"]
     note = f"from 4 to 100 ms {ratios.min():.2f} to {ratios.max():.2f}"
     return Measured(ratios.max() / ratios.min() < 2, n_seeds=BATCHES, note=note)
-
-
-CAPTIONS = {
-    "ratio against base RTT": (
-        "Cubic's goodput over DCTCP's against the base round trip, behind the DualQ and behind one "
-        "coupled queue."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -123,3 +106,25 @@ def tables(runs):
         for name, title in (("dualq", "DualQ"), ("coupled", "Coupled single queue"))
         for n in FLOWS
     }
+
+
+FIGURE = Figure(
+    specs={
+        "dualq": ("../grid-dualq/spec.toml", PAIRS),
+        "coupled": ("../grid-dualq/spec.toml", PAIRS | {"queue": COUPLED}),
+    },
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "ratio against base RTT": ("*",),
+    },
+    captions={
+        "ratio against base RTT": (
+            "Cubic's goodput over DCTCP's against the base round trip, behind the DualQ and behind one "
+            "coupled queue."
+        ),
+    },
+)

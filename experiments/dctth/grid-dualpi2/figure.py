@@ -1,9 +1,11 @@
 """The 121 cells behind DualPI2, as the slides later became: with DCTCP (any ECT) and Prague (ECT(1))."""
 
 import polars as pl
-from shallows.studies.paper.claims import Measured
+from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, noted
 
 from ..common import (
+    BACKENDS,
     BATCHES,
     BDP_PACKETS,
     COLUMNS,
@@ -11,7 +13,6 @@ from ..common import (
     DCTCP,
     above_floor,
     all_within,
-    as_measured,
     cells,
     draw_ratios,
     draw_surface,
@@ -45,9 +46,6 @@ NAMES = {
 TARGET_MS = 15.0
 
 
-SAMPLES = "batches"
-
-
 def measure(runs):
     found = {}
     for name in SPECS:
@@ -57,7 +55,7 @@ def measure(runs):
         worst = roomy.sort("dctcp_wait_p99_ms", descending=True).row(0, named=True)
         found |= {
             f"{name}-ratio": all_within(above_floor(both)),
-            f"{name}-median": as_measured(
+            f"{name}-median": noted(
                 typical(above_floor(both)), f"{share_within(both):.0f} % of all cells within 0.5 to 2"
             ),
             f"{name}-delay": Measured(
@@ -99,3 +97,13 @@ def tables(runs):
         )
         for name, (title, flow) in NAMES.items()
     }
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+)

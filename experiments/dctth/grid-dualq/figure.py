@@ -3,17 +3,18 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.claims import Measured, every, is_above, some
+from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, every, is_above, noted, some
 from shallows.studies.paper.logic import negated
 
 from ..common import (
+    BACKENDS,
     BDP_PACKETS,
     COLUMNS,
     CUBIC,
     DCTCP,
     above_floor,
     all_within,
-    as_measured,
     cells,
     draw_ratios,
     draw_surface,
@@ -27,27 +28,6 @@ from ..common import (
 ASSUMED_MS = 32.0  # the classic queue behind the factor 8: (8 + 32) / 8 ms, times 1.63
 SLOPES = [-1.0, 0.0, 1.0, 2.0]
 FEW = [(2, 9), (1, 5), (1, 10)]  # few Cubic beside many DCTCP flows, where the classic queue is often empty
-SPECS = {
-    "spec": "spec.toml",
-    "fall": (
-        "spec.toml",
-        {
-            "sweep": {
-                "grid": {"queue.fall": ["min", "decay", "keep"]},
-                "points": [{CUBIC: c, DCTCP: d} for c, d in FEW],
-            }
-        },
-    ),
-    "slopes": (
-        "spec.toml",
-        {
-            "sweep": {
-                "zip": {"queue.classic_slope": SLOPES, "queue.low_slope": [s + 3 for s in SLOPES]},
-                "points": [{CUBIC: n, DCTCP: n} for n in (1, 3, 6)],
-            }
-        },
-    ),
-}
 
 
 def formula(frame):
@@ -56,14 +36,6 @@ def formula(frame):
     return frame.with_columns(
         (1.22 / 2 * pl.col("dctcp_marked") / pl.col("cubic_dropped").sqrt() * rtt).alias("formula")
     )
-
-
-SAMPLES = "batches"
-SHOWS = {
-    "throughput ratio Cubic to DCTCP": ("ratio-*",),
-    "Slopes": ("slope-matters",),
-    "Cells with both kinds": ("dctcp-*", "classic-queue", "link-full"),
-}
 
 
 def measure(runs):
@@ -76,8 +48,8 @@ def measure(runs):
     return {
         "ratio-above-floor": all_within(high),
         "ratio-below-floor": all_within(low),
-        "ratio-median": as_measured(typical(high), _spread(high["ratio"])),
-        "ratio-formula": as_measured(typical(formula(high), "formula"), _spread(told)),
+        "ratio-median": noted(typical(high), _spread(high["ratio"])),
+        "ratio-formula": noted(typical(formula(high), "formula"), _spread(told)),
         "dctcp-delay": _below(mixed(roomy), "dctcp_wait_p99_ms", 2.0),
         "dctcp-delay-alone": _below(roomy.filter(pl.col("cubic") == 0), "dctcp_wait_p99_ms", 2.0),
         "dctcp-delay-crowded": _below(crowded, "dctcp_wait_p99_ms", 2.0),
@@ -121,7 +93,7 @@ def _classic(both):
 def _full(frame):
     least = frame.sort("utilisation").row(0, named=True)
     batches = np.array(least["all_batches"])  # goodput, of which the link's use is a fixed multiple
-    return as_measured(mean_ci(100 * least["utilisation"] * batches / batches.mean()), flows_of(least))
+    return noted(mean_ci(100 * least["utilisation"] * batches / batches.mean()), flows_of(least))
 
 
 def _slopes(runs):
@@ -147,21 +119,6 @@ def _fall(runs):
              for (fall,), part in frame.partition_by("fall", as_dict=True).items()}  # fmt: skip
     others = [is_above(mean_ci(least["min"] - each)) for fall, each in least.items() if fall != "min"]
     return every(others)._replace(note=f"ratios with 1 + 5, 2 + 9, 1 + 10 flows: {note}")
-
-
-CAPTIONS = {
-    "throughput of each flow over time": (
-        "The slides' throughput grid behind the DualQ: goodput of each flow over time in every cell."
-    ),
-    "queue size at dequeue": "The slides' grid of queue sizes behind the DualQ, both queues at dequeue.",
-    "throughput ratio Cubic to DCTCP": (
-        "The slides' ratio of Cubic's goodput to DCTCP's, against the fair window of the cell."
-    ),
-    "ratio in each cell": "The same ratio by cell.",
-    "ratio and classic queue by slope": (
-        "Ratio and classic queue by the classic slope, which the slides do not give."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -195,3 +152,51 @@ def tables(runs):
     cells_with_both = formula(mixed(cells(runs))).select("cubic", "dctcp", "formula", *COLUMNS)
     fall = cells(runs, "fall").select("fall", "cubic", "dctcp", *COLUMNS)
     return {"Cells with both kinds": cells_with_both, "Slopes": slopes, "How the average falls": fall}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": "spec.toml",
+        "fall": (
+            "spec.toml",
+            {
+                "sweep": {
+                    "grid": {"queue.fall": ["min", "decay", "keep"]},
+                    "points": [{CUBIC: c, DCTCP: d} for c, d in FEW],
+                }
+            },
+        ),
+        "slopes": (
+            "spec.toml",
+            {
+                "sweep": {
+                    "zip": {"queue.classic_slope": SLOPES, "queue.low_slope": [s + 3 for s in SLOPES]},
+                    "points": [{CUBIC: n, DCTCP: n} for n in (1, 3, 6)],
+                }
+            },
+        ),
+    },
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "throughput ratio Cubic to DCTCP": ("ratio-*",),
+        "Slopes": ("slope-matters",),
+        "Cells with both kinds": ("dctcp-*", "classic-queue", "link-full"),
+    },
+    captions={
+        "throughput of each flow over time": (
+            "The slides' throughput grid behind the DualQ: goodput of each flow over time in every cell."
+        ),
+        "queue size at dequeue": "The slides' grid of queue sizes behind the DualQ, both queues at dequeue.",
+        "throughput ratio Cubic to DCTCP": (
+            "The slides' ratio of Cubic's goodput to DCTCP's, against the fair window of the cell."
+        ),
+        "ratio in each cell": "The same ratio by cell.",
+        "ratio and classic queue by slope": (
+            "Ratio and classic queue by the classic slope, which the slides do not give."
+        ),
+    },
+)

@@ -1,9 +1,10 @@
 """DCTCP with and without Reno's answer to loss, beside Cubic, where the queue only drops."""
 
 from shallows.statistics.estimates import paired_ratio
-from shallows.studies.paper.claims import Measured
+from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, noted
 
-from ..common import BATCHES, COLUMNS, CUBIC, DCTCP, all_within, as_measured, cells, estimate, over_seeds
+from ..common import BACKENDS, BATCHES, COLUMNS, CUBIC, DCTCP, all_within, cells, estimate, over_seeds
 
 TAIL = {"kind": "drop-tail", "limit": "60pkt"}
 PAIRS = {"queue": TAIL, "sweep": {"points": [{CUBIC: n, DCTCP: n} for n in (1, 2, 5)]}}
@@ -26,13 +27,6 @@ SPECS |= {
 TITLES = {"fallback": "halves on loss (RFC 8257)", "none": "by alpha (Linux 3.18)"}
 
 
-SAMPLES = "batches"
-SEEDED = ("without-loses",)
-SHOWS = {
-    "ratio behind drop-tail": ("*",),
-}
-
-
 def measure(runs):
     with_, without = cells(runs, "fallback"), cells(runs, "none")
     starved = (without["ratio_high"] < 0.2).all()
@@ -48,17 +42,10 @@ def measure(runs):
             n_seeds=BATCHES,
             note=f"Cubic / DCTCP: {note}",
         ),
-        "without-loses": as_measured(
+        "without-loses": noted(
             more, f"share of DCTCP's packets dropped: {lost[0].value:.4f} against {lost[1].value:.4f}"
         ),
     }
-
-
-CAPTIONS = {
-    "ratio behind drop-tail": (
-        "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's answer to loss."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -78,3 +65,22 @@ def draw(runs, reference):
 
 def tables(runs):
     return {TITLES[name]: cells(runs, name).select("cubic", "dctcp", *COLUMNS) for name in TITLES}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    seeded=("without-loses",),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "ratio behind drop-tail": ("*",),
+    },
+    captions={
+        "ratio behind drop-tail": (
+            "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's answer to loss."
+        ),
+    },
+)

@@ -2,19 +2,10 @@
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci
-from shallows.studies.paper.claims import Measured
+from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, noted
 
-from ..common import (
-    BATCHES,
-    COLUMNS,
-    CUBIC,
-    DCTCP,
-    RATE_MBPS,
-    all_within,
-    as_measured,
-    cells,
-    over_seeds,
-)
+from ..common import BACKENDS, BATCHES, COLUMNS, CUBIC, DCTCP, RATE_MBPS, all_within, cells, over_seeds
 
 DCTCP_FLOWS = [2, 5, 10, 15, 20, 40, 80]
 QUEUES = {
@@ -47,10 +38,6 @@ SWEEP = {"sweep": {"grid": {CUBIC: [5], DCTCP: DCTCP_FLOWS}}}
 FLOORS = {name: ("../grid-dualq/spec.toml", SWEEP | {"queue": queue}) for name, queue in QUEUES.items()}
 RATES_MBPS = [10, 20, 30, 36, 44, 60]
 CBR = {"kind": "bulk", "from": "s2", "to": "r0", "start": "5s"}
-
-
-SAMPLES = "batches"
-SEEDED = ("drop-keeps-delay", "overflow-delays", "*-overload")
 
 
 def unresponsive(queue, ecn):
@@ -86,7 +73,6 @@ AGAIN |= {
     }.items()
 }
 """The waits have no batches: the cells that decide about them are run with three seeds."""
-SPECS = FLOORS | UNRESPONSIVE | AGAIN
 TARGET_MS = 15.0
 HEAVY = 40  # 40 floors of two packets in 8 ms are three times the link
 
@@ -125,7 +111,7 @@ def _unresponsive(runs):
     for name in ("priority-l", "dualpi2-l", "dualpi2-c"):
         waits = [over_seeds(runs, f"{name}-again", f"{kind}_wait_ms") for kind in ("cubic", "dctcp")]
         note = f"Cubic waits {waits[0].value:.1f} ms, DCTCP {waits[1].value:.1f} ms"
-        found[f"{name}-overload"] = as_measured(max(waits), note)
+        found[f"{name}-overload"] = noted(max(waits), note)
     return found
 
 
@@ -134,7 +120,7 @@ def _floors(runs):
 
     def share(name):
         mbps = mean_ci(at[name]["cubic_batches"])
-        return as_measured(percent_of_link(mbps), f"ratio {at[name]['ratio']:.3f}")
+        return noted(percent_of_link(mbps), f"ratio {at[name]['ratio']:.3f}")
 
     pi2 = by_flows(runs, "dualpi2")
     waits = [over_seeds(runs, "dualpi2-again", f"{kind}_wait_ms") for kind in ("cubic", "dctcp")]
@@ -149,22 +135,12 @@ def _floors(runs):
         "drop-equal": Measured(
             bool(inside), n_seeds=BATCHES, note=f"Cubic / DCTCP by DCTCP flows {', '.join(kept)}"
         ),
-        "drop-keeps-delay": as_measured(max(waits), "the longer mean wait of the two kinds"),
-        "overflow-delays": as_measured(
+        "drop-keeps-delay": noted(max(waits), "the longer mean wait of the two kinds"),
+        "overflow-delays": noted(
             over_seeds(runs, "overflow-again", "dctcp_wait_ms"),
             f"Cubic waits {over_seeds(runs, 'overflow-again', 'cubic_wait_ms').value:.0f} ms",
         ),
     }
-
-
-CAPTIONS = {
-    "traffic that does not respond": (
-        "Three flows of each kind beside traffic that does not respond: ratio and waits by its rate."
-    ),
-    "overload by floors": (
-        "One Cubic flow beside DCTCP flows at their least window: share and waits by their number."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -240,3 +216,22 @@ def tables(runs):
         )
         for name in UNRESPONSIVE
     }
+
+
+FIGURE = Figure(
+    specs=FLOORS | UNRESPONSIVE | AGAIN,
+    samples="batches",
+    seeded=("drop-keeps-delay", "overflow-delays", "*-overload"),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "traffic that does not respond": (
+            "Three flows of each kind beside traffic that does not respond: ratio and waits by its rate."
+        ),
+        "overload by floors": (
+            "One Cubic flow beside DCTCP flows at their least window: share and waits by their number."
+        ),
+    },
+)

@@ -2,20 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.claims import Measured
+from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, noted
+from shallows.tables.goodput import goodput_curves
 
-from ..common import (
-    BATCHES,
-    CUBIC,
-    DCTCP,
-    FLOYD_RED,
-    TC_RED,
-    all_within,
-    as_measured,
-    cells,
-    goodput_curves,
-    typical,
-)
+from ..common import BACKENDS, BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, all_within, cells, typical
 
 QUEUES = {"floyd": FLOYD_RED, "tc-red": TC_RED}
 PAIRS = {"sweep": {"points": [{CUBIC: n, DCTCP: n} for n in (1, 2, 5)]}}
@@ -31,10 +22,7 @@ def formula(frame):
     return frame.with_columns((1.22 / 2 * pl.col("dctcp_marked").sqrt()).alias("formula"))
 
 
-SAMPLES = "batches"
-SEEDED = ("*-same-p",)
 TITLES = {"floyd": "RED, 5 to 15 packets", "tc-red": "tc-red, 30 to 90 KB"}
-SHOWS = {title: (f"{name}-*",) for name, title in TITLES.items()}
 
 
 def measure(runs):
@@ -44,13 +32,13 @@ def measure(runs):
         found[f"{name}-starves"] = _starved(frame)
         found[f"{name}-fair"] = all_within(frame)
         told = formula(frame).select((pl.col("ratio") / pl.col("formula")).alias("x"))["x"]
-        found[f"{name}-formula"] = as_measured(
+        found[f"{name}-formula"] = noted(
             typical(formula(frame)[:1], "formula"),
             f"1, 2, 5 flows of each: {', '.join(f'{x:.2f}' for x in told)}",
         )
         off = (frame["dctcp_marked"] / frame["cubic_dropped"]).to_list()
         again = cells(runs, f"{name}-again")
-        found[f"{name}-same-p"] = as_measured(
+        found[f"{name}-same-p"] = noted(
             mean_ci((again["dctcp_marked"] / again["cubic_dropped"]).to_list()),
             f"one run with 1, 2, 5 flows of each: {', '.join(f'{x:.2f}' for x in off)}",
         )
@@ -67,11 +55,6 @@ def _starved(frame):
     return Measured(
         True if below else False if above else None, n_seeds=BATCHES, note=f"Cubic / DCTCP: {note}"
     )
-
-
-CAPTIONS = {
-    "one Cubic and one DCTCP flow": "Goodput of one Cubic and one DCTCP flow over time behind each RED.",
-}
 
 
 def draw(runs, reference):
@@ -104,3 +87,18 @@ def tables(runs):
         "queue_mean_packets",
     ]
     return {TITLES[name]: formula(cells(runs, name)).select(columns) for name in QUEUES}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    seeded=("*-same-p",),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={title: (f"{name}-*",) for name, title in TITLES.items()},
+    captions={
+        "one Cubic and one DCTCP flow": "Goodput of one Cubic and one DCTCP flow over time behind each RED.",
+    },
+)

@@ -2,8 +2,9 @@
 
 import numpy as np
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
-from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.kit import Rows
 
 from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, schemes, seen, table_of
 from ..common import LOADS as EVERY
@@ -14,7 +15,7 @@ CHOSEN = 0.2
 SENDERS = [9, 10, 30]
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Each load over numbers of senders and beta, with DT-CWA's sender and switches as read."""
     scheme = schemes(reading)[DTCWA]
     switch = {name: value for name, value in scheme.items() if name not in ("title", "transport.cc")}
@@ -31,9 +32,9 @@ MARGIN = 10.0
 
 def below_chosen(frame, senders):
     """By each larger beta, throughput less that at 0.2 in Mb/s, paired by seed; under None for their mean."""
-    chosen = samples(frame, "mbps", workers=senders, beta=CHOSEN)
+    chosen = Rows(frame).samples("mbps", workers=senders, beta=CHOSEN)
     larger = [beta for beta in frame["beta"].unique().sort() if beta > CHOSEN]
-    by = {beta: samples(frame, "mbps", workers=senders, beta=beta) for beta in larger}
+    by = {beta: Rows(frame).samples("mbps", workers=senders, beta=beta) for beta in larger}
     by[None] = np.mean(list(by.values()), axis=0)
     return {beta: paired_difference(found, chosen) for beta, found in by.items()}
 
@@ -45,24 +46,18 @@ def _falls(differences):
     return every(parts)
 
 
-SHOWS = {
-    "throughput by beta": ("falls-*",),
-    f"Means over the seeds, {LOAD_NAMES['query-1MB']}": ("timeouts-*",),
-}
-
-
 def measure(runs):
     frame = runs.frame(seen)
     found = {}
     if "query-1MB" in set(frame["spec"]):
         large, chosen = (
-            samples(frame, "timeouts_per_flow", spec="query-1MB", workers=10, beta=beta)
+            Rows(frame).samples("timeouts_per_flow", spec="query-1MB", workers=10, beta=beta)
             for beta in (1.0, CHOSEN)
         )
         found["timeouts-query-1MB-10"] = is_above(paired_difference(large, chosen), unit="timeouts a flow")
     for load in set(frame["spec"]):
         for senders in SENDERS:
-            differences = below_chosen(of(frame, spec=load), senders)
+            differences = below_chosen(Rows(frame).at(spec=load).frame, senders)
             found[f"falls-{load}-{senders}"] = _falls(differences)
             found[f"falls-at-1-{load}-{senders}"] = is_below(
                 differences[max(filter(None, differences))], unit="Mb/s"
@@ -76,29 +71,39 @@ def _named(runs):
     return runs.frame(seen).with_columns(senders=pl.format("{} senders", pl.col("workers")))
 
 
-CAPTIONS = {
-    "throughput by beta": "Figure 4: throughput against beta, by the number of senders and by load, in the "
-    "base reading. The text prints no value but the choice, 0.2.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = _named(runs)
+    rows = Rows(_named(runs))
     panels = {
-        LOAD_NAMES[load]: curves.Panel(
-            curve(frame, "mbps", "beta", "senders", spec=load), "throughput (Mb/s)"
-        )
+        LOAD_NAMES[load]: curves.Panel(rows.curve("mbps", "beta", "senders", spec=load), "throughput (Mb/s)")
         for load in LOADS
     }
     return {"throughput by beta": curves.draw(curves.info(panels, "beta"))}
 
 
 def tables(runs):
-    frame = _named(runs)
+    rows = Rows(_named(runs))
     return {
         f"Means over the seeds, {LOAD_NAMES[load]}":
-            table_of(of(frame, spec=load), ["mbps", "timeouts_per_flow", "drops"], ["beta", "senders"])
+            table_of(rows.at(spec=load).frame, ["mbps", "timeouts_per_flow", "drops"], ["beta", "senders"])
         for load in LOADS
     }  # fmt: skip
+
+
+FIGURE = Figure(
+    specs=specs,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "throughput by beta": ("falls-*",),
+        f"Means over the seeds, {LOAD_NAMES['query-1MB']}": ("timeouts-*",),
+    },
+    captions={
+        "throughput by beta": (
+            "Figure 4: throughput against beta, by the number of senders and by load, in the base reading. "
+            "The text prints no value but the choice, 0.2."
+        ),
+    },
+)

@@ -2,8 +2,9 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
-from shallows.studies.paper.kit import curve, samples
+from shallows.studies.paper.kit import Rows
 from shallows.tables import metrics
 
 from ..common import COMPARED, everywhere_below, seen, sweep, table_of
@@ -25,7 +26,6 @@ def _spec(size):
 
 
 QUERIES = "query-1MB"
-SPECS = {f"short-{size}": _spec(size) for size in EVERY} | {QUERIES: sweep(QUERIES, FLOWS)}
 
 
 def messages(tables):
@@ -39,17 +39,6 @@ def messages(tables):
         "unfinished": found["messages_unfinished"],
         "timeouts": int(flows["timeouts"].sum()),
     }
-
-
-CAPTIONS = {
-    "completion of short messages by number of flows": "Figure 8: mean completion time of short "
-    "messages beside FTP flows. The text prints no value and no size; two are shown.",
-}
-
-SHOWS = {
-    "completion of short messages by number of flows": ("below-dctcp-*",),
-    **{f"Means over the seeds, messages of {size[:-2]} KB": (f"below-queries-{size}",) for size in EVERY},
-}
 
 
 def measure(runs):
@@ -70,7 +59,7 @@ def _below_queries(runs, short):
         for title in COMPARED:
             which = {"title": title, "workers": flows}
             less = paired_difference(
-                samples(short, "completion_ms", **which), samples(queries, "qct_ms", **which)
+                Rows(short).samples("completion_ms", **which), Rows(queries).samples("qct_ms", **which)
             )
             yield is_below(less, unit=f"ms for {title} at {flows}")
 
@@ -80,8 +69,8 @@ def draw(runs, reference):
 
     panels = {}
     for size, name in SIZES.items():
-        frame = runs.where(f"short-{size}").frame(messages)
-        panels[name] = curves.Panel(curve(frame, "completion_ms", "workers"), "completion (ms)")
+        rows = Rows(runs.where(f"short-{size}").frame(messages))
+        panels[name] = curves.Panel(rows.curve("completion_ms", "workers"), "completion (ms)")
     return {"completion of short messages by number of flows": curves.draw(curves.info(panels, "FTP flows"))}
 
 
@@ -96,3 +85,19 @@ def tables(runs):
     }
     queries = table_of(runs.where(QUERIES).frame(seen), ["qct_ms", "unfinished", "timeouts_per_query"], keys)
     return found | {"Queries of 1 MB in all, alone": queries}
+
+
+FIGURE = Figure(
+    specs={f"short-{size}": _spec(size) for size in EVERY} | {QUERIES: sweep(QUERIES, FLOWS)},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "completion of short messages by number of flows": ("below-dctcp-*",),
+        **{f"Means over the seeds, messages of {size[:-2]} KB": (f"below-queries-{size}",) for size in EVERY},
+    },
+    captions={
+        "completion of short messages by number of flows": "Figure 8: mean completion time of short "
+        "messages beside FTP flows. The text prints no value and no size; two are shown.",
+    },
+)

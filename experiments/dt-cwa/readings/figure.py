@@ -4,9 +4,9 @@ import math
 from itertools import product
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
-from shallows.studies.paper.kit import of, samples
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     DCTCP,
@@ -83,32 +83,6 @@ def _slug(name):
     return name.replace(" ", "-").replace(",", "").lower()
 
 
-SPECS = {
-    "equations": (
-        SPEC,
-        {
-            "sweep.grid": {WORKERS: FLOWS},
-            "sweep.points": [SCHEMES[DCTCP]] + [_reading(cc, m) for m in MARKINGS for cc in equations()],
-        },
-    ),
-    **{
-        _slug(name): (SPEC, changes | {"sweep.grid": {WORKERS: FLOWS}, "sweep.points": _PAIR})
-        for name, changes in CIRCUMSTANCES.items()
-    },
-    "first-alpha-0": (
-        SPEC,
-        {"sweep.grid": {WORKERS: FLOWS}, "sweep.points": [SCHEMES[name] for name in (DCTCP0, DTCWA)]},
-    ),
-    "buffers-shared-by-ports": (
-        SPEC,
-        {
-            "port": {},
-            "sweep.grid": {WORKERS: FLOWS},
-            "sweep.points": [_shared(DCTCP, SINGLE), _shared(DTCWA, HYSTERESIS)],
-        },
-    ),
-    "buffers-split-by-port": (SPEC, {"sweep.grid": {WORKERS: FLOWS}, "sweep.points": _SPLIT}),
-}
 NAMES = {_slug(name): name for name in CIRCUMSTANCES} | {
     "first-alpha-0": "DCTCP's first alpha 0",
     "buffers-shared-by-ports": "buffers shared by a switch's ports",
@@ -123,8 +97,8 @@ def outcome(frame, title, base=DCTCP):
     """
     flows = frame["workers"].unique().to_list()
     gains = {n: change(frame, "mbps", title, base, workers=n) for n in PUBLISHED if n in flows}
-    mbps = mean_ci(samples(frame, "mbps", title=title, workers=40)) if 40 in flows else None
-    ms = mean_ci(samples(frame, "qct_ms", title=title, workers=35)) if 35 in flows else None
+    mbps = Rows(frame).estimate("mbps", title=title, workers=40) if 40 in flows else None
+    ms = Rows(frame).estimate("qct_ms", title=title, workers=35) if 35 in flows else None
     away = sum(abs(math.log((100 + g.value) / (100 + PUBLISHED[n]))) for n, g in gains.items())
     away += max(0.0, math.log(mbps.value / BELOW_MBPS)) if mbps else 0.0
     away += max(0.0, math.log(ms.value / BELOW_MS)) if ms else 0.0
@@ -132,19 +106,19 @@ def outcome(frame, title, base=DCTCP):
 
 
 def _by_equation(runs):
-    frame = runs.frame(seen)
-    mine = of(frame, spec="equations")
+    rows = Rows(runs.frame(seen))
+    mine = rows.at(spec="equations").frame
     titles = [t for t in mine["title"].unique(maintain_order=True) if t != DCTCP]
     return {title: outcome(mine, title) for title in titles}
 
 
 def _by_circumstance(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     found = {}
     for spec, name in NAMES.items():
-        mine = of(frame, spec=spec)
+        mine = rows.at(spec=spec).frame
         for base in (DCTCP, DCTCP0):
-            if len(of(mine, title=base)):
+            if len(Rows(mine).at(title=base)):
                 found[f"{name}; against {base}"] = outcome(mine, DTCWA, base)
     return found
 
@@ -200,12 +174,6 @@ def _rows(readings):
     )
 
 
-CAPTIONS = {
-    "gain by circumstance": "Gain of DT-CWA over DCTCP by circumstance, the reading as stated; "
-    "printed are 59 % at 30 and 43 % at 55 flows.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest
 
@@ -223,3 +191,40 @@ def tables(runs):
         "Readings of the equations and thresholds, nearest to the document first": _rows(_by_equation(runs)),
         "Circumstances, the reading as stated": _rows(_by_circumstance(runs)),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "equations": (
+            SPEC,
+            {
+                "sweep.grid": {WORKERS: FLOWS},
+                "sweep.points": [SCHEMES[DCTCP]] + [_reading(cc, m) for m in MARKINGS for cc in equations()],
+            },
+        ),
+        **{
+            _slug(name): (SPEC, changes | {"sweep.grid": {WORKERS: FLOWS}, "sweep.points": _PAIR})
+            for name, changes in CIRCUMSTANCES.items()
+        },
+        "first-alpha-0": (
+            SPEC,
+            {"sweep.grid": {WORKERS: FLOWS}, "sweep.points": [SCHEMES[name] for name in (DCTCP0, DTCWA)]},
+        ),
+        "buffers-shared-by-ports": (
+            SPEC,
+            {
+                "port": {},
+                "sweep.grid": {WORKERS: FLOWS},
+                "sweep.points": [_shared(DCTCP, SINGLE), _shared(DTCWA, HYSTERESIS)],
+            },
+        ),
+        "buffers-split-by-port": (SPEC, {"sweep.grid": {WORKERS: FLOWS}, "sweep.points": _SPLIT}),
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "gain by circumstance": "Gain of DT-CWA over DCTCP by circumstance, the reading as stated; "
+        "printed are 59 % at 30 and 43 % at 55 flows.",
+    },
+)

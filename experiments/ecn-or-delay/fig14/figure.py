@@ -2,8 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_change, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below, is_within
-from shallows.studies.paper.kit import percent, samples, table_of
+from shallows.studies.paper.kit import Rows, percent
+
+from ..common import BACKENDS
 
 LOADS = {0.4: 0.032, 0.6: 0.048, 0.8: 0.064}
 """By load factor, payload over the receivers' links together; 1 is 8 Gb/s on the bottleneck."""
@@ -11,7 +14,6 @@ SMALL = 100_000
 PORT = "left->right"
 ALIKE = 2.0
 """Margin in which the use of the link counts as the same, in per cent of the link."""
-SETTINGS = {"loads": [*LOADS, "8Gbps"], "small": "100KB", "alike": "2 %", "link": "10Gbps"}
 
 _TCP = {"opening": "established", "clock_grain": "0s", "mss": "960B"}
 _RATE = {"initial_rate": "10Gbps", "max_cut": 1.0, "hai": 1}
@@ -21,17 +23,8 @@ _TIMELY = {
 }
 _PATCHED = _TIMELY | {"transport": _TCP | {"cc": {"kind": "timely", "law": "patched"} | _RATE}}
 _SWEEP = {"sweep.grid": {"traffic.flows.load": list(LOADS.values())}}
-SPECS = {
-    "flows-dcqcn": ("spec.toml", _SWEEP),
-    "flows-timely": ("spec.toml", _TIMELY | _SWEEP),
-    "flows-patched": ("spec.toml", _PATCHED | _SWEEP),
-}
 NAMES = {"flows-dcqcn": "DCQCN", "flows-patched": "patched TIMELY", "flows-timely": "TIMELY"}
 SHORT = ("dcqcn", "patched", "timely")
-SHOWS = {"small flows by load": ("*",)}
-CAPTIONS = {
-    "small flows by load": "Completion times of flows below 100 KB: median and 90th percentile by load."
-}
 
 
 def seen(tables):
@@ -58,14 +51,14 @@ def frame_of(runs):
 
 
 def measure(runs):
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     found = {}
     for column in ("median", "p90"):
-        times = {name: samples(frame, column, spec=f"flows-{name}", factor=0.8) for name in SHORT}
+        times = {name: rows.samples(column, spec=f"flows-{name}", factor=0.8) for name in SHORT}
         for one, other in (("dcqcn", "patched"), ("patched", "timely")):
             change = percent(paired_change(times[one], times[other]))
             found[f"{column}-{one}-{other}"] = is_below(change, 0.0, "% of its time")
-    used = {name: samples(frame, "used", spec=f"flows-{name}", factor=0.8) for name in SHORT}
+    used = {name: rows.samples("used", spec=f"flows-{name}", factor=0.8) for name in SHORT}
     found["same-use"] = every(
         is_within(paired_difference(used[spec], used["dcqcn"]), ALIKE, unit="% of the link")
         for spec in ("patched", "timely")
@@ -75,13 +68,12 @@ def measure(runs):
 
 def draw(runs, reference):
     from shallows.figures import curves
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     words = {"median": "median (ms)", "p90": "90th percentile (ms)", "queue": "mean queue (KB)"}
     panels = {
         words[column].partition(" (")[0]: curves.Panel(
-            curve(frame, column, "factor", "scheme"), words[column], log=True
+            rows.curve(column, "factor", "scheme"), words[column], log=True
         )
         for column in words
     }
@@ -90,4 +82,22 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["median", "p90", "queue", "queue_p99", "used", "small"]
-    return {"Times in ms, queue in KB, use in %": table_of(frame_of(runs), columns, ["scheme", "factor"])}
+    return {"Times in ms, queue in KB, use in %": Rows(frame_of(runs)).table(columns, ["scheme", "factor"])}
+
+
+FIGURE = Figure(
+    specs={
+        "flows-dcqcn": ("spec.toml", _SWEEP),
+        "flows-timely": ("spec.toml", _TIMELY | _SWEEP),
+        "flows-patched": ("spec.toml", _PATCHED | _SWEEP),
+    },
+    settings={"loads": [*LOADS, "8Gbps"], "small": "100KB", "alike": "2 %", "link": "10Gbps"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"small flows by load": ("*",)},
+    captions={
+        "small flows by load": "Completion times of flows below 100 KB: median and 90th percentile by load."
+    },
+)

@@ -4,31 +4,22 @@ from functools import cache
 
 import numpy as np
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import dcqcn, timely
 
-from ..common import DCQCN_SPEC, MODEL_STEP, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, loop, model, modelled, queue, traced
 
 JITTER_US = 100
 UNSTABLE, STABLE = 0.1, 0.01
 """Shares of the mean: a deviation above the first is unstable, one below the second is stable. Without jitter
 both models rest."""
 RAMP = {"kmax": "2000KB", "pmax": 0.1}
-SETTINGS = {"jitter": "100us", "flows": 2, "model": ["2000KB", "10 %"], "shares": ["10 %", "1 %"]}
 
 _LATE = {"port.r0->switch.reorder": 1.0, "port.r0->switch.reorder_delay": f"{JITTER_US}us"}
 _TRACED = {"probe.queue_trace": "100us", "probe.ports": "switch->r0"}
 _DCQCN = {"topology.senders": 2, **_TRACED}
-SPECS = {
-    "dcqcn": (DCQCN_SPEC, _DCQCN),
-    "dcqcn-late": (DCQCN_SPEC, _DCQCN | _LATE),
-}
-SHOWS = {"queues with late feedback": ("*",)}
-CAPTIONS = {
-    "queues with late feedback": "Queues of two flows whose feedback is late by up to 100 us, after the "
-    "first 20 ms: the fluid models as in the document, and packets of DCQCN."
-}
 
 
 @cache
@@ -47,14 +38,14 @@ def courses():
 def measure(runs):
     models = {name: model(course, 100) for name, course in courses().items()}
     patched, marked = models["patched TIMELY"], models["DCQCN"]
-    frame = runs.frame(queue)
+    rows = Rows(runs.frame(queue))
     return {
         "model-timely": Measured(patched["sd"] > UNSTABLE * patched["mean"], n_seeds=0, note=_said(patched)),
         "model-dcqcn": Measured(marked["sd"] < STABLE * marked["mean"], n_seeds=0, note=_said(marked)),
         "model-timely-queue": Measured(patched["mean"], n_seeds=0),
         "model-dcqcn-queue": Measured(marked["mean"], n_seeds=0),
         "packets-dcqcn": is_below(
-            mean_ci(samples(frame, "sd", spec="dcqcn-late") / samples(frame, "sd", spec="dcqcn")),
+            mean_ci(rows.samples("sd", spec="dcqcn-late") / rows.samples("sd", spec="dcqcn")),
             2.0,
             "times the deviation",
         ),
@@ -79,4 +70,22 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
-    return {"Queue in KB": table_of(runs.frame(queue), columns, ["spec"])}
+    return {"Queue in KB": Rows(runs.frame(queue)).table(columns, ["spec"])}
+
+
+FIGURE = Figure(
+    specs={
+        "dcqcn": (DCQCN_SPEC, _DCQCN),
+        "dcqcn-late": (DCQCN_SPEC, _DCQCN | _LATE),
+    },
+    settings={"jitter": "100us", "flows": 2, "model": ["2000KB", "10 %"], "shares": ["10 %", "1 %"]},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queues with late feedback": ("*",)},
+    captions={
+        "queues with late feedback": "Queues of two flows whose feedback is late by up to 100 us, after the "
+        "first 20 ms: the fluid models as in the document, and packets of DCQCN."
+    },
+)

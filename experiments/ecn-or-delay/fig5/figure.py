@@ -1,10 +1,11 @@
 """Figures 4 and 5: the delay of the control loop, the number of flows, and whether the queue oscillates."""
 
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import dcqcn
 
-from ..common import DCQCN_SPEC, MODEL_STEP, SWINGS, estimate, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, SWINGS, loop, model, modelled, queue, traced
 
 FLOWS = (2, 10, 64)
 LOOPS = {"4us": "1us", "85us": "21250ns"}
@@ -12,20 +13,8 @@ LOOPS = {"4us": "1us", "85us": "21250ns"}
 SHOWN_MS = 100
 IDLE = 0.01
 """A share of time in which an unstable queue leaves the link without packets."""
-SETTINGS = {"flows": FLOWS, "loops": list(LOOPS), "idle": "1 %"}
 
 _GRID = {"topology.delay": list(LOOPS.values()), "topology.senders": list(FLOWS)}
-SPECS = {
-    "dcqcn": (
-        DCQCN_SPEC,
-        {"probe.queue_trace": "200us", "probe.ports": "switch->r0", "sweep.grid": _GRID},
-    ),
-}
-SHOWS = {"queue and model at 85 us": ("*-85us-*",), "Queue in KB": ("*-4us-*",)}
-CAPTIONS = {
-    "queue and model at 85 us": "The queue at a loop of 85 us with two, ten and sixty-four flows after "
-    "the first 20 ms: packets, and the fluid model under the same ramp."
-}
 
 
 def course(flows, name, ramp, duration_ms=200):
@@ -40,7 +29,7 @@ def measure(runs):
     for name, delay in LOOPS.items():
         for n in sorted(frame["senders"].unique()):
             unstable = (name, n) == ("85us", 10)
-            idle = estimate(frame, "idle", senders=n, delay=delay)
+            idle = Rows(frame).estimate("idle", senders=n, delay=delay)
             judge = is_above if unstable else is_below
             found[f"packets-{name}-{n}"] = judge(idle, IDLE, "of the time idle")
         for n in FLOWS:
@@ -69,4 +58,24 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
-    return {"Queue in KB": table_of(runs.frame(queue), columns, ["delay", "senders"])}
+    return {"Queue in KB": Rows(runs.frame(queue)).table(columns, ["delay", "senders"])}
+
+
+FIGURE = Figure(
+    specs={
+        "dcqcn": (
+            DCQCN_SPEC,
+            {"probe.queue_trace": "200us", "probe.ports": "switch->r0", "sweep.grid": _GRID},
+        ),
+    },
+    settings={"flows": FLOWS, "loops": list(LOOPS), "idle": "1 %"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue and model at 85 us": ("*-85us-*",), "Queue in KB": ("*-4us-*",)},
+    captions={
+        "queue and model at 85 us": "The queue at a loop of 85 us with two, ten and sixty-four flows after "
+        "the first 20 ms: packets, and the fluid model under the same ramp."
+    },
+)

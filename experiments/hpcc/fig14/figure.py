@@ -2,27 +2,15 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import curve, samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.tables.metrics import jain
 
-from ..common import estimate, waiting
+from ..common import BACKENDS, waiting
 
 STEPS = [25, 50, 75, 100, 150, 300]
 SENDERS, ETA, BASE_BYTES = 16, 0.95, 50_000  # B x T at 100 Gb/s and 4 us
-
-SPECS = {
-    "spec": (
-        "../fig13/spec.toml",
-        {
-            "duration": "5ms",
-            "seeds": 8,
-            "warmup": "1ms",
-            "sweep.grid": {"transport.cc.step": [f"{step}B" for step in STEPS]},
-            "probe.flow_trace": "off",
-        },
-    )
-}
 
 
 def seen(tables):
@@ -49,20 +37,13 @@ def numbered(frame):
     return frame.with_columns(bytes=pl.col("step").str.strip_suffix("B").cast(pl.Int64), title=pl.lit("HPCC"))
 
 
-SHOWS = {"queue and fairness by step": ("queue-*",)}
-CAPTIONS = {
-    "queue and fairness by step": "Figure 14: the queue's 95th percentile and Jain's index of the flows' "
-    "goodput. The line is the queue of the fixed point, U = eta + N W_AI / (B T)."
-}
-
-
 def measure(runs):
-    frame = runs.frame(seen)
-    low, high = (samples(frame, "jain", step=f"{step}B") for step in (STEPS[0], STEPS[-1]))
+    rows = Rows(runs.frame(seen))
+    low, high = (rows.samples("jain", step=f"{step}B") for step in (STEPS[0], STEPS[-1]))
     return {
-        "queue-300": estimate(frame, "p95_kb", step="300B"),
-        "queue-150": estimate(frame, "p95_kb", step="150B"),
-        "queue-100": estimate(frame, "p95_kb", step="100B"),
+        "queue-300": rows.estimate("p95_kb", step="300B"),
+        "queue-150": rows.estimate("p95_kb", step="150B"),
+        "queue-100": rows.estimate("p95_kb", step="100B"),
         "fairer": is_above(paired_difference(high, low), unit="of Jain's index"),
     }
 
@@ -70,20 +51,45 @@ def measure(runs):
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = numbered(runs.frame(seen))
+    rows = Rows(numbered(runs.frame(seen)))
     line = {"fixed point": {step: standing_kb(step) for step in STEPS}}
     panels = {
         "95th percentile of the queue": curves.Panel(
-            curve(frame, "p95_kb", "bytes"),
+            rows.curve("p95_kb", "bytes"),
             "queue (KB)",
             references=line,
             published={"published": [(150, 4.0), (300, 13.0)]},
         ),
-        "fairness": curves.Panel(curve(frame, "jain", "bytes"), "Jain's index"),
+        "fairness": curves.Panel(rows.curve("jain", "bytes"), "Jain's index"),
     }
     return {"queue and fairness by step": curves.draw(curves.info(panels, "W_AI (bytes)"))}
 
 
 def tables(runs):
     names = ["p50_kb", "p95_kb", "p99_kb", "jain", "gbps"]
-    return {"Means over the seeds": table_of(numbered(runs.frame(seen)), names, ["bytes"])}
+    return {"Means over the seeds": Rows(numbered(runs.frame(seen))).table(names, ["bytes"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../fig13/spec.toml",
+            {
+                "duration": "5ms",
+                "seeds": 8,
+                "warmup": "1ms",
+                "sweep.grid": {"transport.cc.step": [f"{step}B" for step in STEPS]},
+                "probe.flow_trace": "off",
+            },
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue and fairness by step": ("queue-*",)},
+    captions={
+        "queue and fairness by step": "Figure 14: the queue's 95th percentile and Jain's index of the flows' "
+        "goodput. The line is the queue of the fixed point, U = eta + N W_AI / (B T)."
+    },
+)

@@ -4,10 +4,11 @@ import itertools
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import estimate
+from ..common import BACKENDS
 from ..fabric import flows, incasts, slowdowns
 from ..testbed import SMALL, TESTBED, beside, scheme, seen
 
@@ -16,7 +17,7 @@ NAMES = [SLOW, VENDOR, QUICK]
 """T_i and T_d, from the largest published slowdown to the least."""
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """The load alone, and with incasts. The paper's set of 2015 has alpha's clock of the reading."""
     points = [
         scheme(SLOW, increase_period="900us"),
@@ -30,20 +31,6 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
     }
 
 
-SHOWS = {
-    "slowdown by size": ("slowdown*",),
-    "share of the time in which ports are paused": ("pauses",),
-    "completion of small flows": ("latency",),
-}
-CAPTIONS = {
-    "slowdown by size": "Figure 2a: the 95th percentile of the slowdown by size, by T_i and T_d.",
-    "share of the time in which ports are paused": "Figure 2b: the mean over all ports and the run, with "
-    "incasts. Crosses are the document's, with a fifth of the incasts.",
-    "completion of small flows": "Figure 2b: the 95th percentile of flows below 30 KB, with incasts. Crosses "
-    "are the document's, with a fifth of the incasts.",
-}
-
-
 def found(tables):
     """The numbers of `seen`, and the completion of small flows in ms."""
     small = flows(tables, TESTBED).filter(pl.col("bytes") < SMALL)
@@ -55,7 +42,7 @@ def descends(frame, column, names):
     """Whether a column has less with each of `names` than with the one before, seed by seed."""
     steps = itertools.pairwise(names)
     parts = (
-        (less, paired_difference(*(samples(frame, column, title=title) for title in (more, less))))
+        (less, paired_difference(*(Rows(frame).samples(column, title=title) for title in (more, less))))
         for more, less in steps
     )
     return every(is_above(difference, unit=f"(more than with {less})") for less, difference in parts)
@@ -87,7 +74,7 @@ def draw(runs, reference):
         "completion of small flows": (f"ms_{end}", "95th percentile (ms), 95 % interval"),
     }
     for title, (column, label) in labels.items():
-        rows = {"": {name: estimate(frame, column, title=name) for name in NAMES}}
+        rows = {"": {name: Rows(frame).estimate(column, title=name) for name in NAMES}}
         what = reference.filter(
             what="paused_percent" if title == "share of the time in which ports are paused" else "latency_ms"
         )
@@ -100,6 +87,29 @@ def tables(runs):
     end = runs.reading["end"]
     names = [f"all_{end}", f"small_{end}", f"big_{end}", f"ms_{end}", "paused_percent", "flows", "unended"]
     return {
-        f"{title}: means over the seeds": table_of(runs.where(name).frame(found), names, ["title"])
+        f"{title}: means over the seeds": Rows(runs.where(name).frame(found)).table(names, ["title"])
         for name, title in (("plain", "Without incasts"), ("incast", "With incasts"))
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "slowdown by size": ("slowdown*",),
+        "share of the time in which ports are paused": ("pauses",),
+        "completion of small flows": ("latency",),
+    },
+    captions={
+        "slowdown by size": "Figure 2a: the 95th percentile of the slowdown by size, by T_i and T_d.",
+        "share of the time in which ports are paused": "Figure 2b: the mean over all ports and the run, with "
+        "incasts. Crosses are the document's, with a fifth of the incasts.",
+        "completion of small flows": (
+            "Figure 2b: the 95th percentile of flows below 30 KB, with incasts. Crosses are the document's, "
+            "with a fifth of the incasts."
+        ),
+    },
+)

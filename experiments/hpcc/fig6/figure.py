@@ -1,32 +1,21 @@
 """Figure 6: the bytes that a port sent, or those that came for it, as its rate; two senders."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
+from shallows.tables.goodput import total_gbps
 
-from ..common import drained_us, estimate, goodput, queue
+from ..common import BACKENDS, drained_us, queue
 
 SENT, ARRIVED = "bytes sent (txRate)", "bytes arrived (rxRate)"
 PACKET = 1090  # bytes on the wire with the header of telemetry
-
-SPECS = {
-    "spec": (
-        "../fig13/spec.toml",
-        {
-            "topology.senders": 2,
-            "sweep.points": [
-                {"title": SENT, "port_control.counts": "sent"},
-                {"title": ARRIVED, "port_control.counts": "arrived"},
-            ],
-        },
-    )
-}
 
 
 def seen(tables):
     """Queue and throughput once the first windows have left."""
     at, length = queue(tables)
-    times, rates = goodput(tables)
+    times, rates = total_gbps(tables)
     started = drained_us(tables, 2 * PACKET)
     length, rates = length[at > started] / 1e3, rates[times > started]
     return {
@@ -37,21 +26,14 @@ def seen(tables):
     }
 
 
-SHOWS = {"queue and throughput": ("*",)}
-CAPTIONS = {
-    "queue and throughput": "Figure 6: two senders whose switch counts the bytes that it has sent, or those "
-    "that have arrived."
-}
-
-
 def measure(runs):
-    frame = runs.frame(seen)
-    again = paired_difference(*(samples(frame, "highest_kb", title=title) for title in (ARRIVED, SENT)))
-    rates = paired_difference(*(samples(frame, "sd_gbps", title=title) for title in (ARRIVED, SENT)))
+    rows = Rows(runs.frame(seen))
+    again = paired_difference(*(rows.samples("highest_kb", title=title) for title in (ARRIVED, SENT)))
+    rates = paired_difference(*(rows.samples("sd_gbps", title=title) for title in (ARRIVED, SENT)))
     return {
         "queue-oscillates": is_above(again, unit="KB higher"),
         "rate-oscillates": is_above(rates, unit="Gb/s more in standard deviation"),
-        "sent-rests": is_below(estimate(frame, "highest_kb", title=SENT), 25.0, unit="KB at most"),
+        "sent-rests": is_below(rows.estimate("highest_kb", title=SENT), 25.0, unit="KB at most"),
     }
 
 
@@ -61,7 +43,7 @@ def draw(runs, reference):
     rates, queues = {}, {}
     for title in (SENT, ARRIVED):
         tables = runs.first(title=title).tables
-        times, gbps = goodput(tables)
+        times, gbps = total_gbps(tables)
         at, length = queue(tables)
         rates[title] = list(zip(times, gbps, strict=True))
         queues[title] = list(zip(at, length / 1e3, strict=True))
@@ -74,4 +56,31 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["queue_kb", "highest_kb", "mean_gbps", "sd_gbps"]
-    return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+    return {"Means over the seeds": Rows(runs.frame(seen)).table(names, ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../fig13/spec.toml",
+            {
+                "topology.senders": 2,
+                "sweep.points": [
+                    {"title": SENT, "port_control.counts": "sent"},
+                    {"title": ARRIVED, "port_control.counts": "arrived"},
+                ],
+            },
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue and throughput": ("*",)},
+    captions={
+        "queue and throughput": (
+            "Figure 6: two senders whose switch counts the bytes that it has sent, or those that have "
+            "arrived."
+        ),
+    },
+)

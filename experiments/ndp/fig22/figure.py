@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import DCTCP, NDP, estimate, goodputs, ranked, tcp
+from ..common import BACKENDS, DCTCP, NDP, goodputs, ranked, tcp
 
 SMALL, LARGE = f"{NDP}, window 15", f"{NDP}, window 46"
 SLOW = 9.0
@@ -15,22 +16,11 @@ POINTS = [
     {"title": SMALL, "transport.initial_window": "15pkt"},
     {"title": LARGE, "transport.initial_window": "46pkt"},
 ]
-SPECS = {
-    "ndp": ("ndp.toml", {"sweep.points": [{"title": NDP}]}),
-    "windows": ("ndp.toml", {"sweep.points": POINTS}),
-    "dctcp": ("ndp.toml", tcp("15pkt") | {"duration": "200ms", "warmup": "190ms", "seeds": 6}),
-}
-SETTINGS = {"windows": ["23pkt", "15pkt", "46pkt"], "timeout": "50ms", "measured": ["15ms", "30ms", "10ms"]}
 AUTHORS = {
     "ndp_perm": NDP,
     "dctcp": DCTCP,
     "ndp_penalty": "NDP with path penalties (not run)",
     "mptcp": "MPTCP (not run)",
-}
-SHOWS = {"goodput by rank": ("*",)}
-CAPTIONS = {
-    "goodput by rank": "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' runs; "
-    "path penalties and MPTCP are not built here."
 }
 
 
@@ -52,21 +42,21 @@ def frame_of(runs):
 
 
 def measure(runs):
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     found = {
-        "slow-flows": estimate(frame, "slow", title=NDP),
-        "ndp-mean": estimate(frame, "mean", title=NDP),
-        "ndp-min": estimate(frame, "least", title=NDP),
+        "slow-flows": rows.estimate("slow", title=NDP),
+        "ndp-mean": rows.estimate("mean", title=NDP),
+        "ndp-min": rows.estimate("least", title=NDP),
     }
     if not len(runs.where("dctcp")):
         return found  # a reading of NDP
-    means = {title: samples(frame, "mean", title=title) for title in (NDP, SMALL, DCTCP)}
-    least = {title: samples(frame, "least", title=title) for title in (NDP, LARGE)}
+    means = {title: rows.samples("mean", title=title) for title in (NDP, SMALL, DCTCP)}
+    least = {title: rows.samples("least", title=title) for title in (NDP, LARGE)}
     few = min(len(means[NDP]), len(means[DCTCP]))
     return found | {
         "window-15": is_above(paired_difference(means[NDP], means[SMALL]), unit="Gb/s more"),
         "window-46": is_above(paired_difference(least[LARGE], least[NDP]), unit="Gb/s more"),
-        "dctcp-mean": estimate(frame, "mean", title=DCTCP),
+        "dctcp-mean": rows.estimate("mean", title=DCTCP),
         "dctcp-below": is_above(paired_difference(means[NDP][:few], means[DCTCP][:few]), unit="Gb/s less"),
     }
 
@@ -91,4 +81,29 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    return {"Goodputs in Gb/s": table_of(frame_of(runs), ["mean", "least", "slow", "others"], ["title"])}
+    return {"Goodputs in Gb/s": Rows(frame_of(runs)).table(["mean", "least", "slow", "others"], ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "ndp": ("ndp.toml", {"sweep.points": [{"title": NDP}]}),
+        "windows": ("ndp.toml", {"sweep.points": POINTS}),
+        "dctcp": ("ndp.toml", tcp("15pkt") | {"duration": "200ms", "warmup": "190ms", "seeds": 6}),
+    },
+    settings={
+        "windows": ["23pkt", "15pkt", "46pkt"],
+        "timeout": "50ms",
+        "measured": ["15ms", "30ms", "10ms"],
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"goodput by rank": ("*",)},
+    captions={
+        "goodput by rank": (
+            "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' runs; path "
+            "penalties and MPTCP are not built here."
+        ),
+    },
+)

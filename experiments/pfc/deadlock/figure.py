@@ -2,11 +2,11 @@
 
 import numpy as np
 import polars as pl
-from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import ALONE, DCQCN, FRAME, PAYLOAD
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD
 
 WATCHDOG, LOSSY = "PFC and a watchdog", "IRN, no PFC"
 _MARKS = {"kind": "ramp", "kmin": "5KB", "kmax": "200KB", "pmax": 0.01}
@@ -17,20 +17,7 @@ SCHEMES = [
     {"title": LOSSY, "priority.3.pfc": False, "transport.repair": "irn"},
 ]
 BUFFERS = ("500KB", "1MB", "2MB")
-SETTINGS = {"buffers": BUFFERS, "watchdog": ["1ms", "4ms"]}
 
-SPECS = {
-    "spec": ("spec.toml", {"sweep.points": SCHEMES}),
-    "clos": ("clos.toml", {"sweep.grid": {"switch.*.buffer": list(BUFFERS)}}),
-}
-SHOWS = {
-    "the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"),
-    "The fat tree": ("clos-*",),
-}
-CAPTIONS = {
-    "the ring over time": "Rate of all five flows together, in intervals of 500 us. Each link of the "
-    "ring carries two flows, so that fair shares make half of the five links' rate.",
-}
 STEP_PS = 500_000_000
 
 
@@ -71,19 +58,19 @@ def clos(tables):
 
 
 def measure(runs):
-    frame = runs.where("spec").frame(ring)
+    rows = Rows(runs.where("spec").frame(ring))
     tree = runs.where("clos").frame(clos)
-    still, watched, marked = (mean_ci(samples(frame, "late", title=t)) for t in (ALONE, WATCHDOG, DCQCN))
+    still, watched, marked = (rows.estimate("late", title=t) for t in (ALONE, WATCHDOG, DCQCN))
     sizes = tree["buffer"].unique(maintain_order=True)
 
     def by_size(column):
-        return [mean_ci(samples(tree, column, buffer=size)) for size in sizes]
+        return [Rows(tree).estimate(column, buffer=size) for size in sizes]
 
     return {
         "ring-goodput": still,
-        "ring-lossless": is_below(mean_ci(samples(frame, "lost", title=ALONE)), 0.5, "packets"),
+        "ring-lossless": is_below(rows.estimate("lost", title=ALONE), 0.5, "packets"),
         "watchdog-works": is_above(watched, 1.0, "Gb/s"),
-        "watchdog-loses": is_above(mean_ci(samples(frame, "lost", title=WATCHDOG)), 0.5, "packets"),
+        "watchdog-loses": is_above(rows.estimate("lost", title=WATCHDOG), 0.5, "packets"),
         "dcqcn-works": is_above(marked, 1.0, "Gb/s"),
         "clos-ends": every(is_below(each, 0.5, "messages") for each in by_size("without_end")),
         "clos-lossless": every(is_below(each, 0.5, "packets") for each in by_size("lost")),
@@ -104,10 +91,31 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "The ring in the second half": table_of(
-            runs.where("spec").frame(ring), ["late", "most", "lost", "pauses"], ["title"]
+        "The ring in the second half": Rows(runs.where("spec").frame(ring)).table(
+            ["late", "most", "lost", "pauses"], ["title"]
         ),
-        "The fat tree": table_of(
-            runs.where("clos").frame(clos), ["without_end", "lost", "pauses", "last_ms"], ["buffer"]
+        "The fat tree": Rows(runs.where("clos").frame(clos)).table(
+            ["without_end", "lost", "pauses", "last_ms"], ["buffer"]
         ),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": ("spec.toml", {"sweep.points": SCHEMES}),
+        "clos": ("clos.toml", {"sweep.grid": {"switch.*.buffer": list(BUFFERS)}}),
+    },
+    settings={"buffers": BUFFERS, "watchdog": ["1ms", "4ms"]},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"),
+        "The fat tree": ("clos-*",),
+    },
+    captions={
+        "the ring over time": "Rate of all five flows together, in intervals of 500 us. Each link of the "
+        "ring carries two flows, so that fair shares make half of the five links' rate.",
+    },
+)

@@ -2,10 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import ALONE, DCQCN, FRAME, PAYLOAD, RATE_BPS, estimate
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD, RATE_BPS
 
 WIDTHS = (2, 4, 8, 16, 32)
 IRN, GBN = "IRN, no PFC", "go-back-N, no PFC"
@@ -23,23 +24,6 @@ ALIKE = 0.01
 """Margin of equivalence, as a share of the closed form."""
 ROUND_TRIP_US = 4 * 1.0 + 2 * 8e6 * (FRAME + 66) / RATE_BPS
 """Four links of 1 us, and a frame and an acknowledgement on two links each."""
-SETTINGS = {"widths": WIDTHS, "message": "1MB", "headers": [62, 66], "duration": "400ms"}
-
-SPECS = {
-    "spec": (
-        "spec.toml",
-        {
-            "sweep.grid": {"traffic.incast.from": [f"s0..s{n - 1}" for n in WIDTHS]},
-            "sweep.points": SCHEMES,
-        },
-    )
-}
-SHOWS = {"last message by the number of senders": ("*",)}
-CAPTIONS = {
-    "last message by the number of senders": "Time from the first start to the last end of N messages. The "
-    "line is the time that the receiver's link takes for all frames, and for a frame and two cables more. A "
-    "message without an end counts with the duration of the run, 400 ms."
-}
 
 
 def closed_form_us(n):
@@ -75,19 +59,19 @@ def frame_of(runs):
 def measure(runs):
     frame = frame_of(runs)
     widths = sorted(frame["senders"].unique())
-    alone = [estimate(frame, "beyond_us", title=ALONE, senders=n) for n in widths]
+    alone = [Rows(frame).estimate("beyond_us", title=ALONE, senders=n) for n in widths]
     found = {
         "never-before": every(is_above(each, -1e-6, "us beyond it") for each in alone),
         "within-a-round-trip": every(is_below(each, ROUND_TRIP_US, "us beyond it") for each in alone),
         "lossless": every(
-            is_below(estimate(frame, "lost", title=t, senders=n), 0.5, "packets lost")
+            is_below(Rows(frame).estimate("lost", title=t, senders=n), 0.5, "packets lost")
             for t in (ALONE, DCQCN) for n in widths
         ),
     }  # fmt: skip
     most = max(widths)
     later = {
         title: paired_difference(
-            *(samples(frame, "last_ms", title=each, senders=most) for each in (title, ALONE))
+            *(Rows(frame).samples("last_ms", title=each, senders=most) for each in (title, ALONE))
         )
         for title in (DCQCN, IRN, GBN)
     }
@@ -99,11 +83,10 @@ def measure(runs):
 
 def draw(runs, reference):
     from shallows.figures import curves
-    from shallows.studies.paper.kit import curve
 
     forms = {n: closed_form_us(n) / 1e3 for n in WIDTHS}
     panel = curves.Panel(
-        curve(frame_of(runs), "last_ms", "senders"),
+        Rows(frame_of(runs)).curve("last_ms", "senders"),
         "last end (ms)",
         log=True,
         references={"closed form": forms},
@@ -115,9 +98,34 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Times, losses and repairs": table_of(
-            frame_of(runs),
+        "Times, losses and repairs": Rows(frame_of(runs)).table(
             ["last_ms", "beyond_us", "lost", "again", "timeouts", "failed"],
             ["title", "senders"],
         )
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {
+                "sweep.grid": {"traffic.incast.from": [f"s0..s{n - 1}" for n in WIDTHS]},
+                "sweep.points": SCHEMES,
+            },
+        )
+    },
+    settings={"widths": WIDTHS, "message": "1MB", "headers": [62, 66], "duration": "400ms"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"last message by the number of senders": ("*",)},
+    captions={
+        "last message by the number of senders": (
+            "Time from the first start to the last end of N messages. The line is the time that the "
+            "receiver's link takes for all frames, and for a frame and two cables more. A message without an"
+            " end counts with the duration of the run, 400 ms."
+        ),
+    },
+)

@@ -2,28 +2,16 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory.dcqcn import Loop, fixed_point
 
-from ..common import ALONE, DCQCN, FRAME, RATE_BPS, SCHEMES, estimate, rates
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, RATE_BPS, SCHEMES, rates
 
 WIDTHS = {1: "i0", 2: "i0..i1", 3: "i0..i2", 7: "i0..i6"}
 """Senders behind the right switch, by their number."""
-SETTINGS = {"senders": list(WIDTHS)}
 
-SPECS = {
-    "spec": (
-        "spec.toml",
-        {"sweep.grid": {"traffic.incast.from": list(WIDTHS.values())}, "sweep.points": SCHEMES},
-    )
-}
-SHOWS = {"the victim by the width of the incast": ("*",)}
-CAPTIONS = {
-    "the victim by the width of the incast": "Rate of the victim, and of the flow that shares its cable. "
-    "Lines are the closed forms: with M other senders C / (M + 1) for both under flow control alone, and the "
-    "resting rates of DCQCN where the other flow is marked at two ports and the victim at one."
-}
 _PACKETS = RATE_BPS / 8 / FRAME
 _LOOP = Loop(1, 0.0, _PACKETS, 5e3 / FRAME, 2e5 / FRAME, 0.01, 40e6 / 8 / FRAME, counter=1e7 / FRAME)
 
@@ -61,18 +49,21 @@ def measure(runs):
     found = {}
     present = sorted(frame["senders"].unique())
     for m in present:
-        found[f"alone-{m}"] = estimate(frame, "of_victim", title=ALONE, senders=m)
-        found[f"dcqcn-{m}"] = mean_ci(samples(frame, "of_victim", title=DCQCN, senders=m) / resting(m)[0])
-        found[f"gains-{m}"] = estimate(frame, "of_victim", title=DCQCN, senders=m)
-    found["lossless"] = every(is_below(estimate(frame, "lost", senders=m), 0.5, "packets") for m in present)
+        found[f"alone-{m}"] = Rows(frame).estimate("of_victim", title=ALONE, senders=m)
+        found[f"dcqcn-{m}"] = mean_ci(
+            Rows(frame).samples("of_victim", title=DCQCN, senders=m) / resting(m)[0]
+        )
+        found[f"gains-{m}"] = Rows(frame).estimate("of_victim", title=DCQCN, senders=m)
+    found["lossless"] = every(
+        is_below(Rows(frame).estimate("lost", senders=m), 0.5, "packets") for m in present
+    )
     return found
 
 
 def draw(runs, reference):
     from shallows.figures import relation
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     many = sorted(WIDTHS)
     fair = [40.0 / (m + 1) for m in many]
     resting_gbps = [[40.0 * share for share in shares] for shares in zip(*map(resting, many), strict=True)]
@@ -81,7 +72,7 @@ def draw(runs, reference):
         (ALONE, {"both, closed form": fair}),
         (DCQCN, {"victim, closed form": resting_gbps[0], "other, closed form": resting_gbps[1]}),
     ):
-        mine = {name: curve(frame, name, "senders", title=title)[title] for name in ("victim", "shared")}
+        mine = {name: rows.curve(name, "senders", title=title)[title] for name in ("victim", "shared")}
         names = {"victim": "victim", "shared": "flow on its cable"}
         panels[title] = relation.panel(
             {names[k]: v for k, v in mine.items()},
@@ -93,7 +84,30 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Rates in Gb/s, pauses and losses": table_of(
-            frame_of(runs), ["victim", "shared", "incast", "pauses", "lost"], ["title", "senders"]
+        "Rates in Gb/s, pauses and losses": Rows(frame_of(runs)).table(
+            ["victim", "shared", "incast", "pauses", "lost"], ["title", "senders"]
         )
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {"sweep.grid": {"traffic.incast.from": list(WIDTHS.values())}, "sweep.points": SCHEMES},
+        )
+    },
+    settings={"senders": list(WIDTHS)},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"the victim by the width of the incast": ("*",)},
+    captions={
+        "the victim by the width of the incast": (
+            "Rate of the victim, and of the flow that shares its cable. Lines are the closed forms: with M "
+            "other senders C / (M + 1) for both under flow control alone, and the resting rates of DCQCN "
+            "where the other flow is marked at two ports and the victim at one."
+        ),
+    },
+)

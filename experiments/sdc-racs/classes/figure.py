@@ -3,10 +3,12 @@
 import polars as pl
 from shallows.figures import curves, forest
 from shallows.statistics.estimates import mean_ci, paired_change
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below, is_within
-from shallows.studies.paper.kit import percent
+from shallows.studies.paper.kit import Rows, percent
+from shallows.studies.paper.variants import read_variants
 
-from ..common import bottleneck, difference, estimates, one, responses
+from ..common import bottleneck, difference, responses
 
 COUNTS = ("two", "three", "four", "five")
 LITTLE = 0.1
@@ -21,13 +23,6 @@ def seen(tables):
 
 def _time(frame, name):
     return frame.filter(pl.col("spec") == f"{name} classes").sort("seed")["afct"].to_list()
-
-
-SHOWS = {
-    "mapping": ("mapping-needed",),
-    "count": ("more-classes-help", "too-many-give-little"),
-    "Classes: use of the link and loss in per cent, queue in packets": ("alpha-makes-incast",),
-}
 
 
 def measure(runs):
@@ -47,17 +42,11 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "mapping": "Use of the link by long flows of SDC with the dynamic mapping of classes and without it.",
-    "count": "Mean completion time of benchmark traffic by the number of classes.",
-}
-
-
 def draw(runs, reference):
     frame = runs.frame(seen)
     panel = curves.Panel(
         {
-            f"{name} mapping": estimates(frame, "utilisation", "senders", spec=name)
+            f"{name} mapping": Rows(frame).by("utilisation", "senders", spec=name)
             for name in ("dynamic", "fixed")
         },
         "share of the link (%)",
@@ -75,9 +64,26 @@ def tables(runs):
     frame = runs.frame(seen).with_columns(senders=pl.col("senders").fill_null(12))
     rows = [
         {"experiment": spec, "senders": senders}
-        | {name: str(one(part, name)) for name in ("utilisation", "loss", "queue")}
+        | {name: str(Rows(part).estimate(name)) for name in ("utilisation", "loss", "queue")}
         for (spec, senders), part in frame.sort("spec", "senders").group_by(
             "spec", "senders", maintain_order=True
         )
     ]
     return {"Classes: use of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "mapping": ("mapping-needed",),
+        "count": ("more-classes-help", "too-many-give-little"),
+        "Classes: use of the link and loss in per cent, queue in packets": ("alpha-makes-incast",),
+    },
+    captions={
+        "mapping": "Use of the link by long flows of SDC with the dynamic mapping of classes and without it.",
+        "count": "Mean completion time of benchmark traffic by the number of classes.",
+    },
+)

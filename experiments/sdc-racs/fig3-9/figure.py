@@ -6,19 +6,14 @@ import numpy as np
 import polars as pl
 from shallows.figures import curves
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within
+from shallows.studies.paper.kit import Rows
+from shallows.studies.paper.variants import read_variants
 from shallows.theory import disciplines
 
-from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one, responses
+from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, responses
 
-CAPTIONS = {
-    "figures 3.9 and 3.10": "Incast by the number of servers: mean completion time of a response, and "
-    "packets lost; the transports of chapter 3. Crosses: the text's sentence on SDC. No other is printed.",
-    "figures 4.6 and 4.7": "The same for the transports of chapter 4, and loss where buffers count bytes. "
-    "Crosses: the text's sentence on RACS.",
-    "all transports": "The same for every transport, with SRPT and PS at the link for the same responses.",
-}
-FOLDED = ("all transports", "Incast: times in ms, loss in per cent, queue in packets")
 ALIKE = 0.1
 LEAST_LOSS = 0.01
 """In per cent, where a logarithmic axis of losses begins."""
@@ -39,13 +34,6 @@ def at_link_ms(servers, name):
     """Mean completion time in ms of n equal responses that start together, at the link alone."""
     ends = disciplines.on_link(np.zeros(servers), np.full(servers, float(RESPONSE_BYTES)), 1e9)[name]
     return float(ends.mean()) / 1e9
-
-
-SHOWS = {
-    "figures 3.9 and 3.10": ("sack-*", "sdc-*", "alike-for-few"),
-    "figures 4.6 and 4.7": ("rcp-*", "racs-*"),
-    "Section 4.2's arithmetic": ("packet-*", "flows-*"),
-}
 
 
 def measure(runs):
@@ -87,7 +75,7 @@ def difference_in_loss(frame, name, many, few):
 
 def most_lost(frame, name):
     """The greatest loss over all numbers of servers."""
-    by = estimates(frame, "loss", "senders", spec=name)
+    by = Rows(frame).by("loss", "senders", spec=name)
     n = max(by, key=lambda n: by[n].value)
     return Measured(*by[n], note=f"with {n} servers")
 
@@ -109,9 +97,7 @@ def _drawn(frame, ids, nothing=None, in_bytes=(), bounds=None):
 
     def series(column, names=ids, how=""):
         return {
-            NAMES[name]: estimates(frame, column, "senders", spec=name + how)
-            for name in NAMES
-            if name in names
+            NAMES[name]: Rows(frame).by(column, "senders", spec=name + how) for name in NAMES if name in names
         }
 
     servers = sorted(set(frame["senders"]))
@@ -150,7 +136,7 @@ def tables(runs):
         words = {"bytes": " (buffer in bytes)", "": ""}
         row = {"transport": NAMES[base] + words[how], "servers": n}
         for column in ("afct", "p99", "round_ms", "loss", "queue"):
-            row[HEADS[column]] = str(one(part, column))
+            row[HEADS[column]] = str(Rows(part).estimate(column))
         rows.append(
             row | {"SRPT (ms)": round(at_link_ms(n, "SRPT"), 3), "PS (ms)": round(at_link_ms(n, "PS"), 3)}
         )
@@ -163,3 +149,30 @@ def tables(runs):
         "Incast: times in ms, loss in per cent, queue in packets": pl.DataFrame(rows),
         "Section 4.2's arithmetic": pl.DataFrame(arithmetic),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "figures 3.9 and 3.10": ("sack-*", "sdc-*", "alike-for-few"),
+        "figures 4.6 and 4.7": ("rcp-*", "racs-*"),
+        "Section 4.2's arithmetic": ("packet-*", "flows-*"),
+    },
+    captions={
+        "figures 3.9 and 3.10": (
+            "Incast by the number of servers: mean completion time of a response, and packets lost; the "
+            "transports of chapter 3. Crosses: the text's sentence on SDC. No other is printed."
+        ),
+        "figures 4.6 and 4.7": (
+            "The same for the transports of chapter 4, and loss where buffers count bytes. Crosses: the "
+            "text's sentence on RACS."
+        ),
+        "all transports": (
+            "The same for every transport, with SRPT and PS at the link for the same responses."
+        ),
+    },
+    folded=("all transports", "Incast: times in ms, loss in per cent, queue in packets"),
+)

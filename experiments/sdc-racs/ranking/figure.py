@@ -4,10 +4,13 @@ import numpy as np
 import polars as pl
 from shallows.figures import forest, style
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
+from shallows.studies.paper.kit import Rows
+from shallows.studies.paper.variants import read_variants
 from shallows.tables import metrics
 
-from ..common import HEADS, NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
+from ..common import HEADS, NAMES, at_link, bottleneck, difference, mg1_rows, responses
 
 IDS = tuple(NAMES)
 
@@ -51,8 +54,8 @@ def _frame(runs, scenario):
 
 def _estimates(runs, column):
     scenario, what, _, _ = SCORES[column]
-    frame = _frame(runs, scenario)
-    return {name: one(frame, what, spec=name) for name in IDS}
+    rows = Rows(_frame(runs, scenario))
+    return {name: rows.estimate(what, spec=name) for name in IDS}
 
 
 def _order(runs, column):
@@ -122,12 +125,6 @@ def measure(runs):
     return measured
 
 
-CAPTIONS = {"ranks": "Rank of each transport in each scenario, dark for the first."} | {
-    column: f"The scenario {scenario}: {label}, by transport."
-    for column, (scenario, _, _, label) in SCORES.items()
-}
-
-
 def draw(runs, reference):
     order = list(mean_ranks(runs))
     drawn = {"ranks": _ranks(runs, order)}
@@ -185,9 +182,22 @@ def tables(runs):
                 known = (
                     column in frame.columns and frame.filter(pl.col("spec") == name)[column].null_count() == 0
                 )
-                row[HEADS[column]] = str(one(frame, column, spec=name)) if known else "-"
+                row[HEADS[column]] = str(Rows(frame).estimate(column, spec=name)) if known else "-"
             detail.append(row)
     return {
         "Ranking: each scenario's number, and the rank in it": pl.DataFrame(rows),
         "The same in detail: times in ms, rest in per cent and packets": pl.DataFrame(detail),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={"ranks": "Rank of each transport in each scenario, dark for the first."}
+    | {
+        column: f"The scenario {scenario}: {label}, by transport."
+        for column, (scenario, _, _, label) in SCORES.items()
+    },
+)

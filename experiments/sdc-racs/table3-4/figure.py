@@ -5,7 +5,10 @@ import math
 import polars as pl
 from shallows.figures import forest, queue_time, style
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
+from shallows.studies.paper.kit import Rows
+from shallows.studies.paper.variants import read_variants
 
 from ..common import (
     CHAPTER_3,
@@ -17,7 +20,6 @@ from ..common import (
     bottleneck,
     difference,
     mg1_rows,
-    one,
     responses,
 )
 
@@ -29,22 +31,6 @@ PUBLISHED = {
 """By table and transport: AFCT in ms, utilisation in per cent, loss rate."""
 QUANTITIES = {"afct": "AFCT (ms)", "utilisation": "utilisation (%)", "loss": "loss rate (%)"}
 TRACED_MS = (400, 440)
-CAPTIONS = {
-    "table 3.4": "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and loss. "
-    "Grey crosses: the printed values. Bars: 95 % intervals over seeds.",
-    "table 4.2": "Table 4.2 and figure 4.8: the same for the transports of chapter 4.",
-    "queue over time, chapter 3": "Figure 3.12: the receiver's queue over time in one run, the base "
-    "reading. SACK with RED lies on SACK with drop-tail, since thresholds above the buffer never mark.",
-    "queue over time, chapter 4": "Figure 4.9: the same for the transports of chapter 4.",
-    "completion, all transports": "Mean completion time of a response for every transport, beside "
-    "what SRPT, PS and FB need for the same responses at the link and as M/G/1; crosses are published.",
-    "queue, all transports": "Mean queue at the receiver's port for every transport that was run.",
-}
-FOLDED = (
-    "completion, all transports",
-    "queue, all transports",
-    "All transports: times in ms, rest in per cent and packets",
-)
 
 
 def mix(tables):
@@ -61,18 +47,12 @@ def references(runs):
     return {name: mean_ci(values) for name, values in found.items()} | mg1_rows("mix", PER_SECOND)
 
 
-SHOWS = {
-    "table 3.4": ("*-sdc", "*-sack", "*-red", "ecn-slower"),
-    "table 4.2": ("*-sdc", "*-racs", "*-rcp", "racs-before-*"),
-}
-
-
 def measure(runs):
     frame = runs.frame(mix)
     measured = {}
     for name in ("sack", "red", "sdc", "racs", "rcp"):
         for column in ("afct", "utilisation", "loss"):
-            measured[f"{column}-{name}"] = one(frame, column, spec=name)
+            measured[f"{column}-{name}"] = Rows(frame).estimate(column, spec=name)
     measured["ecn-slower"] = is_below(difference(frame, "afct", "sack", "red"), 0, "ms")
     for better, worse in (("sdc", "sack"), ("racs", "sdc"), ("racs", "rcp")):
         less = difference(frame, "afct", better, worse)
@@ -100,7 +80,7 @@ def _panels(frame, table):
     ids = list(PUBLISHED[table])
     for k, (ax, (column, label)) in enumerate(zip(axes, QUANTITIES.items(), strict=True)):
         for row, name in enumerate(ids):
-            found, colour = one(frame, column, spec=name), style.colour(row, NAMES[name])
+            found, colour = Rows(frame).estimate(column, spec=name), style.colour(row, NAMES[name])
             ax.plot([found.value], [row], "o", color=colour)
             if found.ci is not None:
                 ax.plot(found.ci, [row, row], color=colour, linewidth=1.2)
@@ -133,8 +113,8 @@ def _over_time(runs, ids):
 def draw(runs, reference):
     frame = runs.frame(mix).filter(~pl.col("spec").str.ends_with("-trace"))
     ids = [name for name in NAMES if name in frame["spec"].unique()]
-    times = {NAMES[name]: one(frame, "afct", spec=name) for name in ids} | references(runs)
-    queues = {NAMES[name]: one(frame, "queue", spec=name) for name in ids}
+    times = {NAMES[name]: Rows(frame).estimate("afct", spec=name) for name in ids} | references(runs)
+    queues = {NAMES[name]: Rows(frame).estimate("queue", spec=name) for name in ids}
     printed = {NAMES[n]: values[0] for of in PUBLISHED.values() for n, values in of.items()}
     return {
         "table 3.4": _panels(frame, "3.4"),
@@ -157,7 +137,7 @@ def _as_printed(frame, table):
         for name, printed in PUBLISHED[table].items():
             row |= {
                 NAMES[name]: f"{printed[k]:g}",
-                f"{NAMES[name]}, ours": str(one(frame, column, spec=name)),
+                f"{NAMES[name]}, ours": str(Rows(frame).estimate(column, spec=name)),
             }
         rows.append(row)
     return pl.DataFrame(rows)
@@ -169,7 +149,7 @@ def tables(runs):
     for name in (name for name in NAMES if name in frame["spec"].unique()):
         row = {"transport": NAMES[name]}
         for column in ("afct", "p99", "utilisation", "loss", "queue"):
-            row[HEADS[column]] = str(one(frame, column, spec=name))
+            row[HEADS[column]] = str(Rows(frame).estimate(column, spec=name))
         rows.append(row)
     lines = [{"transport": name, HEADS["afct"]: str(e)} for name, e in references(runs).items()]
     columns = list(rows[0])
@@ -179,3 +159,34 @@ def tables(runs):
         "Table 4.2: printed, and ours in the base reading": _as_printed(frame, "4.2"),
         "All transports: times in ms, rest in per cent and packets": pl.DataFrame(rows),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    numbers=numbers,
+    shows={
+        "table 3.4": ("*-sdc", "*-sack", "*-red", "ecn-slower"),
+        "table 4.2": ("*-sdc", "*-racs", "*-rcp", "racs-before-*"),
+    },
+    captions={
+        "table 3.4": (
+            "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and loss. Grey "
+            "crosses: the printed values. Bars: 95 % intervals over seeds."
+        ),
+        "table 4.2": "Table 4.2 and figure 4.8: the same for the transports of chapter 4.",
+        "queue over time, chapter 3": "Figure 3.12: the receiver's queue over time in one run, the base "
+        "reading. SACK with RED lies on SACK with drop-tail, since thresholds above the buffer never mark.",
+        "queue over time, chapter 4": "Figure 4.9: the same for the transports of chapter 4.",
+        "completion, all transports": "Mean completion time of a response for every transport, beside "
+        "what SRPT, PS and FB need for the same responses at the link and as M/G/1; crosses are published.",
+        "queue, all transports": "Mean queue at the receiver's port for every transport that was run.",
+    },
+    folded=(
+        "completion, all transports",
+        "queue, all transports",
+        "All transports: times in ms, rest in per cent and packets",
+    ),
+)

@@ -4,8 +4,9 @@ import itertools
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     AXIS,
@@ -27,12 +28,6 @@ TRIPLETS = [
     for size in range(4)
     for taken in itertools.combinations(FACTORS, size)
 ]
-SPECS = {
-    "spec": (
-        "../table/spec.toml",
-        RANDOM_PHASES | {"probe.port_trace": "off", "sweep.points": [settings(t) for t in TRIPLETS]},
-    )
-}
 
 
 def effect(frame, factor, column):
@@ -44,8 +39,8 @@ def effect(frame, factor, column):
     for rest in itertools.product((DCTCP, OPTIMUM), repeat=2):
         others = dict(zip([f for f in FACTORS if f != factor], rest, strict=True))
         fixed = {name: source[name] for name, source in others.items()}
-        low = of(frame, **fixed, **{factor: DCTCP[factor]})[column].to_numpy()
-        high = of(frame, **fixed, **{factor: OPTIMUM[factor]})[column].to_numpy()
+        low = Rows(frame).samples(column, **fixed, **{factor: DCTCP[factor]})
+        high = Rows(frame).samples(column, **fixed, **{factor: OPTIMUM[factor]})
         wide.append(100 * (high / low - 1))
     return mean_ci(sum(wide) / len(wide))
 
@@ -78,16 +73,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "optimum against DCTCP": (
-        "Change of the optimum against DCTCP under random phases, for every delay and for the queue."
-    ),
-    "effects of g, ns and nl": (
-        "The same taken apart: the effect of changing one of the three, averaged over the other two."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest
 
@@ -105,3 +90,24 @@ def tables(runs):
         "Effect of each factor, mean [95 % interval]": changes_table(effects(frame, SHOWN)),
         "Means over the seeds": means,
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../table/spec.toml",
+            RANDOM_PHASES | {"probe.port_trace": "off", "sweep.points": [settings(t) for t in TRIPLETS]},
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "optimum against DCTCP": (
+            "Change of the optimum against DCTCP under random phases, for every delay and for the queue."
+        ),
+        "effects of g, ns and nl": (
+            "The same taken apart: the effect of changing one of the three, averaged over the other two."
+        ),
+    },
+)

@@ -1,9 +1,9 @@
 """Winners of two tuning studies on seeds that had no part in the choice, against DCTCP and the optimum."""
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     CHANGES,
@@ -19,7 +19,6 @@ from ..common import (
 )
 
 KEPT_PERCENT = 0.05
-SETTINGS = {"kept": f"{KEPT_PERCENT}%"}
 PUBLISHED_K = 65
 # Settings confirmed by ./shallows tune, to three digits (reference.csv has all trials): trials 62, 50, 24 of
 # triplet.toml, and 8, 9, 1 of threshold.toml.
@@ -35,20 +34,6 @@ BASES = [(DCTCP, PUBLISHED_K), (OPTIMUM, PUBLISHED_K)]
 
 def _bytes(packets):
     return f"{packets * 1460}B"
-
-
-SPECS = {
-    "confirm": (
-        "../table/spec.toml",
-        RANDOM_PHASES
-        | {
-            "probe.port_trace": "off",
-            "duration": "650ms",
-            "seeds": list(range(201, 221)),
-            "sweep.points": [settings(t) | {"queue.mark_at": _bytes(k)} for t, k in BASES + TUNED],
-        },
-    )
-}
 
 
 def which(point):
@@ -101,24 +86,16 @@ def measure(runs):
     return found
 
 
-CAPTIONS = {
-    "trials of both studies, and the fresh seeds": (
-        "All trials of the two studies (grey), and the winners with the optimum and DCTCP on fresh seeds."
-    ),
-    "tuned settings against the optimum": "The winners against the document's optimum on fresh seeds.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest, front
 
     frame = runs.frame(steady)
     named = {
         name(point): [
-            mean_ci(of(frame, **which(point))[column].to_numpy()) for column in ("short_wait_us", "long_mbps")
+            Rows(frame).estimate(column, **which(point)) for column in ("short_wait_us", "long_mbps")
         ]
         for point in BASES + TUNED
-        if len(of(frame, **which(point)))
+        if len(Rows(frame).at(**which(point)))
     }
     tried = [[row["wait_us"], row["long_mbps"]] for row in reference.to_dicts()]
     axes = ["mean wait of short flows (us)", "goodput of a long flow (Mbit/s)"]
@@ -136,10 +113,36 @@ def tables(runs):
     frame = runs.frame(steady)
     rows = []
     for point in BASES + TUNED:
-        cells = {c: str(mean_ci(of(frame, **which(point))[c].to_numpy())) for c in MAIN}
+        cells = {c: str(Rows(frame).estimate(c, **which(point))) for c in MAIN}
         rows.append({"setting": name(point), "K (packets)": point[1]} | cells)
     series = {name(point): changes(frame, which(point), which(BASES[1])) for point in TUNED}
     return {
         "Means over the fresh seeds [95 % interval]": pl.DataFrame(rows),
         "Tuned settings against the optimum": changes_table(series),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "confirm": (
+            "../table/spec.toml",
+            RANDOM_PHASES
+            | {
+                "probe.port_trace": "off",
+                "duration": "650ms",
+                "seeds": list(range(201, 221)),
+                "sweep.points": [settings(t) | {"queue.mark_at": _bytes(k)} for t, k in BASES + TUNED],
+            },
+        )
+    },
+    settings={"kept": f"{KEPT_PERCENT}%"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "trials of both studies, and the fresh seeds": (
+            "All trials of the two studies (grey), and the winners with the optimum and DCTCP on fresh seeds."
+        ),
+        "tuned settings against the optimum": "The winners against the document's optimum on fresh seeds.",
+    },
+)

@@ -1,24 +1,26 @@
 //! From a checked experiment to a run: ports, loads, records.
 
-use super::check::{Checked, Chosen};
-use super::estimate::Estimate;
-use super::lanes;
-use super::layout::lay_out;
-use super::notes;
-use super::partition::{Cut, Partition};
-use super::results::Names as ResultNames;
-use super::timeline::Timeline;
-use super::windows::Effort;
-use super::{Load, Simulation};
 use crate::cc::Algorithm;
+use crate::engine::cells::Effort;
+use crate::engine::cells::layout::lay_out;
+use crate::engine::cells::partition::{Cut, Partition};
+use crate::engine::check::chosen::Chosen;
+use crate::engine::check::facts::Checked;
+use crate::engine::check::memory::Estimate;
+use crate::engine::check::notes;
+use crate::engine::check::priorities;
+use crate::engine::tables::Names as ResultNames;
+use crate::engine::timeline::Timeline;
+use crate::engine::{Load, Simulation};
 use crate::events::random::Stream;
 use crate::events::{Event, Source};
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::Roster;
-use crate::hosts::work::{ClassRecord, Hosts, LoadInfo};
-use crate::net::links::Varying;
+use crate::hosts::facts::ClassRecord;
+use crate::hosts::work::{Hosts, LoadInfo};
 use crate::net::pfc::NOWHERE;
+use crate::net::port::Varying;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
 use crate::port_control::{Place as Stand, Protocol};
@@ -201,7 +203,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         let place = Place { rate, random: Stream::new(seed, "queue", i as u64) };
         let service = match queue.build(place) {
             _ if !experiment.priorities.is_empty() => {
-                Service::departure(Box::new(lanes::build(experiment, queue, (i, rate), is_switch)))
+                Service::departure(Box::new(priorities::build(experiment, queue, (i, rate), is_switch)))
             }
             Built::Arrival(admission) if control.departures() || timeline.varies(i as u32) => {
                 Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))

@@ -10,48 +10,13 @@
 //! Source: the cycle of buffers, Dally and Seitz 1987, IEEE Trans. Computers C-36(5); under flow control by priority,
 //! Hu et al. 2016, HotNets-XV.
 
-use super::control::RunError;
-use super::{Floor, Simulation};
+use crate::engine::error::{Deadlock, RunError};
+use crate::engine::{Floor, Simulation};
 use crate::experiment::Deadlocks;
 use crate::hosts::connections::locked;
 use crate::net::Network;
 use shallows_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A cycle of waiting ports.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deadlock {
-    /// The ports by name, each waiting for the next, and the last for the first.
-    pub cycle: Vec<String>,
-    /// Their priority.
-    pub priority: u8,
-    /// The last of them began to wait then.
-    pub since: Time,
-    /// A link failed then, and ended it.
-    pub until: Option<Time>,
-    /// The ports as links.
-    links: Vec<u32>,
-}
-
-impl std::fmt::Display for Deadlock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Deadlock { cycle, priority, since, until, .. } = self;
-        let (first, cycle) = (cycle.first().map_or("", String::as_str), cycle.join(", "));
-        let since = *since - Time::ZERO;
-        match until.map(|until| until - Time::ZERO) {
-            None => write!(
-                f,
-                "a deadlock in priority {priority} since {since}: each of these ports waits for the next"
-            )?,
-            Some(until) => write!(
-                f,
-                "a deadlock in priority {priority} from {since} until {until}, when a link failed: each of these ports waited \
-                 for the next"
-            )?,
-        }
-        write!(f, ": {cycle}, {first}")
-    }
-}
 
 /// An account by the port that is charged, as a link, and its priority.
 type Key = (u32, u8);

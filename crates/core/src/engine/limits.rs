@@ -1,10 +1,12 @@
 //! Limits that hold while a run goes on: its memory, and a request to stop.
 
-use super::control::{Control, Held, RunError};
-use super::{Floor, Simulation};
+use crate::engine::control::Control;
+use crate::engine::error::{Held, RunError};
+use crate::engine::{Floor, Simulation};
 use crate::hosts::connections::{MAX_FLOWS, done, locked};
-use crate::hosts::records::{FlowRow, MessageRow};
-use crate::net::chain::SLOT_BYTES;
+use crate::hosts::facts::MessageRow;
+use crate::hosts::records::FlowRow;
+use crate::net::port::chain::SLOT_BYTES;
 use shallows_units::Time;
 
 /// A cell has up to twice as many slots as packets.

@@ -2,12 +2,12 @@
 //!
 //! A watched run is always run by one thread. Its tables are those of a run at once, byte for byte.
 
-use super::{Control, Floor, RunError, Simulation};
+use crate::engine::{Control, Floor, RunError, Simulation};
 use crate::hosts::Pair;
 use crate::hosts::connections::locked;
 use crate::hosts::records::alpha;
-use crate::net::chain::Store;
 use crate::net::pfc::PAUSE;
+use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
 use crate::probe::{TableBuilder, TableData};

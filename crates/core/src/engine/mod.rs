@@ -1,46 +1,33 @@
 //! The engine: events in order of time, and a run from its experiment to its tables.
 
-mod alone;
 mod build;
+pub mod cells;
 pub mod check;
 pub mod control;
-pub mod deadlock;
-mod drain;
-pub mod estimate;
-mod inner_tables;
-mod lanes;
-mod layout;
+mod deadlock;
+pub mod error;
 mod limits;
 mod live;
-pub mod lossless;
-mod notes;
-mod packet_table;
-pub mod partition;
-mod pause_table;
 mod pauses;
-mod protocols;
-mod queue_tables;
-pub mod results;
-mod sides;
-mod threads;
+pub mod tables;
 pub mod timeline;
-mod windows;
 
 use crate::events::Source;
 use crate::experiment::Deadlocks;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::{Connections, Opener, Roster};
-use crate::net::chain::Store;
+use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
-pub use control::{Control, RunError};
-use partition::Partition;
+use cells::Effort;
+use cells::partition::Partition;
+pub use control::Control;
+pub use error::{Deadlock, RunError};
 use shallows_units::{Span, Time};
 use std::sync::{Mutex, PoisonError, RwLock};
-use windows::Effort;
 
 /// A load, and when it is to wake.
 pub struct Load {
@@ -63,7 +50,7 @@ pub struct Simulation {
     threads: usize,
     effort: Effort,
     loads: Vec<Load>,
-    names: results::Names,
+    names: tables::Names,
     /// Notes on the experiment for a reader of the results.
     notes: Vec<String>,
     probes: ProbeSettings,
@@ -95,7 +82,7 @@ pub struct Simulation {
     /// The end of a deadlock.
     deadlock_mode: Deadlocks,
     /// Deadlocks that did not end the run; one at a time.
-    deadlocks: Vec<deadlock::Deadlock>,
+    deadlocks: Vec<Deadlock>,
     /// The most bytes of memory that the run may hold.
     memory: Option<u64>,
     finished: bool,

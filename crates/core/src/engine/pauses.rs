@@ -1,9 +1,9 @@
 //! The pauses of a run: the warm-up's end, changes of links, traces at intervals, limits, progress, the end.
 
-use super::{Control, Floor, RunError, Simulation};
+use crate::engine::{Control, Floor, RunError, Simulation};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
-use crate::hosts::records::{Acked, MessageRow};
+use crate::hosts::facts::{Acked, MessageRow};
 use crate::net::Network;
 use crate::net::port::Port;
 use crate::probe::TraceWhen;

@@ -5,7 +5,7 @@
 
 mod check;
 
-use super::{Floor, Simulation};
+use crate::engine::{Floor, Simulation};
 use crate::experiment::LinkState;
 use crate::hosts::connections::locked;
 use crate::net::pfc::Frame;

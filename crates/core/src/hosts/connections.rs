@@ -5,11 +5,11 @@
 
 use super::cell::Cell;
 use super::ends::{About, Block, Message, ReceivingEnd, SendingEnd};
+use super::facts::TimeoutCounts;
 use super::facts::{FlowId, Pair, Write};
 use super::records::FlowRow;
 use super::roster::Life;
 pub use super::roster::{CONNECTION_BYTES, Class, MAX_FLOWS, Opener, Roster};
-use super::timeouts::TimeoutCounts;
 use super::work::Order;
 use crate::cc::{Algorithm, FlowInfo, PathInfo};
 use crate::events::Source;

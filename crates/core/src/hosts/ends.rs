@@ -1,7 +1,7 @@
 //! The two ends of a connection, each in its host's cell, with their records there.
 
+use super::facts::TimeoutCounts;
 use super::facts::{FlowId, Pair};
-use super::timeouts::TimeoutCounts;
 use crate::events::Source;
 use crate::transport::{AnyReceiver, AnySender, State};
 use shallows_units::{Span, Time};

@@ -3,7 +3,7 @@
 pub mod cell;
 pub mod connections;
 pub mod ends;
-mod facts;
+pub mod facts;
 mod foresight;
 mod places;
 mod pulls;
@@ -14,5 +14,4 @@ pub mod window;
 pub mod work;
 
 pub use connections::CONNECTION_BYTES;
-pub use facts::{FlowId, MessageDone, Pair, Write};
-pub use timeouts::TimeoutCounts;
+pub use facts::{FlowId, MessageDone, Pair, TimeoutCounts, Write};

@@ -2,9 +2,8 @@
 //! their traces.
 
 use super::ends::{Message, ReceivingEnd, SendingEnd};
-use super::facts::{FlowId, Pair};
-use super::timeouts::TimeoutCounts;
-use super::work::{ClassRecord, Hosts};
+use super::facts::{ClassRecord, FlowId, MessageRow, Pair, TimeoutCounts};
+use super::work::Hosts;
 use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
@@ -57,48 +56,6 @@ pub struct FlowRow {
     pub ssthresh: Option<f64>,
     /// Alpha at the end.
     pub alpha: Option<f64>,
-}
-
-/// A row of the table `messages`.
-#[derive(Debug, Clone, Copy)]
-pub struct MessageRow {
-    /// The flow's running number.
-    pub flow: u32,
-    /// Load and class, by number.
-    pub load: u16,
-    /// Class, by number.
-    pub class: u16,
-    /// The load's name for it.
-    pub tag: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// When the application wrote it.
-    pub started: Time,
-    /// When its last byte was delivered in order.
-    pub ended: Option<Time>,
-    /// The same, alone on the empty network.
-    pub ideal: Span,
-    /// One beyond its last byte in the stream.
-    pub end: u64,
-    /// When the acknowledgement of its last byte was back.
-    pub acked: Option<Time>,
-    /// How much later that is on the empty network than the end.
-    pub ideal_back: Option<Span>,
-    /// Time that it had, if it had a deadline.
-    pub deadline: Option<Span>,
-    /// Whether it met its deadline; none without one, or where the run ended first.
-    pub met: Option<bool>,
-}
-
-/// The acknowledgement of a message's last byte has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Acked {
-    /// The flow's running number.
-    pub flow: u32,
-    /// One beyond the message's last byte in the stream.
-    pub end: u64,
-    /// When.
-    pub at: Time,
 }
 
 impl FlowRow {

@@ -1,9 +1,11 @@
 //! The list of all connections, and the records of those that ended.
 
 use super::ends::{Block, Message, ReceivingEnd, SendingEnd};
+use super::facts::ClassRecord;
+use super::facts::MessageRow;
 use super::facts::{FlowId, Pair};
-use super::records::{FlowRow, MessageRow};
-use super::work::{ClassRecord, LoadInfo};
+use super::records::FlowRow;
+use super::work::LoadInfo;
 use crate::events::{EVENT_BYTES, MAX_SOURCES};
 use crate::net::Connection;
 use crate::probe::traces::FlowTraceRow;

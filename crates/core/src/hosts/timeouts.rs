@@ -8,46 +8,8 @@
 //! missing. Timeouts of a handshake, of unbounded flows and all others are neither.
 
 use super::ends::{Block, Message, SendingEnd};
+use super::facts::TimeoutCounts;
 use crate::transport::{Config, State};
-use std::ops::{Add, AddAssign, Sub};
-
-/// How many timeouts there were, and how many of each kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TimeoutCounts {
-    /// All of them.
-    pub all: u64,
-    /// At the head of a block.
-    pub head: u64,
-    /// At its tail.
-    pub tail: u64,
-}
-
-impl AddAssign for TimeoutCounts {
-    fn add_assign(&mut self, more: Self) {
-        self.all += more.all;
-        self.head += more.head;
-        self.tail += more.tail;
-    }
-}
-
-impl Add for TimeoutCounts {
-    type Output = Self;
-    fn add(mut self, more: Self) -> Self {
-        self += more;
-        self
-    }
-}
-
-impl Sub for TimeoutCounts {
-    type Output = Self;
-    fn sub(self, before: Self) -> Self {
-        TimeoutCounts {
-            all: self.all - before.all,
-            head: self.head - before.head,
-            tail: self.tail - before.tail,
-        }
-    }
-}
 
 /// The timeout that is about to expire at the sender of `end`, as a count.
 pub(super) fn classify(end: &SendingEnd, config: &Config) -> TimeoutCounts {

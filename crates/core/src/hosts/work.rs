@@ -1,15 +1,13 @@
 //! The ends of one cell at work: packets and timers come in, packets leave.
 
 use super::ends::{Block, ReceivingEnd, SendingEnd};
-use super::facts::{FlowId, MessageDone};
+use super::facts::{Acked, ClassRecord, FlowId, MessageDone, MessageRow, TimeoutCounts};
 use super::pulls::Pacers;
-use super::records::{Acked, MessageRow};
-use super::timeouts::{TimeoutCounts, classify, classify_read};
+use super::timeouts::{classify, classify_read};
 use crate::cc::MessageInfo;
 use crate::events::Source;
 use crate::net::{Change, Happened, Net, Network};
 use crate::packet::{Flags, NONE, Packet};
-use crate::probe::histogram::TimeHistogram;
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Ideals;
 use crate::transport::halves::with_sender;
@@ -31,29 +29,6 @@ pub struct LoadInfo {
     pub timeouts: TimeoutCounts,
     /// Packets of its connections that were lost so far, either way.
     pub lost: u64,
-}
-
-/// Waits and delays of the data packets of a class.
-#[derive(Debug, Default, Clone)]
-pub struct ClassRecord {
-    /// Time in switch queues, in ps.
-    pub waits: TimeHistogram,
-    /// One-way delay, in ps.
-    pub delays: TimeHistogram,
-}
-
-impl ClassRecord {
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.waits.clear();
-        self.delays.clear();
-    }
-
-    /// Adds the record of another cell.
-    pub fn add(&mut self, other: &ClassRecord) {
-        self.waits.add_all(&other.waits);
-        self.delays.add_all(&other.delays);
-    }
 }
 
 /// A request of the application to a sending end, or of one that reads to the receiving end.

@@ -1,24 +1,10 @@
 //! The network: ports, wires, and switches that forward. Knows nothing of transports.
 
-mod apart;
-mod books;
-pub mod buffer;
-pub mod chain;
-mod commons;
-mod crossing;
-mod foresight;
-mod line;
-pub mod links;
-mod passing;
 pub mod pfc;
 pub mod port;
-mod scheduled;
-mod service;
-mod small_queues;
-mod statistics;
-mod trimmed;
-mod watched;
-pub mod wire;
+mod shared;
+mod switch;
+mod wire;
 
 use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};
@@ -26,16 +12,16 @@ use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
 use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
-pub use books::{Totals, Waits};
-use buffer::Buffers;
-use chain::Store;
-pub use commons::{Change, Commons, Connection, Happened, Net};
-pub use crossing::{Inbox, Parcel, Post};
-pub use foresight::UNDECIDED;
 use pfc::NOWHERE;
+use port::chain::Store;
+pub use port::statistics::{Totals, Waits};
 use port::{HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
+pub use shared::{Change, Commons, Connection, Happened, Net};
 use std::collections::BTreeMap;
+use switch::shared_buffer::Buffers;
+pub use switch::shared_buffer::Memory;
+pub use wire::crossing::{Inbox, Parcel, Post, UNDECIDED};
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {

@@ -3,7 +3,7 @@
 //! Source: Linux 7.2 net/sched/sch_fq.c (`fq_fastpath_check`, `fq_enqueue`, `fq_dequeue`, `fq_gc`); Shreedhar and
 //! Varghese 1996, "Efficient Fair Queuing Using Deficit Round-Robin". No two flows share a queue, unlike under FQ-CoDel.
 //! A card that is almost idle serves in order of arrival: while no flow's queue holds a packet, up to `fast_path` packets
-//! wait in one line, which goes first and costs no credit. The port keeps that line (`net/line.rs`), or a part of the discipline
+//! wait in one line, which goes first and costs no credit. The port keeps that line (`net/port/line.rs`), or a part of the discipline
 //! where each departure has an event (`parts/fronted.rs`).
 //! A flow that comes back keeps its credit, at least a quantum after `refill_delay`; one that was away for three seconds
 //! is forgotten.

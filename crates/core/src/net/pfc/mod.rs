@@ -13,9 +13,9 @@
 pub mod headroom;
 pub mod ingress;
 
-use super::port::{Port, Service};
-use super::{Commons, Network};
 use crate::events::Source;
+use crate::net::port::{Port, Service};
+use crate::net::{Commons, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::queue::DropWhy;
 pub use crate::queue::parts::lanes::{NOWHERE, PRIORITIES};

@@ -1,6 +1,6 @@
 //! A discipline with its line in front, for a port that needs an event for each packet and so keeps no line itself.
 //!
-//! It serves as the port would (`net/line.rs`): packets of the line in order of arrival, and before all others.
+//! It serves as the port would (`net/port/line.rs`): packets of the line in order of arrival, and before all others.
 
 use super::held::Held;
 use crate::packet::Packet;
@@ -78,7 +78,7 @@ mod tests {
     use crate::queue::tests::place;
     use shallows_units::{Bytes, Size};
 
-    /// As in `net/line.rs`, by hand: of 11 packets of one flow one is transmitted, eight wait in line and two behind it, where the
+    /// As in `net/port/line.rs`, by hand: of 11 packets of one flow one is transmitted, eight wait in line and two behind it, where the
     /// other flow's two have to wait too; these four take turns. A limit counts all.
     #[test]
     fn a_line_goes_first_and_opens_when_nothing_waits_behind_it() {

@@ -1,0 +1,299 @@
+//! The tables of a run; `docs/architecture.md` lists them with their columns.
+
+mod inner_queues;
+mod packets;
+mod pauses;
+mod queues;
+
+use crate::engine::Simulation;
+use crate::experiment::Experiment;
+use crate::hosts::facts::MessageRow;
+use crate::hosts::records::FlowRow;
+use crate::net::port::Port;
+use crate::probe::histogram::{Histogram, TimeHistogram};
+use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
+use crate::probe::{TableBuilder, TableData};
+use crate::routing::graph::{Graph, NodeId};
+use crate::transport::window::Window;
+use crate::workload::{Round, Step};
+use serde_json::{Value, json};
+use shallows_units::{Span, Time};
+
+/// Words that tables refer to by number.
+pub struct Names {
+    pub(in crate::engine) ports: Vec<String>,
+    pub(in crate::engine) hosts: Vec<String>,
+    pub(in crate::engine) loads: Vec<String>,
+    algorithms: Vec<String>,
+}
+
+impl Names {
+    /// The words of an experiment.
+    pub fn new(experiment: &Experiment, graph: &Graph) -> Self {
+        Names {
+            ports: (0..graph.links.len() as u32).map(|p| graph.port_name(p)).collect(),
+            hosts: graph.nodes.iter().map(|n| n.name.clone()).collect(),
+            loads: experiment.loads.iter().map(|l| l.name.clone()).collect(),
+            algorithms: experiment.loads.iter().map(|l| l.transport.cc.kind().into()).collect(),
+        }
+    }
+}
+
+impl Simulation {
+    /// Name of the node that `port` leaves.
+    pub(in crate::engine) fn switch_of(&self, port: u32) -> String {
+        let name = &self.names.ports[port as usize];
+        name.split_once("->").map_or(name.clone(), |(from, _)| from.into())
+    }
+}
+
+fn node(id: NodeId) -> u32 {
+    id.0
+}
+
+fn maybe(time: Option<Time>) -> Option<u64> {
+    time.map(Time::as_ps)
+}
+
+/// `sum / count`, if there were any.
+pub(in crate::engine) fn mean(sum: u128, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
+fn slowdown(took: Span, ideal: Span) -> f64 {
+    took.as_ps() as f64 / ideal.as_ps() as f64
+}
+
+impl Simulation {
+    /// Every table of the run.
+    pub fn tables(&self) -> Vec<TableData> {
+        vec![
+            self.flows_table(),
+            self.messages_table(),
+            self.rounds_table(),
+            self.steps_table(),
+            self.queues_table(),
+            self.pauses_table(),
+            self.queue_histogram(),
+            self.inner_table(),
+            self.inner_histogram(),
+            self.wait_histogram(),
+            self.queue_trace(),
+            self.port_trace(),
+            self.flow_trace(),
+            self.packet_table(),
+        ]
+    }
+
+    pub(in crate::engine) fn classes(&self) -> Vec<String> {
+        self.roster.classes.iter().map(|c| c.name.clone()).collect()
+    }
+
+    fn flows_table(&self) -> TableData {
+        let names = &self.names;
+        let rate = |r: &FlowRow| r.delivered as f64 * 8.0 / r.over.as_secs_f64();
+        TableBuilder::new("flows", &self.roster.flow_rows)
+            .u32("id", |r| r.serial)
+            .words("traffic", &names.loads, |r| r.load.into())
+            .words("class", &self.classes(), |r| r.class.into())
+            .words("cc", &names.algorithms, |r| r.config.into())
+            .words("src", &names.hosts, |r| node(r.ends.0))
+            .words("dst", &names.hosts, |r| node(r.ends.1))
+            .maybe_u64("bytes", |r| r.bytes)
+            .u64("start_ps", |r| r.opened.as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.ended))
+            .maybe_u64("fct_ps", |r| r.ended.map(|end| (end - r.opened).as_ps()))
+            .maybe_u64("acked_ps", |r| r.acked.map(|end| (end - r.opened).as_ps()))
+            .f64("goodput_bps", |r| if r.over.as_ps() > 0 { rate(r) } else { 0.0 })
+            .u64("delivered_bytes", |r| r.delivered)
+            .u64("packets_sent", |r| r.sent.packets)
+            .u64("retransmissions", |r| r.sent.retransmissions)
+            .u64("timeouts", |r| r.sent.timeouts)
+            .u64("timeouts_head", |r| r.timeouts.head)
+            .u64("timeouts_tail", |r| r.timeouts.tail)
+            .u64("fast_recoveries", |r| r.sent.fast_recoveries)
+            .u64("ecn_reductions", |r| r.sent.ecn_reductions)
+            .u64("marks", |r| r.received.marks)
+            .u64("drops", |r| r.drops)
+            .u64("wait_packets", |r| r.received.packets)
+            .maybe_f64("wait_mean_ps", |r| mean(r.received.wait_sum, r.received.packets))
+            .maybe_f64("delay_mean_ps", |r| mean(r.received.delay_sum, r.received.packets))
+            .maybe_f64("srtt_mean_ps", |r| mean(r.sent.srtt_sum, r.sent.acks))
+            .maybe_f64("cwnd_mean_bytes", |r| Window::mean(r.cwnd_time, r.watched))
+            .maybe_f64("cwnd_bytes", |r| r.cwnd.map(|bytes| bytes as f64))
+            .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
+            .maybe_f64("alpha", |r| r.alpha)
+            .done()
+    }
+
+    fn messages_table(&self) -> TableData {
+        let took = |r: &MessageRow| r.ended.map(|end| (end - r.started).as_ps());
+        let place = |r: &MessageRow| self.loads[r.load as usize].work.place_of(r.tag);
+        TableBuilder::new("messages", &self.roster.message_rows)
+            .u32("flow", |r| r.flow)
+            .words("traffic", &self.names.loads, |r| r.load.into())
+            .words("class", &self.classes(), |r| r.class.into())
+            .maybe_u32("round", |r| place(r).map(|place| place.0))
+            .maybe_u32("step", |r| place(r).map(|place| place.1))
+            .u64("bytes", |r| r.bytes)
+            .u64("start_ps", |r| r.started.as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.ended))
+            .maybe_u64("fct_ps", took)
+            .u64("ideal_ps", |r| r.ideal.as_ps())
+            .maybe_f64("slowdown", |r| Some(slowdown(r.ended? - r.started, r.ideal)))
+            .maybe_u64("acked_ps", |r| r.acked.map(|at| (at - r.started).as_ps()))
+            .maybe_u64("ideal_acked_ps", |r| r.ideal_back.map(|back| (r.ideal + back).as_ps()))
+            .maybe_f64("slowdown_acked", |r| Some(slowdown(r.acked? - r.started, r.ideal + r.ideal_back?)))
+            .maybe_u64("deadline_ps", |r| r.deadline.map(|span| span.as_ps()))
+            .maybe_u32("met", |r| r.met.map(u32::from))
+            .done()
+    }
+
+    fn rounds_table(&self) -> TableData {
+        let since = self.roster.measured_from;
+        let rows: Vec<(u32, Round)> = (0u32..)
+            .zip(&self.loads)
+            .flat_map(|(i, load)| load.work.rounds().iter().map(move |round| (i, *round)))
+            .filter(|(_, round)| round.started >= since)
+            .collect();
+        TableBuilder::new("rounds", &rows)
+            .words("traffic", &self.names.loads, |r| r.0)
+            .u32("round", |r| r.1.round)
+            .u32("responses", |r| r.1.responses)
+            .u64("bytes", |r| r.1.bytes)
+            .u64("start_ps", |r| r.1.started.as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.1.ended))
+            .maybe_u64("fct_ps", |r| r.1.ended.map(|end| (end - r.1.started).as_ps()))
+            .maybe_u64("ideal_ps", |r| r.1.ideal.map(Span::as_ps))
+            .maybe_f64("slowdown", |r| Some(slowdown(r.1.ended? - r.1.started, r.1.ideal?)))
+            .u64("timeouts", |r| r.1.timeouts.all)
+            .u64("timeouts_head", |r| r.1.timeouts.head)
+            .u64("timeouts_tail", |r| r.1.timeouts.tail)
+            .done()
+    }
+
+    /// Steps of the loads whose messages depend on one another.
+    fn steps_table(&self) -> TableData {
+        let since = self.roster.measured_from;
+        let (mut names, mut rows): (Vec<String>, Vec<(u32, u32, Step)>) = (vec![], vec![]);
+        for (i, load) in (0u32..).zip(&self.loads) {
+            let first = names.len() as u32;
+            names.extend(load.work.step_names());
+            let begun = load.work.steps().iter().filter(|step| step.started.is_some_and(|at| at >= since));
+            rows.extend(begun.map(|step| (i, first + step.name, *step)));
+        }
+        let took = |step: &Step| Some(step.ended? - step.started?);
+        TableBuilder::new("steps", &rows)
+            .words("traffic", &self.names.loads, |r| r.0)
+            .u32("round", |r| r.2.round)
+            .u32("step", |r| r.2.step)
+            .words("name", &names, |r| r.1)
+            .u32("messages", |r| r.2.messages)
+            .u64("bytes", |r| r.2.bytes)
+            .u64("start_ps", |r| r.2.started.unwrap_or_default().as_ps())
+            .maybe_u64("end_ps", |r| maybe(r.2.ended))
+            .maybe_u64("fct_ps", |r| took(&r.2).map(Span::as_ps))
+            .maybe_u64("ideal_ps", |r| r.2.ended.map(|_| r.2.ideal.as_ps()))
+            .maybe_f64("slowdown", |r| took(&r.2).map(|took| slowdown(took, r.2.ideal)))
+            .done()
+    }
+
+    fn wait_histogram(&self) -> TableData {
+        let kinds = ["wait".to_string(), "delay".to_string()];
+        let mut rows: Vec<(u32, u32, (u64, u64, u64))> = vec![];
+        for (i, class) in (0u32..).zip(&self.roster.waits) {
+            let mut add = |kind: u32, times: &TimeHistogram| {
+                rows.extend(times.rows().into_iter().map(|row| (i, kind, row)))
+            };
+            add(0, &class.waits);
+            add(1, &class.delays);
+        }
+        TableBuilder::new("wait_histogram", &rows)
+            .words("class", &self.classes(), |r| r.0)
+            .words("what", &kinds, |r| r.1)
+            .u64("low_ps", |r| r.2.0)
+            .u64("high_ps", |r| r.2.1)
+            .u64("packets", |r| r.2.2)
+            .done()
+    }
+
+    fn queue_trace(&self) -> TableData {
+        let mut rows: Vec<QueueRow> = self.queue_rows.clone();
+        for (i, port) in (0u32..).zip(self.ports()) {
+            let changes = port.record.iter().flat_map(|r| r.changes());
+            rows.extend(changes.map(|(time, packets, bytes)| QueueRow {
+                time: *time,
+                port: i,
+                packets: *packets,
+                bytes: *bytes,
+            }));
+        }
+        TableBuilder::new("queue_trace", &rows)
+            .u64("time_ps", |r| r.time.as_ps())
+            .words("port", &self.names.ports, |r| r.port)
+            .u64("packets", |r| r.packets)
+            .u64("bytes", |r| r.bytes)
+            .done()
+    }
+
+    fn port_trace(&self) -> TableData {
+        TableBuilder::<PortRow>::new("port_trace", &self.port_rows)
+            .u64("time_ps", |r| r.time.as_ps())
+            .words("port", &self.names.ports, |r| r.port)
+            .words("class", &self.classes(), |r| r.class)
+            .u64("packets_in", |r| r.arrivals.packets)
+            .u64("bytes_in", |r| r.arrivals.bytes)
+            .u64("marks", |r| r.arrivals.marks)
+            .u64("drops", |r| r.arrivals.drops)
+            .done()
+    }
+
+    fn flow_trace(&self) -> TableData {
+        TableBuilder::<FlowTraceRow>::new("flow_trace", &self.roster.trace_rows)
+            .u64("time_ps", |r| r.time.as_ps())
+            .u32("flow", |r| r.flow)
+            .maybe_f64("cwnd_bytes", |r| r.cwnd)
+            .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
+            .maybe_f64("srtt_ps", |r| r.srtt)
+            .maybe_f64("alpha", |r| r.alpha)
+            .u64("delivered_bytes", |r| r.delivered)
+            .u64("flight_bytes", |r| r.flight)
+            .done()
+    }
+
+    /// Counts of the whole run and memory in use, for the manifest.
+    pub fn manifest_counts(&self) -> Value {
+        let books = self.books();
+        let inner = |p: &Port| {
+            let records = p.service.scheduled().and_then(|scheduled| scheduled.inner.as_ref());
+            records.map_or(0, |inner| inner.memory())
+        };
+        let port_bytes: usize = self
+            .ports()
+            .map(|p| size_of::<Port>() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p))
+            .sum();
+        let packet_bytes: usize = self.cells.iter().map(|cell| cell.network.store.memory()).sum();
+        json!({
+            "counts": {
+                "events": books.events,
+                "packet_hops": books.hops,
+                "packets_sent": books.sent,
+                "packets_duplicated": books.duplicated,
+                "packets_delivered": books.delivered,
+                "packets_dropped": books.dropped,
+                "packets_in_flight": books.in_flight,
+                "flows": self.roster.opened(),
+                "messages": self.roster.message_rows.len(),
+            },
+            "coupling": self.coupling_factors(),
+            "notes": self.notes(),
+            "cells": self.cells_told(),
+            "memory": {
+                "ports": self.places.len(),
+                "port_bytes": port_bytes + packet_bytes,
+                "flows_at_once": self.roster.places(),
+                "flow_bytes": self.cells.iter().map(|cell| cell.hosts.memory()).sum::<usize>(),
+            },
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! The packets of each connection in its host's port, for senders that put no more than so much there: TCP's small queues, and
+//! queue pairs, which have one packet there at most.
+
+use crate::net::port::Port;
+use crate::net::port::chain::Store;
+use crate::net::{Change, Commons, Happened, Network};
+use crate::packet::{Flags, Packet};
+use crate::routing::table::Entry;
+use shallows_units::{Span, Time};
+
+/// Bytes of each connection's data in a port whose discipline decides at departure, by the connections' numbers. Few have
+/// some at once, so that a sorted list beats a tree, which asks for memory with each packet that comes to an idle card.
+#[derive(Debug, Default)]
+pub struct Sockets(Vec<Socket>);
+
+#[derive(Debug)]
+struct Socket {
+    flow: u32,
+    bytes: u64,
+    /// Its sender waits until some of them have left.
+    waits: bool,
+}
+
+impl Sockets {
+    /// Where `flow` stands in the list, or would.
+    fn place(&self, flow: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&flow, |socket| socket.flow)
+    }
+
+    /// `packet` has come.
+    pub fn came(&mut self, packet: &Packet) {
+        if !packet.flags.any(Flags::REVERSE) {
+            let bytes = u64::from(packet.size);
+            match self.place(packet.flow) {
+                Ok(place) => self.0[place].bytes += bytes,
+                Err(place) => self.0.insert(place, Socket { flow: packet.flow, bytes, waits: false }),
+            }
+        }
+    }
+
+    /// `packet` has left, or was dropped; whether its sender waits for that.
+    #[must_use]
+    pub fn left(&mut self, packet: &Packet) -> bool {
+        if packet.flags.any(Flags::REVERSE) {
+            return false;
+        }
+        let place = self.place(packet.flow).expect("a packet that leaves has come");
+        let socket = &mut self.0[place];
+        socket.bytes -= u64::from(packet.size);
+        let waits = std::mem::take(&mut socket.waits);
+        if socket.bytes == 0 {
+            self.0.remove(place);
+        }
+        waits
+    }
+
+    /// So many bytes of a packet of `flow` here were cut off.
+    pub fn shrank(&mut self, flow: u32, bytes: u16) {
+        if let Ok(place) = self.place(flow) {
+            self.0[place].bytes -= u64::from(bytes);
+        }
+    }
+
+    /// Bytes of `flow` here.
+    fn bytes_of(&self, flow: u32) -> u64 {
+        self.place(flow).map_or(0, |place| self.0[place].bytes)
+    }
+
+    /// The sender of `flow`, which has some bytes here, waits until some of them have left.
+    fn let_wait(&mut self, flow: u32) {
+        if let Ok(place) = self.place(flow) {
+            self.0[place].waits = true;
+        }
+    }
+}
+
+impl Port {
+    /// When `flow` has at most `most` bytes in this port's chain; nothing if it has so few.
+    /// The newest packets come first: they are in the cache, and the walk ends with the one that is too many.
+    fn frees_at(&self, flow: u32, most: u64, store: &Store, now: Time) -> Option<Time> {
+        let mut bytes = 0;
+        let mine = |packet: &&Packet| packet.flow == flow && !packet.flags.any(Flags::REVERSE);
+        let too_many = self.waiting_beyond(most, now, store).filter(mine).find(|packet| {
+            bytes += u64::from(packet.size);
+            bytes > most
+        });
+        too_many.map(|packet| packet.at - self.delay)
+    }
+}
+
+impl Network {
+    /// See [`crate::net::Net::held_at_host`].
+    pub(in crate::net) fn held_at_host(&mut self, flow: u32, most: u64, commons: &Commons) -> Option<Time> {
+        let Entry::Port(port) = commons.connections[flow as usize].enters[0] else { return None };
+        let now = self.now;
+        let port = &mut self.ports[port as usize];
+        let here = port.service.scheduled().and_then(|scheduled| scheduled.sockets.as_ref());
+        let here = here.map_or(0, |sockets| sockets.bytes_of(flow));
+        // A packet that the discipline holds joins the chain when it is transmitted, and counts until that is over.
+        let at =
+            if here > most { Some(Time::MAX) } else { port.frees_at(flow, most - here, &self.store, now) };
+        if at == Some(Time::MAX)
+            && let Some(sockets) =
+                port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
+        {
+            sockets.let_wait(flow);
+        }
+        at
+    }
+
+    /// See [`crate::net::Net::leaves_host_at`].
+    pub(in crate::net) fn leaves_host_at(&mut self, flow: u32, commons: &Commons) -> Time {
+        let number = match commons.connections[flow as usize].enters[0] {
+            Entry::Port(port) => port,
+            // Of a host with several: the flow has sent the last packet.
+            Entry::Any(_) => self.entered,
+        };
+        let port = &mut self.ports[number as usize];
+        if let Some(sockets) = port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
+            && sockets.bytes_of(flow) > 0
+        {
+            sockets.let_wait(flow);
+            return Time::MAX;
+        }
+        // It stands in the chain, or in transmission, behind all that was there.
+        port.free_at
+    }
+
+    /// See [`crate::net::Net::sent_by`].
+    pub(in crate::net) fn sent_by(&self, flow: u32, commons: &Commons) -> Time {
+        let work = match commons.connections[flow as usize].enters[0] {
+            Entry::Port(port) => self.ports[port as usize].work(self.now),
+            Entry::Any(_) => Span::ZERO,
+        };
+        self.now + work
+    }
+
+    /// `packet` has left the discipline of a host's port, or the port: its sender may wait for that.
+    pub(in crate::net) fn leaves_host(&mut self, number: u32, packet: &Packet) {
+        if let Some(scheduled) = self.ports[number as usize].service.scheduled_mut()
+            && let Some(sockets) = &mut scheduled.sockets
+            && sockets.left(packet)
+        {
+            self.changes.push(Change { flow: packet.flow, what: Happened::Left, at: self.now });
+        }
+    }
+}

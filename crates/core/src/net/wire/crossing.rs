@@ -1,0 +1,243 @@
+//! Wires between cells: a packet leaves one cell's port and, a wire's delay later, is in another cell.
+//!
+//! A cell that has worked until some time hands over the packets of the next window; all have left their queues by
+//! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
+//! the packets here, each at the time at which it lands.
+
+use crate::net::pfc::{MAC, NOWHERE, PAUSE};
+use crate::net::port::{Port, Service};
+use crate::net::{Commons, Network};
+use crate::packet::{Carried, NONE, Packet};
+use crate::port_control::{AnyPortControl, PortControl};
+use shallows_units::Time;
+
+/// A packet on its way to another cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Parcel {
+    /// The packet; `at` is when it lands. Its extension is in the inbox.
+    pub packet: Packet,
+    /// The link that it comes along.
+    pub link: u32,
+    /// The node at the link's end, as in [`crate::net::port::Port::leads_to`].
+    pub node: u32,
+}
+
+/// The arrivals of a cell from others.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// Packets, those of one link in the order in which they left.
+    pub parcels: Vec<Parcel>,
+    /// The extensions that some of them carry.
+    pub extensions: Carried,
+}
+
+/// Gives a cell's inbox to `put`.
+pub trait Post {
+    /// Calls `put` with the inbox of `cell`, to which something is added.
+    fn open(&self, cell: u32, put: impl FnOnce(&mut Inbox));
+}
+
+impl Network {
+    /// Hands over the packets that land in other cells before `until`; the cell has worked until now. Returns when the
+    /// next of the others lands.
+    pub fn hand_over(&mut self, until: Time, post: &impl Post, commons: &Commons) -> Time {
+        let mut next = Time::MAX;
+        let mut i = 0;
+        while let Some(number) = self.crossing.get(i).copied() {
+            let port = &mut self.ports[number as usize];
+            if port.soonest(&self.store) < until {
+                port.leave(self.now, &self.store);
+                post.open(port.far_cell, |inbox| self.hand_over_from(number, until, inbox, commons));
+            }
+            let soonest = self.ports[number as usize].soonest(&self.store);
+            if soonest == Time::MAX {
+                self.crossing.swap_remove(i);
+            } else {
+                next = next.min(soonest);
+                i += 1;
+            }
+        }
+        next
+    }
+
+    #[inline(always)]
+    fn hand_over_from(&mut self, number: u32, until: Time, inbox: &mut Inbox, commons: &Commons) {
+        let link = self.links[number as usize];
+        loop {
+            // Beforehand, so that the packet is copied from its slot to the inbox and not by way of the stack.
+            if inbox.parcels.len() == inbox.parcels.capacity() {
+                make_room(inbox);
+                continue;
+            }
+            let port = &mut self.ports[number as usize];
+            let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
+            self.totals.hops += 1;
+            if port.clear_of_packets && packet.flow != PAUSE {
+                let node = port.leads_to;
+                let extended = packet.extension != NONE;
+                inbox.parcels.push(Parcel { packet: *packet, link, node });
+                if extended {
+                    self.carry(inbox);
+                }
+                self.store.free(slot);
+            } else {
+                let packet = self.store.take(slot);
+                self.hand_over_watched(number, packet, inbox, commons);
+            }
+        }
+    }
+
+    /// The extension of the newest parcel in `inbox` goes with it.
+    #[inline(never)]
+    fn carry(&mut self, inbox: &mut Inbox) {
+        if let Some(parcel) = inbox.parcels.last_mut() {
+            let place = parcel.packet.extension;
+            parcel.packet.extension = self.extensions.hand_over(place, &mut inbox.extensions);
+        }
+    }
+
+    #[cold]
+    fn hand_over_watched(&mut self, number: u32, mut packet: Packet, inbox: &mut Inbox, commons: &Commons) {
+        let (now, link) = (self.now, self.links[number as usize]);
+        if let Some(varying) = self.ports[number as usize].varying_mut() {
+            varying.lands();
+        }
+        if self.ends_frame(number, &packet) {
+            return self.put(Parcel { packet, link, node: MAC }, inbox);
+        }
+        let node = self.ports[number as usize].leads_to;
+        self.now = packet.at;
+        if self.pass_wire(number, &mut packet, commons) {
+            let (twice, late) = self.disturb(number);
+            if twice {
+                let extension = self.double(&packet);
+                self.put(Parcel { packet: Packet { extension, ..packet }, link, node }, inbox);
+            }
+            packet.at += late.unwrap_or_default();
+            self.put(Parcel { packet, link, node }, inbox);
+        }
+        self.now = now;
+    }
+
+    fn put(&mut self, parcel: Parcel, inbox: &mut Inbox) {
+        inbox.parcels.push(parcel);
+        if parcel.packet.extension != NONE {
+            self.carry(inbox);
+        }
+    }
+
+    /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
+    #[inline(always)]
+    pub fn land_from(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        if !commons.backs.is_empty() {
+            return self.land_charged(parcel, way, commons);
+        }
+        self.land_at(parcel, way, commons)
+    }
+
+    /// The same, where ports are charged for packets, and pause frames come too.
+    #[inline(never)]
+    fn land_charged(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        let came_by = commons.backs[parcel.link as usize];
+        if parcel.node == MAC {
+            self.hear(came_by, &parcel.packet, commons);
+            return None;
+        }
+        self.came_by = came_by;
+        let delivered = match self.ports.get_mut(way as usize) {
+            // Its discipline holds the packets: no slot on the way there.
+            Some(Port { service: Service::Departure(_), apart: true, counts, .. }) => {
+                counts.packets_in += 1;
+                counts.bytes_in += u64::from(parcel.packet.size);
+                self.returns(parcel, commons);
+                self.arrive_apart(way, &parcel.packet, commons);
+                None
+            }
+            _ => self.land_at(parcel, way, commons),
+        };
+        self.came_by = NOWHERE;
+        delivered
+    }
+
+    #[inline(always)]
+    fn land_at(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        self.returns(parcel, commons);
+        let slot = self.store.put(&parcel.packet);
+        if way == UNDECIDED {
+            return self.onward(parcel.node, slot, commons);
+        }
+        self.arrive_here(way, slot, commons);
+        None
+    }
+
+    /// A controller at the far end of its cable sees a packet that returns.
+    #[inline(always)]
+    fn returns(&mut self, parcel: &Parcel, commons: &Commons) {
+        if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
+            self.consult_return(*opposite, &parcel.packet);
+        }
+    }
+
+    #[cold]
+    fn consult_return(&mut self, opposite: u32, packet: &Packet) {
+        if packet.flags.any(crate::packet::Flags::REVERSE) {
+            self.consult(opposite, packet, true, AnyPortControl::on_return);
+        }
+    }
+}
+
+// The network asks ahead for the memory that packets will touch. These are hints: nothing here changes a result.
+//
+// A packet that comes to a port touches three cache lines of the port, one to four of its record, and up to three of packets
+// in its chain. In a large network other cells have pushed them out of the caches since the last window. The second step
+// below needs the lines that the first one has brought.
+
+/// No port: the switch decides when a packet's turn comes.
+pub const UNDECIDED: u32 = u32::MAX;
+
+impl Network {
+    /// The port by which `packet` will go on from `node`, where that can be said before its turn; else [`UNDECIDED`].
+    #[inline(always)]
+    pub fn way(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
+        if node >= MAC || commons.sprays {
+            return UNDECIDED;
+        }
+        self.choose(node, packet.label, commons)
+    }
+
+    /// A packet will come to port `number` or leave it: asks for the port. [`UNDECIDED`] asks for nothing.
+    #[inline(always)]
+    pub fn foresee(&self, number: u32) {
+        if let Some(port) = self.ports.get(number as usize) {
+            port.foresee();
+        }
+    }
+
+    /// Asks for the packets at which port `number` looks, and for its record.
+    #[inline(always)]
+    pub fn foresee_queue(&self, number: u32) {
+        if let Some(port) = self.ports.get(number as usize) {
+            port.foresee_queue(&self.store);
+        }
+    }
+
+    /// Ports whose wires lead to other cells and hold something.
+    pub fn crossing(&self) -> &[u32] {
+        &self.crossing
+    }
+
+    /// The packet that lands next from a port's wire, which leads to a node of this cell.
+    #[inline]
+    pub fn next_from(&self, number: u32) -> Option<(&Packet, u32)> {
+        let port = &self.ports[number as usize];
+        let packet = port.chain.first(&self.store).filter(|packet| packet.flow != PAUSE)?;
+        Some((packet, port.leads_to))
+    }
+}
+
+/// Makes room for one parcel at least.
+#[cold]
+#[inline(never)]
+fn make_room(inbox: &mut Inbox) {
+    inbox.parcels.reserve(1);
+}

@@ -1,0 +1,126 @@
+//! The far end of a wire with injected faults, observers or a controller: packets are lost, marked, doubled, delayed and
+//! recorded there.
+
+use crate::events::Event;
+use crate::net::Network;
+use crate::net::pfc::PAUSE;
+use crate::net::shared::{Change, Commons, Happened};
+use crate::packet::{Flags, Packet};
+use crate::probe::traces::PacketRow;
+use crate::queue::DropWhy;
+use shallows_units::{Span, Time};
+
+impl Network {
+    /// The head of a wire that is not clear reaches the far end.
+    #[inline(never)]
+    pub(in crate::net) fn land_unclear(
+        &mut self,
+        number: u32,
+        slot: u32,
+        commons: &Commons,
+    ) -> Option<Packet> {
+        let port = &self.ports[number as usize];
+        if port.clear_of_packets && self.store.at(slot).flow != PAUSE {
+            return self.onward_by(self.back(number, commons), port.leads_to, slot, commons);
+        }
+        let packet = self.store.take(slot);
+        self.land_watched(number, packet, commons)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(in crate::net) fn land_watched(
+        &mut self,
+        number: u32,
+        mut packet: Packet,
+        commons: &Commons,
+    ) -> Option<Packet> {
+        if let Some(varying) = self.ports[number as usize].varying_mut() {
+            varying.lands();
+        }
+        if self.ends_frame(number, &packet) {
+            self.hear(self.back(number, commons), &packet, commons);
+            return None;
+        }
+        let came_by = self.back(number, commons);
+        if !self.pass_wire(number, &mut packet, commons) {
+            return None;
+        }
+        let (twice, late) = self.disturb(number);
+        if twice {
+            let extension = self.double(&packet);
+            self.stray(number, Packet { extension, ..packet }, self.now, came_by);
+        }
+        if let Some(late) = late {
+            self.stray(number, packet, self.now + late, came_by);
+            return None;
+        }
+        self.come_back(number, packet, came_by, commons)
+    }
+
+    /// Loses or marks a packet at the far end of a watched wire and records it; whether it is still there.
+    pub(in crate::net) fn pass_wire(&mut self, number: u32, packet: &mut Packet, commons: &Commons) -> bool {
+        let port = &mut self.ports[number as usize];
+        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
+        if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(packet)) {
+            packet.flags = packet.flags.with(Flags::CE);
+            port.counts.marks += 1;
+            if let Some(arrivals) = &mut port.arrivals {
+                arrivals[commons.class(packet)].marks += 1;
+            }
+        }
+        if port.tapped {
+            self.tap(number, *packet, lost, commons);
+        }
+        if lost {
+            self.lose(number, *packet, DropWhy::Wire, commons);
+        }
+        !lost
+    }
+
+    /// Whether a packet of a watched wire comes twice, and how much later it comes, if it is held back.
+    pub(in crate::net) fn disturb(&mut self, number: u32) -> (bool, Option<Span>) {
+        let Some(faults) = &mut self.ports[number as usize].faults else { return (false, None) };
+        let twice = faults.random.chance(faults.duplicate);
+        let late = faults.random.chance(faults.reorder);
+        let extra = faults.random.within(faults.reorder_delay);
+        (twice, late.then_some(extra))
+    }
+
+    /// An injected fault makes a copy of `packet`; returns the place of the copy's extension.
+    pub(in crate::net) fn double(&mut self, packet: &Packet) -> u32 {
+        self.totals.duplicated += 1;
+        self.changes.push(Change { flow: packet.flow, what: Happened::Doubled, at: self.now });
+        self.extensions.copy(packet.extension)
+    }
+
+    /// Records a packet that has come to the far end of the port's wire.
+    pub(in crate::net) fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
+        self.tapped.push(PacketRow {
+            left: self.ports[number as usize].left_at(self.now),
+            landed: self.now,
+            port: self.links[number as usize],
+            flow: commons.connections[packet.flow as usize].serial,
+            packet,
+            extension: self.extensions.look(packet.extension),
+            lost,
+        });
+    }
+
+    fn stray(&mut self, number: u32, packet: Packet, at: Time, came_by: u32) {
+        let packet = (packet, self.ports[number as usize].leads_to, came_by);
+        let place = match self.free_strays.pop() {
+            Some(place) => {
+                self.strays[place as usize] = packet;
+                place
+            }
+            None => {
+                let place = self.strays.len() as u32;
+                self.strays.push(packet);
+                self.stray_sources.push(self.events.add(Event::Stray(place)));
+                place
+            }
+        };
+        self.events.schedule(self.stray_sources[place as usize], at);
+    }
+}

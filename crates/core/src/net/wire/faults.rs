@@ -1,0 +1,90 @@
+//! Faults injected on a wire: losses, marks, copies and delays, by chance or to a plan.
+
+use crate::events::random::Stream;
+use crate::packet::{Flags, Packet};
+use shallows_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Faults injected on a wire, planned or each with its probability a packet.
+#[derive(Debug)]
+pub struct WireFaults {
+    /// Packets that came to the far end so far.
+    pub seen: u64,
+    /// Numbers of those to lose, the next one last.
+    pub doomed: Vec<u64>,
+    /// Lost.
+    pub loss: f64,
+    /// Marked CE, if ECN-capable.
+    pub mark: f64,
+    /// The same to every such one, if any.
+    pub mark_every: Option<u64>,
+    /// ECN-capable packets that came to the far end so far.
+    pub capable: u64,
+    /// Delivered twice.
+    pub duplicate: f64,
+    /// Held back by up to `reorder_delay`.
+    pub reorder: f64,
+    /// Longest extra delay of a packet held back.
+    pub reorder_delay: Span,
+    /// Random numbers of this wire alone.
+    pub random: Stream,
+    /// The same for marks.
+    pub random_marks: Stream,
+    /// Facts of a link that changes.
+    pub varying: Option<Varying>,
+    /// Packets that leave the port from then on are in the statistics; those before are not, nor are their losses.
+    pub counts_from: Time,
+}
+
+impl WireFaults {
+    /// Whether `packet`, which has come to the far end, is marked there; call once for each.
+    pub fn marks(&mut self, packet: &Packet) -> bool {
+        if !packet.ecn_capable() {
+            return false;
+        }
+        self.capable += 1;
+        let planned = self.mark_every.is_some_and(|every| self.capable.is_multiple_of(every));
+        (planned || self.random_marks.chance(self.mark)) && !packet.flags.any(Flags::CE)
+    }
+
+    /// Whether the packet that has come to the far end is lost; call once for each.
+    pub fn lose(&mut self) -> bool {
+        self.seen += 1;
+        let planned = self.doomed.pop_if(|number| *number == self.seen).is_some();
+        self.random.chance(self.loss) || planned
+    }
+}
+
+/// Facts of a port whose link changes, which follow from rate and delay elsewhere.
+#[derive(Debug, Default)]
+pub struct Varying {
+    /// When each packet on the wire left.
+    pub(super) left: VecDeque<Time>,
+    /// When the last one left that came to the far end, or was cut off.
+    pub(super) last: Time,
+    /// How long the packet in the transmitter takes.
+    pub(super) serving_for: Span,
+    /// How long all packets together were transmitted that have left, or were cut off on the way.
+    pub sent_for: Span,
+    /// Packets lost at the port because the link was down.
+    pub dead: u64,
+    /// Packets lost on the wire as it went down.
+    pub cut: u64,
+}
+
+impl Varying {
+    /// The first packet of the wire is at the far end, or lost.
+    pub(in crate::net) fn lands(&mut self) {
+        self.last = self.left.pop_front().unwrap_or(self.last);
+    }
+
+    /// A transmission of so long begins.
+    pub(in crate::net) fn begins(&mut self, span: Span) {
+        self.serving_for = span;
+    }
+
+    /// It has ended.
+    pub(in crate::net) fn ends(&mut self) {
+        self.sent_for += self.serving_for;
+    }
+}

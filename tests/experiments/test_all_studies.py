@@ -1,0 +1,85 @@
+"""The studies of the package: complete, checked, and free of faults at run time."""
+
+import pytest
+from shallows.document.places import experiments_path
+from shallows.studies.paper.claims import LINUX_MODES, MODES
+from shallows.studies.paper.study import find
+from shallows.tables.metrics import delays
+from synthetic import small_run
+
+FIGURES = find()
+IDS = [f"{figure.paper}/{figure.name}" for figure in FIGURES]
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_a_figure_is_complete(figure):
+    assert figure.readme.startswith("# ")
+    assert figure.declared.measure and figure.module.__doc__
+    if figure.reference() is not None:
+        assert len(figure.reference())
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_each_claim_has_its_expected_verdicts(figure):
+    for claim in figure.claims:
+        assert set(claim.expected) - set(LINUX_MODES) == set(MODES), (
+            f"{claim.id}: expected for {', '.join(MODES)}"
+        )
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+@pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
+def test_every_experiment_of_a_figure_is_legal(figure, quick):
+    pytest.importorskip("shallows._core")
+    points = figure.points(quick)
+    assert set(points) == set(figure.specs()) and all(points.values())
+
+
+@pytest.mark.parametrize("paper", sorted({figure.path.parent for figure in FIGURES}), ids=lambda p: p.name)
+def test_every_experiment_file_of_a_paper_is_used(paper):
+    """`specs` names the files, or a README the command: a file without a name would never run."""
+    named = [*paper.rglob("*.py"), *paper.rglob("variants.toml"), *paper.rglob("README.md")]
+    text = "".join(path.read_text(encoding="utf-8") for path in named)
+    others = ("claims.toml", "quick.toml", "variants.toml", "readings.toml")
+    files = [path.name for path in paper.rglob("*.toml") if path.name not in others]
+    assert [name for name in files if name not in text] == []
+
+
+def test_figures_come_in_the_order_of_the_papers_readme():
+    assert [f.name for f in find("xdctcp")][:4] == ["table", "fig2", "fig3", "fig4"]
+
+
+def test_the_papers_readme_names_every_figure():
+    for figure in FIGURES:
+        assert f"`{figure.name}`" in (figure.path.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_quickstart_is_legal():
+    pytest.importorskip("shallows._core")
+    from shallows.document.load import load
+    from shallows.document.points import expand
+
+    assert len(expand(load(experiments_path() / "quickstart.toml"))) == 1
+
+
+def test_delays_four_ways():
+    got = delays(small_run(), ("short",))
+    assert got["wait_us"] == 72 and got["delay_us"] == 122 and got["srtt_us"] == 174
+    assert got["fct_us"] == pytest.approx(1100 / 3) and delays(small_run(), ("none",))["fct_us"] is None
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_a_published_claim_has_a_figure_or_table_that_shows_it(figure):
+    """`reproduce` refuses a name in `shows` that was not drawn."""
+    shown = {claim for claims in figure.shows.values() for claim in claims}
+    published = {claim.id for claim in figure.claims if claim.kind == "published"}
+    assert published <= shown
+    assert all(figure.shows.values()), "shows names a figure or table that shows no claim"
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_what_is_folded_or_captioned_is_a_name_of_a_figure_or_table(figure):
+    """A caption of nothing, or a fold of nothing, is a name that has changed."""
+    source = (figure.path / "figure.py").read_text(encoding="utf-8")
+    for name in (*figure.declared.folded, *figure.declared.captions):
+        assert source.count(f'"{name}"') >= 2, name
