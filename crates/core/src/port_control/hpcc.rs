@@ -8,7 +8,9 @@
 //! over 25 Gb/s, so that the fields suffice for faster links: [`Settings::unit_factor`].
 //! The path's identity is the exclusive or of its switches' numbers, 12 bits each. A switch's number is a permutation of its
 //! place in the network, so that two paths that differ in one switch differ always; others share an identity once in 4096.
-//! The header is written when the last bit has left, the authors' simulator when the first leaves.
+//! The header is written when the last bit has left. The authors' simulator writes it as the first leaves (switch-node.cc), by the
+//! queue and the bytes before the packet: the setting `written`. The queue then lacks what comes during the transmission, so that senders
+//! share more equally and leave a longer queue.
 //! An experiment is refused where a path has more switches than the header has room for, seven at most, also after tables have
 //! followed a failure. A packet that is under way as they change may meet more: the last of them write nothing.
 //! Left out: PINT.
@@ -27,11 +29,23 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The moment of a packet's record.
+    pub enum Moment {
+        /// Its first bit leaves.
+        FirstBit = "first-bit",
+        /// Its last bit has left.
+        LastBit = "last-bit",
+    }
+}
+
 crate::params! {
     /// HPCC. Each port writes its rate, its queue, the bytes it has sent and the time into every data packet.
     pub struct Settings {
         /// The bytes that a switch counts.
         counts: Counts = "sent", "", "Li 2019: txBytes; arrived ones (rxRate) make the rate oscillate";
+        /// The moment of a packet's record: the queue and the bytes sent are those of then, without the packet or with it.
+        written: Moment = "last-bit", "", "Li 2019: as the packet is emitted; its authors' simulator: first-bit, at its dequeue (switch-node.cc)";
         /// Units of the header: bytes sent count in 128 bytes times this, queues in 80 bytes times this.
         unit_factor: u64 = 1, "[1, 64]", "Li 2019: 128 B and 80 B; its authors' simulator: the hosts' rate / 25 Gb/s, so 4 at 100 Gb/s";
     }
@@ -113,6 +127,7 @@ impl super::Header for Header {
 /// One port.
 pub struct Control {
     counts: Counts,
+    written: Moment,
     rate: Rate,
     /// The switch's number in identities of paths.
     number: u16,
@@ -137,7 +152,14 @@ impl Control {
     /// At a port.
     pub fn new(settings: &Settings, at: Place) -> Self {
         let (number, factor) = (number_of(at.switch), settings.unit_factor as u16);
-        Control { counts: settings.counts, rate: at.rate, number, factor, bytes: 0 }
+        Control {
+            counts: settings.counts,
+            written: settings.written,
+            rate: at.rate,
+            number,
+            factor,
+            bytes: 0,
+        }
     }
 }
 
@@ -148,10 +170,29 @@ impl PortControl for Control {
         }
     }
 
+    fn on_begin(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
+        if self.written == Moment::FirstBit {
+            self.write(header, port, port.backlog.bytes.saturating_sub(packet.size.into()));
+        }
+    }
+
     fn on_depart(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
         if self.counts == Counts::Sent {
             self.bytes += u64::from(packet.size);
         }
+        if self.written == Moment::LastBit {
+            self.write(header, port, port.backlog.bytes);
+        }
+    }
+
+    fn observe(&self, _now: shallows_units::Time, put: &mut dyn FnMut(&'static str, f64)) {
+        put("counted_bytes", self.bytes as f64);
+    }
+}
+
+impl Control {
+    /// Adds this port's record, with so many bytes that wait, to the header.
+    fn write(&self, header: &mut Feedback, port: &PortView, queue: u64) {
         let Feedback::Hpcc(header) = header else { return };
         let room = HOPS.min(header.path.into());
         let Some(hop) = header.hops[..room].get_mut(header.count as usize) else { return };
@@ -159,15 +200,11 @@ impl PortControl for Control {
             rate: self.rate.as_bps() as f32,
             time: (port.now.as_ps() / 1000) as u32 & ((1 << Hop::TIME_BITS) - 1),
             sent: (self.bytes / (128 * u64::from(self.factor))) as u32 & ((1 << Hop::SENT_BITS) - 1),
-            queue: (port.backlog.bytes / (80 * u64::from(self.factor))).min(u64::from(u16::MAX)) as u16,
+            queue: (queue / (80 * u64::from(self.factor))).min(u64::from(u16::MAX)) as u16,
             factor: self.factor,
         };
         header.identity ^= self.number;
         header.count += 1;
-    }
-
-    fn observe(&self, _now: shallows_units::Time, put: &mut dyn FnMut(&'static str, f64)) {
-        put("counted_bytes", self.bytes as f64);
     }
 }
 
@@ -185,6 +222,24 @@ mod tests {
     fn view(ns: u64, queued: u64) -> PortView {
         let backlog = Backlog { packets: 0, bytes: queued, serving: 0, free_at: Time::ZERO };
         PortView { now: Time::ZERO + Span::ns(ns), rate: Rate::gbps(100), backlog }
+    }
+
+    /// A packet of 1000 bytes before 4000 others, after 128 000 bytes: as its first bit leaves, or when its last has left.
+    #[test]
+    fn a_record_is_of_the_first_bit_or_the_last() {
+        for (written, sent, queue) in [(Moment::FirstBit, 1000, 4000), (Moment::LastBit, 1007, 6000)] {
+            let mut control = Control::new(&Settings { written, ..Settings::defaults() }, PLACE);
+            control.bytes = 128_000;
+            let mut header = Feedback::Hpcc(Header { path: 1, ..Header::default() });
+            control.on_begin(&packet(1000), &mut header, &view(0, 5000));
+            control.on_depart(&packet(1000), &mut header, &view(80, 6000));
+            let Feedback::Hpcc(header) = header else { panic!("the header stays") };
+            assert_eq!(
+                (header.count, header.hops[0].sent, header.hops[0].queue_bytes()),
+                (1, sent, f64::from(queue))
+            );
+            assert_eq!(control.bytes, 129_000);
+        }
     }
 
     /// Two departures, the second after both counters have wrapped.

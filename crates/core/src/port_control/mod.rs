@@ -41,6 +41,8 @@ pub trait PortControl: Send {
     /// discipline drops has been seen too. `header` is [`Feedback::None`] on packets without one and on
     /// acknowledgements, whose echo belongs to the ports of the other direction.
     fn on_arrive(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView);
+    /// Each packet whose transmission begins, at such a port as [`PortControl::on_depart`]'s. The backlog has the packet.
+    fn on_begin(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
     /// Each packet whose transmission has ended, at a port whose controller asks for it by
     /// `DEPARTURES`; such a port takes two events a packet.
     fn on_depart(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
@@ -168,6 +170,9 @@ impl Default for Protocol {
 impl PortControl for AnyPortControl {
     fn on_arrive(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
         each!(self, control => control.on_arrive(packet, header, port));
+    }
+    fn on_begin(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
+        each!(self, control => control.on_begin(packet, header, port));
     }
     fn on_depart(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
         each!(self, control => control.on_depart(packet, header, port));
