@@ -288,16 +288,18 @@ mod tests {
             let mut control = started(Settings { reaction, ..Settings::defaults() });
             hear(&mut control, 0, 0, 500, true);
             for half in 1..=4u32 {
-                // The first half of the round is idle, the rest full.
-                let sent = half.saturating_sub(2) * 49;
+                // The first half of the round is all but idle, the rest full.
+                let sent = half + half.saturating_sub(2) * 48;
                 hear(&mut control, half * 5000, sent, 0, half == 4);
             }
             control.utilisation
         };
-        let each = after(Reaction::PerRtt); // 1, then 0.5, 0.25 by idle halves, then two full ones of 1.00352
-        assert!((each - (0.0625 + 0.75 * 1.00352)).abs() < 1e-9, "{each}");
-        // 98 units of 128 bytes in 20 us; a time above T counts as T.
-        assert!((after(Reaction::RttMeasured) - 0.50176).abs() < 1e-9, "{}", after(Reaction::RttMeasured));
+        // One unit of 128 bytes in 5 us is a share of 0.02048, 49 are 1.00352.
+        let parts = [0.02048, 0.02048, 1.00352, 1.00352];
+        let want = parts.iter().fold(1.0, |u, part| 0.5 * u + 0.5 * part);
+        assert!((after(Reaction::PerRtt) - want).abs() < 1e-9, "{}", after(Reaction::PerRtt));
+        // 100 units in 20 us; a time above T counts as T.
+        assert!((after(Reaction::RttMeasured) - 0.512).abs() < 1e-9, "{}", after(Reaction::RttMeasured));
     }
 
     #[test]
