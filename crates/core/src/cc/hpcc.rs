@@ -61,7 +61,7 @@ impl CcSettings for Settings {
         true
     }
 
-    fn from_path(&self) -> Vec<&'static str> {
+    fn path_settings(&self) -> Vec<&'static str> {
         self.base_rtt.is_none().then_some("base_rtt").into_iter().collect()
     }
 

@@ -115,7 +115,7 @@ pub trait CcSettings {
         false
     }
     /// Its settings that follow from the path at a connection's opening.
-    fn from_path(&self) -> Vec<&'static str> {
+    fn path_settings(&self) -> Vec<&'static str> {
         vec![]
     }
     /// Whether it was made for queue pairs: it gets notifications, or its header comes back with their acknowledgements.
@@ -234,9 +234,9 @@ macro_rules! algorithms {
             }
 
             /// Its settings that follow from the path at a connection's opening.
-            pub fn from_path(&self) -> Vec<&'static str> {
+            pub fn path_settings(&self) -> Vec<&'static str> {
                 match self {
-                    $( Algorithm::$variant(s) => s.from_path(), )*
+                    $( Algorithm::$variant(s) => s.path_settings(), )*
                     Algorithm::Custom(_) => vec![],
                 }
             }

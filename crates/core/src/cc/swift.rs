@@ -41,7 +41,7 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
-    fn from_path(&self) -> Vec<&'static str> {
+    fn path_settings(&self) -> Vec<&'static str> {
         let base = self.base_target.is_none().then_some("base_target");
         base.into_iter().chain((self.hop_target > Span::ZERO).then_some("hop_target")).collect()
     }

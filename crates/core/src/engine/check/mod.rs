@@ -332,5 +332,5 @@ fn loads(
 fn from_path(spec: &LoadSpec) -> Vec<String> {
     let irn = |roce: &&RoceSettings| roce.repair == Repair::SelectiveRepeat && roce.bdp.is_none();
     let bdp = spec.transport.roce.as_ref().filter(irn).map(|_| "transport.bdp".to_owned());
-    spec.transport.cc.from_path().iter().map(|key| format!("transport.cc.{key}")).chain(bdp).collect()
+    spec.transport.cc.path_settings().iter().map(|key| format!("transport.cc.{key}")).chain(bdp).collect()
 }
