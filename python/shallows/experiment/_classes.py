@@ -2203,3 +2203,6 @@ class Experiment(WholeExperiment):
 
     sweep: dict[str, Any] | None = None
     """`grid`, `zip` and `points`: settings by dotted path."""
+
+    summary: dict[str, Any] | None = None
+    """`sizes` and `percentiles`: the grouping of results."""

@@ -9,7 +9,7 @@ use crate::net::port::Port;
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 impl Simulation {
     /// Does all that is due now and sets the next pause.
@@ -52,9 +52,11 @@ impl Simulation {
     fn gather(&mut self, floor: &Floor) {
         let roster = &mut self.roster;
         let mut acked: Vec<Acked> = vec![];
+        let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
         for cell in &floor.cells {
             let mut cell = locked(cell);
             acked.append(&mut cell.hosts.acked);
+            cell.network.tap_wires(&commons);
             roster.message_rows.append(&mut cell.hosts.message_rows);
             roster.trace_rows.append(&mut cell.hosts.trace_rows);
             self.tapped.append(&mut cell.network.tapped);
@@ -73,7 +75,7 @@ impl Simulation {
             let at = |row: &MessageRow| row.ended.unwrap_or(Time::MAX);
             roster.message_rows.sort_by_key(|row| (at(row), row.flow, row.started));
             roster.trace_rows.sort_by_key(|row| (row.time, row.flow));
-            self.tapped.sort_by_key(|row| (row.landed, row.port));
+            self.tapped.sort_by_key(|row| (row.landed.unwrap_or(Time::MAX), row.port));
         }
     }
 

@@ -118,7 +118,7 @@ impl Connections<'_> {
         self.roster.opened += 1;
         let id = self.number();
         let mut longest = std::mem::take(&mut self.roster.longest);
-        let (labels, enters, path, last) = self.change(|commons| {
+        let (labels, enters, path, last, least) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
             let enters = [ends.0, ends.1].map(|host| commons.enters(host));
@@ -130,9 +130,13 @@ impl Connections<'_> {
                 switches: (routing.path(ends).count() as u32).saturating_sub(1),
                 base_rtt: there + longest.time(routing, (ends.1, ends.0), 0, wire),
             };
-            (routing.labels(ends, serial), enters, path, rate(routing.path(ends).last()))
+            let last = rate(routing.path(ends).last());
+            let least = routing.path(ends).map(|link| wire(link).0).min();
+            (routing.labels(ends, serial), enters, path, last, least.unwrap_or(last))
         });
         self.roster.longest = longest;
+        let bears = self.roster.bears.entry(opener.load).or_insert((least, path.base_rtt));
+        *bears = (bears.0.min(least), bears.1.max(path.base_rtt));
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
         {
@@ -182,7 +186,7 @@ impl Connections<'_> {
             vacant: false,
             ended: None,
             timer: Source::NONE,
-            delivered_before: 0,
+            arrived_before: 0,
             timeouts: TimeoutCounts::default(),
         };
         let cells = [ends.0, ends.1].map(|host| self.roster.cell_of[host.index()]);

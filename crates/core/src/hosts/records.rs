@@ -34,9 +34,11 @@ pub struct FlowRow {
     pub ended: Option<Time>,
     /// When the acknowledgement of its last byte was back.
     pub acked: Option<Time>,
-    /// Unique bytes delivered since the warm-up.
+    /// Bytes delivered in order in the whole run.
     pub delivered: u64,
-    /// Time over which they were delivered.
+    /// Unique bytes that arrived since the warm-up, in order or not.
+    pub arrived: u64,
+    /// Time over which they arrived.
     pub over: Span,
     /// Time over which the sender was watched, until its last acknowledgement.
     pub watched: Span,
@@ -84,7 +86,8 @@ impl FlowRow {
             acked: receiving
                 .ended
                 .and((sending.acked_at >= from && sending.blocks.is_empty()).then_some(sending.acked_at)),
-            delivered: receiving.receiver.delivered() - receiving.delivered_before,
+            delivered: receiving.receiver.delivered(),
+            arrived: receiving.receiver.arrived() - receiving.arrived_before,
             over: until.max(from) - from,
             watched: now - from,
             sent: SenderCounts { timeouts: counts.timeouts + receiving.timeouts.all, ..counts },
@@ -207,7 +210,7 @@ impl Hosts {
         }
         for end in &mut self.receivers {
             *end.receiver.counts() = Default::default();
-            end.delivered_before = end.receiver.delivered();
+            end.arrived_before = end.receiver.arrived();
             end.timeouts = Default::default();
         }
     }
@@ -245,6 +248,7 @@ pub(super) fn trace_row(
         srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
         alpha: alpha(sender),
         delivered: receiving.receiver.delivered(),
+        arrived: receiving.receiver.arrived(),
         flight: sender.flight(config),
     }
 }

@@ -12,7 +12,7 @@ use crate::probe::traces::FlowTraceRow;
 use crate::routing::graph::NodeId;
 use crate::routing::longest::Longest;
 use crate::transport::Config;
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -91,6 +91,8 @@ pub struct Roster {
     pub in_step: BTreeMap<u16, (u32, NodeId)>,
     /// Times of the longest of equally short paths.
     pub longest: Longest,
+    /// By load: the least rate of a link on its connections' ways, and the longest round trip of an empty one.
+    pub bears: BTreeMap<u16, (Rate, Span)>,
     /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
     pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.
