@@ -76,7 +76,9 @@ NAMES = [scheme["title"] for scheme in SCHEMES]
 def schemes(samples):
     """The six schemes; TIMELY takes its round-trip times as a reading says (`segment` or `window`)."""
     timely = [scheme for scheme in SCHEMES if scheme["title"].startswith(TIMELY)]
-    other = {one["title"]: one | {"transport.cc": one["transport.cc"] | {"samples": samples}} for one in timely}
+    other = {
+        one["title"]: one | {"transport.cc": one["transport.cc"] | {"samples": samples}} for one in timely
+    }
     return [other.get(scheme["title"], scheme) for scheme in SCHEMES]
 
 

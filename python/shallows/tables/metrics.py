@@ -184,8 +184,8 @@ def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
 def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Counts, completion times in ps and slowdowns of a `messages` table, all sizes together.
 
-    A completion time ends when the last byte is in order at the receiver; `acked_*` and `slowdown_acked_*` when its
-    acknowledgement is back at the sender, as papers on RDMA count.
+    A completion time ends when the last byte is in order at the receiver; `acked_*` and
+    `slowdown_acked_*` when its acknowledgement is back at the sender, as papers on RDMA count.
 
     Unfinished messages have no time and are left out of it, which favours a system that leaves its
     slowest unfinished: read `messages_unfinished` first. `deadlines` counts the messages whose deadline

@@ -49,8 +49,9 @@ def headroom(
     a frame under way at the switch, the pause frame, and a frame that the neighbour has just begun.
 
     A switch has the standard's headroom and a frame for each of `ports` with this link and for each lossless
-    priority, and `reserve` for each of `lossy` priorities, such as that of acknowledgements. `shared` is the rest. `xoff_one` is the threshold while one neighbour is over it, `xoff_all`
-    while all but the receiver's are. `mark_below` is the largest threshold of ECN at each port that marks
+    priority, and `reserve` for each of `lossy` priorities, such as that of acknowledgements. `shared` is
+    the rest. `xoff_one` is the threshold while one neighbour is over it, `xoff_all` while all but the
+    receiver's are. `mark_below` is the largest threshold of ECN at each port that marks
     before any pause: packets of one neighbour may stand in every queue.
 
     Source: IEEE 802.1Qbb-2011 annex O; IEEE 802.3-2018 s.31B.3.7; thresholds: Choudhury and Hahne 1998; marks
