@@ -376,6 +376,9 @@ class PragueCc(Part):
     rtt_floor: str = '25ms'
     """The floor of that. Range (0s, ]. Default: draft s.2.4.4; no data centre's, where "own" is meant."""
 
+    reduce_at: Literal["round", "mark"] = 'round'
+    """When a mark may shrink the window: "round", once an own round trip and only if a virtual one has passed, or "mark", as soon as a virtual one has passed. Growth follows the virtual round trip in both. With "round" the 25 ms become a multiple of the own round trip, and a flow between 2 and 24 ms exceeds the rate of a flow of 25 ms, which is the draft's aim. With every 50th packet marked that rate is 46 Mb/s; a flow of 10 ms has 64 Mb/s with "round" and 56 with "mark", which still waits for the next mark; one of 20 ms has 58 and 56. Default: tcp_prague.c prague_enter_cwr, called once a round; "mark": draft s.2.4.4, a reduction each RTT_virt."""
+
     rtt_after: int = 500
     """Rounds after slow start before it counts. Range [0, 60000]. Default: draft s.2.4.4: 500 rounds; Linux prague_rtt_transition."""
 

@@ -53,6 +53,11 @@ pub trait CongestionControl: Send {
     /// The receiver's echo of a header has come, with whatever packet: SYN+ACK, acknowledgement of new
     /// data (then before [`CongestionControl::on_ack`]) or not.
     fn on_feedback(&mut self, _header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {}
+    /// Whether a mark reported at `now` makes the window shrink. If not, the transport counts no reduction, and asks again
+    /// at the next mark; else it asks after a round trip (RFC 3168 s.6.1.2).
+    fn answers_marks(&self, _now: Time) -> bool {
+        true
+    }
     /// No data may leave until an echo says otherwise.
     fn paused(&self) -> bool {
         false
@@ -329,6 +334,9 @@ impl CongestionControl for AnyCc {
     }
     fn on_feedback(&mut self, header: &Feedback, srtt: Span, cx: &Cx<'_>) {
         each!(self, cc => cc.on_feedback(header, srtt, cx));
+    }
+    fn answers_marks(&self, now: Time) -> bool {
+        each!(self, cc => cc.answers_marks(now))
     }
     fn paused(&self) -> bool {
         each!(self, cc => cc.paused())
