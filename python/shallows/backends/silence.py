@@ -29,9 +29,9 @@ def notes(
 ) -> list[str]:
     """A line for each load of a run that delivered (almost) nothing.
 
-    `slowest` has, by load, `rate_bps` of the slowest link on its connections' ways and `rtt_ps` of the longest
-    empty way. `numbers` are the quantities of the experiment (`_core.numbers`). A load is left out whose own
-    settings ask for less, or which had less time than `PATIENCE` round trips.
+    `slowest` has, by load, `rate_bps` of the slowest link on its connections' ways and `rtt_ps` of the
+    longest empty way. `numbers` are the quantities of the experiment (`_core.numbers`). A load is left out
+    whose own settings ask for less, or which had less time than `PATIENCE` round trips.
     """
     return [
         line for name in experiment["traffic"] for line in _note(name, experiment, tables, slowest, numbers)
