@@ -1,4 +1,4 @@
-"""The sentences of a summary: what happened, with its cost and its cause."""
+"""The sentences of a summary: each event with its cost and its cause."""
 
 import shallows
 

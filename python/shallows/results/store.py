@@ -129,7 +129,7 @@ class StoredRun:
 
     @cached_property
     def happened(self) -> list[str]:
-        """What happened, in sentences: losses by cause, pauses, timeouts, whatever did not end."""
+        """The events of the run, in sentences: losses by cause, pauses, timeouts, unfinished messages."""
         from shallows.tables import happened
 
         return happened.lines(self.tables, self.experiment, self.numbers)

@@ -120,7 +120,7 @@ def broken(
 def _links(queues: pl.DataFrame, experiment: Mapping[str, Any]) -> pl.DataFrame:
     """The links with their ends and rates, as a relation of `laws.toml` names them.
 
-    None if an event changes a rate: what a link bears then follows from no table.
+    None if an event changes a rate: the capacity of a link then follows from no table.
     """
     import polars as pl
 
