@@ -115,6 +115,14 @@ pub trait CcSettings {
     fn header_room(&self) -> Option<Room> {
         None
     }
+    /// Whether it compares what successive packets met at each hop, so that they must keep to a path.
+    fn compares_hops(&self) -> bool {
+        false
+    }
+    /// Its settings that follow from the path at a connection's opening.
+    fn path_settings(&self) -> Vec<&'static str> {
+        vec![]
+    }
     /// Whether it was made for queue pairs: it gets notifications, or its header comes back with their acknowledgements.
     fn rdma(&self) -> bool {
         false
@@ -219,6 +227,22 @@ macro_rules! algorithms {
                 match self {
                     $( Algorithm::$variant(s) => s.header_room(), )*
                     Algorithm::Custom(_) => None,
+                }
+            }
+
+            /// Whether it compares what successive packets met at each hop, so that they must keep to a path.
+            pub fn compares_hops(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.compares_hops(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Its settings that follow from the path at a connection's opening.
+            pub fn path_settings(&self) -> Vec<&'static str> {
+                match self {
+                    $( Algorithm::$variant(s) => s.path_settings(), )*
+                    Algorithm::Custom(_) => vec![],
                 }
             }
 

@@ -85,6 +85,7 @@ impl Network {
         }
         self.ports.iter_mut().for_each(|port| port.restart(now, &self.store));
         self.host_waits.fill(Waits::default());
+        self.lost_answers.clear();
     }
 
     /// Brings the records of all ports up to `now`.
