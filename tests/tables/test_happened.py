@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The sentences of a summary: each event with its cost and its cause."""
-=======
 """The sentences of a summary: events of a run with cost and cause."""
->>>>>>> main
 
 import shallows
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""No series called a rate, goodput or utilisation exceeds the capacity of the path, for any transport."""
-=======
 """No series called a rate, goodput or utilisation exceeds the capacity of the path, over any transport."""
->>>>>>> main
 
 import json
 
@@ -170,11 +166,7 @@ def test_laws_refuse_rates_that_no_link_bears(run):
             flows=flows.with_columns(arrived_bytes=many, bytes=pl.lit(None, pl.UInt64))
         )
         fast = flows.with_columns(goodput_bps=pl.lit(4.56e11))
-<<<<<<< HEAD
-        assert "receiver's links carry" in broken(flows=fast)
-=======
         assert "rate of the receiver's links" in broken(flows=fast)
->>>>>>> main
     assert "are its departures" in broken(packets=packets.filter(pl.col("landed_ps").is_not_null()).head(100))
     ended = flows.with_columns(
         end_ps=pl.lit(7 * 10**9, pl.UInt64), fct_ps=7 * 10**9 - pl.col("start_ps"),

@@ -122,11 +122,7 @@ def _show_hosts(run: Any) -> None:
 
 
 def _show_happened(runs: Sequence[Any]) -> None:
-<<<<<<< HEAD
-    """Prints the events of the first run, in sentences."""
-=======
     """The events of the first run in sentences."""
->>>>>>> main
     lines = runs[0].happened
     if lines:
         which = "" if len(runs) == 1 else f" with seed {runs[0].seed}"

@@ -129,11 +129,7 @@ class StoredRun:
 
     @cached_property
     def happened(self) -> list[str]:
-<<<<<<< HEAD
-        """The events of the run, in sentences: losses by cause, pauses, timeouts, unfinished messages."""
-=======
         """The events in sentences: losses by cause, pauses, timeouts, messages that did not end."""
->>>>>>> main
         from shallows.tables import happened
 
         return happened.lines(self.tables, self.experiment, self.numbers)
