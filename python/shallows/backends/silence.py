@@ -1,4 +1,4 @@
-"""Loads that should send and deliver nothing, or less than a hundredth of what their path allows."""
+"""Loads that should send and deliver nothing, or less than a hundredth of what their path carries."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _note(
     endless = flows.filter(pl.col("bytes").is_null())
     if not endless.is_empty():
         since = max(int(endless["start_ps"].min()), warmup)
-        # Connections without end share what the path allows.
+        # Connections without end share what the path carries.
         sharing = tables["flows"].filter(pl.col("bytes").is_null()).height
         most = min(
             [
@@ -75,13 +75,13 @@ def _note(
     span = f"{(end - since) / 1e12:.3g} s"
     what = "nothing" if delivered == 0 else f"{_amount(delivered)}, less than a hundredth"
     yield (
-        f"traffic {name}: delivered {what} in {span}, of {_amount(could)} that its path allows. "
+        f"traffic {name}: delivered {what} in {span}, of {_amount(could)} that its path carries. "
         "Its connections stand still or starve."
     )
 
 
 def _own_bounds(path: str, load: Mapping[str, Any], numbers: Mapping[str, int], rtt: int) -> Iterator[float]:
-    """What the load's own settings allow one connection, in bit/s: a rate, a window."""
+    """The rates that the load's own settings allow one connection, in bit/s: a rate, a window."""
     yield from (numbers[key] for key in (f"{path}.cc.rate",) if key in numbers)
     mss = numbers.get(f"{path}.mss", 1460)
     for key in ("receive_window", "cwnd_max"):

@@ -263,6 +263,7 @@ def _queues(
     )
     over = duration - warmup
     rates = [port.rate_bps for port in made.ports]
+    means = [port.mean_bps for port in made.ports]
     counted = raw.with_row_index("queue").select(
         pl.col("queue").cast(pl.Int64),
         pl.Series("port", [port.name for port in made.ports]),
@@ -278,7 +279,7 @@ def _queues(
         *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "buffer", "dead", "cut")),
         difference("lost").alias("drops_wire"),
         difference("marks").alias("marks"),
-        (difference("bytes") * 8e12 / over / pl.Series("rate", rates)).alias("utilisation"),
+        (difference("bytes") * 8e12 / over / pl.Series("rate", means)).alias("utilisation"),
         pl.Series("is_switch", [int(port.switch) for port in made.ports]),
     )
     return counted.join(lengths, on="queue", how="left").sort("queue")

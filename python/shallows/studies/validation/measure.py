@@ -34,7 +34,7 @@ def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, flo
     goodputs = flows["goodput_bps"]
     rounds = tables["rounds"].drop_nulls("end_ps") if len(tables["rounds"]) else None
     found: dict[str, Any] = {
-        "throughput_bps": sum(row["utilisation"] * row["rate_bps"] for row in rows),
+        "throughput_bps": sum(row["bytes_out"] * 8e12 / row["over_ps"] for row in rows),
         "goodput_bps": float(goodputs.sum()),
         "queue_mean": fmean(row["mean_packets"] - sent * row["utilisation"] for row in rows),
         **{
