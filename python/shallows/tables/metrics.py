@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from shallows.tables.drops import causes
+
 Tables = Mapping[str, pl.DataFrame]
 Number = float | int | None
 Numbers = Sequence | pl.Series
@@ -25,15 +27,6 @@ SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
 """Metrics that every sweep has and its table shows; the JSON has all."""
 
 _QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-_DROPS = {
-    "full": "drops_full",
-    "aqm": "drops_aqm",
-    "evicted": "drops_evicted",
-    "wire": "drops_wire",
-    "buffer": "drops_buffer",
-    "dead": "drops_dead",
-    "cut": "drops_cut",
-}
 
 
 def metrics(tables: Tables) -> dict[str, Number]:
@@ -79,7 +72,7 @@ def with_sizes(tables: Tables) -> dict[str, Number]:
 
 def drops(queues: pl.DataFrame) -> int:
     """Packets dropped at all ports, for any cause."""
-    return sum(int(queues[column].sum()) for column in _DROPS.values())
+    return int(queues["drops"].sum())
 
 
 def jain(values: Sequence[float] | pl.Series) -> float | None:
@@ -316,8 +309,8 @@ def queues_json(tables: Tables) -> list[dict]:
     """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
     columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
     columns += " packets_in packets_out packets_held marks utilisation"
-    causes = pl.struct([pl.col(column).alias(cause) for cause, column in _DROPS.items()])
-    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=causes)
+    by_cause = pl.struct([pl.col(cause.column).alias(cause.name) for cause in causes()])
+    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=by_cause)
     return _records(table)
 
 

@@ -29,6 +29,9 @@ crate::params! {
         /// The flows; filled in from the named file.
         flows: Vec<Row<FlowRow>> = required, "", "the user's trace";
     }
+    facts {
+        example: r#"{"flows": [{"from": "s0", "to": "r0", "bytes": "5KB", "start": "1ms"}]}"#,
+    }
 }
 
 /// A flow that has not started yet.

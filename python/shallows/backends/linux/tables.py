@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
 from shallows.backends.linux.scenario import ETHERNET_BYTES, traced_classes
+from shallows.tables.drops import causes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -252,8 +253,9 @@ def _queues(
         pl.col("held_bytes").alias("bytes_held"),
         difference("full").alias("drops_full"),
         (difference("drops") - difference("full")).alias("drops_aqm"),
-        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "buffer", "dead", "cut")),
         difference("lost").alias("drops_wire"),
+        (difference("drops") + difference("lost")).alias("drops"),
+        *(pl.lit(0).alias(cause.column) for cause in causes() if cause.name not in ("full", "aqm", "wire")),
         difference("marks").alias("marks"),
         (difference("bytes") * 8e12 / over / pl.Series("rate", rates)).alias("utilisation"),
         pl.Series("is_switch", [int(port.switch) for port in made.ports]),

@@ -24,7 +24,7 @@ QUEUE_COLUMNS = (
     "p99_packets",
     "max_packets",
     "mean_wait_ps",
-    "drops_full",
+    "drops",
     "marks",
 )
 """Columns of the table of the busiest queues."""
