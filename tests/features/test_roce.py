@@ -53,7 +53,7 @@ def test_a_queue_pair_is_a_class_beside_tcps_and_other_backends_refuse_it():
 
 
 def test_the_editor_offers_the_keys_of_either_transport_once():
-    from shallows.web.completion import known
+    from shallows.web.editor.completion import known
 
     keys = known()["keys"]["transport"][""]
     labels = [key["label"] for key in keys]

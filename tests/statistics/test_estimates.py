@@ -174,3 +174,20 @@ def test_pareto_front_holds_exactly_what_nothing_dominates(points):
     want = {tuple(points[i]) for i in range(len(points)) if not dominated(i)}
     assert {tuple(points[i]) for i in front} == want and len(front) == len(want)
     assert (np.diff(cost[front]) > 0).all()
+
+
+def test_the_jackknife_of_a_mean_is_the_samples_and_of_a_ratio_is_millers():
+    """Of a linear statistic the pseudo-values are the samples; of a ratio they are n r - (n - 1) r_(-k)."""
+    batches = RNG.normal(10, 1, (2, 9))
+    means = estimates.jackknife(batches, lambda each: float(each.sum()))
+    assert means == pytest.approx(batches.sum(axis=0))
+    a, b = batches
+    without = [(a.sum() - a[k]) / (b.sum() - b[k]) for k in range(9)]
+    found = estimates.jackknife(batches, lambda each: each[0] / each[1])
+    assert found == pytest.approx(9 * a.mean() / b.mean() - 8 * np.array(without))
+
+
+@pytest.mark.parametrize("bad", [[[1.0], [2.0]], [1.0, 2.0]])
+def test_the_jackknife_needs_samples_to_leave_out(bad):
+    with pytest.raises(ValueError, match="at least two columns"):
+        estimates.jackknife(bad, np.sum)

@@ -83,7 +83,7 @@ def test_the_reports_of_runs_sweeps_comparisons_and_tunings(command, tmp_path):
 
 def test_the_exported_page(tmp_path):
     from shallows.document.points import expand
-    from shallows.web.export import page_of
+    from shallows.web.live.export import page_of
 
     page = tmp_path / "page.html"
     page.write_text(page_of(expand(NAMES)[0].experiment), "utf-8")

@@ -1,5 +1,6 @@
 """Small hand-made tables of a run, in the shape that docs/architecture.md fixes."""
 
+import numpy as np
 import polars as pl
 from shallows.tables.drops import causes
 
@@ -191,3 +192,20 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
             for k in range(9) for f in (0, 2)
         ],
     )  # fmt: skip
+
+
+def traced_run(cubic_bps, dctcp_bps, end_s=100, warmup_s=10):
+    """Two flows with rates that are functions of time, traced each second; flow 1 starts at 3 s."""
+    rows = []
+    for flow, rate, start in ((0, cubic_bps, 0), (1, dctcp_bps, 3)):
+        times = np.arange(start + 1, end_s + 1)
+        total = np.cumsum([rate(t) / 8 for t in times]).astype(int)
+        rows += [
+            {"time_ps": int(t) * 10**12, "flow": flow, "delivered_bytes": int(b)}
+            for t, b in zip(times, total, strict=True)
+        ]
+    return {
+        "flow_trace": pl.DataFrame(rows),
+        "flows": pl.DataFrame({"id": [0, 1], "class": ["cubic", "dctcp"]}),
+        "queues": pl.DataFrame({"over_ps": [(end_s - warmup_s) * 10**12]}),
+    }

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from shallows import _core
 from shallows.document.points import expand
 from shallows.errors import SpecError
-from shallows.web import address, drawing, film, safety
-from shallows.web.document import forbidden, line_of, parse
-from shallows.web.editing import lookup, put, sliders
-from shallows.web.gallery_entries import entries
+from shallows.web.editor.document import forbidden, line_of, parse
+from shallows.web.editor.editing import lookup, put, sliders
 from shallows.web.limits import Limits
+from shallows.web.live import drawing, film
+from shallows.web.pages import address
+from shallows.web.pages.gallery import entries
+from shallows.web.server import gate as safety
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 

@@ -12,10 +12,10 @@ import shallows
 from conftest import SMALL, write_toml
 from shallows.document.check import check
 from shallows.document.schema import schema
-from shallows.web.completion import kinds, known
+from shallows.web.editor.completion import kinds, known
+from shallows.web.jobs.renderer import Workshop, WorkshopError
 from shallows.web.limits import Limits
-from shallows.web.reports import document_of, report_of
-from shallows.web.workshop import Workshop, WorkshopError
+from shallows.web.pages.reports import document_of, report_of
 
 
 @pytest.fixture(scope="module")

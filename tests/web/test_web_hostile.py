@@ -6,7 +6,7 @@ import re
 from urllib.parse import quote, urlsplit
 
 import pytest
-from shallows.web.address import pack
+from shallows.web.pages.address import pack
 from web_server import running
 
 NASTY = [
@@ -178,8 +178,8 @@ def test_every_address_of_the_server_is_among_those_that_are_tried(tmp_path, mon
     """A new address joins the list above, or this fails. NiceGUI's own are tried by name below."""
     monkeypatch.setenv("NICEGUI_STORAGE_PATH", str(tmp_path))
     from nicegui import core
-    from shallows.web.server import build
-    from shallows.web.state import Options
+    from shallows.web.pages.state import Options
+    from shallows.web.server.serve import build
 
     gate, state = build(Options(store=tmp_path), None)
     paths = {*gate._app.openapi()["paths"], *(each.path for each in core.app.routes if hasattr(each, "path"))}

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import shallows
 from shallows.cli.scaffold import create
-from shallows.web.address import pack
-from shallows.web.gallery_entries import entries
+from shallows.web.pages.address import pack
+from shallows.web.pages.gallery import entries
 from web_browser import needs_chromium, put_text, wait_for_runs
 from web_server import running
 

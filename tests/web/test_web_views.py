@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import polars as pl
 import shallows
 from shallows.results.store import Store
-from shallows.web.address import pack
-from shallows.web.export import page_of
-from shallows.web.gallery_entries import entries
+from shallows.web.live.export import page_of
+from shallows.web.pages.address import pack
+from shallows.web.pages.gallery import entries
 from web_browser import needs_chromium, put_text, wait_for_runs
 from web_server import running
 

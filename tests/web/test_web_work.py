@@ -15,13 +15,13 @@ from shallows.document.settings import flat, sources, text_of
 from shallows.errors import RunError, SpecError
 from shallows.results.store import Store
 from shallows.studies.page.place import MARKER
-from shallows.web.export import page_of
-from shallows.web.jobs import Jobs
+from shallows.web.jobs.queue import Jobs
 from shallows.web.limits import Limits
-from shallows.web.papers import measured_here
-from shallows.web.runs import differences, listed, run_of, varied
-from shallows.web.said import made_by, python_of
-from shallows.web.sweep_file import sweep_text
+from shallows.web.live.export import page_of
+from shallows.web.pages.commands import made_by, python_of
+from shallows.web.pages.papers import measured_here
+from shallows.web.pages.runs import differences, listed, run_of, varied
+from shallows.web.pages.sweep_file import sweep_text
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 SHORT = QUICKSTART.replace('"50ms"', '"4ms"').replace('"10ms"', '"1ms"')
@@ -230,8 +230,8 @@ def test_an_exported_film_is_bounded_whole_and_the_same_each_time(store):
 def test_a_slow_machine_exports_the_same_bytes(store, monkeypatch):
     experiment = listed(store, "20pkt")[0].experiment
     page = page_of(experiment)
-    monkeypatch.setattr("shallows.web.film.QUICK_S", 0.0)
-    monkeypatch.setattr("shallows.web.film.SLOW_S", 0.0)
+    monkeypatch.setattr("shallows.web.live.film.QUICK_S", 0.0)
+    monkeypatch.setattr("shallows.web.live.film.SLOW_S", 0.0)
     assert page_of(experiment) == page
 
 

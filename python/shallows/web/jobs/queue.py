@@ -140,14 +140,14 @@ class Jobs:
 
     def _file(self, text: str, settings: list[str], folder: Path) -> Path:
         """The experiment as a file; names that a page may not use are refused here too."""
-        from shallows.web.document import parse
+        from shallows.web.editor.document import parse
 
         for setting in settings:
             parse(text, [setting], self._limits, self._allow)
         document = parse(text, (), self._limits, self._allow)
         python = tomllib.loads(text).get("python", {})
         if "python" in document and python.get("modules"):
-            from shallows.web.editing import put
+            from shallows.web.editor.editing import put
 
             names = python["modules"] if isinstance(python["modules"], list) else [python["modules"]]
             text = put(text, "python.modules", [str(Path.cwd() / str(name)) for name in names])
@@ -159,7 +159,7 @@ class Jobs:
         """The other scheme of a comparison, as a file of its own."""
         import tomlkit
 
-        from shallows.web.document import parse
+        from shallows.web.editor.document import parse
 
         path = folder / "second.toml"
         path.write_text(tomlkit.dumps(parse(text, settings, self._limits, self._allow)))

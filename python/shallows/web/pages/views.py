@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from shallows.web import address
-from shallows.web.frame import frame, heading, room
-from shallows.web.state import State
+from shallows.web.pages import address
+from shallows.web.pages.frame import frame, heading, room
+from shallows.web.pages.state import State
 
 __all__ = ["register"]
 
 
 def register(state: State) -> None:
     """Makes every page known to the server."""
-    from shallows.web import papers, reports, results, sweeps, work
+    from shallows.web.pages import jobs, papers, reports, results, sweeps
 
-    for each in (results, reports, sweeps, papers, work):
+    for each in (results, reports, sweeps, papers, jobs):
         each.register(state)
 
     @room("/")
     async def laboratory(x: str = "", show: str = "", second: str = "") -> None:
-        from shallows.web.gallery_entries import entry, first
-        from shallows.web.lab import Laboratory
+        from shallows.web.pages.gallery import entry, first
+        from shallows.web.pages.lab import Laboratory
 
         session = state.sessions.new()
         ui.context.client.on_delete(lambda: state.sessions.end(session))
@@ -36,7 +36,7 @@ def register(state: State) -> None:
 
     @room("/gallery")
     def gallery() -> None:
-        from shallows.web.gallery_entries import entries
+        from shallows.web.pages.gallery import entries
 
         with frame("Gallery", "Gallery"):
             heading("Gallery", 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, HTTPException, Query, Response
 
 if TYPE_CHECKING:
-    from shallows.web.session import Film, Session, Sessions
+    from shallows.web.live.session import Film, Session, Sessions
 
 WAIT_S = 10.0
 """An answer comes after so long at the latest, so that the page knows that the server lives."""
@@ -29,7 +29,7 @@ __all__ = ["films_router"]
 
 def films_router(sessions: Sessions) -> APIRouter:
     """The addresses under /live."""
-    from shallows.web.film import pack
+    from shallows.web.live.film import pack
 
     router = APIRouter()
 

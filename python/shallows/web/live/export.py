@@ -17,7 +17,8 @@ import jinja2
 from shallows.errors import RunError
 from shallows.figures import interactive
 
-HERE = Path(__file__).parent
+TEMPLATE = Path(__file__).with_name("export.html.j2")
+STATIC = Path(__file__).parents[1] / "static"
 SCRIPTS = ("index", "player", "controls", "charts", "film", "network", "matrix", "canvas", "colours")
 MOST_BYTES = 25_000_000
 """Of the film before it is packed; a file beyond is no page but a burden."""
@@ -32,8 +33,8 @@ __all__ = ["page_of"]
 def page_of(experiment: dict[str, Any]) -> str:
     """HTML of a resolved experiment's run. Raises RunError."""
     from shallows import _core
-    from shallows.web.drawing import layout
-    from shallows.web.film import Filming
+    from shallows.web.live.drawing import layout
+    from shallows.web.live.film import Filming
 
     if "python" in experiment:
         raise RunError("a run with components in Python cannot be exported: their sources are not stored")
@@ -52,15 +53,15 @@ def page_of(experiment: dict[str, Any]) -> str:
         )
     close = _close(text, drawn, duration) if drawn["kind"] == "graph" else []
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string((HERE / "export.html.j2").read_text())
+    template = environment.from_string(TEMPLATE.read_text())
     return template.render(
         title=header["title"] or "A run of Shallows",
-        style=_raw((HERE / "static/player.css").read_text()),
+        style=_raw((STATIC / "player.css").read_text()),
         header=_data(json.dumps(header).encode()),
         film=_data(film),
         close=_data(json.dumps(close, separators=(",", ":")).encode()),
         scripts={
-            f"shallows-player/{name}.js": _data((HERE / f"static/{name}.js").read_bytes()) for name in SCRIPTS
+            f"shallows-player/{name}.js": _data((STATIC / f"{name}.js").read_bytes()) for name in SCRIPTS
         },
         echarts=interactive.packed()["echarts"],
         settings=json.dumps(experiment, indent=1, ensure_ascii=False),
@@ -81,7 +82,7 @@ def _data(source: bytes) -> str:
 def _close(text: str, drawn: dict[str, Any], duration: int) -> list[dict[str, Any]]:
     """Single packets look by look at the start of the run, where connections open and windows grow."""
     from shallows import _core
-    from shallows.web.worker import packets_of
+    from shallows.web.live.simulation_process import packets_of
 
     longest = max(port["delay_ps"] + 12_000 * 10**12 // port["rate_bps"] for port in drawn["ports"])
     every = max(1, min(CLOSE_ROUNDS * 2 * longest, duration) // CLOSE_LOOKS)

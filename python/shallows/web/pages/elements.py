@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 from nicegui.element import Element
 
-HERE = Path(__file__).parent
-
 __all__ = ["Completion", "LivePlayer", "ReportFigure"]
 
 
-class LivePlayer(Element, component="live.js", esm={"shallows-player": "static"}):
+class LivePlayer(Element, component="live.js", esm={"shallows-player": "../static"}):
     """Shows the films of a session as they grow."""
 
     def __init__(self, session: str, on_pace: Any):
@@ -23,7 +20,7 @@ class LivePlayer(Element, component="live.js", esm={"shallows-player": "static"}
         self.on("pace", lambda event: on_pace(bool(event.args)))
 
 
-class ReportFigure(Element, component="figure.js", esm={"shallows-figures": "../figures/page"}):
+class ReportFigure(Element, component="figure.js", esm={"shallows-figures": "../../figures/page"}):
     """An image that becomes interactive where it carries its numbers (`shallows.figures.interactive`)."""
 
     def __init__(self, source: str, alt: str):

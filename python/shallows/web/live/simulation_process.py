@@ -17,7 +17,7 @@ from shallows.errors import Fault, SpecError
 from shallows.web.limits import Limits
 
 if TYPE_CHECKING:
-    from shallows.web.film import Filming
+    from shallows.web.live.film import Filming
 
 MOST_PACKETS = 4000
 """Packets shown at once."""
@@ -27,7 +27,7 @@ __all__ = ["main"]
 
 def main(pipe: Connection, limits: Limits, allow_python: bool) -> None:
     """Answers messages until the pipe closes."""
-    from shallows.web.bounds import confine
+    from shallows.web.limits import confine
 
     confine(limits.memory_bytes)
     bench = _Bench(pipe, limits, allow_python)
@@ -102,7 +102,7 @@ class _Bench:
 def resolved(text: str, settings: list[str], limits: Limits, allow: bool) -> dict[str, Any]:
     """The one experiment that the laboratory runs of a file. Raises SpecError."""
     from shallows.document.points import expand
-    from shallows.web.document import parse
+    from shallows.web.editor.document import parse
 
     document = parse(text, settings, limits, allow)
     for section in ("sweep", "compare", "tune"):
@@ -119,7 +119,7 @@ class _Side:
 
     def __init__(self, bench: _Bench, side: int, number: int, experiment: dict[str, Any], limits: Limits):
         from shallows import _core
-        from shallows.web.drawing import layout
+        from shallows.web.live.drawing import layout
 
         self._bench, self._side, self._number, self._limits = bench, side, number, limits
         self._text = json.dumps(experiment)
@@ -161,7 +161,7 @@ class _Side:
         self._thread.join()
 
     def _film(self) -> None:
-        from shallows.web.film import Filming
+        from shallows.web.live.film import Filming
 
         send, where = self._bench.send, (self._side, self._number)
         rates = [port["rate_bps"] for port in self._layout["ports"]]
@@ -226,7 +226,7 @@ class _Side:
 
 def packets_of(columns: list[tuple[str, str, Any]], at_ps: int) -> dict[str, Any]:
     """The packets of a look as lists, their landing told from `at_ps` on."""
-    from shallows.web.film import columns_of
+    from shallows.web.live.film import columns_of
 
     table = columns_of(columns)
     lands = (table["lands_ps"].astype("i8") - at_ps).tolist()

@@ -15,11 +15,11 @@ from shallows.document.places import program
 from shallows.document.settings import flat, sources, text_of
 from shallows.results.store import FIGURES, StoredRun
 from shallows.terminal import readable
-from shallows.web import address
-from shallows.web.elements import ReportFigure
-from shallows.web.frame import Commands, frame, heading, room, rows_table
-from shallows.web.runs import differences, listed, run_of
-from shallows.web.state import State
+from shallows.web.pages import address
+from shallows.web.pages.elements import ReportFigure
+from shallows.web.pages.frame import Commands, frame, heading, room, rows_table
+from shallows.web.pages.runs import differences, listed, run_of
+from shallows.web.pages.state import State
 
 MOST_ROWS = 500
 
@@ -79,7 +79,7 @@ def register(state: State) -> None:
 
 def _reports() -> None:
     """The reports in the working directory, above the runs."""
-    from shallows.web.reports import all_reports
+    from shallows.web.pages.reports import all_reports
 
     found = all_reports()
     if not found:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "gallery"
+FOLDER = Path(__file__).parents[1] / "gallery"
 
 __all__ = ["Entry", "entries", "entry", "first"]
 

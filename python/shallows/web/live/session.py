@@ -130,7 +130,7 @@ class Session:
     def _start(self) -> None:
         if self._process is not None and self._process.is_alive():
             return
-        from shallows.web.worker import main
+        from shallows.web.live.simulation_process import main
 
         context = multiprocessing.get_context("spawn")
         self._pipe, end = context.Pipe()

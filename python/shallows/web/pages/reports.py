@@ -13,10 +13,10 @@ from nicegui import ui
 
 from shallows.studies.page.place import MARKER
 from shallows.terminal import readable
-from shallows.web.elements import ReportFigure
-from shallows.web.frame import Commands, frame, heading, room, rows_table
-from shallows.web.said import made_by, python_of
-from shallows.web.state import State
+from shallows.web.pages.commands import made_by, python_of
+from shallows.web.pages.elements import ReportFigure
+from shallows.web.pages.frame import Commands, frame, heading, room, rows_table
+from shallows.web.pages.state import State
 
 NAME = re.compile(r"^[a-z0-9][\w.-]{0,150}$")
 FILE = re.compile(r"^[\w-][\w.-]{0,200}$")

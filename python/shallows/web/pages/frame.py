@@ -19,7 +19,7 @@ ROOMS = (
     ("Work", "/work"),
 )
 
-HERE = Path(__file__).parent
+STATIC = Path(__file__).parents[1] / "static"
 
 ANSWER_S = 60.0
 """In which a page must be made; a large store on a slow disk takes its time."""
@@ -37,9 +37,9 @@ def frame(title: str, here: str) -> Iterator[ui.column]:
     ui.colors(
         primary="#0062b8", secondary="#49535e", accent="#b87900", positive="#00795a", negative="#c0261c"
     )
-    ui.add_css((HERE / "static/player.css").read_text())
-    ui.add_css((HERE / "static/page.css").read_text())
-    ui.add_body_html(f"<script>{(HERE / 'static/page.js').read_text()}</script>")
+    ui.add_css((STATIC / "player.css").read_text())
+    ui.add_css((STATIC / "page.css").read_text())
+    ui.add_body_html(f"<script>{(STATIC / 'page.js').read_text()}</script>")
     with ui.header(elevated=False).classes("sh-head"):
         ui.link("Shallows", "/").classes("sh-brand")
         with ui.element("nav").props('aria-label="Rooms"').classes("sh-rooms"):

@@ -90,7 +90,7 @@ class Workshop:
 
 def main(pipe: Connection, limits: Limits) -> None:
     """Makes files until the pipe closes."""
-    from shallows.web.bounds import confine
+    from shallows.web.limits import confine
 
     confine(limits.memory_bytes)
     while True:
@@ -145,7 +145,7 @@ def _packets(store: Path, name: str, place: str) -> bytes:
 
 
 def _film(store: Path, name: str) -> bytes:
-    from shallows.web.export import page_of
+    from shallows.web.live.export import page_of
 
     return page_of(_run(store, name).experiment).encode()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from nicegui import ui
 
-from shallows.web.frame import Commands, frame, heading, room
-from shallows.web.jobs import Job, hashes
-from shallows.web.said import python_of
-from shallows.web.state import State
+from shallows.web.jobs.queue import Job, hashes
+from shallows.web.pages.commands import python_of
+from shallows.web.pages.frame import Commands, frame, heading, room
+from shallows.web.pages.state import State
 
 __all__ = ["register"]
 

@@ -13,15 +13,15 @@ from nicegui import background_tasks, ui
 from shallows.document.places import program
 from shallows.errors import Fault
 from shallows.terminal import readable
-from shallows.web import address
-from shallows.web.completion import kinds, known
-from shallows.web.document import line_of
-from shallows.web.editing import Slider, lookup, put, sliders
-from shallows.web.elements import Completion, LivePlayer
-from shallows.web.frame import Commands, on_dark
-from shallows.web.jobs import Jobs
-from shallows.web.session import Session
-from shallows.web.starting import Starting
+from shallows.web.editor.completion import kinds, known
+from shallows.web.editor.document import line_of
+from shallows.web.editor.editing import Slider, lookup, put, sliders
+from shallows.web.jobs.queue import Jobs
+from shallows.web.live.session import Session
+from shallows.web.pages import address
+from shallows.web.pages.elements import Completion, LivePlayer
+from shallows.web.pages.frame import Commands, on_dark
+from shallows.web.pages.starting import Starting
 
 AUTOMATIC_S = 3.0
 """A run that took longer waits for the Run button after the next change."""

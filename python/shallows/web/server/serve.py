@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shallows.errors import Fault, SpecError
-from shallows.web.state import Options, State
+from shallows.web.pages.state import Options, State
 
 __all__ = ["serve"]
 
@@ -29,10 +29,10 @@ def build(options: Options, token: str | None) -> tuple[Any, State]:
     from nicegui import app as pages
     from nicegui import ui
 
-    from shallows.web import views
-    from shallows.web.downloads import downloads_router
-    from shallows.web.live import films_router
-    from shallows.web.safety import Gate, is_loopback
+    from shallows.web.live.stream import films_router
+    from shallows.web.pages import views
+    from shallows.web.server.downloads import downloads_router
+    from shallows.web.server.gate import Gate, is_loopback
 
     state = State(options)
     app = FastAPI(title="Shallows", docs_url=None, redoc_url=None, openapi_url=None)
@@ -61,7 +61,7 @@ def _own_threads() -> None:
 
 def serve(options: Options) -> None:
     """Serves until Ctrl-C. Raises SpecError if the address cannot be listened on."""
-    from shallows.web.safety import is_loopback
+    from shallows.web.server.gate import is_loopback
 
     # The command line leaves Ctrl-C to the system, which would end this process before its own end is over.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -14,12 +14,12 @@ from nicegui import ui
 from shallows.document.places import program
 from shallows.results.store import StoredRun
 from shallows.terminal import scale
-from shallows.web.frame import Commands, frame, heading, on_dark, room
-from shallows.web.jobs import hashes
-from shallows.web.papers import figure_of, runs_behind
-from shallows.web.runs import listed, varied
-from shallows.web.state import State
-from shallows.web.sweep_file import sweep_text
+from shallows.web.jobs.queue import hashes
+from shallows.web.pages.frame import Commands, frame, heading, on_dark, room
+from shallows.web.pages.papers import figure_of, runs_behind
+from shallows.web.pages.runs import listed, varied
+from shallows.web.pages.state import State
+from shallows.web.pages.sweep_file import sweep_text
 
 MOST_RUNS = 400
 FEW = 8
@@ -153,7 +153,7 @@ def _axis(name: str, values: Sequence[Any], place: int, ink: Ink) -> dict[str, A
 
 def _size(text: str) -> tuple[float, str]:
     """Quantities in order of size: 5pkt before 20pkt."""
-    from shallows.web.editing import QUANTITY
+    from shallows.web.editor.editing import QUANTITY
 
     found = QUANTITY.match(text)
     return (float(found[1]), text) if found else (float("inf"), text)

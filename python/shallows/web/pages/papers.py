@@ -12,11 +12,11 @@ from nicegui import ui
 
 from shallows.document.places import program
 from shallows.errors import ShallowsError, SpecError
-from shallows.web.elements import ReportFigure
-from shallows.web.frame import Commands, frame, heading, room
-from shallows.web.jobs import TARGET
-from shallows.web.reports import report_of
-from shallows.web.state import State
+from shallows.web.jobs.queue import TARGET
+from shallows.web.pages.elements import ReportFigure
+from shallows.web.pages.frame import Commands, frame, heading, room
+from shallows.web.pages.reports import report_of
+from shallows.web.pages.state import State
 
 SIGNS = {
     "holds": "✓ holds",

@@ -9,7 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from shallows.errors import ShallowsError
-from shallows.web.jobs import Jobs
+from shallows.web.jobs.queue import Jobs
 
 SEEDS = 5
 """Of a comparison that says nothing else."""

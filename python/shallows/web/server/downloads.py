@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, HTTPException, Response
 
-from shallows.web.reports import FILE, TYPES, report_of
-from shallows.web.runs import run_of
-from shallows.web.workshop import WorkshopError
+from shallows.web.jobs.renderer import WorkshopError
+from shallows.web.pages.reports import FILE, TYPES, report_of
+from shallows.web.pages.runs import run_of
 
 if TYPE_CHECKING:
     from shallows.results.store import StoredRun
-    from shallows.web.state import State
+    from shallows.web.pages.state import State
 
 FORMATS = {"png": "image/png", "svg": "image/svg+xml"}
 WORD = re.compile(r"^\w{1,60}$")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from shallows.results.store import Store, StoredRun, store_path
-from shallows.web.jobs import Jobs
+from shallows.web.jobs.queue import Jobs
+from shallows.web.jobs.renderer import Workshop
 from shallows.web.limits import Limits
-from shallows.web.session import Sessions
-from shallows.web.workshop import Workshop
+from shallows.web.live.session import Sessions
 
 MOST_METRICS = 5000
 """Runs whose metrics the server keeps in mind."""
