@@ -7,7 +7,7 @@ use shallows_core::experiment::{
 };
 use shallows_core::packet::{DropWhy, LostAt};
 use shallows_core::params::custom::PythonSettings;
-use shallows_core::params::{Code, Component, Facts, Kind, Param};
+use shallows_core::params::{Code, Component, Facts, Faults, Kind, Param, Table};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -32,7 +32,7 @@ pub fn schema() -> String {
         section("routing", "routing", &[Component::of::<RoutingSettings>("routing")]),
         section("event", "event", &[Component::of::<EventSettings>("event")]),
         section("transport", "transport profile", &Transport::list()),
-        section("transport.cc", "congestion control", &Algorithm::list()),
+        controls(),
         section("traffic", "workload", &Traffic::list()),
         section("traffic.sizes", "size distribution", &Sizes::list()),
         section("traffic.deadline", "deadline", &Deadlines::list()),
@@ -52,6 +52,25 @@ fn cause(why: DropWhy) -> Value {
         LostAt::Wire => "wire",
     };
     json!({"column": why.column(), "at": at, "meaning": why.meaning()})
+}
+
+/// The congestion controls, each with the transports that it runs over.
+fn controls() -> Value {
+    let mut section = section("transport.cc", "congestion control", &Algorithm::list());
+    for (about, component) in
+        section["components"].as_array_mut().into_iter().flatten().zip(Algorithm::list())
+    {
+        let mut settings = about["facts"]["example"].as_object().cloned().unwrap_or_default();
+        settings.insert("kind".into(), component.name.into());
+        let mut faults = Faults::default();
+        let algorithm = Algorithm::read(&mut Table::new("transport.cc", &settings, &mut faults));
+        let algorithm = algorithm.expect("the name is the list's");
+        let pairs = algorithm.runs_over_roce();
+        let over = [("tcp", true), ("roce", pairs), ("read", pairs && algorithm.runs_over_read())];
+        let over: Vec<&str> = over.into_iter().filter(|(_, runs)| *runs).map(|(name, _)| name).collect();
+        about["facts"]["runs_over"] = over.into();
+    }
+    section
 }
 
 fn section(path: &str, what: &str, components: &[Component]) -> Value {

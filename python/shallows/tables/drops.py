@@ -1,4 +1,4 @@
-"""The causes of dropped packets, as the core lists them (`packet/fate.rs`), and the columns that count them."""
+"""The causes of dropped packets, as the core lists them (`packet/fate.rs`), and their columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEM = "drops_"
 
 
 class Cause(NamedTuple):
-    """A cause: its column, whether the packet is lost at the `port` or on the `wire`, and the column's meaning."""
+    """A cause: its column, the place of the loss (`port` or `wire`), and the column's meaning."""
 
     column: str
     at: str
@@ -36,7 +36,7 @@ def causes(at: str = "") -> tuple[Cause, ...]:
 
 
 def with_total(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table of queues with the column `drops`, which runs of releases before 0.2 lack, and each cause's column.
+    """A table of queues with the column `drops`, which older stored runs lack, and each cause's column.
 
     A release that lacks a cause counted no packet under it.
     """

@@ -9,6 +9,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from shallows.document.schema import facts
 from shallows.errors import Fault, SpecError
 from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, size_bins
 from shallows.words import did_you_mean
@@ -18,7 +19,6 @@ __all__ = [
     "OF_A_RUN",
     "OF_ROUNDS",
     "OF_STEPS",
-    "WITH_STEPS",
     "Metric",
     "check",
     "meaning",
@@ -99,7 +99,7 @@ OF_ROUNDS = (
     Metric("round_timeouts_tail_mean", "", "Those that miss one of a message's last segments."),
     *_quantiles("round_fct", "ps", "the completion time of a round."),
 )
-"""Of each incast, collective and graph load, as `LOAD.name`."""
+"""Of each load that fills the table of rounds, as `LOAD.name`."""
 
 OF_STEPS = (
     Metric("round_ideal_mean_ps", "ps", "Mean ideal time of a finished round on the empty network."),
@@ -111,18 +111,18 @@ OF_STEPS = (
     Metric("step_slowdown_mean", "", "Mean of a step's completion time over its ideal time."),
     *_quantiles("step_fct", "ps", "the completion time of a step."),
 )
-"""Of each collective and graph load, as `LOAD.name`."""
-
-WITH_STEPS = ("collective", "graph")
-"""Loads whose messages depend on one another."""
+"""Of each load that fills the table of steps, as `LOAD.name`."""
 
 
 def names(experiment: Mapping[str, Any]) -> list[str]:
     """The metrics that runs of a resolved experiment may have."""
     loads = experiment["traffic"]
     classes = sorted({load["class"] for load in loads.values()})
-    rounds = [name for name, load in loads.items() if load["kind"] in ("incast", *WITH_STEPS)]
-    steps = [name for name, load in loads.items() if load["kind"] in WITH_STEPS]
+
+    def filling(table: str) -> list[str]:
+        return [name for name, load in loads.items() if table in facts("traffic", load["kind"])["fills"]]
+
+    rounds, steps = filling("rounds"), filling("steps")
     bins = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
     return [
         *(metric.name for metric in OF_A_RUN),

@@ -48,7 +48,7 @@ crate::params! {
         example: r#"{"from": "s*", "to": "r0", "response": "5KB", "rounds": 3}"#,
         closed_loop: true,
         fills: &["rounds"],
-        elsewhere: &[("linux", "incast"), ("ns3", "incast")],
+        elsewhere: &[("linux", "rounds"), ("ns3", "rounds")],
     }
 }
 

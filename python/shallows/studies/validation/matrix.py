@@ -16,6 +16,7 @@ from shallows.backends.ns3.tables import PORT
 from shallows.document import strict
 from shallows.document.load import read_toml
 from shallows.document.points import Point, expand
+from shallows.document.schema import facts
 from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
@@ -111,7 +112,8 @@ class Cell:
     def incast(self) -> bool:
         """Whether its load is rounds of answers."""
         return bool(self.points) and any(
-            load["kind"] == "incast" for load in self.points[0].experiment["traffic"].values()
+            "rounds" in facts("traffic", load["kind"])["fills"]
+            for load in self.points[0].experiment["traffic"].values()
         )
 
     @property
