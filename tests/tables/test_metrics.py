@@ -102,6 +102,16 @@ def test_weighted_quantile_is_that_of_the_repeated_list(pairs, q):
     assert got == (repeated[max(math.ceil(q * len(repeated)) - 1, 0)] if repeated else None)
 
 
+def test_quantiles_of_waits_are_of_a_class_in_ms():
+    rows = [("a", "wait", 0, 10**9, 1), ("a", "wait", 10**9, 2 * 10**9, 1)]
+    rows += [("a", "delay", 0, 4 * 10**9, 2), ("b", "wait", 0, 8, 9)]
+    columns = ["class", "what", "low_ps", "high_ps", "packets"]
+    tables = {"wait_histogram": pl.DataFrame(rows[::-1], schema=columns, orient="row")}
+    assert m.wait_quantile_ms(tables, "a", 0.75) == pytest.approx(1.5)
+    assert m.wait_quantile_ms(tables, "a", 0.5, "delay") == pytest.approx(2.0)
+    assert m.wait_quantile_ms(tables, "none", 0.5) is None
+
+
 def test_binned_quantile():
     assert m.binned_quantile([0, 10], [10, 20], [1, 1], 0.5) == 10
     assert m.binned_quantile([0, 10], [10, 20], [1, 3], 0.5) == pytest.approx(10 + 10 / 3)

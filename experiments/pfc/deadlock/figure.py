@@ -110,12 +110,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"),
-        "The fat tree": ("clos-*",),
-    },
+    shows={"the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"), "The fat tree": ("clos-*",)},
     captions={
         "the ring over time": "Rate of all five flows together, in intervals of 500 us. Each link of the "
-        "ring carries two flows, so that fair shares make half of the five links' rate.",
+        "ring carries two flows, so that fair shares make half of the five links' rate."
     },
 )

@@ -93,13 +93,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "convergence": ("racs-before-*", "dctcp-slower"),
-    },
+    shows={"convergence": ("racs-before-*", "dctcp-slower")},
     captions={
-        "convergence": (
-            "How long a second long flow takes to its fair share. The thesis draws no figure of it."
-        ),
+        "convergence": "How long a second long flow takes to its fair share. The thesis draws no figure of "
+        "it.",
         "share": "Share of the second flow after its beginning, mean over the seeds with its 95 % interval.",
     },
 )

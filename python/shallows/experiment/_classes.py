@@ -1114,6 +1114,9 @@ class FqCodelQueue(Part):
     root: Literal["exact", "newton"] = 'exact'
     """How the control law's square root is taken. Default: RFC 8289 s.5.6."""
 
+    left_in: Literal["queue", "all"] = 'queue'
+    """Where no more than `max_packet` must be left for CoDel to drop nothing: in the packet's own queue, or in all queues together, as in Linux. With many flows and few packets each, "all" drops far more: a queue with a single packet is not spared. Profile "linux" has "all". Default: RFC 8289 s.5.5: `bytes()` of the queue; "all": Linux `fq_codel_dequeue`, which hands `sch->qstats.backlog` to `codel_dequeue`."""
+
     count_in_service: bool = True
     """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
 

@@ -247,11 +247,18 @@ impl Sender {
         }
     }
 
-    /// The congestion control reduces its window. RFC 3168 s.6.1.2: the receiver is told, whatever the reason.
+    /// The congestion control reduces its window. RFC 3168 s.6.1.2: CWR reports each reduction, whatever its reason.
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
+        let before = self.window.bytes();
         self.steer(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
+        // A loss within the round trip of a reduction for marks: CWR again would end the echo of later marks. Linux reports
+        // none in state CWR (tcp_enter_recovery calls tcp_init_cwnd_reduction only outside of it), the RFC where the window shrank.
+        let reported =
+            why == Congestion::LossAfterEcn && (config.settings.prr_on_ecn || self.window.bytes() >= before);
         // RFC 9768 s.3.2.2: CWR is a bit of the counter.
-        self.ecn.tell_cwr = self.ecn.agreed && config.echo != EchoMode::Counted;
+        if !reported && self.ecn.agreed && config.echo != EchoMode::Counted {
+            self.ecn.tell_cwr = true;
+        }
     }
 
     /// Whether the window may grow on this acknowledgement.

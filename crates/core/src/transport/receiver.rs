@@ -217,6 +217,9 @@ impl Receiver {
             self.next += 1; // FIN takes one number
         }
         self.pending += 1;
+        // Any acknowledgement is one of those that were to go at once: Linux tcp_event_ack_sent ends ICSK_ACK_NOW and
+        // calls tcp_dec_quickack_mode, RFC 9768's counter has been reported.
+        self.quick -= u64::from(self.quick > 0);
         self.acknowledge_apart(config, net);
     }
 

@@ -115,7 +115,7 @@ fn drop_state_resumes_near_the_last_rate() {
         let (mut held, mut dropped) = (Held::default(), vec![]);
         (0..5).for_each(|_| held.push(plain(1000)));
         let now = Time::ZERO + at;
-        law.dequeue(&mut held, &rules, &mut QueueCx::new(now, 0, Time::ZERO, &mut dropped));
+        law.dequeue(&mut held, 0, &rules, &mut QueueCx::new(now, 0, Time::ZERO, &mut dropped));
         law.count
     };
     assert_eq!(resume(&mut law.clone(), Span::ms(2599)), 10); // within 16 intervals
