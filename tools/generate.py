@@ -16,7 +16,7 @@ import packet_scripts
 import reference
 import tables_page
 from shallows.document import strict
-from shallows.document.schema import schema
+from shallows.document.schema import named, schema
 
 Section = dict[str, Any]
 Param = dict[str, Any]
@@ -50,10 +50,10 @@ CHOSEN = {
 }
 """Sections whose components are chosen by `kind`. Those of `transport` are profiles; others are one table."""
 
-OPEN = ("topology", "transport.cc", "traffic")
+OPEN = tuple(section["path"] for section in schema()["sections"] if section["open"])
 """Sections that Python modules add to: any `kind` may stand there, and the checker knows which."""
 
-NAMED = ("port", "switch", "priority", "event", "traffic")
+NAMED = named()
 """Sections that hold tables under names of the user's choice."""
 
 SUFFIX = {"traffic": "Load", "traffic.sizes": "Sizes", "traffic.deadline": "Deadline", "": "Experiment"}

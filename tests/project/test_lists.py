@@ -17,6 +17,7 @@ from shallows.backends.linux import controls, loads, refusals
 from shallows.backends.ns3 import command
 from shallows.document import schema
 from shallows.document.check import resolve
+from shallows.document.settings import sources
 from shallows.errors import SpecError
 from shallows.packetdrill import settings
 from shallows.tables import drops, laws, metric_names
@@ -234,3 +235,15 @@ def test_a_form_suggests_the_example_of_a_discipline():
             resolve(SMALL | {"queue": made, "seed": 1})
         except SpecError as refused:
             pytest.fail(f"{kind}: {refused}")
+
+
+def test_a_setting_under_a_name_of_the_users_choice_has_its_source():
+    priorities = {"3": {"strict": True}}
+    events = {"cut": {"at": "1ms", "link": "switch->r0", "state": "down"}}
+    document = resolve(SMALL | {"event": events, "priority": priorities, "seed": 1})
+    found = {path: source for path, _, _, source in sources(document)}
+    for section in schema.named():
+        mine = {path: source for path, source in found.items() if path.startswith(f"{section}.")}
+        own = {path: source for path, source in mine.items() if path.count(".") == 2}
+        assert all(own.values()) or section in ("traffic",), own
+    assert found["event.cut.state"] and found["priority.3.strict"]

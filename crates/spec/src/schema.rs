@@ -6,8 +6,8 @@ use shallows_core::experiment::{
     EventSettings, PfcSettings, PortSettings, PrioritySettings, RoutingSettings, RunSettings, SwitchSettings,
 };
 use shallows_core::packet::{DropWhy, LostAt};
-use shallows_core::params::custom::PythonSettings;
-use shallows_core::params::{Code, Component, Facts, Faults, Kind, Param, Table};
+use shallows_core::params::custom::{PythonSettings, Section};
+use shallows_core::params::{Code, Component, Facts, Faults, Kind, Param, ParamType, Table};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -25,15 +25,15 @@ pub fn schema() -> String {
         section("topology", "topology", &Topology::list()),
         section("queue", "queue", &Queue::list()),
         section("port_control", "port control", &Protocol::list()),
-        section("port", "port override", &[Component::of::<PortSettings>("port")]),
-        section("switch", "switch settings", &[Component::of::<SwitchSettings>("switch")]),
-        section("priority", "priority", &[Component::of::<PrioritySettings>("priority")]),
+        named(section("port", "port override", &[Component::of::<PortSettings>("port")])),
+        named(section("switch", "switch settings", &[Component::of::<SwitchSettings>("switch")])),
+        named(section("priority", "priority", &[Component::of::<PrioritySettings>("priority")])),
         section("pfc", "flow control", &[Component::of::<PfcSettings>("pfc")]),
         section("routing", "routing", &[Component::of::<RoutingSettings>("routing")]),
-        section("event", "event", &[Component::of::<EventSettings>("event")]),
+        named(section("event", "event", &[Component::of::<EventSettings>("event")])),
         section("transport", "transport profile", &Transport::list()),
         controls(),
-        section("traffic", "workload", &Traffic::list()),
+        named(section("traffic", "workload", &Traffic::list())),
         section("traffic.sizes", "size distribution", &Sizes::list()),
         section("traffic.deadline", "deadline", &Deadlines::list()),
         section("probe", "probe", &[Component::of::<ProbeSettings>("probe")]),
@@ -74,7 +74,15 @@ fn controls() -> Value {
 }
 
 fn section(path: &str, what: &str, components: &[Component]) -> Value {
-    json!({"path": path, "what": what, "components": components.iter().map(component).collect::<Vec<_>>()})
+    let open = Section::ALL.iter().any(|section| section.show() == path);
+    let components: Vec<Value> = components.iter().map(component).collect();
+    json!({"path": path, "what": what, "open": open, "named": false, "components": components})
+}
+
+/// A section that holds tables under names of the user's choice.
+fn named(mut section: Value) -> Value {
+    section["named"] = true.into();
+    section
 }
 
 fn component(component: &Component) -> Value {

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any
 
-__all__ = ["component", "components", "elsewhere", "facts", "schema", "shown_name"]
+__all__ = ["component", "components", "elsewhere", "facts", "named", "schema", "shown_name"]
 
 
 @cache
@@ -22,6 +22,11 @@ def components(section: str) -> dict[str, dict[str, Any]]:
     """The components of a section by name, in the core's order."""
     [found] = [each for each in schema()["sections"] if each["path"] == section]
     return {each["name"]: each for each in found["components"]}
+
+
+def named() -> tuple[str, ...]:
+    """The sections that hold tables under names of the user's choice, such as `traffic`."""
+    return tuple(section["path"] for section in schema()["sections"] if section["named"])
 
 
 def component(section: str, kind: str) -> dict[str, Any] | None:

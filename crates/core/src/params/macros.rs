@@ -119,6 +119,12 @@ macro_rules! choices {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
         pub enum $name { $( $(#[$vmeta])* $variant ),* }
 
+        impl $name {
+            /// Every choice, in the order of the declaration.
+            #[allow(dead_code)] // tests go through them
+            pub const ALL: [Self; [$( $word ),*].len()] = [$( $name::$variant ),*];
+        }
+
         impl $crate::params::ParamType for $name {
             fn kind() -> $crate::params::Kind { $crate::params::Kind::Choice(&[$($word),*]) }
             fn parse(value: &serde_json::Value) -> Result<Self, $crate::params::Rule> {
@@ -130,7 +136,7 @@ macro_rules! choices {
             fn show(&self) -> serde_json::Value {
                 match self { $( $name::$variant => $word.into() ),* }
             }
-            fn stand_in() -> Self { [$( $name::$variant ),*][0] }
+            fn stand_in() -> Self { Self::ALL[0] }
         }
     };
 }

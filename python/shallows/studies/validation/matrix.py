@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import isqrt
@@ -23,7 +24,8 @@ from shallows.words import did_you_mean
 
 MOST_CELLS = 60
 
-PEERS = ("linux", "ns3")
+Peer = Literal["linux", "ns3"]
+PEERS = typing.get_args(Peer)
 """The peers of the simulator; an explanation concerns the first unless it names one."""
 
 __all__ = ["Cell", "Explained", "Matrix", "matrix_path", "read"]
@@ -67,7 +69,7 @@ class Explained(Strict):
     cells: str = Field(description="the cells, as a pattern of names")
     what: str = Field(description="the numbers, as a pattern of names")
     why: str = Field(description="the explanation")
-    peer: Literal["linux", "ns3"] = "linux"
+    peer: Peer = "linux"
 
 
 class MatrixTable(Strict):
