@@ -21,6 +21,7 @@ from shallows.document.settings import sources
 from shallows.errors import SpecError
 from shallows.packetdrill import settings
 from shallows.tables import drops, laws, metric_names
+from shallows.web.live import film
 
 CORE = ROOT / "crates/core/src"
 ROOMS = ("cc", "queue", "topology", "workload", "port_control", "routing/choice")
@@ -132,6 +133,13 @@ def test_no_file_lists_the_causes_of_drops():
                 listed = {text.value for text in texts if isinstance(text, ast.Constant)} & columns
                 # Linux and ns-3 count three causes apart.
                 assert len(listed) <= (3 if "backends" in path.parts else 1), f"{path}: {listed}"
+
+
+def test_the_page_reads_the_columns_of_a_film_in_the_order_in_which_they_are_packed():
+    script = (ROOT / "python/shallows/web/static/film.js").read_text()
+    for name in ("PORT_METRICS", "FLOW_METRICS"):
+        [words] = re.findall(rf"const {name} = (\[.*\]);", script)
+        assert tuple(json.loads(words)) == getattr(film, name)
 
 
 @pytest.fixture

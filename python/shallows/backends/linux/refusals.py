@@ -9,7 +9,7 @@ from typing import Any
 from shallows.backends.linux import controls, loads
 from shallows.backends.linux.qdiscs import Refusal, qdisc
 from shallows.backends.linux.scenario import traced_classes
-from shallows.document.schema import components, facts, schema
+from shallows.document.schema import components, facts
 from shallows.errors import Fault
 
 PORT = ("queue", "rate", "delay", "loss", "reorder_delay", "weight")
@@ -180,8 +180,8 @@ def _not_done(
     reasons: Mapping[str, str] = {},
 ) -> list[Fault]:
     """All of a table that is other than its default and that Linux does not do."""
-    [declared] = [each for each in schema()["sections"] if each["path"] == section]
-    usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
+    [declared] = components(section).values()
+    usual = {param["name"]: param["default"] for param in declared["params"]}
     return [
         Fault(
             f"{path}.{key}",
