@@ -38,6 +38,7 @@ ALSO_WORDS = {
     "random",
     "flow",
     "weighted",
+    "permutation",
 }
 """Names of components that mean other things too, such as a table or a setting."""
 
@@ -52,7 +53,6 @@ NAMED = {
     "python/shallows/backends/ns3/command.py": "translates what the program for ns-3 has",
     "python/shallows/studies/validation": "a study of chosen cells",
     "python/shallows/theory": "closed forms are named after what they describe",
-    "python/shallows/testing.py": "benches of a user's component need others beside it",
     "python/shallows/web/editor/document.py": "bounds networks whose size is no product of their counts",
 }
 """Files that name components of other files, and the reason of each."""
@@ -63,7 +63,7 @@ def components():
     found = {}
     for room in ROOMS:
         text = (CORE / room / "mod.rs").read_text()
-        for name, file in re.findall(r'"([a-z0-9-]+)" => \w+\((\w+)\)', text):
+        for name, file in re.findall(r'^ *"([a-z0-9-]+)" => \w+\((\w+)\)', text, re.MULTILINE):
             found.setdefault(name, set()).add(CORE / room / file)
     return {name: homes for name, homes in found.items() if name not in ALSO_WORDS}
 
@@ -246,7 +246,7 @@ def test_a_form_suggests_the_example_of_a_discipline():
 
 
 def test_a_setting_under_a_name_of_the_users_choice_has_its_source():
-    priorities = {"3": {"strict": True}}
+    priorities = {"0": {"quantum": "3000B"}}
     events = {"cut": {"at": "1ms", "link": "switch->r0", "state": "down"}}
     document = resolve(SMALL | {"event": events, "priority": priorities, "seed": 1})
     found = {path: source for path, _, _, source in sources(document)}
@@ -254,4 +254,4 @@ def test_a_setting_under_a_name_of_the_users_choice_has_its_source():
         mine = {path: source for path, source in found.items() if path.startswith(f"{section}.")}
         own = {path: source for path, source in mine.items() if path.count(".") == 2}
         assert all(own.values()) or section in ("traffic",), own
-    assert found["event.cut.state"] and found["priority.3.strict"]
+    assert found["event.cut.state"] and found["priority.0.quantum"]
