@@ -196,7 +196,7 @@ def test_the_version_names_the_sources_of_the_core():
     from shallows import _core
 
     done = shallows("--version", cwd=ROOT)
-    assert done.stdout == f"shallows 0.1.0 (sources {_core.source_hash()[:12]})\n"
+    assert done.stdout == f"shallows 0.2.0 (sources {_core.source_hash()[:12]})\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

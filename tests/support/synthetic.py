@@ -1,4 +1,4 @@
-"""Small hand-made tables of a run, in the shape that docs/architecture.md fixes."""
+"""Small hand-made tables of a run, in the shape of docs/reference/tables.md."""
 
 import numpy as np
 import polars as pl

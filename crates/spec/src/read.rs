@@ -306,7 +306,7 @@ fn loads(
             return None;
         }
     };
-    // The common transport is read once, so that its faults are told once.
+    // The common transport is read once, so that its faults are reported once.
     let common =
         base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults).with(plugins), map));
     let mut whole = base.is_none() || common.is_some();

@@ -18,7 +18,7 @@ use shallows_core::workload::deadlines::Deadlines;
 use shallows_core::workload::sizes::Sizes;
 use std::collections::BTreeMap;
 
-/// The schema as JSON; `docs/architecture.md` describes its form.
+/// The schema as JSON; `python/shallows/_core.pyi` describes its form.
 pub fn schema() -> String {
     let sections = [
         section("", "run", &[Component::of::<RunSettings>("run")]),

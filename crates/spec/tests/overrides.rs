@@ -180,7 +180,7 @@ fn a_profile_sets_what_its_stack_does_where_the_file_says_nothing() {
     assert_eq!(settings("linux", json!({}), fq_codel()), json!(["all", "newton", "newton"]));
     assert_eq!(settings("rfc", json!({}), fq_codel()), json!(["queue", "exact", "exact"]));
     assert_eq!(settings("linux", json!({"profile": "rfc"}), fq_codel()), json!(["queue", "exact", "exact"]));
-    // What is written stands.
+    // A written setting stands.
     let written = json!({"kind": "fq-codel", "left_in": "queue", "root": "exact"});
     assert_eq!(settings("linux", json!({}), written), json!(["queue", "exact", "newton"]));
 }

@@ -26,7 +26,7 @@ fn a_flow_that_was_complete_before_the_warmup_is_not_traced_after_it() {
     let messages = json!({"kind": "messages", "from": "s*", "to": "r0", "bytes": "1000B", "interval": "20us", "connection": "fresh"});
     let tables = Tables::of(&run(&document(messages)));
     let kept = tables.u32("flows", "id");
-    // By connection: when data last came to the receiver, and when the sender last heard.
+    // By connection: when data last came to the receiver, and when the sender last got an acknowledgement.
     let (mut data, mut heard) = (std::collections::BTreeMap::new(), std::collections::BTreeMap::new());
     let ports = tables.words("packets", "port");
     for (row, flow) in tables.u32("packets", "flow").iter().enumerate() {

@@ -119,7 +119,7 @@ class StoredRun:
 
     @cached_property
     def tables(self) -> Tables:
-        """The tables by name, read when asked for; `docs/architecture.md` lists their columns."""
+        """The tables by name, read when asked for; `docs/reference/tables.md` lists their columns."""
         return Tables(self.path, self.manifest["tables"], self.in_memory)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Numbers of one run: pure functions of its tables (docs/architecture.md, "Tables of a run").
+"""Numbers of one run: pure functions of its tables (docs/reference/tables.md).
 
 `metrics` is what `run --json` and `sweep` print; `flows_json` and `queues_json` are the lists beside
 it. Names end in their units. A missing value (the mean of nothing) is None, never NaN.

@@ -66,7 +66,7 @@ pub struct Hosts {
     pub messages_done: u64,
     /// Rows of the flow trace on change.
     pub trace_rows: Vec<FlowTraceRow>,
-    /// Deliveries of which loads are to be told.
+    /// Deliveries that loads are to learn about.
     pub done: VecDeque<(u16, MessageDone)>,
     /// Connections of which an end here has nothing left to do, and since when.
     pub over: Vec<(Time, FlowId)>,
@@ -358,7 +358,7 @@ fn arm(wanted: Time, armed: &mut Time, timer: Source, net: &mut Network) {
     }
 }
 
-/// The same for a sender.
+/// Schedules a sender's event for the soonest of its timers.
 #[inline]
 fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
     let timer = end.timer;

@@ -131,7 +131,7 @@ pub struct TimeHistogram {
 const PAGE: usize = 1 << (TIMES - 2);
 /// Pages of all bins.
 const PAGES: usize = 2 * (66 - TIMES as usize);
-/// Of a page that was not met.
+/// Place of a page that was not met.
 const NOWHERE: u8 = u8::MAX;
 
 #[derive(Debug, Clone, Default)]

@@ -63,7 +63,7 @@ macro_rules! under_codel {
         }
 
         impl $name {
-            /// What a profile of the transport changes where the file does not say otherwise.
+            /// Settings that a profile of the transport changes if the file does not say otherwise.
             pub fn habits(profile: &str) -> &'static [$crate::queue::Habit] {
                 match profile {
                     "linux" => &[("root", "newton"), $( ($habit, $value), )*],

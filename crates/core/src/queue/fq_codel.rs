@@ -338,6 +338,7 @@ mod tests {
         assert_eq!(bench.get(Span::ZERO), Some((1, 1)));
     }
 
+    // req: RFC8290 s5.2.3 MUST limit
     #[test]
     fn overflow_takes_half_of_the_fattest_queue_from_its_head() {
         let mut bench = Bench::new(&Settings { limit: Some(Size::Packets(20)), ..settings(1514) });
@@ -368,6 +369,7 @@ mod tests {
         assert_eq!(bench.dropped[0].0.flow, 0);
     }
 
+    // req: RFC8289 s4.4 SHOULD occupancy-of-all
     #[test]
     fn a_queues_last_packet_is_spared_unless_all_queues_count() {
         // 20 flows with two packets each wait for longer than target and interval.

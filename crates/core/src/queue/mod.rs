@@ -281,7 +281,7 @@ macro_rules! disciplines {
                 Self::IN_ORDER.contains(&self.kind())
             }
 
-            /// What the transport's `profile` changes in the settings of discipline `kind` where the file does not say
+            /// Settings of the discipline `kind` that the transport's `profile` changes if the file does not say
             /// otherwise: the habits of the stack that the profile stands for.
             pub fn habits(kind: &str, profile: &str) -> &'static [Habit] {
                 match kind {

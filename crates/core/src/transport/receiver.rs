@@ -55,7 +55,7 @@ pub struct Receiver {
     pub next: u64,
     /// Held beyond `next`.
     held: Ranges,
-    /// Starts of the ranges heard of last, newest first (RFC 2018 s.4).
+    /// Starts of the ranges that grew last, newest first (RFC 2018 s.4).
     recent: [u64; 4],
     /// Number after the last byte of the stream, once the FIN has come.
     fin_at: Option<u64>,

@@ -1,4 +1,4 @@
-//! The tables of queues inside a discipline; `docs/architecture.md` lists them with their columns.
+//! The tables of queues inside a discipline; `docs/reference/tables.md` lists them with their columns.
 
 use crate::engine::Simulation;
 use crate::engine::tables::mean;

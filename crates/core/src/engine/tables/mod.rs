@@ -1,4 +1,4 @@
-//! The tables of a run; `docs/architecture.md` lists them with their columns.
+//! The tables of a run; `docs/reference/tables.md` lists them with their columns.
 
 mod inner_queues;
 mod packets;

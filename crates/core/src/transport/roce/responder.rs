@@ -123,7 +123,7 @@ pub struct Notifications {
 }
 
 impl Notifications {
-    /// Whether a mark that is heard at `now` causes one.
+    /// Whether a mark that arrives at `now` causes one.
     #[inline]
     pub fn due(&mut self, rules: &Rules, now: Time) -> bool {
         let due = now >= self.at;
