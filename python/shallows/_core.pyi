@@ -60,9 +60,9 @@ def schema() -> str:
     """The declared parameters, `{"sections": [...]}`; the codes of faults, `"codes": [{"code", "doc"}]`; and
     the causes of drops, `"drop_causes": [{"column", "at", "meaning"}]`, where "at" is port or wire.
 
-    A section is `{"path", "what", "named", "open", "components": [{"name", "doc", "params": [...], "facts"}]}`.
-    Its path is "" (the top), "topology", "transport.cc". One that is "named" holds tables under names of the
-    user's choice; Python modules add components to one that is "open". A component that one backend alone
+    A section is `{"path", "what", "named", "open", "components": [{"name", "doc", "params": [...],
+    "facts"}]}`. Its path is "" (the top), "topology", "transport.cc". One that is "named" holds tables under
+    names of the user's choice; Python modules add components to one that is "open". A component that one backend alone
     runs has "backend"; "facts" are those of `Facts` in `crates/core/src/params/mod.rs`, and of a congestion
     control the transports that it "runs_over". A parameter has name, doc, kind, default,
     required, range, source and choices. Kinds are span, rate, bytes, size, count, real, flag, text, names,
