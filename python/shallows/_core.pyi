@@ -62,9 +62,9 @@ def schema() -> str:
 
     A section is `{"path", "what", "named", "open", "components": [{"name", "doc", "params": [...],
     "facts"}]}`. Its path is "" (the top), "topology", "transport.cc". One that is "named" holds tables under
-    names of the user's choice; Python modules add components to one that is "open". A component that one backend alone
-    runs has "backend"; "facts" are those of `Facts` in `crates/core/src/params/mod.rs`, and of a congestion
-    control the transports that it "runs_over". A parameter has name, doc, kind, default,
+    names of the user's choice; Python modules add components to one that is "open". A component that one
+    backend alone runs has "backend"; "facts" are those of `Facts` in `crates/core/src/params/mod.rs`, and of
+    a congestion control the transports that it "runs_over". A parameter has name, doc, kind, default,
     required, range, source and choices. Kinds are span, rate, bytes, size, count, real, flag, text, names,
     choice and table, "list of KIND" and "KIND or none". A default is written as in a file, and is null for
     a parameter that must be written.
