@@ -247,6 +247,8 @@ def _section_classes(section: Section, types: dict[str, str]) -> list[str]:
             )
             about = "`grid`, `zip` and `points`: settings by dotted path."
             fields.append(_plain_field("sweep", "dict[str, Any] | None", about))
+            about = "`sizes` and `percentiles`: the grouping of results."
+            fields.append(_plain_field("summary", "dict[str, Any] | None", about))
         base = "Part" if path else "WholeExperiment"
         doc = _docstring(component["doc"] if chosen or path != "transport" or number else "TCP.")
         name = class_name(section, component["name"] if chosen else "")

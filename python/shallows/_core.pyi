@@ -58,7 +58,7 @@ def numbers(record: str) -> dict[str, int]:
 
 def schema() -> str:
     """The declared parameters, `{"sections": [...]}`; the codes of faults, `"codes": [{"code", "doc"}]`; and
-    the causes of drops, `"drop_causes": [{"column", "at", "meaning"}]`, where "at" is port or wire.
+    the causes of drops, `"drop_causes": [{"column", "at", "why"}]`, where "at" is port or wire.
 
     A section is `{"path", "what", "named", "open", "components": [{"name", "doc", "params": [...],
     "facts"}]}`. Its path is "" (the top), "topology", "transport.cc". One that is "named" holds tables under

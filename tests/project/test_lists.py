@@ -161,7 +161,7 @@ def enlarged(monkeypatch):
             section["components"].append(first | {"name": "dummy", "facts": facts | more})
         elif section["path"] in ("queue", "topology", "port_control", "transport"):
             section["components"].append(first | {"name": "dummy", "facts": facts | {"not_tcp": "dummies"}})
-    whole["drop_causes"].append({"column": "drops_dummy", "at": "port", "meaning": "dropped by a dummy"})
+    whole["drop_causes"].append({"column": "drops_dummy", "at": "port", "why": "by a dummy"})
     text = json.dumps(whole)
     monkeypatch.setattr(_core, "schema", lambda: text)
     for function in cached:

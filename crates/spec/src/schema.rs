@@ -45,13 +45,13 @@ pub fn schema() -> String {
     json!({"sections": sections, "codes": codes, "drop_causes": causes}).to_string()
 }
 
-/// A cause of losses: its column in the tables, where the packet is lost, and the column's meaning.
+/// A cause of losses: its column in the tables, where the packet is lost, and the cause in words.
 fn cause(why: DropWhy) -> Value {
     let at = match why.lost_at() {
         LostAt::Port => "port",
         LostAt::Wire => "wire",
     };
-    json!({"column": why.column(), "at": at, "meaning": why.meaning()})
+    json!({"column": why.column(), "at": at, "why": why.why()})
 }
 
 /// The congestion controls, each with the transports that it runs over.

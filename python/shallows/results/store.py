@@ -129,6 +129,13 @@ class StoredRun:
 
         return metrics(self.tables)
 
+    @cached_property
+    def happened(self) -> list[str]:
+        """What happened, in sentences: losses by cause, pauses, timeouts, whatever did not end."""
+        from shallows.tables import happened
+
+        return happened.lines(self.tables, self.experiment, self.numbers)
+
     def figure(self, kind: str = "queue_time", **options: Any) -> Any:
         """A matplotlib figure of this run: `queue_time`, `queue_cdf`, `fct`, `flow_time` or `goodput_time`.
 

@@ -16,11 +16,16 @@ STEM = "drops_"
 
 
 class Cause(NamedTuple):
-    """A cause: its column, the place of the loss (`port` or `wire`), and the column's meaning."""
+    """A cause: its column, the place of the loss (`port` or `wire`), and the cause in words."""
 
     column: str
     at: str
-    meaning: str
+    why: str
+
+    @property
+    def meaning(self) -> str:
+        """The meaning of the column."""
+        return f"of `packets_out`, lost {self.why}" if self.at == "wire" else f"dropped {self.why}"
 
     @property
     def name(self) -> str:

@@ -3,13 +3,13 @@
 use crate::engine::{Control, Floor, RunError, Simulation};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
-use crate::hosts::facts::MessageRow;
+use crate::hosts::facts::{Acked, MessageRow};
 use crate::net::Network;
 use crate::net::port::Port;
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 impl Simulation {
     /// Does all that is due now and sets the next pause.
@@ -51,8 +51,12 @@ impl Simulation {
     /// Brings together the records that cells kept apart, in an order that does not depend on the cells.
     fn gather(&mut self, floor: &Floor) {
         let roster = &mut self.roster;
+        let mut acked: Vec<Acked> = vec![];
+        let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
         for cell in &floor.cells {
             let mut cell = locked(cell);
+            acked.append(&mut cell.hosts.acked);
+            cell.network.tap_wires(&commons);
             roster.message_rows.append(&mut cell.hosts.message_rows);
             roster.trace_rows.append(&mut cell.hosts.trace_rows);
             self.tapped.append(&mut cell.network.tapped);
@@ -62,11 +66,16 @@ impl Simulation {
                 roster.waits.iter_mut().zip(&cell.hosts.waits).for_each(|(all, own)| all.add(own));
             }
         }
+        acked.sort_unstable();
+        for row in &mut roster.message_rows {
+            let found = acked.binary_search_by_key(&(row.flow, row.end), |acked| (acked.flow, acked.end));
+            row.acked = found.ok().map(|place| acked[place].at);
+        }
         if floor.cells.len() > 1 {
             let at = |row: &MessageRow| row.ended.unwrap_or(Time::MAX);
             roster.message_rows.sort_by_key(|row| (at(row), row.flow, row.started));
             roster.trace_rows.sort_by_key(|row| (row.time, row.flow));
-            self.tapped.sort_by_key(|row| (row.landed, row.port));
+            self.tapped.sort_by_key(|row| (row.landed.unwrap_or(Time::MAX), row.port));
         }
     }
 

@@ -24,12 +24,12 @@ pub enum LostAt {
     Wire,
 }
 
-/// Declares the causes of a loss: `Variant = "column", place, "meaning in the tables";` adds one. The table `queues` has a
+/// Declares the causes of a loss: `Variant = "column", place, "in words";` adds one. The table `queues` has a
 /// column for each, and `inner_queues` for each at the port; all counts, laws and pages follow from this list.
 macro_rules! drop_causes {
     (
-        any port { $( $(#[doc = $doc:literal])* $variant:ident = $column:literal, $at:ident, $meaning:literal; )* }
-        links that change { $( $(#[doc = $late_doc:literal])* $late:ident = $late_column:literal, $late_at:ident, $late_meaning:literal; )* }
+        any port { $( $(#[doc = $doc:literal])* $variant:ident = $column:literal, $at:ident, $why:literal; )* }
+        links that change { $( $(#[doc = $late_doc:literal])* $late:ident = $late_column:literal, $late_at:ident, $late_why:literal; )* }
     ) => {
         /// Why a packet was dropped.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +66,12 @@ macro_rules! drop_causes {
                 }
             }
 
-            /// The meaning of that column.
-            pub const fn meaning(self) -> &'static str {
+            /// The cause in words, behind "packets were dropped".
+            pub const fn why(self) -> &'static str {
                 match self {
-                    $( DropWhy::$variant => $meaning, )*
-                    $( DropWhy::$late => $late_meaning, )*
-                    DropWhy::Returned => "headers that found no room and went back to their senders",
+                    $( DropWhy::$variant => $why, )*
+                    $( DropWhy::$late => $late_why, )*
+                    DropWhy::Returned => "to go back to their senders",
                 }
             }
         }
@@ -81,21 +81,21 @@ macro_rules! drop_causes {
 drop_causes! {
     any port {
         /// The queue's limit.
-        Full = "drops_full", Port, "dropped because the queue was full";
+        Full = "drops_full", Port, "because the queue was full";
         /// The discipline's law.
-        Aqm = "drops_aqm", Port, "dropped by the discipline's law";
+        Aqm = "drops_aqm", Port, "by the discipline's law";
         /// Removed after it had been accepted, for another's sake.
-        Evicted = "drops_evicted", Port, "dropped for another packet";
+        Evicted = "drops_evicted", Port, "to make room for another packet";
         /// Lost on the wire (an injected fault).
-        Wire = "drops_wire", Wire, "of `packets_out`, lost on the wire by an injected fault";
+        Wire = "drops_wire", Wire, "on a wire, by an injected fault";
         /// Refused by the buffer that the ports of the switch share.
-        Buffer = "drops_buffer", Port, "dropped because the shared buffer was full";
+        Buffer = "drops_buffer", Port, "because the shared buffer was full";
     }
     links that change {
         /// At a port whose link is down: it waited there, was being transmitted, or came.
-        Dead = "drops_dead", Port, "lost at the port because its link was down: waiting, in transmission, or on arrival";
+        Dead = "drops_dead", Port, "at a port whose link was down";
         /// On a wire as its link went down.
-        Cut = "drops_cut", Wire, "of `packets_out`, lost on the wire as the link went down";
+        Cut = "drops_cut", Wire, "on a wire whose link went down";
     }
 }
 

@@ -247,6 +247,16 @@ impl AnyReceiver {
         }
     }
 
+    /// Bytes of the stream that have arrived, in order or not, each once.
+    pub fn arrived(&self) -> u64 {
+        match self {
+            AnyReceiver::Tcp(receiver) => receiver.arrived(),
+            AnyReceiver::Roce(responder) => responder.arrived(),
+            AnyReceiver::Read(reader) => reader.next,
+            AnyReceiver::Ndp(receiver) => receiver.arrived(),
+        }
+    }
+
     /// Statistics.
     pub fn counts(&mut self) -> &mut ReceiverCounts {
         any!(self, end => &mut end.counts)

@@ -266,6 +266,11 @@ impl Receiver {
         self.next - u64::from(self.fin_delivered())
     }
 
+    /// Bytes that have arrived, in order or not, each once.
+    pub fn arrived(&self) -> u64 {
+        self.delivered() + self.held.bytes()
+    }
+
     /// The acknowledgement timer expired.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
         if net.now >= self.ack_at {

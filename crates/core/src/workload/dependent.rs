@@ -139,7 +139,7 @@ impl Steps {
             started: cx.now(),
             ended: None,
             timeouts: TimeoutCounts::default(),
-            ideal: None,
+            ideal: (self.least > Span::ZERO).then_some(self.least),
         });
         self.open.push(Open { left: messages, timeouts_before: cx.timeouts(), ideal: Span::ZERO });
     }

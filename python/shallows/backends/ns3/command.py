@@ -26,13 +26,15 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     """The program's arguments for a resolved experiment whose flows start then. Raises Refusal."""
     from shallows import _core
 
+    if len(experiment["traffic"]) > 1:
+        raise Refusal("the program for ns-3 has one load only")
     [(name, load)] = experiment["traffic"].items()
     numbers = _core.numbers(json.dumps(experiment))
 
     def ns(path: str) -> int:
         return numbers[path] // 1000
 
-    for section in ("switch", "priority", "pfc", "event", "routing"):
+    for section in ("port", "switch", "priority", "pfc", "event", "routing"):
         if experiment.get(section):
             raise Refusal(f"the program for ns-3 has no [{section}]")
     if experiment["topology"]["kind"] != "star":
@@ -44,6 +46,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     if other := facts("transport", transport["profile"])["not_tcp"]:
         raise Refusal(f"the program for ns-3 has no {other}, only TCP")
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
+    _only(transport, receive_window="none", echo="auto")
     control = elsewhere("transport.cc", "ns3").get(transport["cc"]["kind"])
     if control is None:
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")

@@ -51,7 +51,10 @@ def _rows(
         "drops": port["drops_full"] + port["drops_aqm"],
     }
     flows = [
-        flow | same | {"id": i, "src": f"s{i}", "goodput_bps": _goodput(flow, arguments)}
+        flow
+        | same
+        | {"id": i, "src": f"s{i}", "arrived_bytes": flow["delivered_bytes"], "delivered_bytes": None}
+        | {"goodput_bps": _goodput(flow, arguments)}
         for i, flow in enumerate(answer["flows"])
     ]
     rounds = [

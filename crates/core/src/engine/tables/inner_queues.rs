@@ -46,7 +46,7 @@ impl Simulation {
             .filter(|(_, _, cell)| cell.packets_in > 0)
             .collect();
         let here = || DropWhy::ALL.into_iter().filter(|why| !why.on_wire());
-        let wait = |q: f64| move |r: &Row<'_>| r.2.waits.all().quantile(q).map(|ps| ps as f64);
+        let wait = |q: f64| move |r: &Row<'_>| r.2.waits.all().quantile(q);
         TableBuilder::new("inner_queues", &rows)
             .words("port", &self.names.ports, |r| r.0.port)
             .words("queue", &names, |r| r.0.name)

@@ -25,6 +25,8 @@ pub struct Names {
     pub(in crate::engine) hosts: Vec<String>,
     pub(in crate::engine) loads: Vec<String>,
     algorithms: Vec<String>,
+    /// By port the nodes that it leaves and leads to.
+    ends: Vec<(NodeId, NodeId)>,
 }
 
 impl Names {
@@ -35,6 +37,7 @@ impl Names {
             hosts: graph.nodes.iter().map(|n| n.name.clone()).collect(),
             loads: experiment.loads.iter().map(|l| l.name.clone()).collect(),
             algorithms: experiment.loads.iter().map(|l| l.transport.cc.kind().into()).collect(),
+            ends: graph.links.iter().map(|link| (link.from, link.to)).collect(),
         }
     }
 }
@@ -91,7 +94,12 @@ impl Simulation {
 
     fn flows_table(&self) -> TableData {
         let names = &self.names;
-        let rate = |r: &FlowRow| r.delivered as f64 * 8.0 / r.over.as_secs_f64();
+        let bears = self.bears();
+        // A packet counts whole when its last bit arrives, so in a short time the quotient alone would exceed the link.
+        let rate = |r: &FlowRow| {
+            let most = bears[r.ends.0.index()].0.min(bears[r.ends.1.index()].1);
+            (r.arrived as f64 * 8.0 / r.over.as_secs_f64()).min(most)
+        };
         TableBuilder::new("flows", &self.roster.flow_rows)
             .u32("id", |r| r.serial)
             .words("traffic", &names.loads, |r| r.load.into())
@@ -103,8 +111,10 @@ impl Simulation {
             .u64("start_ps", |r| r.opened.as_ps())
             .maybe_u64("end_ps", |r| maybe(r.ended))
             .maybe_u64("fct_ps", |r| r.ended.map(|end| (end - r.opened).as_ps()))
+            .maybe_u64("acked_ps", |r| r.acked.map(|end| (end - r.opened).as_ps()))
             .f64("goodput_bps", |r| if r.over.as_ps() > 0 { rate(r) } else { 0.0 })
             .u64("delivered_bytes", |r| r.delivered)
+            .u64("arrived_bytes", |r| r.arrived)
             .u64("packets_sent", |r| r.sent.packets)
             .u64("retransmissions", |r| r.sent.retransmissions)
             .u64("timeouts", |r| r.sent.timeouts)
@@ -125,6 +135,17 @@ impl Simulation {
             .done()
     }
 
+    /// By node: the sum of the rates of its links away and to it in bit/s, each the highest in the run.
+    fn bears(&self) -> Vec<(f64, f64)> {
+        let mut found = vec![(0.0, 0.0); self.names.hosts.len()];
+        for ((from, to), port) in self.names.ends.iter().zip(self.ports()) {
+            let rate = port.highest_rate().as_bps() as f64;
+            found[from.index()].0 += rate;
+            found[to.index()].1 += rate;
+        }
+        found
+    }
+
     fn messages_table(&self) -> TableData {
         let took = |r: &MessageRow| r.ended.map(|end| (end - r.started).as_ps());
         let place = |r: &MessageRow| self.loads[r.load as usize].work.place_of(r.tag);
@@ -140,6 +161,9 @@ impl Simulation {
             .maybe_u64("fct_ps", took)
             .u64("ideal_ps", |r| r.ideal.as_ps())
             .maybe_f64("slowdown", |r| Some(slowdown(r.ended? - r.started, r.ideal)))
+            .maybe_u64("acked_ps", |r| r.acked.map(|at| (at - r.started).as_ps()))
+            .maybe_u64("ideal_acked_ps", |r| r.ideal_back.map(|back| (r.ideal + back).as_ps()))
+            .maybe_f64("slowdown_acked", |r| Some(slowdown(r.acked? - r.started, r.ideal + r.ideal_back?)))
             .maybe_u64("deadline_ps", |r| r.deadline.map(|span| span.as_ps()))
             .maybe_u32("met", |r| r.met.map(u32::from))
             .done()
@@ -253,6 +277,7 @@ impl Simulation {
             .maybe_f64("srtt_ps", |r| r.srtt)
             .maybe_f64("alpha", |r| r.alpha)
             .u64("delivered_bytes", |r| r.delivered)
+            .u64("arrived_bytes", |r| r.arrived)
             .u64("flight_bytes", |r| r.flight)
             .done()
     }
@@ -269,7 +294,12 @@ impl Simulation {
             .map(|p| size_of::<Port>() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p))
             .sum();
         let packet_bytes: usize = self.cells.iter().map(|cell| cell.network.store.memory()).sum();
+        let bears = self.roster.bears.iter().map(|(load, (rate, rtt))| {
+            let place = json!({"rate_bps": rate.as_bps(), "rtt_ps": rtt.as_ps()});
+            (self.names.loads[usize::from(*load)].clone(), place)
+        });
         json!({
+            "bears": bears.collect::<serde_json::Map<_, _>>(),
             "counts": {
                 "events": books.events,
                 "packet_hops": books.hops,
