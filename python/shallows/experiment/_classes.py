@@ -1436,7 +1436,7 @@ class HpccPortControl(Part):
     """The bytes that a switch counts. Default: Li 2019: txBytes; arrived ones (rxRate) make the rate oscillate."""
 
     written: Literal["first-bit", "last-bit"] = 'last-bit'
-    """The moment of a packet's record: the queue and the bytes sent are those of then, without the packet or with it. Default: Li 2019: as the packet is emitted; its authors' simulator: at its dequeue (switch-node.cc)."""
+    """The moment of a packet's record: the queue and the bytes sent are those of then, without the packet or with it. Default: Li 2019: as the packet is emitted; its authors' simulator: first-bit, at its dequeue (switch-node.cc)."""
 
     unit_factor: int = 1
     """Units of the header: bytes sent count in 128 bytes times this, queues in 80 bytes times this. Range [1, 64]. Default: Li 2019: 128 B and 80 B; its authors' simulator: the hosts' rate / 25 Gb/s, so 4 at 100 Gb/s."""
