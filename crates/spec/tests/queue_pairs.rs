@@ -57,7 +57,7 @@ fn the_last_acknowledgement_is_a_time_of_its_own() {
     );
 }
 
-/// The same of whole flows. One whose last acknowledgement is lost with the run's end has a completion time alone.
+/// Whole flows agree too. One whose last acknowledgement is lost with the run's end has a completion time alone.
 #[test]
 fn a_flow_that_ends_before_its_acknowledgement_has_none() {
     let flow = |duration: &str| {
@@ -76,7 +76,7 @@ fn a_flow_that_ends_before_its_acknowledgement_has_none() {
     assert_eq!(flow("3us"), [fct, u64::MAX]);
 }
 
-/// 400 queue pairs with IRN before a link of 10 Gb/s: each hears once in 350 us, and a timer of 320 us sends again
+/// 400 queue pairs with IRN before a link of 10 Gb/s: each gets an answer once in 350 us, and a timer of 320 us sends again
 /// what is not lost. The note counts it; a timer that follows from path and buffer does not expire.
 fn patient(rto: Value) -> Value {
     let mut document = json!({

@@ -75,13 +75,13 @@ def _note(
     span = f"{(end - since) / 1e12:.3g} s"
     what = "nothing" if delivered == 0 else f"{_amount(delivered)}, less than a hundredth"
     yield (
-        f"traffic {name}: delivered {what} in {span}, of {_amount(could)} that its path bears. "
+        f"traffic {name}: delivered {what} in {span}, of {_amount(could)} that its path carries. "
         "Its connections stand still or starve."
     )
 
 
 def _own_bounds(path: str, load: Mapping[str, Any], numbers: Mapping[str, int], rtt: int) -> Iterator[float]:
-    """What the load's own settings allow one connection, in bit/s: a rate, a window."""
+    """The rates that the load's own settings allow one connection, in bit/s: a rate, a window."""
     yield from (numbers[key] for key in (f"{path}.cc.rate",) if key in numbers)
     mss = numbers.get(f"{path}.mss", 1460)
     for key in ("receive_window", "cwnd_max"):

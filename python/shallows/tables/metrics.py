@@ -26,7 +26,7 @@ BY_SIZE = (
 """Shown of the messages of a size unless other metrics are named; all but `NOT_BY_SIZE` are known."""
 
 NOT_BY_SIZE = ("deadlines", "application_throughput")
-"""Of `message_metrics`, what no summary has by size."""
+"""Metrics of messages that no summary has by size."""
 
 SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
 """Metrics that every sweep has and its table shows; the JSON has all."""

@@ -316,7 +316,7 @@ impl Hosts {
         arm_sender(end, network);
     }
 
-    /// Everything below `una` is acknowledged, some message whole for the first time. A source of READ hears requests alone.
+    /// Everything below `una` is acknowledged, some message whole for the first time. A source of READ gets requests alone.
     #[cold]
     fn note_acked(&mut self, place: u32, una: u64, now: Time) {
         let end = &mut self.senders[place as usize];

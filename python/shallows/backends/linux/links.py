@@ -82,7 +82,7 @@ class Shaper:
     @property
     def bytes_a_second(self) -> int:
         """A millionth less than the link: the shaper's fixed point takes up to 1 ns from a frame's time, and
-        what it sends too fast would wait, unseen, in the netem behind it.
+        packets that it sends too fast would wait, unseen, in the netem behind it.
         """
         rate = self.rate_bps - -(-self.rate_bps // 1_000_000)
         return rate * (self.frame + self.header) // self.frame // 8
@@ -131,7 +131,7 @@ def _words(link: Link, device: str, lost: int, seed: int) -> str:
 
 
 def _shows(link: Link, lost: int) -> dict[str, Shown]:
-    """What tc reports of a wire. It cuts a delay to microseconds, and leaves out one below a tick."""
+    """The report of tc about a wire. It cuts a delay to microseconds, and leaves out one below a tick."""
     late = link.delay_ps // 1000 >= TICK_NS
     return {
         "limit": number(1_000_000),

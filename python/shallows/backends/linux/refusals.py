@@ -234,7 +234,7 @@ def _frame(experiment: Mapping[str, Any]) -> int:
 
 
 def _wire_faults(path: str, port: Mapping[str, Any], version: Version | None) -> list[Fault]:
-    """What netem cannot do of a wire's faults."""
+    """Faults of a wire that netem cannot make."""
     found = []
     for key in ("loss", "duplicate", "reorder"):
         if port.get(key) and version and version < SEEDED_NETEM:
