@@ -48,7 +48,7 @@ NAMED = {
     "crates/spec/src/read.rs": "the discipline of hosts' ports where profiles differ",
     "crates/core/src/cc/kernel.rs": "the kernel's names of its own controls",
     "python/shallows/backends/linux/qdiscs.py": "translates each discipline that the kernel has",
-    "python/shallows/backends/linux/handover.py": "says how each setting is known to have arrived in the kernel",
+    "python/shallows/backends/linux/handover.py": "says how each setting is known to have arrived",
     "python/shallows/backends/linux/controls.py": "settings that the kernel's controls fix",
     "python/shallows/backends/linux/tables.py": "the kernel's DCTCP reports its alpha",
     "python/shallows/backends/ns3/command.py": "translates what the program for ns-3 has",
