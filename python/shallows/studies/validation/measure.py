@@ -42,7 +42,7 @@ def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, flo
         },
         "packets": sum(row["packets_out"] for row in rows),
         "marks": sum(row["marks"] for row in rows),
-        "drops": sum((row["drops_full"] or 0) + (row["drops_aqm"] or 0) for row in rows),
+        "drops": sum(row["drops"] or 0 for row in rows),
         "alpha": flows["alpha"].mean(),
         "least_share": _least_share(flows),
         "first_share": _first_share(flows),
