@@ -1,4 +1,4 @@
-"""Loads that deliver nothing, or less than a hundredth of what their path bears, are told; others are not."""
+"""Loads that deliver less than a hundredth of what their path carries are told; others are not."""
 
 import pytest
 import shallows
@@ -19,7 +19,7 @@ def notes(tmp_path, traffic, **more):
         "traffic": traffic,
     } | more
     run = shallows.run(one_run(load(document)).experiment, store=tmp_path)
-    return [note for note in run.manifest["notes"] if "its path bears" in note]
+    return [note for note in run.manifest["notes"] if "its path carries" in note]
 
 
 def test_a_bulk_load_behind_a_cut_link_is_told_with_its_numbers(tmp_path):

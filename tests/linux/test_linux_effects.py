@@ -106,7 +106,7 @@ def test_a_link_fails_and_comes_back_as_in_the_simulator(tmp_path):
     for tables in both(tmp_path, document(STAR, BULK, duration="3s", warmup="0s", event=events, probe=probe)):
         trace = tables["flow_trace"].group_by("time_ps").agg(pl.col("delivered_bytes").sum()).sort("time_ps")
         at = dict(zip(trace["time_ps"] // 10**9, trace["delivered_bytes"], strict=True))
-        assert at[1300] - at[1010] <= 2 * 1448  # what had left the switch before
+        assert at[1300] - at[1010] <= 2 * 1448  # packets that had left the switch before
         assert at[2990] - at[2000] > 0.9 * 990e-3 * 100e6 / 8 * 1448 / 1500
         found.append(next(time for time in sorted(at) if time > 1300 and at[time] > at[1300]))
     # Retransmission timers of 200 ms and twice that; Linux's tail probes come first.

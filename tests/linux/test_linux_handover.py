@@ -48,7 +48,7 @@ BESIDE = {
     ("drop-tail", "measure"): {"limit": "30KB"},
     ("drop-tail", "count_in_service"): {"limit": "30pkt"},
 }
-"""What else is set, so that the setting means something."""
+"""Other settings, without which the setting means nothing."""
 
 
 def declared(section, kind=None):

@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from shallows.document.summary import DEFAULT, SIZE_EDGES_BYTES, Summary
+from shallows.tables.drops import causes
 
 Tables = Mapping[str, pl.DataFrame]
 Quantiles = Mapping[str, float]
@@ -25,21 +26,18 @@ BY_SIZE = (
 """Shown of the messages of a size unless other metrics are named; all but `NOT_BY_SIZE` are known."""
 
 NOT_BY_SIZE = ("deadlines", "application_throughput")
-"""Of `message_metrics`, what no summary has by size."""
+"""Metrics of messages that no summary has by size."""
 
 SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
 """Metrics that every sweep has and its table shows; the JSON has all."""
 
 _QUANTILES = DEFAULT.quantiles
-DROPS = {
-    "full": "drops_full",
-    "aqm": "drops_aqm",
-    "evicted": "drops_evicted",
-    "wire": "drops_wire",
-    "buffer": "drops_buffer",
-    "dead": "drops_dead",
-    "cut": "drops_cut",
-}
+_TIMES = (
+    ("fct_ps", "fct", "_ps"),
+    ("slowdown", "slowdown", ""),
+    ("acked_ps", "acked", "_ps"),
+    ("slowdown_acked", "slowdown_acked", ""),
+)
 
 
 def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
@@ -88,12 +86,7 @@ def with_sizes(tables: Tables, summary: Summary = DEFAULT) -> dict[str, Number]:
 
 def drops(queues: pl.DataFrame) -> int:
     """Packets dropped at all ports, for any cause."""
-    return sum(int(queues[column].sum()) for column in DROPS.values())
-
-
-def with_drops(queues: pl.DataFrame) -> pl.DataFrame:
-    """The table with a column `drops`: packets that each port dropped or lost, for any cause."""
-    return queues.with_columns(drops=pl.sum_horizontal(DROPS.values()))
+    return int(queues["drops"].sum())
 
 
 def jain(values: Sequence[float] | pl.Series) -> float | None:
@@ -178,6 +171,9 @@ def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
 def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Counts, completion times in ps and slowdowns of a `messages` table, all sizes together.
 
+    A completion time ends when the last byte is in order at the receiver; `acked_*` and
+    `slowdown_acked_*` when its acknowledgement is back at the sender, as papers on RDMA count.
+
     Unfinished messages have no time and are left out of it, which favours a system that leaves its
     slowest unfinished: read `messages_unfinished` first. `deadlines` counts the messages whose deadline
     was met or missed, `application_throughput` is the share that met it.
@@ -185,7 +181,9 @@ def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -
     ended = messages.filter(pl.col("fct_ps").is_not_null())
     out: dict[str, Number] = {"messages": len(ended), "messages_unfinished": len(messages) - len(ended)}
     out |= {"deadlines": len(messages["met"].drop_nulls()), "application_throughput": met_share(messages)}
-    for column, stem, unit in (("fct_ps", "fct", "_ps"), ("slowdown", "slowdown", "")):
+    for column, stem, unit in _TIMES:
+        if column not in messages.columns:  # a run of a release before it
+            continue
         values = ended[column].cast(pl.Float64).drop_nulls()
         out[f"{stem}_mean{unit}"] = _mean(values)
         for label, q in quantiles.items():
@@ -352,8 +350,8 @@ def queues_json(tables: Tables) -> list[dict]:
     """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
     columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
     columns += " packets_in packets_out packets_held marks utilisation"
-    causes = pl.struct([pl.col(column).alias(cause) for cause, column in DROPS.items()])
-    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=causes)
+    by_cause = pl.struct([pl.col(cause.column).alias(cause.name) for cause in causes()])
+    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=by_cause)
     return _records(table)
 
 

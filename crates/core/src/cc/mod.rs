@@ -111,9 +111,21 @@ pub trait CcSettings {
     fn paces_wire(&self) -> bool {
         self.protocol().is_some()
     }
+    /// Whether its window may more than double in a round trip, so that the estimate of memory has no bound for it.
+    fn opens_freely(&self) -> bool {
+        false
+    }
     /// Room for switches in its header, where it has one that they add to.
     fn header_room(&self) -> Option<Room> {
         None
+    }
+    /// Whether it compares what successive packets met at each hop, so that they must keep to a path.
+    fn compares_hops(&self) -> bool {
+        false
+    }
+    /// Its settings that follow from the path at a connection's opening.
+    fn path_settings(&self) -> Vec<&'static str> {
+        vec![]
     }
     /// Whether it was made for queue pairs: it gets notifications, or its header comes back with their acknowledgements.
     fn rdma(&self) -> bool {
@@ -197,6 +209,14 @@ macro_rules! algorithms {
                 }
             }
 
+            /// Whether its window may more than double in a round trip.
+            pub fn opens_freely(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.opens_freely(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
             /// Whether it runs over RoCEv2: it was made for queue pairs, or needs neither marks in acknowledgements nor a header.
             pub fn runs_over_roce(&self) -> bool {
                 let made_for_it = match self {
@@ -219,6 +239,22 @@ macro_rules! algorithms {
                 match self {
                     $( Algorithm::$variant(s) => s.header_room(), )*
                     Algorithm::Custom(_) => None,
+                }
+            }
+
+            /// Whether it compares what successive packets met at each hop, so that they must keep to a path.
+            pub fn compares_hops(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.compares_hops(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Its settings that follow from the path at a connection's opening.
+            pub fn path_settings(&self) -> Vec<&'static str> {
+                match self {
+                    $( Algorithm::$variant(s) => s.path_settings(), )*
+                    Algorithm::Custom(_) => vec![],
                 }
             }
 

@@ -46,6 +46,11 @@ crate::params! {
         /// The connections that carry the messages; those that are kept open at time 0.
         connection: Connection = "persistent", "", "libraries open connections once";
     }
+    facts {
+        example: r#"{"hosts": ["s*", "r0"], "bytes": "50KB", "rounds": 3}"#,
+        closed_loop: true,
+        fills: &["rounds", "steps"],
+    }
 }
 
 struct Rank {
@@ -237,6 +242,10 @@ fn check(settings: &Settings, n: u64, cx: &mut BuildCx<'_>) {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        self.settings.jitter > Span::ZERO
+    }
+
     fn expects(&self, duration: Span) -> Expected {
         let n = self.ranks.len() as u64;
         let round = (self.least + self.settings.gap).as_ps().max(1);

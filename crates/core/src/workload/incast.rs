@@ -44,6 +44,12 @@ crate::params! {
         /// Time that each response has from when it is written, or "none".
         deadline: Option<Deadlines> = "none", "", "none";
     }
+    facts {
+        example: r#"{"from": "s*", "to": "r0", "response": "5KB", "rounds": 3}"#,
+        closed_loop: true,
+        fills: &["rounds"],
+        elsewhere: &[("linux", "rounds"), ("ns3", "rounds")],
+    }
 }
 
 struct Worker {
@@ -166,6 +172,10 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        self.settings.jitter > Span::ZERO
+    }
+
     fn expects(&self, _duration: Span) -> Expected {
         // Requests and responses; how many rounds there will be, the network decides.
         let n = 2 * self.workers.len() as u64;

@@ -41,6 +41,17 @@ pub struct Round {
     pub ideal: Option<Span>,
 }
 
+/// A rule of next hops that may send packets of one connection over several paths.
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    /// The rule.
+    pub ecmp: Ecmp,
+    /// Each packet may take another path, and the control compares what packets met: refused.
+    pub blinds: bool,
+    /// Packets may overtake, and the transport takes that for a loss: refused.
+    pub reorders: bool,
+}
+
 /// The data for building a workload.
 pub struct BuildCx<'a> {
     /// The network.
@@ -61,10 +72,16 @@ pub struct BuildCx<'a> {
     pub cc: &'a Algorithm,
     /// By link: the port of a switch that writes nothing into its header. Empty if it has no such header, or all write.
     pub silent: &'a [bool],
-    /// The rule of next hops, where it may send packets of one queue pair over several paths; and whether that is refused.
-    pub spreads: Option<(Ecmp, bool)>,
+    /// The rule of next hops, where it may send packets of one connection over several paths.
+    pub spreads: Option<Spread>,
     /// Whether it does so between one of the pairs.
     pub parts: bool,
+    /// Its connections are queue pairs.
+    pub queue_pairs: bool,
+    /// Settings that follow from the path at a connection's opening.
+    pub from_path: Vec<String>,
+    /// Lines for a reader of the results.
+    pub notes: Vec<String>,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }
@@ -162,18 +179,31 @@ pub struct Expected {
 }
 
 /// Sends by a law of its own.
+///
+/// A load has five duties. It sends only what is due ([`Workload::wake`]). It asks [`WorkCx::stopped`] before each connection
+/// and each message, and returns at once if the run is to stop: one call may make a million of them. It says what it expects
+/// ([`Workload::expects`]), or the run's memory is estimated without it. It says whether the seed draws its times
+/// ([`Workload::is_random`]). It states in the facts of its settings whether it
+/// listens and which tables it fills ([`Facts`](crate::params::Facts)); the conformance suite compares them with the run.
 pub trait Workload: Send {
-    /// Called at the start and at each time it asked for: sends all that is due, returns when to wake next.
+    /// Called at the start and at each time it asked for: sends all that is due, returns when to wake next. A loop in it asks
+    /// [`WorkCx::stopped`] at each turn.
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time>;
     /// A message of this workload was delivered (closed loops); returns when to wake, if sooner.
     fn on_message(&mut self, _done: &MessageDone, _cx: &mut WorkCx<'_>) -> Option<Time> {
         None
     }
-    /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell.
+    /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell, and its facts
+    /// say `closed_loop: true`.
     fn listens(&self) -> bool {
         false
     }
-    /// Its future in a run of this length, as far as it is known: for the estimate of memory.
+    /// Its times of sending are drawn by the seed.
+    fn is_random(&self) -> bool {
+        false
+    }
+    /// Its future in a run of this length, as far as it is known. The estimate of memory counts its connections and messages;
+    /// without them a run may be refused too late. A load that draws its times gives means.
     fn expects(&self, _duration: Span) -> Expected {
         Expected::default()
     }

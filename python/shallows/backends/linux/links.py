@@ -82,7 +82,7 @@ class Shaper:
     @property
     def bytes_a_second(self) -> int:
         """A millionth less than the link: the shaper's fixed point takes up to 1 ns from a frame's time, and
-        what it sends too fast would wait, unseen, in the netem behind it.
+        packets that it sends too fast would wait, unseen, in the netem behind it.
         """
         rate = self.rate_bps - -(-self.rate_bps // 1_000_000)
         return rate * (self.frame + self.header) // self.frame // 8
@@ -131,7 +131,7 @@ def _words(link: Link, device: str, lost: int, seed: int) -> str:
 
 
 def _shows(link: Link, lost: int) -> dict[str, Shown]:
-    """What tc reports of a wire. It cuts a delay to microseconds, and leaves out one below a tick."""
+    """The report of tc about a wire. It cuts a delay to microseconds, and leaves out one below a tick."""
     late = link.delay_ps // 1000 >= TICK_NS
     return {
         "limit": number(1_000_000),
@@ -194,6 +194,17 @@ def changes(
         yield at, f"{how} {wire(link, seed)[0]}", link
         if port["duplicate"]:
             yield at, f"{how} {copied(link, port['duplicate'], seed)[0]}", link
+
+
+def rates(link: Link, port: Mapping[str, Any], warmup_ps: int, end_ps: int) -> tuple[int, float]:
+    """The rate of a link at the end, and its mean over the measured time, in bit/s."""
+    rate, since, bits = link.rate_bps, warmup_ps, 0
+    for change in port.get("changes", ()):
+        if change["rate_bps"] is not None:
+            at = max(change["at_ps"], warmup_ps)
+            bits += rate * (at - since)
+            rate, since = change["rate_bps"], at
+    return rate, (bits + rate * (end_ps - since)) / (end_ps - warmup_ps)
 
 
 def copies(link: Link) -> str:

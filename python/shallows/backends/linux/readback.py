@@ -1,7 +1,7 @@
 """Compares what was asked of the kernel with what programs report of it, before any traffic starts.
 
-The reports come another way than the settings went in: what the guest or tc has set is shown by `tc -j`,
-devices and routes by `ip -j`. Sysctls are read again by the guest, and each connection reports its own
+The reports come another way than the settings went in: `tc -j` shows the settings of the guest and of tc,
+`ip -j` shows devices and routes. Sysctls are read again by the guest, and each connection reports its own
 settings as it opens.
 """
 
@@ -46,7 +46,7 @@ def microseconds(picoseconds: int) -> Number:
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of one thing: a discipline by device, kind and handle; a device; a route of a node."""
+    """The settings asked of one thing: a discipline, a device, or a route of a node."""
 
     what: str  # for a reader
     key: tuple[Any, ...]

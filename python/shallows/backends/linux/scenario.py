@@ -251,7 +251,7 @@ class _Writer:
         return written if written is not None else self._packets("receive_window") * self._number("mss")
 
     def _route(self, node: int, host: int, rules: bool) -> None:
-        """What ip reports of a node's route to a host."""
+        """Notes the report of ip about a node's route to a host."""
         ports = self.ways.ports(node, host)
         shows: dict[str, Shown] = {}
         if len(ports) == 1:
@@ -267,7 +267,7 @@ class _Writer:
         )
 
     def _expected(self) -> str:
-        """What each connection is to report of itself."""
+        """The report that each connection is to make about itself."""
         transport = self.transport
         window = self._packets("initial_window")
         flags = f"{int(transport['timestamps'])} {int(transport['sack'])} {int(transport['ecn'] != 'off')}"
@@ -377,7 +377,11 @@ class _Writer:
             name, switch = self._name(number), not self.nodes[port["from"]]["host"]
             measured = switch or probe["nic_queues"]
             header = links.shaper(self._link(number), self.frame, self._segments(number)).header
-            read = Port(name, port["rate_bps"], switch, measured, traces and self._covered(number), header)
+            last, mean = links.rates(
+                self._link(number), port, self.numbers["warmup"], self.numbers["duration"]
+            )
+            traced = traces and self._covered(number)
+            read = Port(name, last, mean, switch, measured, traced, header)
             made.ports.append(read)
             wire = f"{port['to']} i{number}" if port["loss"] or port.get("changes") else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"

@@ -10,7 +10,7 @@ from shallows import terminal
 from shallows.execution.jobs import Outcome
 from shallows.results.store import StoredRun
 from shallows.tables import seeds
-from shallows.tables.metrics import BY_SIZE, SWEEP_COLUMNS, bin_word, size_bins, with_drops
+from shallows.tables.metrics import BY_SIZE, SWEEP_COLUMNS, bin_word, size_bins
 
 BY_CLASS = ("goodput_bps", "wait_mean_ps", "messages", "fct_mean_ps", "fct_p99_ps", "slowdown_p99")
 """Shown of a class unless other metrics are named."""
@@ -76,7 +76,7 @@ def has_labels(outcomes: Sequence[Outcome]) -> bool:
 
 
 def warnings(outcomes: Sequence[Outcome], over: bool = False) -> list[str]:
-    """What a reader of these results must know: seeds that change nothing, messages that did not end.
+    """Warnings about these results: seeds that change nothing, messages that did not end.
 
     `over`: the results are means over seeds.
     """
@@ -86,7 +86,7 @@ def warnings(outcomes: Sequence[Outcome], over: bool = False) -> list[str]:
         still = [g[0].point.label for g in chosen if seeds.alike([each.metrics or {} for each in g])]
         if still:
             which = "" if len(still) == len(chosen) else f"{', '.join(still)}: "
-            found.append(f"{which}{seeds.SEEDS_CHANGE_NOTHING}; means are of one run and have no interval")
+            found.append(f"{which}{seeds.SEEDS_CHANGE_NOTHING}; means stand for one run and have no interval")
     unfinished: dict[str, list[tuple[str, int, int]]] = {}
     for group in chosen:
         for what, (missing, of) in seeds.unfinished([each.metrics or {} for each in group]).items():
@@ -136,7 +136,7 @@ def busiest(run: StoredRun, most: int) -> tuple[list[list[str]], int]:
     """The queues of the busiest ports, each with `QUEUE_COLUMNS`; and the number of ports in use."""
     queues = run.tables["queues"]
     busy = queues.filter(queues["packets_in"] > 0).sort(["utilisation", "port"], descending=[True, False])
-    rows = with_drops(busy.head(most)).select(QUEUE_COLUMNS).iter_rows(named=True)
+    rows = busy.head(most).select(QUEUE_COLUMNS).iter_rows(named=True)
     return [[terminal.readable(name, row[name]) for name in QUEUE_COLUMNS] for row in rows], len(busy)
 
 
