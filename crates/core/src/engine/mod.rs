@@ -89,7 +89,7 @@ pub struct Simulation {
 }
 
 /// The cells at work, and the data that they read.
-struct Floor {
+struct SharedCells {
     cells: Vec<Mutex<Cell>>,
     commons: RwLock<Commons>,
 }
@@ -105,7 +105,7 @@ impl Simulation {
         self.cells.len()
     }
 
-    /// Runs to the end. `control` cancels it and tells how far it is, from another thread.
+    /// Runs to the end. `control` cancels it and shows its progress, from another thread.
     pub fn run(&mut self, control: &Control) -> Result<(), RunError> {
         self.advance(Time::MAX, control).map(drop)
     }
@@ -119,26 +119,26 @@ impl Simulation {
         self.stop_at = until;
         self.roster.cancelled = control.flag();
         let cells = std::mem::take(&mut self.cells).into_iter().map(Mutex::new).collect();
-        let floor = Floor { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
+        let shared = SharedCells { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
         let partition = self.partition.clone();
         let result = match &partition.whole {
-            Some(_) => self.run_alone(&floor, control),
-            None => self.run_cells(&floor, &partition, control),
+            Some(_) => self.run_single(&shared, control),
+            None => self.run_cells(&shared, &partition, control),
         };
         let whole = |cell: Mutex<Cell>| cell.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.cells = floor.cells.into_iter().map(whole).collect();
-        self.commons = floor.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.cells = shared.cells.into_iter().map(whole).collect();
+        self.commons = shared.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
         result.map(|()| self.finished)
     }
 
     /// The connections at a time.
-    fn connections<'a>(roster: &'a mut Roster, floor: &'a Floor, now: Time) -> Connections<'a> {
-        Connections { cells: &floor.cells, commons: &floor.commons, roster, now }
+    fn connections<'a>(roster: &'a mut Roster, shared: &'a SharedCells, now: Time) -> Connections<'a> {
+        Connections { cells: &shared.cells, commons: &shared.commons, roster, now }
     }
 
     /// Wakes a load; returns the time of its next wake, if that is sooner than its pending one.
-    fn wake(&mut self, number: u32, floor: &Floor, now: Time) -> Option<Time> {
-        let connections = Self::connections(&mut self.roster, floor, now);
+    fn wake(&mut self, number: u32, shared: &SharedCells, now: Time) -> Option<Time> {
+        let connections = Self::connections(&mut self.roster, shared, now);
         let load = &mut self.loads[number as usize];
         load.wake_at = Time::MAX;
         let wanted = load.work.wake(&mut WorkCx { connections, opener: Opener { load: number as u16 } });

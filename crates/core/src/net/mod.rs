@@ -1,4 +1,30 @@
 //! The network: ports, wires, and switches that forward. Knows nothing of transports.
+//!
+//! The way of a packet, with the functions that handle it. One event a hop where the discipline decides at arrival:
+//!
+//! ```text
+//! a host: send ── enter ── certain to be taken: Port::pass ───────────────────┐
+//!                   └── enter_slow ──┐                                        │
+//!                                    v                                        │
+//! at a port:                       arrive                                     │
+//!   takes all and records nothing ── Port::accept ────────────────────────────┤
+//!   decides at arrival ──────────── Port::admit ──────────────────────────────┤ the packet is in the port's chain:
+//!   arrive_slow                                                               │ queue and wire
+//!     line before the discipline ── arrive_lined ── room in line ─────────────┤
+//!     decides at departure ──────── arrive_scheduled                          │
+//!                                     └── serve ── event Port: depart ────────┤
+//!     controlled ────────────────── arrive_controlled, then as its discipline │
+//!       its link is down ────────── arrive_down                               │
+//!   no: lose                                                                  │
+//!                                                                             │
+//! at a wire's end:                 event Wire: land <─────────────────────────┤
+//!   clear ──────────────────────────── forward                                │
+//!   flow control, faults, observers ── land_checked ── land_with_faults       │
+//!     delayed or doubled ────────────── event Stray: land_stray               │
+//!   in another cell: hand_over ── mailbox ── land_parcel <────────────────────┘
+//!
+//! forward: a host has the packet, a switch chooses the next port and the packet comes to it (arrive)
+//! ```
 
 pub mod pfc;
 pub mod port;
@@ -19,7 +45,7 @@ use port::{HOST, Port, Service, WireFaults};
 use shallows_units::{Span, Time};
 pub use shared::{Change, Commons, Connection, Happened, Net};
 use switch::shared_buffer::Buffers;
-pub use wire::crossing::{Inbox, Parcel, Post, UNDECIDED};
+pub use wire::crossing::{Mailbox, Mailboxes, Parcel, UNDECIDED};
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -47,7 +73,7 @@ pub struct Network {
     pub until: Time,
     /// By port: waits in those of hosts.
     pub host_waits: Vec<Waits>,
-    /// Packets that may still enter before somebody looks at how many there are.
+    /// Packets that may still enter before the engine counts them.
     pub room: u64,
     /// The port by which the last packet of a host with several has entered.
     entered: u32,
@@ -81,7 +107,7 @@ impl Sight for Own<'_> {
 }
 
 impl Network {
-    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::forward`] puts
+    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::set_routes`] puts
     /// switches there. The wires of ports that cross lead to other cells.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
         for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.crosses) {
@@ -130,7 +156,7 @@ impl Network {
 
     /// The ports stand at `links`; switches forward by the tables of `routing` and share equally short paths by
     /// `choosers`. Call before any flow.
-    pub fn forward(&mut self, links: Vec<u32>, choosers: Vec<Chooser>, routing: &Routing) {
+    pub fn set_routes(&mut self, links: Vec<u32>, choosers: Vec<Chooser>, routing: &Routing) {
         for (link, port) in links.iter().zip(&mut self.ports) {
             port.leads_to = routing.goes_on(*link).unwrap_or(HOST);
         }
@@ -188,7 +214,7 @@ impl Network {
         self.room = self.room.saturating_sub(1);
         let here = &mut self.ports[port as usize];
         let Some((wait, lands)) = here.pass(slot, &mut self.store, self.now) else {
-            return self.enter_behind(port, slot, commons);
+            return self.enter_slow(port, slot, commons);
         };
         if let Some(at) = lands {
             Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
@@ -198,9 +224,9 @@ impl Network {
         }
     }
 
-    /// The packet in `slot` enters the network at `port`, where it may have to wait, or somebody looks at it.
+    /// The packet in `slot` enters the network at `port`, which may refuse it or records it.
     #[inline(never)]
-    fn enter_behind(&mut self, port: u32, slot: u32, commons: &Commons) {
+    fn enter_slow(&mut self, port: u32, slot: u32, commons: &Commons) {
         let before = self.ports[port as usize].free_at;
         self.arrive(port, slot, commons);
         let here = &self.ports[port as usize];
@@ -230,7 +256,7 @@ impl Network {
             Some(at) => self.events.expect(here.end, at),
             None => self.events.expect_nothing(here.end),
         }
-        if clear { self.onward(leads_to, slot, commons) } else { self.land_unclear(port, slot, commons) }
+        if clear { self.forward(leads_to, slot, commons) } else { self.land_checked(port, slot, commons) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
@@ -240,30 +266,24 @@ impl Network {
         self.free_strays.push(place);
         let (packet, node, came_by) = self.strays[place as usize];
         let slot = self.store.put(&packet);
-        self.onward_by(came_by, node, slot, commons)
+        self.forward_from(came_by, node, slot, commons)
     }
 
     /// The packet in `slot` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn onward(&mut self, node: u32, slot: u32, commons: &Commons) -> Option<Packet> {
+    fn forward(&mut self, node: u32, slot: u32, commons: &Commons) -> Option<Packet> {
         if node == HOST {
             self.totals.delivered += 1;
             return Some(self.store.take(slot));
         }
         let next = self.choose(node, self.store.at(slot).label, commons);
-        self.arrive_here(next, slot, commons);
+        self.arrive(next, slot, commons);
         None
     }
 
-    /// The packet in `slot` comes to port `number`.
-    #[inline(never)]
-    fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
-        self.arrive_here(number, slot, commons);
-    }
-
-    /// The same, compiled into its caller.
+    /// The packet in `slot` comes to port `number`. Compiled into its callers: the first two ways are those of nearly all packets.
     #[inline(always)]
-    fn arrive_here(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(self.store.at(slot).size);
@@ -274,24 +294,24 @@ impl Network {
             return;
         }
         if !port.at_arrival {
-            return self.arrive_otherwise(number, slot, commons);
+            return self.arrive_slow(number, slot, commons);
         }
         let serving = port.settle(self.now, &self.store);
         match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
             Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
             Ok(None) => {}
-            Err(why) => self.refuse_at(number, slot, why, commons),
+            Err(why) => self.lose_arrival(number, slot, why, commons),
         }
     }
 
-    /// The same, where not a discipline that decides at arrival decides, or not it alone.
+    /// The packet in `slot` comes to a port whose discipline does not decide at arrival, or not alone.
     #[inline(never)]
-    fn arrive_otherwise(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive_slow(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
-        if port.apart {
+        if port.controlled {
             let packet = self.store.take(slot);
-            self.arrive_apart(number, &packet, commons);
+            self.arrive_controlled(number, &packet, commons);
         } else if let Service::Lined(_) = port.service {
             self.arrive_lined(number, slot, commons);
         } else {
@@ -303,7 +323,7 @@ impl Network {
     /// The packet in `slot`, which has come to port `number`, is dropped.
     #[cold]
     #[inline(never)]
-    fn refuse_at(&mut self, number: u32, slot: u32, why: DropWhy, commons: &Commons) {
+    fn lose_arrival(&mut self, number: u32, slot: u32, why: DropWhy, commons: &Commons) {
         let packet = self.store.take(slot);
         self.lose(number, packet, why, commons);
     }

@@ -56,7 +56,7 @@ pub(in crate::engine) fn lay_out(
                 port.short_ways = experiment.short_ways;
             }
             let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
-            network.forward(links, choosers, &routing);
+            network.set_routes(links, choosers, &routing);
             network
         })
         .collect();

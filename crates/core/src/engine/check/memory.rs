@@ -274,7 +274,7 @@ fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> P
         TraceWhen::Change => by_change,
         TraceWhen::Every(span) => experiment.run.duration.as_ps() / span.as_ps(),
     };
-    // How often a value changes cannot be told; a thousand times is a start.
+    // How often a value changes is unknown; a thousand times is a start.
     let (ports, classes) = (checked.traced.len() as u64, checked.classes.len() as u64);
     let rows = |when, count: u64| ticks(when, 1000).saturating_mul(count).min(probes.trace_rows);
     let counts = [

@@ -207,7 +207,7 @@ fn buffers(
             }
         }
     }
-    let (mut buffers, mut told) = (vec![], BTreeSet::new());
+    let (mut buffers, mut reported) = (vec![], BTreeSet::new());
     let mut ports_of: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
     for (i, link) in (0..).zip(&graph.links).filter(|(_, link)| of_node.contains_key(&link.from)) {
         ports_of.entry(link.from).or_default().push(i);
@@ -221,7 +221,7 @@ fn buffers(
             let rule = format!(
                 "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"
             );
-            if told.insert((path.clone(), key)) {
+            if reported.insert((path.clone(), key)) {
                 faults.add(&path, Code::Conflict.rule(rule), &limit);
             }
         }

@@ -4,7 +4,7 @@
 //! High-Precision-Congestion-Control, switch-mmu.cc), with the differences named here. A packet is charged when it has
 //! come, to the shared part. When the charge has reached XOFF the account closes: a pause frame goes to the neighbour,
 //! and packets that come now are charged to the account's headroom. A packet that has left its egress is taken
-//! off the headroom first. The account opens when its headroom is empty and its charge at most XON; a frame tells the
+//! off the headroom first. The account opens when its headroom is empty and its charge at most XON; a frame informs the
 //! neighbour. XOFF is the least of a fixed threshold and alpha times the free shared memory, as it stands with the packet
 //! (Choudhury and Hahne 1998). Where none is free an account closes with its next packet.
 //!
@@ -93,8 +93,8 @@ impl Ingress {
         bits.fold(0, |all, bit| all | bit)
     }
 
-    /// The accounts about which the peer must be told again, if it is time.
-    pub(super) fn renews(&mut self, now: Time) -> u8 {
+    /// The closed accounts, if their pauses must be sent again.
+    pub(super) fn renewals_due(&mut self, now: Time) -> u8 {
         if self.refresh_at > now {
             return 0;
         }
@@ -165,7 +165,7 @@ impl Network {
     }
 
     /// Closes an account whose charge has reached XOFF, with the packet in the queue of port `number`.
-    pub(in crate::net) fn judge(&mut self, number: u32, of: (u32, u8), commons: &Commons) {
+    pub(in crate::net) fn close_if_full(&mut self, number: u32, of: (u32, u8), commons: &Commons) {
         let now = self.now;
         let share = self.ports[number as usize].share;
         let free = self.buffers.free(share);
@@ -178,10 +178,10 @@ impl Network {
         (account.closed, account.closed_at) = (true, now);
         account.closings += 1;
         self.buffers.closed(share).push(of);
-        self.tell_peer(of.0, of.1, commons);
+        self.send_frame_about(of.0, of.1, commons);
     }
 
-    /// A packet of `size` bytes has left port `number` or was dropped there; `of` is charged for it, if somebody is.
+    /// A packet of `size` bytes has left port `number` or was dropped there; `of` is charged for it, if any account is.
     pub(in crate::net) fn release(&mut self, number: u32, of: (u8, u32), size: u16, commons: &Commons) {
         let (priority, came_by) = of;
         let share = self.ports[number as usize].share;
@@ -221,6 +221,6 @@ impl Network {
             !opens
         });
         *self.buffers.closed(share) = closed;
-        opened.into_iter().for_each(|(port, priority)| self.tell_peer(port, priority, commons));
+        opened.into_iter().for_each(|(port, priority)| self.send_frame_about(port, priority, commons));
     }
 }

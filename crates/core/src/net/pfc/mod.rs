@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE 802.1Qbb-2011 (802.1Q-2018 clause 36) and IEEE 802.3-2018 annexes 31B and 31D. The frame that pauses is
 //! 64 bytes long, 84 with preamble and gap. Its times are in quanta of 512 bit times; a time of 0 resumes. It goes ahead
-//! of all data once the frame under way has been sent, and nobody pauses it. The peer ends its own frame, and obeys
+//! of all data once the frame under way has been sent, and no pause stops it. The peer ends its own frame, and applies the pause
 //! after its response time. A pause runs out by itself, so the switch sends it again after half of its time.
 //!
 //! [`ingress`] has the accounts of a switch and the law of XOFF and XON, [`headroom`] the bytes that still come after XOFF.
@@ -96,7 +96,7 @@ pub struct Pausing {
     /// A pause of so long that holds packets up makes the port drop them.
     watchdog: Option<Span>,
     /// Frames that came and have no effect yet.
-    heard: VecDeque<(Time, Frame)>,
+    received: VecDeque<(Time, Frame)>,
     paused: u8,
     priorities: [Paused; PRIORITIES],
     /// Accounts of the packets that came by this port, at a switch.
@@ -119,7 +119,7 @@ impl Pausing {
             response,
             quantum: rate.transmit(Bytes(64)),
             watchdog,
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
             paused: 0,
             priorities: Default::default(),
             ingress: None,
@@ -160,7 +160,7 @@ impl Pausing {
     }
 
     /// A frame has its effect.
-    fn obey(&mut self, frame: Frame, now: Time) {
+    fn apply(&mut self, frame: Frame, now: Time) {
         for priority in ones(frame.names & self.lossless) {
             if frame.pauses >> priority & 1 == 0 {
                 self.resume(priority, now);
@@ -187,9 +187,9 @@ impl Pausing {
 
     /// Obeys the frames whose time has come, and ends pauses that have run out.
     fn catch_up(&mut self, now: Time) {
-        while let Some((_, frame)) = self.heard.front().copied().filter(|(at, _)| *at <= now) {
-            self.heard.pop_front();
-            self.obey(frame, now);
+        while let Some((_, frame)) = self.received.front().copied().filter(|(at, _)| *at <= now) {
+            self.received.pop_front();
+            self.apply(frame, now);
         }
         for priority in ones(self.paused) {
             if self.priorities[usize::from(priority)].until <= now {
@@ -199,7 +199,7 @@ impl Pausing {
     }
 
     /// A priority whose pause the watchdog ends its patience with; it looks again after as long a time.
-    fn barks(&mut self, now: Time) -> Option<u8> {
+    fn watchdog_due(&mut self, now: Time) -> Option<u8> {
         let patience = self.watchdog?;
         let late = |priority: &u8| self.priorities[usize::from(*priority)].watched_at <= now;
         let priority = ones(self.paused).find(late)?;
@@ -209,18 +209,18 @@ impl Pausing {
 
     /// The link goes down.
     pub(super) fn reset(&mut self, now: Time) {
-        self.heard.clear();
+        self.received.clear();
         ones(self.paused).for_each(|priority| self.resume(priority, now));
         (self.due, self.sending) = (0, None);
     }
 
-    /// When its clock must strike next.
+    /// When its clock must run next.
     fn next(&self) -> Time {
-        let heard = self.heard.front().map_or(Time::MAX, |(at, _)| *at);
+        let received = self.received.front().map_or(Time::MAX, |(at, _)| *at);
         let one = |priority: u8| &self.priorities[usize::from(priority)];
         let paused = ones(self.paused).map(|p| one(p).until.min(one(p).watched_at)).min();
         let refresh = self.ingress.as_ref().map_or(Time::MAX, |ingress| ingress.refresh_at);
-        heard.min(refresh).min(paused.unwrap_or(Time::MAX))
+        received.min(refresh).min(paused.unwrap_or(Time::MAX))
     }
 }
 
@@ -275,7 +275,7 @@ impl Network {
 
     /// `packet` is at `node`. It came along a wire whose other direction belongs to port `came_by`.
     #[inline(never)]
-    pub(super) fn onward_by(
+    pub(super) fn forward_from(
         &mut self,
         came_by: u32,
         node: u32,
@@ -283,36 +283,36 @@ impl Network {
         commons: &Commons,
     ) -> Option<Packet> {
         self.came_by = came_by;
-        let delivered = self.onward(node, slot, commons);
+        let delivered = self.forward(node, slot, commons);
         self.came_by = NOWHERE;
         delivered
     }
 
     /// A pause frame has come to port `number`.
-    pub(super) fn hear(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(super) fn receive_frame(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
-        pausing.heard.push_back((now + pausing.response, Frame::of(packet)));
-        self.clock(number, commons);
+        pausing.received.push_back((now + pausing.response, Frame::of(packet)));
+        self.on_pause_clock(number, commons);
     }
 
-    /// The clock of a port that pauses or is paused strikes.
+    /// The time of the clock of a port that pauses or is paused.
     #[inline(never)]
-    pub fn clock(&mut self, number: u32, commons: &Commons) {
+    pub fn on_pause_clock(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         pausing.catch_up(now);
-        let renewed = pausing.ingress.as_mut().map_or(0, |ingress| ingress.renews(now));
+        let renewed = pausing.ingress.as_mut().map_or(0, |ingress| ingress.renewals_due(now));
         pausing.due |= renewed;
-        if let Some(priority) = pausing.barks(now) {
+        if let Some(priority) = pausing.watchdog_due(now) {
             self.flush(number, priority, commons);
         }
         self.serve(number, commons);
-        self.wind(number);
+        self.set_pause_clock(number);
     }
 
     /// Sets the clock of a port.
-    fn wind(&mut self, number: u32) {
+    fn set_pause_clock(&mut self, number: u32) {
         let Some(pausing) = self.ports[number as usize].pausing() else { return };
         let next = pausing.next();
         if next != Time::MAX {
@@ -321,7 +321,7 @@ impl Network {
     }
 
     /// Tells the peer of `number` about a priority, as soon as the transmitter is free.
-    pub(super) fn tell_peer(&mut self, number: u32, priority: u8, commons: &Commons) {
+    pub(super) fn send_frame_about(&mut self, number: u32, priority: u8, commons: &Commons) {
         if let Some(pausing) = self.ports[number as usize].pausing_mut() {
             pausing.due |= 1 << priority;
             self.serve(number, commons);
@@ -332,7 +332,7 @@ impl Network {
     pub(super) fn sends_frame(&mut self, number: u32) -> bool {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        if port.dead {
+        if port.down {
             return true;
         }
         let free_at = now + port.transmission(FRAME);
@@ -345,7 +345,7 @@ impl Network {
         pausing.sending = pausing.ingress.as_mut().map(|ingress| ingress.frame(due, now));
         self.events.schedule(scheduled.source, free_at);
         port.free_at = free_at;
-        self.wind(number);
+        self.set_pause_clock(number);
         true
     }
 
@@ -362,22 +362,22 @@ impl Network {
         }
     }
 
-    /// The link of port `number` has come up; `pauses` are what its peer has to tell. The port tells what it has closed.
-    pub(super) fn begin_anew(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
+    /// The link of port `number` has come up; `pauses` are those of its peer. The port sends its own.
+    pub(super) fn restart_flow_control(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         if let Some(frame) = pauses {
-            pausing.obey(frame, now);
+            pausing.apply(frame, now);
         }
         pausing.due = pausing.ingress.as_ref().map_or(0, |ingress| ingress.closed());
         self.serve(number, commons);
-        self.wind(number);
+        self.set_pause_clock(number);
     }
 
     /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.
     fn flush(&mut self, number: u32, priority: u8, commons: &Commons) {
         let mut freed = vec![];
-        self.ask(number, commons, |scheduled, cx| {
+        self.call_discipline(number, commons, |scheduled, cx| {
             cx.paused = !(1 << priority);
             while let Some(packet) = scheduled.disc.dequeue(cx) {
                 freed.push((cx.came_by, packet.size));

@@ -21,7 +21,7 @@ impl Network {
         let Service::Lined(lined) = &port.service else { return };
         let packet = self.store.at(slot);
         if port.behind > 0 || !lined.line.has_room(port.backlog(&self.store), packet.size) {
-            return self.arrive_behind(number, slot, commons);
+            return self.arrive_behind_line(number, slot, commons);
         }
         if port.traced {
             port.note_arrival(commons.class(packet), packet.size, 0);
@@ -32,10 +32,10 @@ impl Network {
     }
 
     #[inline(never)]
-    fn arrive_behind(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive_behind_line(&mut self, number: u32, slot: u32, commons: &Commons) {
         let packet = Packet { at: self.now, ..self.store.take(slot) };
         let idle = self.ports[number as usize].behind == 0;
-        let (_, marked) = self.ask_behind(number, commons, |scheduled, cx| {
+        let (_, marked) = self.call_behind_line(number, commons, |scheduled, cx| {
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
             }
@@ -47,15 +47,15 @@ impl Network {
             port.note_arrival(commons.class(&packet), packet.size, marked);
         }
         if idle {
-            self.ask_later(number);
+            self.schedule_behind_line(number);
         }
     }
 
     /// The transmitter has sent its packet: the discipline behind the line gives it a packet.
-    pub(in crate::net) fn serve_behind(&mut self, number: u32, commons: &Commons) {
+    pub(in crate::net) fn serve_behind_line(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         self.ports[number as usize].settle(now, &self.store);
-        let (next, _) = self.ask_behind(number, commons, |scheduled, cx| scheduled.disc.dequeue(cx));
+        let (next, _) = self.call_behind_line(number, commons, |scheduled, cx| scheduled.disc.dequeue(cx));
         if let Some(packet) = next {
             self.leaves_host(number, &packet);
             let wait = now - packet.at;
@@ -70,11 +70,11 @@ impl Network {
                 self.expect(number, at);
             }
         }
-        self.ask_later(number);
+        self.schedule_behind_line(number);
     }
 
     /// Asks the discipline for a packet when the transmitter is free, if it holds one.
-    fn ask_later(&mut self, number: u32) {
+    fn schedule_behind_line(&mut self, number: u32) {
         let port = &self.ports[number as usize];
         if let Service::Lined(lined) = &port.service
             && port.behind > 0
@@ -85,7 +85,7 @@ impl Network {
 
     /// Calls the discipline behind the line, then counts and records its actions; returns the packet that `call` takes
     /// out of it, and how many it marked.
-    fn ask_behind(
+    fn call_behind_line(
         &mut self,
         number: u32,
         commons: &Commons,

@@ -36,7 +36,7 @@ pub struct Controlled {
 }
 
 impl Controlled {
-    /// Not yet wound up.
+    /// With its clock stopped.
     pub fn new(control: AnyPortControl) -> Self {
         Controlled { control, source: Source::NONE, ticking: false }
     }
@@ -71,8 +71,8 @@ pub struct Port {
     /// Takes every packet and records nothing: its backlog need not be known at each arrival.
     pub plain: bool,
     /// Not the discipline alone decides about arrivals: a controller looks at them, a buffer is shared, or the link is down.
-    pub apart: bool,
-    /// No fault is injected between this wire and the next port, and nobody listens on the way.
+    pub controlled: bool,
+    /// No fault is injected between this wire and the next port, and no observer records the packets.
     pub clear: bool,
     /// The same, but for pause frames among the packets.
     pub clear_of_packets: bool,
@@ -81,7 +81,7 @@ pub struct Port {
     /// Packets that leave are recorded.
     pub tapped: bool,
     /// Its link is down.
-    pub dead: bool,
+    pub down: bool,
     /// Arrivals are counted by class.
     pub(super) traced: bool,
     /// A packet that is certain to be taken may pass ([`Port::pass`]).
@@ -125,12 +125,12 @@ impl Port {
             delay,
             bytes: 0,
             plain: false,
-            apart: false,
+            controlled: false,
             clear: true,
             clear_of_packets: true,
             crosses: false,
             tapped: false,
-            dead: false,
+            down: false,
             traced: false,
             short_ways: true,
             at_arrival: false,
@@ -159,10 +159,10 @@ impl Port {
     /// Call when discipline and records are in place.
     pub fn prepare(&mut self) {
         let takes_all = matches!(&self.service, Service::Arrival(admission) if admission.takes_all());
-        self.apart = self.control.is_some() || self.share != ALONE || self.dead;
+        self.controlled = self.control.is_some() || self.share != ALONE || self.down;
         self.traced = self.arrivals.is_some();
-        self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
-        self.at_arrival = matches!(self.service, Service::Arrival(_)) && !self.apart;
+        self.plain = takes_all && self.record.is_none() && !self.traced && !self.controlled;
+        self.at_arrival = matches!(self.service, Service::Arrival(_)) && !self.controlled;
         self.passes_below = if self.short_ways { self.passing(takes_all) } else { 0 };
         self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
         self.clear = self.clear_of_packets && self.pausing().is_none();
@@ -407,7 +407,7 @@ impl Port {
     /// A packet that finds fewer than so many is certain to be taken, and nothing is recorded about it; `takes_all` says that
     /// the discipline takes every packet.
     pub(super) fn passing(&self, takes_all: bool) -> u32 {
-        if self.record.is_some() || self.traced || self.apart || self.is_switch {
+        if self.record.is_some() || self.traced || self.controlled || self.is_switch {
             return 0;
         }
         match &self.service {

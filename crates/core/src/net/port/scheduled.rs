@@ -17,7 +17,7 @@ impl Network {
         let to_end = connection.end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let mut passing = Passing::No;
-        let marked = self.ask(number, commons, |scheduled, cx| {
+        let marked = self.call_discipline(number, commons, |scheduled, cx| {
             scheduled.note(&packet, commons, |record, _, queue| record.came(queue, class, &packet));
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
@@ -55,7 +55,7 @@ impl Network {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else {
-            return self.serve_behind(number, commons);
+            return self.serve_behind_line(number, commons);
         };
         if scheduled.serving.is_none() && scheduled.pausing.is_some() {
             self.launch_frame(number);
@@ -72,7 +72,7 @@ impl Network {
                 self.leaves_host(number, &packet);
             }
             if controlled {
-                self.consult(number, &packet, false, AnyPortControl::on_depart);
+                self.show_controller(number, &packet, false, AnyPortControl::on_depart);
             }
             let port = &mut self.ports[number as usize];
             let charges = port.pausing().is_some() && port.share != ALONE;
@@ -96,7 +96,7 @@ impl Network {
         if scheduled.serving.is_some() {
             return;
         }
-        let frames = scheduled.pausing.as_ref().is_some_and(|pausing| port.dead || pausing.has_frame());
+        let frames = scheduled.pausing.as_ref().is_some_and(|pausing| port.down || pausing.has_frame());
         if frames && self.sends_frame(number) {
             return;
         }
@@ -104,7 +104,7 @@ impl Network {
         if scheduled.disc.rests() {
             return;
         }
-        let marked = self.ask(number, commons, |scheduled, cx| {
+        let marked = self.call_discipline(number, commons, |scheduled, cx| {
             scheduled.serving = scheduled.disc.dequeue(cx);
             scheduled.of = (cx.priority, cx.came_by);
         });
@@ -152,7 +152,7 @@ impl Network {
 
     /// Calls the discipline, then counts and records its actions; returns the packets it marked. A packet that is taken out
     /// is being transmitted, so the port holds it still.
-    pub(in crate::net) fn ask(
+    pub(in crate::net) fn call_discipline(
         &mut self,
         number: u32,
         commons: &Commons,
@@ -222,6 +222,6 @@ impl Network {
         let packet = Packet { label, flags: packet.flags.with(Flags::REVERSE), ..packet };
         let node = commons.routing.leaves(self.links[number as usize]);
         let slot = self.store.put(&packet);
-        self.onward(node, slot, commons);
+        self.forward(node, slot, commons);
     }
 }

@@ -95,12 +95,12 @@ impl Scheduled {
         &mut self,
         packet: &Packet,
         commons: &Commons,
-        tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize),
+        record_it: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize),
     ) {
         if let Some(record) = &mut self.inner
             && let Some(queues) = self.disc.inner()
         {
-            tell(record, queues, queues.of(packet, commons.priority(packet)));
+            record_it(record, queues, queues.of(packet, commons.priority(packet)));
         }
     }
 

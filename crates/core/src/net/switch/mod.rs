@@ -1,4 +1,4 @@
-//! What a switch shares among its ports or sets over them: memory, and the controllers of protocols with explicit feedback.
+//! The memory that a switch shares among its ports, and the controllers of protocols with explicit feedback.
 
 mod controlled;
 pub mod shared_buffer;

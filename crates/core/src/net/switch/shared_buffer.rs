@@ -155,7 +155,7 @@ impl Network {
     }
 
     /// The buffer has no room for `packet`.
-    pub(in crate::net) fn refuse(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn lose_for_buffer(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         self.buffers.refuse(port.share);
         let class = commons.class(packet);

@@ -74,7 +74,7 @@ impl Network {
     pub fn cut(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        port.dead = true;
+        port.down = true;
         port.prepare();
         self.empty_queue(number, commons);
         self.empty_wire(number, commons);
@@ -83,13 +83,13 @@ impl Network {
         }
     }
 
-    /// The link of port `number` comes up; `pauses` are what its peer has to tell.
+    /// The link of port `number` comes up; `pauses` are those of its peer.
     pub fn revive(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        port.dead = false;
+        port.down = false;
         port.prepare();
         if port.pausing().is_some() {
-            self.begin_anew(number, pauses, commons);
+            self.restart_flow_control(number, pauses, commons);
         }
     }
 
@@ -116,7 +116,7 @@ impl Network {
                 break;
             }
         }
-        // Its discipline drops some by its law; no lossless ones, so nobody is charged for them.
+        // Its discipline drops some by its law; no lossless ones, so no account is charged for them.
         held.extend(dropped.drain(..).map(|(packet, _)| (packet, (0, NOWHERE))));
         self.dropped = dropped;
         scheduled.count();
@@ -176,7 +176,7 @@ impl Network {
     /// A packet comes to a port whose link is down.
     #[cold]
     #[inline(never)]
-    pub(in crate::net) fn arrive_dead(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn arrive_down(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         let class = commons.class(packet);
         port.note_arrival(class, packet.size, 0);
