@@ -47,6 +47,7 @@ expected = { full = "not-determined", quick = "not-determined" }
 
 FIGURE = '''
 """Draws nothing much."""
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_below
 from shallows.figures import queue_cdf
 from shallows.tables.metrics import class_metrics
@@ -65,6 +66,13 @@ def draw(runs, reference):
 
 def tables(runs):
     return {"Published <numbers>": runs.frame(lambda t: {"jain": 1.0})}
+
+FIGURE = Figure(
+    specs={"spec": "spec.toml"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+)
 '''
 
 README = """# Table 1 of the test
@@ -94,6 +102,16 @@ def write_paper(root):
                        ("figure.py", FIGURE), ("README.md", README)]:  # fmt: skip
         (figure / name).write_text(text)
     return root
+
+
+def declare(root, *fields):
+    """Adds fields to the `FIGURE` of `root/paper/fig/figure.py`, or replaces those that it has."""
+    module = root / "paper" / "fig" / "figure.py"
+    head, start, last = module.read_text().partition("FIGURE = Figure(\n")
+    given = dict(line.strip().rstrip(",").split("=", 1) for line in last.splitlines() if "=" in line)
+    given |= dict(field.split("=", 1) for field in fields)
+    module.write_text(head + start + "".join(f"    {k}={v},\n" for k, v in given.items()) + ")\n")
+    return module
 
 
 def fake_simulator(monkeypatch, fails=lambda experiment: False, about=None):

@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import polars as pl
 import pytest
-from shallows.studies.paper.figure import find
+from shallows.studies.paper.study import find
 
 figure = next(f for f in find("dctth") if f.name == "grid-dualq")
 common = importlib.import_module(figure.module.__name__.rsplit(".", 2)[0] + ".common")

@@ -3,7 +3,7 @@
 import pytest
 from shallows.document.places import experiments_path
 from shallows.studies.paper.claims import LINUX_MODES, MODES
-from shallows.studies.paper.figure import find
+from shallows.studies.paper.study import find
 from shallows.tables.metrics import delays
 from synthetic import small_run
 
@@ -14,7 +14,7 @@ IDS = [f"{figure.paper}/{figure.name}" for figure in FIGURES]
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_a_figure_is_complete(figure):
     assert figure.readme.startswith("# ")
-    assert callable(figure.module.measure) and figure.module.__doc__
+    assert figure.declared.measure and figure.module.__doc__
     if figure.reference() is not None:
         assert len(figure.reference())
 
@@ -33,6 +33,16 @@ def test_every_experiment_of_a_figure_is_legal(figure, quick):
     pytest.importorskip("shallows._core")
     points = figure.points(quick)
     assert set(points) == set(figure.specs()) and all(points.values())
+
+
+@pytest.mark.parametrize("paper", sorted({figure.path.parent for figure in FIGURES}), ids=lambda p: p.name)
+def test_every_experiment_file_of_a_paper_is_used(paper):
+    """`specs` names the files, or a README the command: a file without a name would never run."""
+    named = [*paper.rglob("*.py"), *paper.rglob("variants.toml"), *paper.rglob("README.md")]
+    text = "".join(path.read_text(encoding="utf-8") for path in named)
+    others = ("claims.toml", "quick.toml", "variants.toml", "readings.toml")
+    files = [path.name for path in paper.rglob("*.toml") if path.name not in others]
+    assert [name for name in files if name not in text] == []
 
 
 def test_figures_come_in_the_order_of_the_papers_readme():
@@ -60,16 +70,16 @@ def test_delays_four_ways():
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_a_published_claim_has_a_figure_or_table_that_shows_it(figure):
-    """`reproduce` refuses a name in SHOWS that was not drawn."""
+    """`reproduce` refuses a name in `shows` that was not drawn."""
     shown = {claim for claims in figure.shows.values() for claim in claims}
     published = {claim.id for claim in figure.claims if claim.kind == "published"}
     assert published <= shown
-    assert all(figure.shows.values()), "SHOWS names a figure or table that shows no claim"
+    assert all(figure.shows.values()), "shows names a figure or table that shows no claim"
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_what_is_folded_or_captioned_is_a_name_of_a_figure_or_table(figure):
     """A caption of nothing, or a fold of nothing, is a name that has changed."""
     source = (figure.path / "figure.py").read_text(encoding="utf-8")
-    for name in (*getattr(figure.module, "FOLDED", ()), *getattr(figure.module, "CAPTIONS", {})):
+    for name in (*figure.declared.folded, *figure.declared.captions):
         assert source.count(f'"{name}"') >= 2, name

@@ -8,11 +8,11 @@ from shallows.statistics.estimates import mean_ci, seeds_for
 from shallows.studies.paper import more_seeds
 from shallows.studies.paper.claims import Measured, as_measured, every, is_above, is_within
 from shallows.studies.paper.claims_file import read_claims
-from shallows.studies.paper.figure import find
 from shallows.studies.paper.readings import BASE
 from shallows.studies.paper.reproduce import reproduce
+from shallows.studies.paper.study import find
 from shallows.studies.paper.verdicts import Found, verdict
-from study_fixture import fake_simulator, write_paper
+from study_fixture import declare, fake_simulator, write_paper
 
 ENDS = {"tolerance = { relative = 0.02": "tolerance = { absolute = 0.85"}
 """An end of the accepted range at 72.15, within the interval of three seeds, 72.1 and 0.12 around it."""
@@ -102,7 +102,7 @@ def test_a_figure_says_how_many_seeds_its_claims_get_at_most(paper, monkeypatch)
     """By backend, in full, and unless a number is asked for."""
     ran = fake_simulator(monkeypatch)
     rewrite(paper, ENDS)
-    rewrite(paper, {"def draw(": 'MOST_SEEDS = {"simulator": 20, "linux": 0}\n\n\ndef draw('}, "figure.py")
+    declare(paper["root"], 'most_seeds={"simulator": 20, "linux": 0}')
     reproduce("paper", most_seeds=0, **paper)
     assert len(ran) == 6
     delay = reproduce("paper", **paper).claims[0]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shallows.studies.paper.figure import find
+from shallows.studies.paper.study import find
 from shallows.tables.oscillation import oscillation, queue_steps
 
 

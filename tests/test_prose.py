@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 from shallows.studies.paper import numbers
-from shallows.studies.paper.figure import find
 from shallows.studies.paper.prose import ABSENT, fill, settings_of, slots, typed_numbers
+from shallows.studies.paper.study import find
 
 PAPERS = sorted({figure.path.parent for figure in find()})
 TEXTS = [readme for paper in PAPERS for readme in [paper / "README.md", *sorted(paper.glob("*/README.md"))]]
@@ -31,7 +31,7 @@ def test_every_slot_names_a_claim_or_a_number(readme):
     known = {f"{name}/{claim.id}" for name, figure in figures.items() for claim in figure.claims}
     for slot in slots(readme.read_text(encoding="utf-8")):
         name, _, rest = slot.partition("/") if "/" in slot else (readme.parent.name, "", slot)
-        has_numbers = name in figures and hasattr(figures[name].module, "numbers")
+        has_numbers = name in figures and figures[name].declared.numbers
         assert f"{name}/{rest}" in known or has_numbers, slot
 
 

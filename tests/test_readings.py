@@ -2,9 +2,9 @@
 
 import pytest
 from shallows.errors import SpecError
-from shallows.studies.paper.figure import find
 from shallows.studies.paper.readings import BASE, RANKS, Reading
 from shallows.studies.paper.readings_file import read_readings
+from shallows.studies.paper.study import find
 
 FIGURES = find()
 IDS = [f"{figure.paper}/{figure.name}" for figure in FIGURES]

@@ -4,15 +4,15 @@ import json
 import re
 
 import pytest
-from shallows.errors import SpecError, StoreError
+from shallows.errors import FigureError, SpecError, StoreError
 from shallows.execution.runner import Runner
 from shallows.studies.page.markdown import to_html
 from shallows.studies.page.place import cell
-from shallows.studies.paper.figure import find, short_names
 from shallows.studies.paper.report import head
 from shallows.studies.paper.reproduce import reproduce
 from shallows.studies.paper.show import show
-from study_fixture import fake_simulator, write_paper
+from shallows.studies.paper.study import find, short_names
+from study_fixture import declare, fake_simulator, write_paper
 
 KEYS = (
     "id paper figure kind statement published measured unit ci95 range n_seeds n_of tolerance verdict "
@@ -140,23 +140,20 @@ def test_measuring_what_no_claim_asks_is_a_defect(paper, monkeypatch):
     fake_simulator(monkeypatch)
     module = paper["root"] / "paper" / "fig" / "figure.py"
     module.write_text(module.read_text().replace('"delay":', '"dealy":'))
-    with pytest.raises(KeyError, match="dealy"):
+    with pytest.raises(FigureError, match=r'measure returned "dealy" \(did you mean "delay"\?\)'):
         reproduce("paper", **paper)
 
 
 def test_figures_and_tables_lead_to_the_claims_that_they_show(paper, monkeypatch):
     fake_simulator(monkeypatch)
-    module = paper["root"] / "paper" / "fig" / "figure.py"
-    text = module.read_text()
-    module.write_text(text + 'SHOWS = {"queue": ("delay",), "Published <numbers>": ("ga*", "delay")}\n')
+    declare(paper["root"], 'shows={"queue": ("delay",), "Published <numbers>": ("ga*", "delay")}')
     page = reproduce("paper", **paper).reports[0].read_text()
     assert page.count('href="#claim-fig-delay"') == 3 and page.count('href="#claim-fig-gain"') == 2
 
 
 def test_claims_with_seeds_of_their_own_are_counted_in_seeds(paper, monkeypatch):
     fake_simulator(monkeypatch)
-    module = paper["root"] / "paper" / "fig" / "figure.py"
-    module.write_text(module.read_text() + 'SAMPLES = "batches"\nSEEDED = ("ga*",)\n')
+    declare(paper["root"], 'samples="batches"', 'seeded=["ga*"]')
     counted = {record["id"]: record["n_of"] for record in reproduce("paper", **paper).claims}
     assert counted["paper/fig/delay"] == "batches" and counted["paper/fig/gain"] == "seeds"
 
@@ -180,11 +177,14 @@ def test_a_cell_without_a_number_is_a_dash():
     assert [cell(float("nan")), cell(None), cell(1.23456), cell("a")] == ["–", "–", "1.235", "a"]
 
 
-def test_a_figure_that_is_said_to_show_a_claim_must_be_drawn(paper, monkeypatch):
+@pytest.mark.parametrize(
+    "field", ['shows={"quue": ("delay",)}', 'captions={"quue": "x"}', 'folded=("quue",)']
+)
+def test_what_texts_name_must_be_drawn(paper, monkeypatch, field):
     fake_simulator(monkeypatch)
-    module = paper["root"] / "paper" / "fig" / "figure.py"
-    module.write_text(module.read_text() + 'SHOWS = {"quue": ("delay",)}\n')
-    with pytest.raises(KeyError, match="quue"):
+    declare(paper["root"], field)
+    name = field.partition("=")[0]
+    with pytest.raises(FigureError, match=rf'FIGURE\.{name} names "quue" \(did you mean "queue"\?\)'):
         reproduce("paper", **paper)
 
 

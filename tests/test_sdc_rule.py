@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import shallows
-from shallows.studies.paper.figure import find
+from shallows.studies.paper.study import find
 
 figure = next(f for f in find("sdc-racs") if f.name == "multi-hop")
 package = figure.module.__name__.rpartition(".")[0]

@@ -2,7 +2,6 @@
 
 import pytest
 from shallows.errors import SpecError
-from shallows.studies.paper.figure import Figure
 from shallows.studies.paper.variants import read_settings, read_variants
 
 PAPER = """
@@ -81,9 +80,6 @@ def test_all_faults_at_once(figure):
     assert len(caught.value.faults) == 3
 
 
-def test_a_figure_may_not_name_an_experiment_twice(figure):
+def test_a_figure_names_itself_to_get_the_variants_beside_it(figure):
     place = figure('[variant.a]\nof = "s.toml"\n')
-    (place / "figure.py").write_text('SPECS = {"a": "s.toml"}\n')
-    (place / "claims.toml").write_text("")
-    with pytest.raises(SpecError, match=r"SPECS of figure\.py too"):
-        Figure(place).specs()
+    assert read_variants(str(place / "figure.py")) == read_variants(place) == {"a": ("s.toml", {})}

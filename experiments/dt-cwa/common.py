@@ -99,7 +99,7 @@ LOAD_NAMES = {
 
 
 def sweep(load, flows=FLOWS, names=FIGURE_SCHEMES, reading=None, **more):
-    """A spec of `SPECS`: this load over numbers of flows and schemes."""
+    """An experiment of `specs`: this load over numbers of flows and schemes."""
     grid = {WORKERS: list(flows)} | more
     made = SCHEMES if reading is None else schemes(reading)
     if reading not in (None, BASE_READING):

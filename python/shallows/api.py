@@ -200,7 +200,7 @@ def reproduce(
 
     Claims that are undecided get more seeds, up to `most_seeds`; None: on Linux unless `quick` 24, or as the
     figure says; else none.
-    Raises SpecError with all faults of all files before anything runs; StoreError.
+    Raises SpecError with all faults of all files before anything runs; StoreError; FigureError.
     """
     from shallows.studies.paper.reproduce import reproduce as whole
 

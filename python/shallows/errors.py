@@ -13,6 +13,7 @@ __all__ = [
     "Cancelled",
     "DamagedRun",
     "Fault",
+    "FigureError",
     "Interrupted",
     "OtherFormat",
     "PluginError",
@@ -82,6 +83,17 @@ class TimedOut(RunError):
 
 class PluginError(RunError):
     """A component in Python returned an impossible value. Its own exceptions propagate unchanged."""
+
+
+class FigureError(RunError):
+    """A function of a figure.py raised an exception, or returned an impossible value.
+
+    `traceback` is Python's text of the exception, or empty.
+    """
+
+    def __init__(self, what: str, traceback: str = ""):
+        super().__init__(what)
+        self.traceback = traceback
 
 
 class Interrupted(ShallowsError):

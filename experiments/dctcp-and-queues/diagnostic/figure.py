@@ -1,6 +1,7 @@
 """Queue variability against bandwidth: its growth between 50 and 100 Mb/s, and why the queue has a floor."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 from shallows.studies.paper.kit import samples, table_of
 
@@ -29,14 +30,6 @@ def _points():
                         yield scheme(f"{marking}|{name}|{rtt}|{k}|{rate}", "dctcp", queue) | network
 
 
-SPECS = {
-    "spec": (
-        SPEC, {"duration": "14s", "warmup": "6s", "seeds": 6, "probe.queue_trace": "off", "sweep.points":
-        list(_points())}, ), "trace": ( SPEC, star(13, "50Mbps", "4ms", "1Gbps") | {"duration": "6s",
-        "warmup": "5s", "queue": step(2, 600), "transport.cc": "dctcp", "seeds": 1, "sweep.grid":
-        {"topology.rate": [f"{rate}Mbps" for rate in RATES]}}, ), }  # fmt: skip
-
-
 def frame_of(runs):
     """The runs with the words of their titles in columns."""
     import polars as pl
@@ -50,11 +43,6 @@ def frame_of(runs):
             mbps=parts.get(4).cast(pl.Int64),
         )
     )  # fmt: skip
-
-
-SHOWS = {
-    "By network and K": ("*",),
-}
 
 
 def measure(runs):
@@ -79,18 +67,6 @@ def measure(runs):
 
 def _sd(frame, rtt, k, rate):
     return samples(frame, "sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
-
-
-CAPTIONS = {
-    "variability against bandwidth, marks on the queue": (
-        "Standard deviation of the queue against bandwidth, marking on the queue; a line for each "
-        "reading of the delay."
-    ),
-    "variability against bandwidth, marks on tc-red's average": "The same, marking on tc-red's average.",
-    "N = 14, K = 2, RTT 4 ms, over time": (
-        "One second of the queue at each bandwidth, fourteen hosts and the least threshold."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -126,3 +102,47 @@ def draw(runs, reference):
 def tables(runs):
     names = ["mean", "sd", "swing", "throughput", "marks", "empty"]
     return {"By network and K": table_of(frame_of(runs), names, ["marking", "hosts", "rtt", "k", "mbps"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            SPEC,
+            {
+                "duration": "14s",
+                "warmup": "6s",
+                "seeds": 6,
+                "probe.queue_trace": "off",
+                "sweep.points": list(_points()),
+            },
+        ),
+        "trace": (
+            SPEC,
+            star(13, "50Mbps", "4ms", "1Gbps")
+            | {
+                "duration": "6s",
+                "warmup": "5s",
+                "queue": step(2, 600),
+                "transport.cc": "dctcp",
+                "seeds": 1,
+                "sweep.grid": {"topology.rate": [f"{rate}Mbps" for rate in RATES]},
+            },
+        ),
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "By network and K": ("*",),
+    },
+    captions={
+        "variability against bandwidth, marks on the queue": (
+            "Standard deviation of the queue against bandwidth, marking on the queue; a line for each "
+            "reading of the delay."
+        ),
+        "variability against bandwidth, marks on tc-red's average": "The same, marking on tc-red's average.",
+        "N = 14, K = 2, RTT 4 ms, over time": (
+            "One second of the queue at each bandwidth, fourteen hosts and the least threshold."
+        ),
+    },
+)

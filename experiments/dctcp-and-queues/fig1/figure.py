@@ -3,6 +3,7 @@ trip."""
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.studies.paper.kit import of, samples, table_of
 from shallows.tables.oscillation import oscillation, queue_steps
@@ -22,40 +23,7 @@ def _both(limit):
     return [scheme(TCP, "newreno", tail), scheme(DCTCP, "dctcp", step(20, limit))]
 
 
-SPECS = {
-    "document": ("spec.toml", {"sweep.points": _both(200)}),
-    "delay": (
-        "spec.toml",
-        {"duration": "60s", "warmup": "30s", "seeds": 3, "sweep.points": [
-            scheme(f"RTT {rtt}{marking}", "dctcp", queue) | star(2, "100Mbps", rtt, "1Gbps")
-            for marking, queue in (("", step(20, 200)), (AVERAGE, red_step(20, 100, "100Mbps", 200)))
-            for rtt in RTTS
-        ]},
-    ),
-    "start": (
-        "spec.toml",
-        star(2, "100Mbps", "100ms", "1Gbps") | {"sweep.points": [scheme(START, "dctcp", step(20, 200))]},
-    ),
-    "paper": (
-        "spec.toml",
-        star(2, "1Gbps", "250us", "10Gbps")
-        | {"duration": "3s", "warmup": "500ms", "probe.queue_trace": "100us", "sweep.points": _both(466)},
-    ),
-}  # fmt: skip
-
-
 PERIOD = "Period of TCP's sawtooth in ms"
-SHOWS = {
-    "Queue in packets, shares of time and of the rate": (
-        "document-*",
-        "paper-*",
-        "longer-*",
-        "start-*",
-        "line",
-        "throughput",
-    ),
-    PERIOD: ("tcp-period",),
-}
 WARMUP_PS = {"document": 4 * 10**12, "paper": 5 * 10**11}
 
 
@@ -100,19 +68,6 @@ def measure(runs):
     return found
 
 
-CAPTIONS = {
-    "100 Mb/s, RTT 4 ms": (
-        "Figure 1 of the document: the queue of TCP fills the buffer in a sawtooth, that of DCTCP "
-        "stays about K."
-    ),
-    "DCTCP with K = 20, longer round trips": (
-        "DCTCP with the same threshold over longer round trips, and where tc-red's average is marked on."
-    ),
-    "DCTCP with K = 20 after its start": "The first seconds over a round trip of 100 ms.",
-    "1 Gb/s, RTT 250 us": "Figure 1 of the DCTCP paper, at its own rate.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import queue_time
 
@@ -139,3 +94,57 @@ def tables(runs):
         ),
         PERIOD: pl.DataFrame(rows),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "document": ("spec.toml", {"sweep.points": _both(200)}),
+        "delay": (
+            "spec.toml",
+            {
+                "duration": "60s",
+                "warmup": "30s",
+                "seeds": 3,
+                "sweep.points": [
+                    scheme(f"RTT {rtt}{marking}", "dctcp", queue) | star(2, "100Mbps", rtt, "1Gbps")
+                    for marking, queue in (("", step(20, 200)), (AVERAGE, red_step(20, 100, "100Mbps", 200)))
+                    for rtt in RTTS
+                ],
+            },
+        ),
+        "start": (
+            "spec.toml",
+            star(2, "100Mbps", "100ms", "1Gbps") | {"sweep.points": [scheme(START, "dctcp", step(20, 200))]},
+        ),
+        "paper": (
+            "spec.toml",
+            star(2, "1Gbps", "250us", "10Gbps")
+            | {"duration": "3s", "warmup": "500ms", "probe.queue_trace": "100us", "sweep.points": _both(466)},
+        ),
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "Queue in packets, shares of time and of the rate": (
+            "document-*",
+            "paper-*",
+            "longer-*",
+            "start-*",
+            "line",
+            "throughput",
+        ),
+        PERIOD: ("tcp-period",),
+    },
+    captions={
+        "100 Mb/s, RTT 4 ms": (
+            "Figure 1 of the document: the queue of TCP fills the buffer in a sawtooth, that of DCTCP "
+            "stays about K."
+        ),
+        "DCTCP with K = 20, longer round trips": (
+            "DCTCP with the same threshold over longer round trips, and where tc-red's average is marked on."
+        ),
+        "DCTCP with K = 20 after its start": "The first seconds over a round trip of 100 ms.",
+        "1 Gb/s, RTT 250 us": "Figure 1 of the DCTCP paper, at its own rate.",
+    },
+)

@@ -1,6 +1,7 @@
 """Throughput against K at 10 Gb/s, with and without the senders' bursts."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples, table_of
 
@@ -10,21 +11,6 @@ KS = [5, 8, 12, 20, 30, 40, 50, 65, 80]
 BURSTS = {1: "packet by packet", 8: "bursts of 8", 16: "bursts of 16", 44: "bursts of 44 (64 KB)"}
 FULL = 0.995
 LINE = bdp(10e9, 100) / 7
-
-SPECS = {
-    "spec": (
-        SPEC,
-        star(2, "10Gbps", "100us", "10Gbps")
-        | {
-            "duration": "120ms", "warmup": "40ms", "seeds": 6, "traffic.long.jitter": "1ms",
-            "probe.queue_trace": "off",
-            "sweep.points": [
-                scheme(f"{name}|{k}", "dctcp", step(k, 600)) | {"transport.burst": burst}
-                for burst, name in BURSTS.items() for k in KS
-            ],
-        },
-    )
-}  # fmt: skip
 
 
 def frame_of(runs):
@@ -45,11 +31,6 @@ def least_k(frame, sender):
         above = [k for k in rows["k"].to_list() if not below or k > max(below)]
         found.append(float(min(above)) if above else 1.25 * KS[-1])
     return found
-
-
-SHOWS = {
-    "By bursts and K": ("*",),
-}
 
 
 def measure(runs):
@@ -87,3 +68,31 @@ def draw(runs, reference):
 def tables(runs):
     names = ["throughput", "mean", "swing", "empty", "marks", "alpha"]
     return {"By bursts and K": table_of(frame_of(runs), names, ["sender", "k"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            SPEC,
+            star(2, "10Gbps", "100us", "10Gbps")
+            | {
+                "duration": "120ms",
+                "warmup": "40ms",
+                "seeds": 6,
+                "traffic.long.jitter": "1ms",
+                "probe.queue_trace": "off",
+                "sweep.points": [
+                    scheme(f"{name}|{k}", "dctcp", step(k, 600)) | {"transport.burst": burst}
+                    for burst, name in BURSTS.items()
+                    for k in KS
+                ],
+            },
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "By bursts and K": ("*",),
+    },
+)

@@ -3,6 +3,7 @@
 from math import isfinite
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
 from shallows.studies.paper.kit import curve, of, samples, table_of
 
@@ -29,9 +30,6 @@ def _spec(rtt, marking):
         )
     about = {"seeds": 3, "probe.queue_trace": "off", "sweep.points": schemes}
     return SPEC, star(2, RATE, rtt, "1Gbps") | spans | about
-
-
-SPECS = {f"{marking}-{rtt}": _spec(rtt, marking) for marking in ("queue", "average") for rtt in KS}
 
 
 def line(rtt):
@@ -63,11 +61,6 @@ def least_k(frame, marking, rtt):
     return found
 
 
-SHOWS = {
-    "throughput and swing against K": ("*",),
-}
-
-
 def worst(frame, marking, rtt, from_k):
     """Seed by seed the least throughput from this K on."""
     import polars as pl
@@ -97,14 +90,6 @@ def measure(runs):
     return found
 
 
-CAPTIONS = {
-    "throughput and swing against K": (
-        "Figure 14 of the document: throughput against K, marking on the queue and on tc-red's "
-        "average, and how far the queue swings; both round trips."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves
 
@@ -125,3 +110,20 @@ def draw(runs, reference):
 def tables(runs):
     names = ["throughput", "mean", "swing", "empty", "marks", "alpha"]
     return {"By marking and K": table_of(found_by_k(runs).drop("title"), names, ["rtt", "marking", "k"])}
+
+
+FIGURE = Figure(
+    specs={f"{marking}-{rtt}": _spec(rtt, marking) for marking in ("queue", "average") for rtt in KS},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "throughput and swing against K": ("*",),
+    },
+    captions={
+        "throughput and swing against K": (
+            "Figure 14 of the document: throughput against K, marking on the queue and on tc-red's "
+            "average, and how far the queue swings; both round trips."
+        ),
+    },
+)

@@ -1,6 +1,7 @@
 """DCTCP against RED at the paper's 10 Gb/s."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 from shallows.studies.paper.kit import samples, table_of
 
@@ -9,28 +10,6 @@ from ..common import SPEC, red, scheme, seen, star, step
 DCTCP, BURSTS = "DCTCP, K = 65", "DCTCP, K = 65, bursts of 44"
 GUIDE, TUNED = "RED 50 to 150 (guidelines)", "RED 150 to 450 (tuned)"
 RATE = "10Gbps"
-
-SPECS = {
-    "spec": (
-        SPEC,
-        star(2, RATE, "100us", RATE)
-        | {
-            "duration": "700ms", "warmup": "200ms", "seeds": 6, "traffic.long.jitter": "1ms",
-            "probe.queue_trace": "50us",
-            "sweep.points": [
-                scheme(DCTCP, "dctcp", step(65, 1000)),
-                scheme(BURSTS, "dctcp", step(65, 1000)) | {"transport.burst": 44},
-                scheme(GUIDE, "newreno", red(50, 150, 300, 0.1, RATE, 1000), "on"),
-                scheme(TUNED, "newreno", red(150, 450, 400, 0.1, RATE, 1000), "on"),
-            ],
-        },
-    )
-}  # fmt: skip
-
-
-SHOWS = {
-    "By scheme": ("*",),
-}
 
 
 def measure(runs):
@@ -54,12 +33,6 @@ def measure(runs):
     return found
 
 
-CAPTIONS = {
-    "queue over time, 10 Gb/s": "Figure 15 of the DCTCP paper: the queue over time.",
-    "distribution of the queue, 10 Gb/s": "Share of time that the queue spends at or below each length.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import queue_cdf, queue_time
 
@@ -75,3 +48,36 @@ def draw(runs, reference):
 def tables(runs):
     names = ["mean", "median", "swing", "sd", "low", "high", "throughput", "marks", "empty"]
     return {"By scheme": table_of(runs.frame(seen), names, ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            SPEC,
+            star(2, RATE, "100us", RATE)
+            | {
+                "duration": "700ms",
+                "warmup": "200ms",
+                "seeds": 6,
+                "traffic.long.jitter": "1ms",
+                "probe.queue_trace": "50us",
+                "sweep.points": [
+                    scheme(DCTCP, "dctcp", step(65, 1000)),
+                    scheme(BURSTS, "dctcp", step(65, 1000)) | {"transport.burst": 44},
+                    scheme(GUIDE, "newreno", red(50, 150, 300, 0.1, RATE, 1000), "on"),
+                    scheme(TUNED, "newreno", red(150, 450, 400, 0.1, RATE, 1000), "on"),
+                ],
+            },
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "By scheme": ("*",),
+    },
+    captions={
+        "queue over time, 10 Gb/s": "Figure 15 of the DCTCP paper: the queue over time.",
+        "distribution of the queue, 10 Gb/s": "Share of time that the queue spends at or below each length.",
+    },
+)

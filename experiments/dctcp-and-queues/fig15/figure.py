@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from shallows.statistics.estimates import mean_ci, paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.kit import of, samples, table_of
 
 from ..common import SPEC, red, red_step, scheme, seen, star, step
@@ -56,23 +57,12 @@ def _spec(result):
     return (SPEC, spans | {"seeds": 6, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
 
 
-SPECS = {name: _spec(result) for name, result in RESULTS.items()}
-
-
 def frame_of(runs):
     """The runs with scheme and round trip in columns."""
     import polars as pl
 
     parts = pl.col("title").str.split("|").list
     return runs.frame(seen).with_columns(scheme=parts.get(0), rtt=parts.get(1))
-
-
-# Results that lie near the ends of the accepted ranges differ between builds of one kernel with fewer seeds.
-MOST_SEEDS = {"linux": 100}
-
-SHOWS = {
-    "By result, reading and scheme": ("*",),
-}
 
 
 def measure(runs):
@@ -118,3 +108,16 @@ def _spec_column():
     import polars as pl
 
     return pl.col("spec")
+
+
+FIGURE = Figure(
+    specs={name: _spec(result) for name, result in RESULTS.items()},
+    # With fewer seeds, results near the ends of the accepted ranges differ between builds of one kernel.
+    most_seeds={"linux": 100},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "By result, reading and scheme": ("*",),
+    },
+)

@@ -1,25 +1,13 @@
 """A negative experiment: marks that no receiver echoes."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
 from ..common import SPEC, estimate, scheme, seen, step
 
-BACKENDS = {"linux": "a kernel that breaks its own receiver would be needed"}
 RIGHT, BROKEN = "as it should be", "ECN-Echo never set"
-
-SPECS = {
-    "spec": (
-        SPEC,
-        {"sweep.points": [
-            scheme(title, "dctcp", step(20, 200)) | {"transport.echo": echo, "transport.opening":
-            "established"} for title, echo in ((RIGHT, "auto"), (BROKEN, "never")) ]}, ) }  # fmt: skip
-
-
-SHOWS = {
-    "With and without the fault": ("*",),
-}
 
 
 def measure(runs):
@@ -39,13 +27,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "queue over time": (
-        "The queue with receivers as they should be, and with receivers that never echo a mark."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import queue_time
 
@@ -58,3 +39,31 @@ def draw(runs, reference):
 def tables(runs):
     names = ["mean", "swing", "peak", "throughput", "marks", "alpha", "drops"]
     return {"With and without the fault": table_of(runs.frame(seen), names, ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            SPEC,
+            {
+                "sweep.points": [
+                    scheme(title, "dctcp", step(20, 200))
+                    | {"transport.echo": echo, "transport.opening": "established"}
+                    for title, echo in ((RIGHT, "auto"), (BROKEN, "never"))
+                ]
+            },
+        )
+    },
+    backends={"linux": "a kernel that breaks its own receiver would be needed"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "With and without the fault": ("*",),
+    },
+    captions={
+        "queue over time": (
+            "The queue with receivers as they should be, and with receivers that never echo a mark."
+        ),
+    },
+)

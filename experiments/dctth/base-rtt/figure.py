@@ -4,9 +4,10 @@ from statistics import median
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, rank_correlation
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below, is_within
 
-from ..common import BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, as_measured, cells, estimate
+from ..common import BACKENDS, BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, as_measured, cells, estimate
 
 RTTS_MS = [1, 2, 4, 8, 10, 16, 24, 40, 60, 100]
 FLOWS = (1, 3)
@@ -17,10 +18,6 @@ PAIRS = {
         "points": [{CUBIC: n, DCTCP: n} for n in FLOWS],
     }
 }
-SPECS = {
-    "dualq": ("../grid-dualq/spec.toml", PAIRS),
-    "coupled": ("../grid-dualq/spec.toml", PAIRS | {"queue": COUPLED}),
-}  # fmt: skip
 
 
 def by_rtt(runs, spec="dualq", flows=3):
@@ -33,12 +30,6 @@ def by_rtt(runs, spec="dualq", flows=3):
 def told(base_ms, queue_ms, k=8.0):
     """The slides' r_reno / r_dc = 1.22 / 2 x k x RTT_dc / RTT_reno with a classic queue of `queue_ms`."""
     return 1.22 / 2 * k * base_ms / (base_ms + queue_ms)
-
-
-SAMPLES = "batches"
-SHOWS = {
-    "ratio against base RTT": ("*",),
-}
 
 
 def measure(runs):
@@ -67,14 +58,6 @@ def _flat(frame):
     ratios = frame.filter(pl.col("base_rtt_ms") >= ABOVE_MS)["ratio"]
     note = f"from 4 to 100 ms {ratios.min():.2f} to {ratios.max():.2f}"
     return Measured(ratios.max() / ratios.min() < 2, n_seeds=BATCHES, note=note)
-
-
-CAPTIONS = {
-    "ratio against base RTT": (
-        "Cubic's goodput over DCTCP's against the base round trip, behind the DualQ and behind one "
-        "coupled queue."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -123,3 +106,25 @@ def tables(runs):
         for name, title in (("dualq", "DualQ"), ("coupled", "Coupled single queue"))
         for n in FLOWS
     }
+
+
+FIGURE = Figure(
+    specs={
+        "dualq": ("../grid-dualq/spec.toml", PAIRS),
+        "coupled": ("../grid-dualq/spec.toml", PAIRS | {"queue": COUPLED}),
+    },
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "ratio against base RTT": ("*",),
+    },
+    captions={
+        "ratio against base RTT": (
+            "Cubic's goodput over DCTCP's against the base round trip, behind the DualQ and behind one "
+            "coupled queue."
+        ),
+    },
+)

@@ -3,9 +3,11 @@
 import math
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import (
+    BACKENDS,
     BATCHES,
     COLUMNS,
     COUPLED,
@@ -20,29 +22,7 @@ from ..common import (
 FLOWS = (1, 3, 5, 10)
 FACTORS = (1.0, 1.16, 1.4, 1.63, 2.0)  # the slope follows, so that p_reno keeps its line
 PAIRS = {"queue": COUPLED, "sweep": {"points": [{CUBIC: n, DCTCP: n} for n in FLOWS]}}
-SPECS = {
-    "cubic": ("../grid-dualq/spec.toml", PAIRS),
-    "reno": ("../grid-dualq/spec.toml", PAIRS | {"transport.cc": "newreno"}),
-    "by-factor": (
-        "../grid-dualq/spec.toml",
-        {
-            "queue": COUPLED,
-            "sweep": {
-                "zip": {"queue.k": list(FACTORS), "queue.slope": [math.log2(k) for k in FACTORS]},
-                "points": [{CUBIC: 5, DCTCP: 5}],
-            },
-            "transport.cc": "newreno",
-        },
-    ),
-}
 ROOMY = 5  # up to so many flows of each, the windows are above the floor
-
-
-SAMPLES = "batches"
-SHOWS = {
-    "rates": ("cubic-*", "reno-*"),
-    "by coupling factor": ("law",),
-}
 
 
 def measure(runs):
@@ -65,14 +45,6 @@ def _waits(frame):
     return "mean waits of DCTCP and the other: " + "; ".join(
         f"{n} + {n} flows {d:.1f} and {c:.1f} ms" for n, d, c in rows
     )
-
-
-CAPTIONS = {
-    "rates": (
-        "Goodput over DCTCP's behind one coupled queue, by the number of flows and by the coupling factor."
-    ),
-    "three Reno and three DCTCP flows over time": "Goodput of three flows of each kind over time.",
-}
 
 
 def draw(runs, reference):
@@ -115,3 +87,38 @@ def tables(runs):
         .sort("k")
         .select("k", "ratio", "ratio_low", "ratio_high", "cubic_wait_ms", "dctcp_marked", "cubic_dropped")
     }
+
+
+FIGURE = Figure(
+    specs={
+        "cubic": ("../grid-dualq/spec.toml", PAIRS),
+        "reno": ("../grid-dualq/spec.toml", PAIRS | {"transport.cc": "newreno"}),
+        "by-factor": (
+            "../grid-dualq/spec.toml",
+            {
+                "queue": COUPLED,
+                "sweep": {
+                    "zip": {"queue.k": list(FACTORS), "queue.slope": [math.log2(k) for k in FACTORS]},
+                    "points": [{CUBIC: 5, DCTCP: 5}],
+                },
+                "transport.cc": "newreno",
+            },
+        ),
+    },
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "rates": ("cubic-*", "reno-*"),
+        "by coupling factor": ("law",),
+    },
+    captions={
+        "rates": (
+            "Goodput over DCTCP's behind one coupled queue, by the number of flows and by the coupling "
+            "factor."
+        ),
+        "three Reno and three DCTCP flows over time": "Goodput of three flows of each kind over time.",
+    },
+)

@@ -2,21 +2,15 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_change
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.tables import metrics
 
-from ..common import FAIR, TC_RED, wait_ms
+from ..common import BACKENDS, FAIR, TC_RED, wait_ms
 
 TAIL = {"queue": {"kind": "drop-tail", "limit": "250pkt"}}
 CUBIC = {"traffic.other.transport": {"cc": "cubic"}}
 DCTCP = {"traffic.one.transport": {"cc": {"kind": "dctcp", "whole_segments": True}}}
-SPECS = {
-    "mixed": "spec.toml",
-    "mixed-red": ("spec.toml", {"queue": TC_RED}),
-    "cubic": ("spec.toml", CUBIC),
-    "cubic-tail": ("spec.toml", CUBIC | TAIL),
-    "dctcp": ("spec.toml", DCTCP),
-}
 TITLES = {
     "mixed": "half Cubic, half DCTCP; DualQ",
     "mixed-red": "half Cubic, half DCTCP; tc-red",
@@ -105,3 +99,18 @@ def draw(runs, reference):
 def tables(runs):
     frame = runs.frame(by_size).group_by("spec", maintain_order=True).agg(pl.exclude("seed").mean())
     return {"Means over the seeds, in ms": frame}
+
+
+FIGURE = Figure(
+    specs={
+        "mixed": "spec.toml",
+        "mixed-red": ("spec.toml", {"queue": TC_RED}),
+        "cubic": ("spec.toml", CUBIC),
+        "cubic-tail": ("spec.toml", CUBIC | TAIL),
+        "dctcp": ("spec.toml", DCTCP),
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+)

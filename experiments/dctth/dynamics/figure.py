@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
 from shallows.tables import metrics
 
-from ..common import delivered, wait_ms
+from ..common import BACKENDS, delivered, wait_ms
 
 KINDS = {"cubic": "cubic", "dctcp": {"kind": "dctcp", "whole_segments": True}}
 SPECS = {name: ("spec.toml", {"transport.cc": cc}) for name, cc in KINDS.items()}
@@ -60,11 +61,6 @@ def times(runs, column):
     return mean_ci(a.to_numpy() / b.to_numpy())
 
 
-SHOWS = {
-    "Cubic over DCTCP": ("*",),
-}
-
-
 def measure(runs):
     found = {column: times(runs, column) for column in NAMES}
     joining, missing = found["join_s"], Measured(None, note="in some seed the joiner never got there")
@@ -76,12 +72,6 @@ def measure(runs):
         "better-messages": is_above(found["message_ms"], 1.0, "times"),
         "five-times-wait": is_above(found["wait_p99_ms"], 5.0, "times"),
     }
-
-
-CAPTIONS = {
-    "a third flow joins": "Goodput of each flow before and after a third one joins.",
-    "Cubic over DCTCP": "How many times as long Cubic takes; the slides' factor is dashed.",
-}
 
 
 def draw(runs, reference):
@@ -117,3 +107,19 @@ def tables(runs):
             row[name] = str(mean_ci(values)) if len(values) else "-"
         rows.append(row | {"times": str(times(runs, column) or "-")})
     return {"Means over the seeds [95 % interval]": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "Cubic over DCTCP": ("*",),
+    },
+    captions={
+        "a third flow joins": "Goodput of each flow before and after a third one joins.",
+        "Cubic over DCTCP": "How many times as long Cubic takes; the slides' factor is dashed.",
+    },
+)

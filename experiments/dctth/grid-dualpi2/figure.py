@@ -1,9 +1,11 @@
 """The 121 cells behind DualPI2, as the slides later became: with DCTCP (any ECT) and Prague (ECT(1))."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import (
+    BACKENDS,
     BATCHES,
     BDP_PACKETS,
     COLUMNS,
@@ -43,9 +45,6 @@ NAMES = {
     "prague": ("Prague, k = 2", "Prague"),
 }
 TARGET_MS = 15.0
-
-
-SAMPLES = "batches"
 
 
 def measure(runs):
@@ -99,3 +98,13 @@ def tables(runs):
         )
         for name, (title, flow) in NAMES.items()
     }
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+)

@@ -3,10 +3,12 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, some
 from shallows.studies.paper.logic import negated
 
 from ..common import (
+    BACKENDS,
     BDP_PACKETS,
     COLUMNS,
     CUBIC,
@@ -27,27 +29,6 @@ from ..common import (
 ASSUMED_MS = 32.0  # the classic queue behind the factor 8: (8 + 32) / 8 ms, times 1.63
 SLOPES = [-1.0, 0.0, 1.0, 2.0]
 FEW = [(2, 9), (1, 5), (1, 10)]  # few Cubic beside many DCTCP flows, where the classic queue is often empty
-SPECS = {
-    "spec": "spec.toml",
-    "fall": (
-        "spec.toml",
-        {
-            "sweep": {
-                "grid": {"queue.fall": ["min", "decay", "keep"]},
-                "points": [{CUBIC: c, DCTCP: d} for c, d in FEW],
-            }
-        },
-    ),
-    "slopes": (
-        "spec.toml",
-        {
-            "sweep": {
-                "zip": {"queue.classic_slope": SLOPES, "queue.low_slope": [s + 3 for s in SLOPES]},
-                "points": [{CUBIC: n, DCTCP: n} for n in (1, 3, 6)],
-            }
-        },
-    ),
-}
 
 
 def formula(frame):
@@ -56,14 +37,6 @@ def formula(frame):
     return frame.with_columns(
         (1.22 / 2 * pl.col("dctcp_marked") / pl.col("cubic_dropped").sqrt() * rtt).alias("formula")
     )
-
-
-SAMPLES = "batches"
-SHOWS = {
-    "throughput ratio Cubic to DCTCP": ("ratio-*",),
-    "Slopes": ("slope-matters",),
-    "Cells with both kinds": ("dctcp-*", "classic-queue", "link-full"),
-}
 
 
 def measure(runs):
@@ -149,21 +122,6 @@ def _fall(runs):
     return every(others)._replace(note=f"ratios with 1 + 5, 2 + 9, 1 + 10 flows: {note}")
 
 
-CAPTIONS = {
-    "throughput of each flow over time": (
-        "The slides' throughput grid behind the DualQ: goodput of each flow over time in every cell."
-    ),
-    "queue size at dequeue": "The slides' grid of queue sizes behind the DualQ, both queues at dequeue.",
-    "throughput ratio Cubic to DCTCP": (
-        "The slides' ratio of Cubic's goodput to DCTCP's, against the fair window of the cell."
-    ),
-    "ratio in each cell": "The same ratio by cell.",
-    "ratio and classic queue by slope": (
-        "Ratio and classic queue by the classic slope, which the slides do not give."
-    ),
-}
-
-
 def draw(runs, reference):
     return {
         "throughput of each flow over time": rate_cells(runs),
@@ -195,3 +153,51 @@ def tables(runs):
     cells_with_both = formula(mixed(cells(runs))).select("cubic", "dctcp", "formula", *COLUMNS)
     fall = cells(runs, "fall").select("fall", "cubic", "dctcp", *COLUMNS)
     return {"Cells with both kinds": cells_with_both, "Slopes": slopes, "How the average falls": fall}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": "spec.toml",
+        "fall": (
+            "spec.toml",
+            {
+                "sweep": {
+                    "grid": {"queue.fall": ["min", "decay", "keep"]},
+                    "points": [{CUBIC: c, DCTCP: d} for c, d in FEW],
+                }
+            },
+        ),
+        "slopes": (
+            "spec.toml",
+            {
+                "sweep": {
+                    "zip": {"queue.classic_slope": SLOPES, "queue.low_slope": [s + 3 for s in SLOPES]},
+                    "points": [{CUBIC: n, DCTCP: n} for n in (1, 3, 6)],
+                }
+            },
+        ),
+    },
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "throughput ratio Cubic to DCTCP": ("ratio-*",),
+        "Slopes": ("slope-matters",),
+        "Cells with both kinds": ("dctcp-*", "classic-queue", "link-full"),
+    },
+    captions={
+        "throughput of each flow over time": (
+            "The slides' throughput grid behind the DualQ: goodput of each flow over time in every cell."
+        ),
+        "queue size at dequeue": "The slides' grid of queue sizes behind the DualQ, both queues at dequeue.",
+        "throughput ratio Cubic to DCTCP": (
+            "The slides' ratio of Cubic's goodput to DCTCP's, against the fair window of the cell."
+        ),
+        "ratio in each cell": "The same ratio by cell.",
+        "ratio and classic queue by slope": (
+            "Ratio and classic queue by the classic slope, which the slides do not give."
+        ),
+    },
+)

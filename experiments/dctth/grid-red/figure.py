@@ -1,10 +1,12 @@
 """The slides' two grids behind one RED queue: rates over time and queue PDFs of 121 cells."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.studies.paper.logic import all_of
 
 from ..common import (
+    BACKENDS,
     BATCHES,
     COLUMNS,
     FAIR,
@@ -21,11 +23,6 @@ from ..common import (
 
 QUEUES = {"floyd": FLOYD_RED, "tc-red": TC_RED}
 TITLES = {"floyd": "RED, 5 to 15 packets", "tc-red": "tc-red, 30 to 90 KB"}
-SPECS = {name: ("../grid-dualq/spec.toml", {"queue": queue}) for name, queue in QUEUES.items()}
-
-
-SAMPLES = "batches"
-SHOWS = {f"{title}: cells with both kinds": ("*",) for title in TITLES.values()}
 
 
 def measure(runs):
@@ -78,3 +75,14 @@ def tables(runs):
         )
         for name in QUEUES
     }
+
+
+FIGURE = Figure(
+    specs={name: ("../grid-dualq/spec.toml", {"queue": queue}) for name, queue in QUEUES.items()},
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={f"{title}: cells with both kinds": ("*",) for title in TITLES.values()},
+)

@@ -1,9 +1,21 @@
 """DCTCP with and without Reno's answer to loss, beside Cubic, where the queue only drops."""
 
 from shallows.statistics.estimates import paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
-from ..common import BATCHES, COLUMNS, CUBIC, DCTCP, all_within, as_measured, cells, estimate, over_seeds
+from ..common import (
+    BACKENDS,
+    BATCHES,
+    COLUMNS,
+    CUBIC,
+    DCTCP,
+    all_within,
+    as_measured,
+    cells,
+    estimate,
+    over_seeds,
+)
 
 TAIL = {"kind": "drop-tail", "limit": "60pkt"}
 PAIRS = {"queue": TAIL, "sweep": {"points": [{CUBIC: n, DCTCP: n} for n in (1, 2, 5)]}}
@@ -24,13 +36,6 @@ SPECS |= {
     "none-again": ("../grid-dualq/spec.toml", FIVE | dctcp("alpha")),
 }
 TITLES = {"fallback": "halves on loss (RFC 8257)", "none": "by alpha (Linux 3.18)"}
-
-
-SAMPLES = "batches"
-SEEDED = ("without-loses",)
-SHOWS = {
-    "ratio behind drop-tail": ("*",),
-}
 
 
 def measure(runs):
@@ -54,13 +59,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "ratio behind drop-tail": (
-        "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's answer to loss."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import relation
 
@@ -78,3 +76,22 @@ def draw(runs, reference):
 
 def tables(runs):
     return {TITLES[name]: cells(runs, name).select("cubic", "dctcp", *COLUMNS) for name in TITLES}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    seeded=("without-loses",),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "ratio behind drop-tail": ("*",),
+    },
+    captions={
+        "ratio behind drop-tail": (
+            "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's answer to loss."
+        ),
+    },
+)

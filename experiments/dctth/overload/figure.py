@@ -2,9 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import (
+    BACKENDS,
     BATCHES,
     COLUMNS,
     CUBIC,
@@ -49,10 +51,6 @@ RATES_MBPS = [10, 20, 30, 36, 44, 60]
 CBR = {"kind": "bulk", "from": "s2", "to": "r0", "start": "5s"}
 
 
-SAMPLES = "batches"
-SEEDED = ("drop-keeps-delay", "overflow-delays", "*-overload")
-
-
 def unresponsive(queue, ecn):
     """Three flows of each kind beside a constant bit rate in the low-latency queue, or in the classic one."""
     transport = {"cc": {"kind": "cbr", "rate": "10Mbps"}, "ecn": "on" if ecn else "off"}
@@ -86,7 +84,6 @@ AGAIN |= {
     }.items()
 }
 """The waits have no batches: the cells that decide about them are run with three seeds."""
-SPECS = FLOORS | UNRESPONSIVE | AGAIN
 TARGET_MS = 15.0
 HEAVY = 40  # 40 floors of two packets in 8 ms are three times the link
 
@@ -155,16 +152,6 @@ def _floors(runs):
             f"Cubic waits {over_seeds(runs, 'overflow-again', 'cubic_wait_ms').value:.0f} ms",
         ),
     }
-
-
-CAPTIONS = {
-    "traffic that does not respond": (
-        "Three flows of each kind beside traffic that does not respond: ratio and waits by its rate."
-    ),
-    "overload by floors": (
-        "One Cubic flow beside DCTCP flows at their least window: share and waits by their number."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -240,3 +227,22 @@ def tables(runs):
         )
         for name in UNRESPONSIVE
     }
+
+
+FIGURE = Figure(
+    specs=FLOORS | UNRESPONSIVE | AGAIN,
+    samples="batches",
+    seeded=("drop-keeps-delay", "overflow-delays", "*-overload"),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "traffic that does not respond": (
+            "Three flows of each kind beside traffic that does not respond: ratio and waits by its rate."
+        ),
+        "overload by floors": (
+            "One Cubic flow beside DCTCP flows at their least window: share and waits by their number."
+        ),
+    },
+)

@@ -4,11 +4,12 @@ import math
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.theory.acks import marked_windows
 from shallows.theory.steady_state import cubic_rate, dctcp_rate, reno_rate
 
-from ..common import BATCHES, PORT, batch_mbps
+from ..common import BACKENDS, BATCHES, PORT, batch_mbps
 
 MSS_BITS = 1448 * 8
 WINDOWS = (10, 20, 40, 80)
@@ -54,25 +55,6 @@ PRAGUE = {"transport.cc": {"kind": "prague", "rtt_virt": "own"}, "transport.ecn"
 # The limits of their forms, which small windows stay some packets below.
 PRAGUE_P = [2.73 / (w + 3) for w in WINDOWS]
 DCTCP_COUNTED_P = [2.24 / (w + 4) for w in WINDOWS]
-SPECS = {
-    "reno": periodic(RENO_P, {}),
-    "reno-chance": by_chance(RENO_P, {}),
-    "reno-delayed": by_chance(RENO_P, DELAYED),
-    "cubic": periodic(RENO_P, CUBIC),
-    "cubic-long": periodic(CUBIC_P, CUBIC | LONG),
-    "dctcp": by_chance(DCTCP_P, WHOLE),
-    "dctcp-delayed": by_chance(DCTCP_P, WHOLE | DELAYED),
-    "dctcp-bytes": by_chance(DCTCP_P, BYTES),
-    "step": ("spec.toml", STEP),
-    "counted-reno": periodic(RENO_P, COUNTED),
-    "counted-reno-chance": by_chance(RENO_P, COUNTED),
-    "counted-reno-delayed": by_chance(RENO_P, COUNTED | DELAYED | {"transport.ack_delay": "1ms"}),
-    "counted-cubic": periodic(RENO_P, COUNTED | CUBIC),
-    "counted-cubic-chance": by_chance(RENO_P, COUNTED | CUBIC),
-    "counted-cubic-long": periodic(CUBIC_P, COUNTED | ALONE | LONG | {"duration": "1600s", "warmup": "500s"}),
-    "counted-dctcp": by_chance(DCTCP_COUNTED_P, COUNTED | {"transport.cc": "dctcp", "transport.ecn": "auto"}),
-    "counted-prague": by_chance(PRAGUE_P, COUNTED | PRAGUE),
-}
 FORMS = {
     "counted-reno": "reno_periodic",
     "counted-reno-chance": "reno_independent",
@@ -166,12 +148,6 @@ def _range(values, note=""):
     return Measured(values.median(), values.min(), values.max(), BATCHES, note, range=True)
 
 
-SAMPLES = "batches"
-SHOWS = {
-    "window against the share of marks": ("*",),
-}
-
-
 def measure(runs):
     by = {spec: windows(runs, spec) for spec in NAMES}
     step = runs.frame(found).filter(pl.col("spec") == "step")
@@ -195,16 +171,6 @@ def measure(runs):
         **{spec: _range(by[spec]["over_derived"]) for spec in FORMS},
         "no-timeouts": Measured(not any(frame["timeouts"].sum() for frame in by.values()), n_seeds=BATCHES),
     }
-
-
-CAPTIONS = {
-    "window against the share of marks": (
-        "Mean window against the share of marked packets, with the slides' formula and the derived form."
-    ),
-    "senders by the RFCs over the form of their own rules": (
-        "Windows of the senders by the RFCs over the form of their own rules."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -268,3 +234,46 @@ def tables(runs):
     return {NAMES[spec]: windows(runs, spec) for spec in NAMES} | {
         "DCTCP behind a step of 20 packets": step.select("delay", "p", "cwnd_packets", "W p^2", "mbps")
     }
+
+
+FIGURE = Figure(
+    specs={
+        "reno": periodic(RENO_P, {}),
+        "reno-chance": by_chance(RENO_P, {}),
+        "reno-delayed": by_chance(RENO_P, DELAYED),
+        "cubic": periodic(RENO_P, CUBIC),
+        "cubic-long": periodic(CUBIC_P, CUBIC | LONG),
+        "dctcp": by_chance(DCTCP_P, WHOLE),
+        "dctcp-delayed": by_chance(DCTCP_P, WHOLE | DELAYED),
+        "dctcp-bytes": by_chance(DCTCP_P, BYTES),
+        "step": ("spec.toml", STEP),
+        "counted-reno": periodic(RENO_P, COUNTED),
+        "counted-reno-chance": by_chance(RENO_P, COUNTED),
+        "counted-reno-delayed": by_chance(RENO_P, COUNTED | DELAYED | {"transport.ack_delay": "1ms"}),
+        "counted-cubic": periodic(RENO_P, COUNTED | CUBIC),
+        "counted-cubic-chance": by_chance(RENO_P, COUNTED | CUBIC),
+        "counted-cubic-long": periodic(
+            CUBIC_P, COUNTED | ALONE | LONG | {"duration": "1600s", "warmup": "500s"}
+        ),
+        "counted-dctcp": by_chance(
+            DCTCP_COUNTED_P, COUNTED | {"transport.cc": "dctcp", "transport.ecn": "auto"}
+        ),
+        "counted-prague": by_chance(PRAGUE_P, COUNTED | PRAGUE),
+    },
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "window against the share of marks": ("*",),
+    },
+    captions={
+        "window against the share of marks": (
+            "Mean window against the share of marked packets, with the slides' formula and the derived form."
+        ),
+        "senders by the RFCs over the form of their own rules": (
+            "Windows of the senders by the RFCs over the form of their own rules."
+        ),
+    },
+)

@@ -2,9 +2,10 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
-from ..common import BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, as_measured, cells
+from ..common import BACKENDS, BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, as_measured, cells
 
 VARIANTS = {
     "as recommended (5, 15, .002, .1, gentle)": {},
@@ -28,33 +29,6 @@ TC_VARIANTS = {
 }
 QUEUES = {k: FLOYD_RED | v for k, v in VARIANTS.items()} | {k: TC_RED | v for k, v in TC_VARIANTS.items()}
 FLOWS = [(1, 1), (5, 5), (1, 0), (5, 0)]
-SPECS = {
-    "spec": (
-        "../grid-dualq/spec.toml",
-        {
-            "duration": "125s",
-            "sweep": {
-                "grid": {"queue": list(QUEUES.values())},
-                "points": [{CUBIC: c, DCTCP: d} for c, d in FLOWS],
-            },
-        },
-    ),
-    "extremes": (
-        "../grid-dualq/spec.toml",
-        {
-            "duration": "125s",
-            "seeds": 3,
-            "sweep": {
-                "grid": {"queue": [QUEUES["2 to 6 packets"], QUEUES["tc-red, 60 to 180 KB"]]},
-                "points": [{CUBIC: 5, DCTCP: 0}],
-            },
-        },
-    ),
-}
-
-
-SAMPLES = "batches"
-SEEDED = ("queue-is-a-choice",)
 
 
 def _settings(runs):
@@ -117,12 +91,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "ratio by setting": "Cubic's goodput over DCTCP's by RED's setting.",
-    "queue of Cubic alone by setting": "Mean queue of Cubic alone by RED's setting.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest
     from shallows.statistics.estimates import Estimate
@@ -148,3 +116,40 @@ def draw(runs, reference):
 
 def tables(runs):
     return {"RED's settings": _settings(runs).drop("most", "least")}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../grid-dualq/spec.toml",
+            {
+                "duration": "125s",
+                "sweep": {
+                    "grid": {"queue": list(QUEUES.values())},
+                    "points": [{CUBIC: c, DCTCP: d} for c, d in FLOWS],
+                },
+            },
+        ),
+        "extremes": (
+            "../grid-dualq/spec.toml",
+            {
+                "duration": "125s",
+                "seeds": 3,
+                "sweep": {
+                    "grid": {"queue": [QUEUES["2 to 6 packets"], QUEUES["tc-red, 60 to 180 KB"]]},
+                    "points": [{CUBIC: 5, DCTCP: 0}],
+                },
+            },
+        ),
+    },
+    samples="batches",
+    seeded=("queue-is-a-choice",),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "ratio by setting": "Cubic's goodput over DCTCP's by RED's setting.",
+        "queue of Cubic alone by setting": "Mean queue of Cubic alone by RED's setting.",
+    },
+)

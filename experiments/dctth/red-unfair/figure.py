@@ -2,9 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import (
+    BACKENDS,
     BATCHES,
     CUBIC,
     DCTCP,
@@ -31,10 +33,7 @@ def formula(frame):
     return frame.with_columns((1.22 / 2 * pl.col("dctcp_marked").sqrt()).alias("formula"))
 
 
-SAMPLES = "batches"
-SEEDED = ("*-same-p",)
 TITLES = {"floyd": "RED, 5 to 15 packets", "tc-red": "tc-red, 30 to 90 KB"}
-SHOWS = {title: (f"{name}-*",) for name, title in TITLES.items()}
 
 
 def measure(runs):
@@ -69,11 +68,6 @@ def _starved(frame):
     )
 
 
-CAPTIONS = {
-    "one Cubic and one DCTCP flow": "Goodput of one Cubic and one DCTCP flow over time behind each RED.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import relation
 
@@ -104,3 +98,18 @@ def tables(runs):
         "queue_mean_packets",
     ]
     return {TITLES[name]: formula(cells(runs, name)).select(columns) for name in QUEUES}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    seeded=("*-same-p",),
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={title: (f"{name}-*",) for name, title in TITLES.items()},
+    captions={
+        "one Cubic and one DCTCP flow": "Goodput of one Cubic and one DCTCP flow over time behind each RED.",
+    },
+)

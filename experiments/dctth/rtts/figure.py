@@ -3,14 +3,14 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_within
 
-from ..common import COUPLED, FLOYD_RED, as_measured, batch_mbps, of_class
+from ..common import BACKENDS, COUPLED, FLOYD_RED, as_measured, batch_mbps, of_class
 
 RTTS_MS = (4, 8, 20, 40)
 QUEUES = {"dualq": {}, "coupled": {"queue": COUPLED}, "floyd": {"queue": FLOYD_RED}}
 TITLES = {"dualq": "DualQ Coupled", "coupled": "coupled single queue", "floyd": "RED, 5 to 15 packets"}
-SPECS = {name: ("spec.toml", changes) for name, changes in QUEUES.items()}
 
 
 def rates(runs, spec):
@@ -38,12 +38,6 @@ def exponents(runs, spec, kind):
     return np.polyfit(np.log(RTTS_MS), rates, 1)[0]
 
 
-SAMPLES = "batches"
-SHOWS = {
-    "goodput by base RTT, eight flows at once": ("*",),
-}
-
-
 def measure(runs):
     dualq, between = rates(runs, "dualq"), ratios(runs, "dualq")
     powers = {kind: exponents(runs, "dualq", kind) for kind in ("dctcp", "cubic")}
@@ -65,13 +59,6 @@ def measure(runs):
             *(exponents(runs, "coupled", kind) for kind in ("cubic", "dctcp"))
         ),
     }
-
-
-CAPTIONS = {
-    "goodput by base RTT, eight flows at once": (
-        "Goodput of each flow by its base round trip behind three queues."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -97,3 +84,21 @@ def tables(runs):
         ]
         out[title] = pl.DataFrame(rows)
     return out
+
+
+FIGURE = Figure(
+    specs={name: ("spec.toml", changes) for name, changes in QUEUES.items()},
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "goodput by base RTT, eight flows at once": ("*",),
+    },
+    captions={
+        "goodput by base RTT, eight flows at once": (
+            "Goodput of each flow by its base round trip behind three queues."
+        ),
+    },
+)

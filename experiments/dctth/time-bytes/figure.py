@@ -2,9 +2,11 @@
 
 import numpy as np
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 
 from ..common import (
+    BACKENDS,
     COLUMNS,
     CUBIC,
     DCTCP,
@@ -23,12 +25,6 @@ SPECS = {
     "bytes": ("../grid-dualq/spec.toml", GRID | {"queue.measure": "bytes"}),
 }
 TITLES = {"time": "queue in time", "bytes": "queue in bytes"}
-
-
-SAMPLES = "batches"
-SHOWS = {
-    "ratio in each cell": ("*",),
-}
 
 
 def _distance(ratios):
@@ -58,14 +54,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "ratio in all cells": (
-        "Cubic's goodput over DCTCP's against the fair window, queues in time and in bytes."
-    ),
-    "ratio in each cell": "The same ratio by cell.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import relation, surface
 
@@ -86,3 +74,22 @@ def draw(runs, reference):
 
 def tables(runs):
     return {TITLES[n]: mixed(cells(runs, n)).select("cubic", "dctcp", *COLUMNS) for n in SPECS}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    samples="batches",
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "ratio in each cell": ("*",),
+    },
+    captions={
+        "ratio in all cells": (
+            "Cubic's goodput over DCTCP's against the fair window, queues in time and in bytes."
+        ),
+        "ratio in each cell": "The same ratio by cell.",
+    },
+)

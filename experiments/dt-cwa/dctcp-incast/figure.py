@@ -2,8 +2,10 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
 from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.variants import read_variants
 from shallows.tables import metrics
 
 from ..common import table_of
@@ -107,14 +109,6 @@ def _law(windows, window):
     return at._replace(**dict(zip(("value", "low", "high"), ends, strict=True)))
 
 
-CAPTIONS = {
-    "timeouts and completion by number of workers": "The DCTCP paper's figure 18: share of the queries "
-    "that suffer a timeout, and their completion time, by the number of workers.",
-    "timeouts by initial window x workers / buffer": "The law behind it: first windows of all workers "
-    "over the buffer, for new connections.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves
 
@@ -160,3 +154,17 @@ def tables(runs):
             of(frame, spec="shared"), names, ["workers", "title"]
         ),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__) | SPECS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "timeouts and completion by number of workers": "The DCTCP paper's figure 18: share of the queries "
+        "that suffer a timeout, and their completion time, by the number of workers.",
+        "timeouts by initial window x workers / buffer": "The law behind it: first windows of all workers "
+        "over the buffer, for new connections.",
+    },
+)

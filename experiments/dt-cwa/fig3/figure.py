@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 from shallows.figures import style
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import DCTCP, DTCWA, PORT, SPEC, sweep
@@ -20,19 +21,9 @@ SHOWN_MS = (60, 66)
 """After the start-up, and long enough for some swings of the queue."""
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """A few bulk flows, DCTCP and DT-CWA, with the queue and the flows recorded."""
     return {"spec": (SPEC, sweep("ftp", [FLOWS], (DCTCP, DTCWA), reading)[1] | TRACE)}
-
-
-CAPTIONS = {
-    "figure 3": "Figure 3, drawn from a run: (a) DCTCP's queue with one threshold, (b) DT-CWA's with two. "
-    "Shaded: the switch marks.",
-    "figure 2": "Figure 2's change at the sender, drawn from the same runs: the window of one flow.",
-}
-SHOWS = {
-    "figure 3": ("marks-earlier",),
-}
 
 
 def thresholds(run):
@@ -112,3 +103,20 @@ def _bulk(trace):
     """The flow that delivered most: a response, not a request."""
     most = trace.group_by("flow").agg(pl.col("delivered_bytes").max()).sort("delivered_bytes", "flow")
     return most["flow"][-1]
+
+
+FIGURE = Figure(
+    specs=specs,
+    measure=measure,
+    draw=draw,
+    shows={
+        "figure 3": ("marks-earlier",),
+    },
+    captions={
+        "figure 3": (
+            "Figure 3, drawn from a run: (a) DCTCP's queue with one threshold, (b) DT-CWA's with two. "
+            "Shaded: the switch marks."
+        ),
+        "figure 2": "Figure 2's change at the sender, drawn from the same runs: the window of one flow.",
+    },
+)

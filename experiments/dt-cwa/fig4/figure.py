@@ -2,6 +2,7 @@
 
 import numpy as np
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples
 
@@ -14,7 +15,7 @@ CHOSEN = 0.2
 SENDERS = [9, 10, 30]
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Each load over numbers of senders and beta, with DT-CWA's sender and switches as read."""
     scheme = schemes(reading)[DTCWA]
     switch = {name: value for name, value in scheme.items() if name not in ("title", "transport.cc")}
@@ -45,12 +46,6 @@ def _falls(differences):
     return every(parts)
 
 
-SHOWS = {
-    "throughput by beta": ("falls-*",),
-    f"Means over the seeds, {LOAD_NAMES['query-1MB']}": ("timeouts-*",),
-}
-
-
 def measure(runs):
     frame = runs.frame(seen)
     found = {}
@@ -76,12 +71,6 @@ def _named(runs):
     return runs.frame(seen).with_columns(senders=pl.format("{} senders", pl.col("workers")))
 
 
-CAPTIONS = {
-    "throughput by beta": "Figure 4: throughput against beta, by the number of senders and by load, in the "
-    "base reading. The text prints no value but the choice, 0.2.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves
 
@@ -102,3 +91,21 @@ def tables(runs):
             table_of(of(frame, spec=load), ["mbps", "timeouts_per_flow", "drops"], ["beta", "senders"])
         for load in LOADS
     }  # fmt: skip
+
+
+FIGURE = Figure(
+    specs=specs,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "throughput by beta": ("falls-*",),
+        f"Means over the seeds, {LOAD_NAMES['query-1MB']}": ("timeouts-*",),
+    },
+    captions={
+        "throughput by beta": (
+            "Figure 4: throughput against beta, by the number of senders and by load, in the base reading. "
+            "The text prints no value but the choice, 0.2."
+        ),
+    },
+)

@@ -1,6 +1,7 @@
 """Figure 6: throughput against the number of flows."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples
 
@@ -28,7 +29,7 @@ FEWER = [10, 30, 45, 55, 60]
 WRONG_K = "DCTCP, K = 65"
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Each load over the numbers of flows; under another reading where the text has numbers."""
     found = {load: sweep(load, FEWER if load == "ftp" else FLOWS, reading=reading) for load in LOADS}
     wrong = {"title": WRONG_K} | {
@@ -36,11 +37,6 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
     }
     points = [schemes(reading)[DCTCP], wrong]
     return found | {"right-k": (SPEC, {"sweep.grid": {WORKERS: [30, 55]}, "sweep.points": points})}
-
-
-SHOWS = {
-    "throughput by number of flows": ("gain-*", "*below-200", "right-k-*", "alpha-*"),
-}
 
 
 def measure(runs):
@@ -82,14 +78,6 @@ def _appears(frame):
     return Measured(whole, note="; ".join(f"{n}: {m.note} %" for n, m in each.items()))
 
 
-CAPTIONS = {
-    "network": "Figure 5 of the document, drawn from the experiment: nine workers behind four switches.",
-    "throughput by number of flows": "Figure 6: throughput against the number of flows, by load, in the base "
-    "reading; and the gain over DCTCP, with the two that the text prints as crosses. DCTCP's own gain by "
-    "marking from 20 packets instead of 65 stands beside it.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves, network
 
@@ -120,3 +108,22 @@ def tables(runs):
         )
         for load in LOADS
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "throughput by number of flows": ("gain-*", "*below-200", "right-k-*", "alpha-*"),
+    },
+    captions={
+        "network": "Figure 5 of the document, drawn from the experiment: nine workers behind four switches.",
+        "throughput by number of flows": (
+            "Figure 6: throughput against the number of flows, by load, in the base reading; and the gain "
+            "over DCTCP, with the two that the text prints as crosses. DCTCP's own gain by marking from 20 "
+            "packets instead of 65 stands beside it."
+        ),
+    },
+)

@@ -2,6 +2,7 @@
 "by load, in the base reading."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import curve, of, samples
 
@@ -11,14 +12,9 @@ FLOWS = [25, 30, 35, 40, 45, 55, 60]
 LOADS = ("query-1MB", "query-64KB")
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Each load over the numbers of flows."""
     return {load: sweep(load, FLOWS, reading=reading) for load in LOADS}
-
-
-SHOWS = {
-    "query completion time by number of flows": ("below-*", "grows-*"),
-}
 
 
 def measure(runs):
@@ -35,11 +31,6 @@ def measure(runs):
         found[f"grows-{load}"] = is_above(paired_difference(*ends), unit=f"ms from {least} to {most} flows")
         found[f"below-50ms-{load}"] = is_below(mean_ci(until), 50.0, "ms at 35 flows")
     return found
-
-
-CAPTIONS = {
-    "query completion time by number of flows": "Figure 7: mean query completion time.",
-}
 
 
 def draw(runs, reference):
@@ -65,3 +56,17 @@ def tables(runs):
         )
         for load in LOADS
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "query completion time by number of flows": ("below-*", "grows-*"),
+    },
+    captions={
+        "query completion time by number of flows": "Figure 7: mean query completion time.",
+    },
+)

@@ -2,6 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
 from shallows.studies.paper.kit import curve, samples
 from shallows.tables import metrics
@@ -25,7 +26,6 @@ def _spec(size):
 
 
 QUERIES = "query-1MB"
-SPECS = {f"short-{size}": _spec(size) for size in EVERY} | {QUERIES: sweep(QUERIES, FLOWS)}
 
 
 def messages(tables):
@@ -39,17 +39,6 @@ def messages(tables):
         "unfinished": found["messages_unfinished"],
         "timeouts": int(flows["timeouts"].sum()),
     }
-
-
-CAPTIONS = {
-    "completion of short messages by number of flows": "Figure 8: mean completion time of short "
-    "messages beside FTP flows. The text prints no value and no size; two are shown.",
-}
-
-SHOWS = {
-    "completion of short messages by number of flows": ("below-dctcp-*",),
-    **{f"Means over the seeds, messages of {size[:-2]} KB": (f"below-queries-{size}",) for size in EVERY},
-}
 
 
 def measure(runs):
@@ -96,3 +85,19 @@ def tables(runs):
     }
     queries = table_of(runs.where(QUERIES).frame(seen), ["qct_ms", "unfinished", "timeouts_per_query"], keys)
     return found | {"Queries of 1 MB in all, alone": queries}
+
+
+FIGURE = Figure(
+    specs={f"short-{size}": _spec(size) for size in EVERY} | {QUERIES: sweep(QUERIES, FLOWS)},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "completion of short messages by number of flows": ("below-dctcp-*",),
+        **{f"Means over the seeds, messages of {size[:-2]} KB": (f"below-queries-{size}",) for size in EVERY},
+    },
+    captions={
+        "completion of short messages by number of flows": "Figure 8: mean completion time of short "
+        "messages beside FTP flows. The text prints no value and no size; two are shown.",
+    },
+)

@@ -2,6 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference, paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
 from shallows.studies.paper.kit import curve, of, samples
 from shallows.tables.oscillation import oscillation, queue_steps
@@ -27,7 +28,7 @@ _WINDOWS = {"probe.flow_trace": "change", "traffic.query.rounds": 5}
 _TRACE = {"probe.queue_trace": "change", "probe.ports": PORT, "duration": "250ms", "warmup": "50ms"}
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Queries over the numbers of flows, and the queue under FTP flows."""
     return {
         "query-1MB": sweep("query-1MB", QUERIES, SCHEMES, reading),
@@ -92,22 +93,6 @@ def windows(tables):
 
 WINDOWS = "DCTCP's window, 1 MB in all: falls that end at one segment, and at two or fewer"
 OUTCAST = "Two flows at a port of their own and 58 at two others: goodput and timeouts a flow"
-CAPTIONS = {
-    "timeouts by number of flows": "Timeouts that a flow suffers during ten queries, by load. "
-    "The document names them as the reason of its gain and draws none.",
-    "queue oscillation by number of flows": "The queue at switch 1 towards the aggregator under FTP flows: "
-    "standard deviation, and amplitude, period and mean of its limit cycle.",
-}
-
-SHOWS = {
-    "timeouts by number of flows": ("timeouts-*",),
-    "queue oscillation by number of flows": ("sd", "sd-*"),
-    "Timeouts a flow by the worker's switch, 1 MB in all": ("outcast",),
-    "Timeouts a query by kind, 1 MB in all": ("drops-query-1MB",),
-    "Timeouts a query by kind, 64 KB each": ("drops-query-64KB",),
-    WINDOWS: ("falls-to-one-*",),
-    OUTCAST: ("black-out", "outcast-share"),
-}
 
 
 def measure(runs):
@@ -214,3 +199,28 @@ def tables(runs):
             queue, ["mean", "sd", "amplitude", "period_ms"], ["workers", "title"]
         ),
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "timeouts by number of flows": ("timeouts-*",),
+        "queue oscillation by number of flows": ("sd", "sd-*"),
+        "Timeouts a flow by the worker's switch, 1 MB in all": ("outcast",),
+        "Timeouts a query by kind, 1 MB in all": ("drops-query-1MB",),
+        "Timeouts a query by kind, 64 KB each": ("drops-query-64KB",),
+        WINDOWS: ("falls-to-one-*",),
+        OUTCAST: ("black-out", "outcast-share"),
+    },
+    captions={
+        "timeouts by number of flows": "Timeouts that a flow suffers during ten queries, by load. "
+        "The document names them as the reason of its gain and draws none.",
+        "queue oscillation by number of flows": (
+            "The queue at switch 1 towards the aggregator under FTP flows: standard deviation, and "
+            "amplitude, period and mean of its limit cycle."
+        ),
+    },
+)

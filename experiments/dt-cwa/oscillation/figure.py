@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 from shallows.statistics.estimates import Estimate
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.tables.oscillation import oscillation, queue_steps
 from shallows.theory.limit_cycle import limit_cycle
@@ -47,7 +48,6 @@ CASES = {
     "long": Case(10, 100, 65, "120ms", "60ms"),
     "slow": Case(1, 250, 20, "600ms", "200ms"),
 }
-SETTINGS = {"round trips": [f"{4 * case.delay_us}us" for case in CASES.values()] + ["1ms"]}
 MARKINGS = ("one threshold", "early release", "hysteresis")
 
 
@@ -87,9 +87,6 @@ def _spec(name):
             "sweep.points": [{"title": m, "queue": _queue(name, m)} for m in markings],
         },
     )
-
-
-SPECS = {name: _spec(name) for name in CASES}
 
 
 def swing(tables):
@@ -183,13 +180,6 @@ def _points(frame, column):
     return {x: Estimate(y, None, None, 1) for x, y in rows}
 
 
-CAPTIONS = {
-    "amplitude, measured and by theory": "Amplitude of the queue's limit cycle by the number of "
-    "flows: measured, and by two theories.",
-    "period, measured and by theory": "Its period.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves
 
@@ -219,3 +209,17 @@ def draw(runs, reference):
 
 def tables(runs):
     return {"Measured and by theory": compared(runs)}
+
+
+FIGURE = Figure(
+    specs={name: _spec(name) for name in CASES},
+    settings={"round trips": [f"{4 * case.delay_us}us" for case in CASES.values()] + ["1ms"]},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "amplitude, measured and by theory": "Amplitude of the queue's limit cycle by the number of "
+        "flows: measured, and by two theories.",
+        "period, measured and by theory": "Its period.",
+    },
+)

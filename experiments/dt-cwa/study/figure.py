@@ -4,6 +4,7 @@ import json
 from functools import cache
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.studies.paper.kit import curve
 from shallows.tables import metrics
@@ -87,9 +88,6 @@ def _spec(factor):
             "sweep.points": schemes,
         },
     )
-
-
-SPECS = {slug(factor): _spec(factor) for factor in FACTORS}
 
 
 def round_trip(tables):
@@ -207,12 +205,6 @@ def sentences(frame):
     ]
 
 
-CAPTIONS = {
-    "completion by fan-in": "Completion time of a query by the number of workers, one factor at a time.",
-    "goodput by fan-in": "The same as a share of the line rate.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import curves
 
@@ -246,3 +238,15 @@ def tables(runs):
         "Schemes that this release does not have": pl.DataFrame({"absent": absent or ["none"]}),
         "Means over the seeds": means,
     }
+
+
+FIGURE = Figure(
+    specs={slug(factor): _spec(factor) for factor in FACTORS},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "completion by fan-in": "Completion time of a query by the number of workers, one factor at a time.",
+        "goodput by fan-in": "The same as a share of the line rate.",
+    },
+)

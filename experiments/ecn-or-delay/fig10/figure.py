@@ -2,10 +2,11 @@
 
 import numpy as np
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import TIMELY_SPEC, estimate, flow_rates, shares
+from ..common import BACKENDS, TIMELY_SPEC, estimate, flow_rates, shares
 
 MET = 1.1
 """Shares within a tenth have met."""
@@ -13,12 +14,6 @@ COLLAPSED, CLIMBED = 0.5, 0.9
 """Shares of the link: throughput below the first has collapsed; up to the second it climbs."""
 STEP_MS = 1.0
 T_HIGH_US = 500
-SETTINGS = {
-    "starts": ["5Gbps", "7Gbps", "3Gbps"],
-    "bursts": ["16KB", "64KB"],
-    "shares": ["50 %", "90 %", "10 %"],
-    "T_high": "500us",
-}
 
 _CC = "traffic.{}.transport.cc.{}"
 
@@ -36,9 +31,6 @@ POINTS = [
     {"title": "64 KB, 5 and 5 Gb/s"} | _bursts(64, "5Gbps", "5Gbps"),
 ]
 SMALL, LARGE = (point["title"] for point in POINTS)
-SPECS = {"timely": (TIMELY_SPEC, {"probe.flow_trace": "200us", "sweep.points": POINTS})}
-SHOWS = {"rates with bursts": ("*",)}
-CAPTIONS = {"rates with bursts": "Rates of two TIMELY flows that send bursts at line rate."}
 
 
 def climb(tables):
@@ -79,3 +71,20 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["fast", "slow", "ratio", "least", "climbed_ms", "mean", "sd", "idle"]
     return {"Rates in Gb/s, shares of the link, queue in KB": table_of(runs.frame(climb), columns, ["title"])}
+
+
+FIGURE = Figure(
+    specs={"timely": (TIMELY_SPEC, {"probe.flow_trace": "200us", "sweep.points": POINTS})},
+    settings={
+        "starts": ["5Gbps", "7Gbps", "3Gbps"],
+        "bursts": ["16KB", "64KB"],
+        "shares": ["50 %", "90 %", "10 %"],
+        "T_high": "500us",
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"rates with bursts": ("*",)},
+    captions={"rates with bursts": "Rates of two TIMELY flows that send bursts at line rate."},
+)

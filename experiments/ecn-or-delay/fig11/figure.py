@@ -1,21 +1,15 @@
 """Figure 11: how stable patched TIMELY's fixed point is, by delay and number of flows."""
 
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.theory import evaluate
 
-from ..common import draw_margins
+from ..common import BACKENDS, draw_margins
 
 PROPAGATION = (0, 50, 100)
 """Delays of the empty path, in us."""
 FLOWS = tuple(range(2, 51, 2))
 SLOPES = {"the text's w": 2.0, "the model file's w": 0.5}
-SETTINGS = {"delays": ["0us", "50us", "100us"], "flows": [2, 40, 50], "slope": 2}
-SPECS: dict = {}  # theory only
-SHOWS = {"phase margin by the number of flows": ("*",)}
-CAPTIONS = {
-    "phase margin by the number of flows": "Phase margin of patched TIMELY, linearised, with the weight as "
-    "the text and as the authors' model file have it (lines), and as the authors plot it (crosses)."
-}
 
 
 def margins(propagation_us, slope, flows=FLOWS):
@@ -59,3 +53,19 @@ def draw(runs, reference):
         for title, slope in SLOPES.items()
     }
     return {"phase margin by the number of flows": draw_margins(panels)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings={"delays": ["0us", "50us", "100us"], "flows": [2, 40, 50], "slope": 2},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    shows={"phase margin by the number of flows": ("*",)},
+    captions={
+        "phase margin by the number of flows": (
+            "Phase margin of patched TIMELY, linearised, with the weight as the text and as the authors' "
+            "model file have it (lines), and as the authors plot it (crosses)."
+        ),
+    },
+)

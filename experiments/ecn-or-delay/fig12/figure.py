@@ -1,16 +1,16 @@
 """Figure 12: patched TIMELY, its way to equal rates, its queue, and where it begins to oscillate."""
 
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 from shallows.theory import timely
 
-from ..common import TIMELY_SPEC, estimate, flow_rates, queue, shares, traced
+from ..common import BACKENDS, TIMELY_SPEC, estimate, flow_rates, queue, shares, traced
 
 FLOWS = (2, 10, 20, 40)
 MET = 1.1
 """Shares within a tenth have met."""
-SETTINGS = {"starts": ["7Gbps", "3Gbps", "250Mbps"], "flows": FLOWS, "met": "10 %"}
 
 _CC = {"kind": "timely", "law": "patched", "max_cut": 1.0}
 _LAW = {
@@ -28,28 +28,6 @@ def _crowd(n):
         "traffic.one.transport.cc": _CC | {"initial_rate": f"{10_000 // n}Mbps"},
         "traffic.other.flows": 0,
     }
-
-
-SPECS = {
-    "timely": (TIMELY_SPEC, _LAW | _LONG | {"probe.flow_trace": "1ms"}),
-    "timely-crowd": (TIMELY_SPEC, _LONG | {"sweep.points": [_crowd(n) for n in FLOWS]}),
-    "timely-trace": (
-        TIMELY_SPEC,
-        _crowd(40)
-        | {"duration": "50ms", "warmup": "0s", "seeds": 1}
-        | {"probe.queue_trace": "50us", "probe.ports": "switch->r0"},
-    ),
-}
-SHOWS = {
-    "two flows from 7 and 3 Gb/s": ("meet", "queue-2"),
-    "queue by the number of flows": ("queue-40", "stable-2", "unstable-40", "form-*"),
-}
-CAPTIONS = {
-    "two flows from 7 and 3 Gb/s": "Rates of two patched TIMELY flows: packets (lines), and the fluid model "
-    "(dashed).",
-    "queue by the number of flows": "Mean queue by the number of flows; the line is the fixed point. Right: "
-    "forty flows over time.",
-}
 
 
 def measure(runs):
@@ -112,3 +90,34 @@ def tables(runs):
             runs.where("timely").frame(shares), ["fast", "slow", "ratio", *columns], ["spec"]
         ),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "timely": (TIMELY_SPEC, _LAW | _LONG | {"probe.flow_trace": "1ms"}),
+        "timely-crowd": (TIMELY_SPEC, _LONG | {"sweep.points": [_crowd(n) for n in FLOWS]}),
+        "timely-trace": (
+            TIMELY_SPEC,
+            _crowd(40)
+            | {"duration": "50ms", "warmup": "0s", "seeds": 1}
+            | {"probe.queue_trace": "50us", "probe.ports": "switch->r0"},
+        ),
+    },
+    settings={"starts": ["7Gbps", "3Gbps", "250Mbps"], "flows": FLOWS, "met": "10 %"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "two flows from 7 and 3 Gb/s": ("meet", "queue-2"),
+        "queue by the number of flows": ("queue-40", "stable-2", "unstable-40", "form-*"),
+    },
+    captions={
+        "two flows from 7 and 3 Gb/s": (
+            "Rates of two patched TIMELY flows: packets (lines), and the fluid model (dashed)."
+        ),
+        "queue by the number of flows": (
+            "Mean queue by the number of flows; the line is the fixed point. Right: forty flows over time."
+        ),
+    },
+)

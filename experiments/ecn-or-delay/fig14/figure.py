@@ -2,8 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_change, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below, is_within
 from shallows.studies.paper.kit import percent, samples, table_of
+
+from ..common import BACKENDS
 
 LOADS = {0.4: 0.032, 0.6: 0.048, 0.8: 0.064}
 """By load factor, payload over the receivers' links together; 1 is 8 Gb/s on the bottleneck."""
@@ -11,7 +14,6 @@ SMALL = 100_000
 PORT = "left->right"
 ALIKE = 2.0
 """Margin in which the use of the link counts as the same, in per cent of the link."""
-SETTINGS = {"loads": [*LOADS, "8Gbps"], "small": "100KB", "alike": "2 %", "link": "10Gbps"}
 
 _TCP = {"opening": "established", "clock_grain": "0s", "mss": "960B"}
 _RATE = {"initial_rate": "10Gbps", "max_cut": 1.0, "hai": 1}
@@ -21,17 +23,8 @@ _TIMELY = {
 }
 _PATCHED = _TIMELY | {"transport": _TCP | {"cc": {"kind": "timely", "law": "patched"} | _RATE}}
 _SWEEP = {"sweep.grid": {"traffic.flows.load": list(LOADS.values())}}
-SPECS = {
-    "flows-dcqcn": ("spec.toml", _SWEEP),
-    "flows-timely": ("spec.toml", _TIMELY | _SWEEP),
-    "flows-patched": ("spec.toml", _PATCHED | _SWEEP),
-}
 NAMES = {"flows-dcqcn": "DCQCN", "flows-patched": "patched TIMELY", "flows-timely": "TIMELY"}
 SHORT = ("dcqcn", "patched", "timely")
-SHOWS = {"small flows by load": ("*",)}
-CAPTIONS = {
-    "small flows by load": "Completion times of flows below 100 KB: median and 90th percentile by load."
-}
 
 
 def seen(tables):
@@ -91,3 +84,21 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["median", "p90", "queue", "queue_p99", "used", "small"]
     return {"Times in ms, queue in KB, use in %": table_of(frame_of(runs), columns, ["scheme", "factor"])}
+
+
+FIGURE = Figure(
+    specs={
+        "flows-dcqcn": ("spec.toml", _SWEEP),
+        "flows-timely": ("spec.toml", _TIMELY | _SWEEP),
+        "flows-patched": ("spec.toml", _PATCHED | _SWEEP),
+    },
+    settings={"loads": [*LOADS, "8Gbps"], "small": "100KB", "alike": "2 %", "link": "10Gbps"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"small flows by load": ("*",)},
+    captions={
+        "small flows by load": "Completion times of flows below 100 KB: median and 90th percentile by load."
+    },
+)

@@ -1,21 +1,21 @@
 """Figure 17: marking at departure and at arrival, at a loop of 85 us in the model, and in packets."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 from shallows.theory import dcqcn
 
-from ..common import DCQCN_SPEC, SWINGS, estimate, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, SWINGS, estimate, loop, model, modelled, queue, traced
 
 STEP_S = 1e-6
 """The queue's own time is some 4 us, so that the model needs finer steps than elsewhere."""
-SETTINGS = {"loops": ["85us", "4us"], "flows": [2, 10]}
 _TRACED = {"probe.queue_trace": "100us", "probe.ports": "switch->r0"}
 _TWO = {"topology.senders": 2, "topology.delay": "21250ns", "seeds": 3, **_TRACED}
 _TEN = {"topology.senders": 10, "seeds": 3, **_TRACED}
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Marks at departure, and the same ramp on the queue that an arriving packet finds."""
     ramp = reading["ramp"]
     arrival = {
@@ -28,14 +28,6 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
         "dcqcn-ten": (DCQCN_SPEC, _TEN),
         "arrival-ten": (DCQCN_SPEC, _TEN | {"queue": arrival}),
     }
-
-
-SHOWS = {"queue by the place of marking, model": ("model-*",), "ten flows in packets": ("ten-*", "two-*")}
-CAPTIONS = {
-    "queue by the place of marking, model": "The model's queue of two flows at a loop of 85 us, marked as "
-    "packets leave and as they arrive, after the first 20 ms.",
-    "ten flows in packets": "Packets of ten flows at a loop of 4 us, marked as they leave and as they come.",
-}
 
 
 def course(ramp, at_arrival):
@@ -82,3 +74,23 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
     return {"Queue in KB": table_of(runs.frame(queue), columns, ["spec"])}
+
+
+FIGURE = Figure(
+    specs=specs,
+    settings={"loops": ["85us", "4us"], "flows": [2, 10]},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue by the place of marking, model": ("model-*",), "ten flows in packets": ("ten-*", "two-*")},
+    captions={
+        "queue by the place of marking, model": (
+            "The model's queue of two flows at a loop of 85 us, marked as packets leave and as they arrive, "
+            "after the first 20 ms."
+        ),
+        "ten flows in packets": (
+            "Packets of ten flows at a loop of 4 us, marked as they leave and as they come."
+        ),
+    },
+)

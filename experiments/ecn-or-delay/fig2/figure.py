@@ -1,36 +1,18 @@
 """Figure 2: DCQCN's packets against its fluid model, two, ten and twenty flows."""
 
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_within
 from shallows.studies.paper.kit import samples, table_of
 from shallows.theory import dcqcn
 
-from ..common import DCQCN_SPEC, estimate, flow_rates, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, estimate, flow_rates, loop, model, modelled, queue, traced
 
 FLOWS = (2, 10, 20)
 SHOWN_MS = 60
 RAMP = {"kmax": "200KB", "pmax": 0.01}
 LOOSE = 0.29
 """The document's own approximation of the model, eq. (11), is up to 29 % away from the model."""
-SETTINGS = {"flows": FLOWS, "loop": "4us", "loose": ["29 %", "14 %"]}
-
-SPECS = {
-    "dcqcn": (DCQCN_SPEC, {"sweep.grid": {"topology.senders": list(FLOWS)}}),
-    "traces": (
-        DCQCN_SPEC,
-        {
-            "duration": f"{SHOWN_MS}ms", "warmup": "10ms", "seeds": 1, "probe.queue_trace": "100us",
-            "probe.ports": "switch->r0", "probe.flow_trace": "500us",
-            "sweep.grid": {"topology.senders": list(FLOWS)},
-        },
-    ),
-}  # fmt: skip
-SHOWS = {"queue and model over time": ("*",), "rate and model over time": ("agrees",)}
-CAPTIONS = {
-    "queue and model over time": "The queue with two, ten and twenty flows after the first 20 ms: "
-    "packets, and the fluid model.",
-    "rate and model over time": "The rate of the first flow, and the model's, figure 2 of the document.",
-}
 
 
 def course(flows, duration_ms=200):
@@ -88,3 +70,34 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "idle"]
     return {"Queue in KB": table_of(runs.where("dcqcn").frame(queue), columns, ["senders"])}
+
+
+FIGURE = Figure(
+    specs={
+        "dcqcn": (DCQCN_SPEC, {"sweep.grid": {"topology.senders": list(FLOWS)}}),
+        "traces": (
+            DCQCN_SPEC,
+            {
+                "duration": f"{SHOWN_MS}ms",
+                "warmup": "10ms",
+                "seeds": 1,
+                "probe.queue_trace": "100us",
+                "probe.ports": "switch->r0",
+                "probe.flow_trace": "500us",
+                "sweep.grid": {"topology.senders": list(FLOWS)},
+            },
+        ),
+    },
+    settings={"flows": FLOWS, "loop": "4us", "loose": ["29 %", "14 %"]},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    numbers=numbers,
+    shows={"queue and model over time": ("*",), "rate and model over time": ("agrees",)},
+    captions={
+        "queue and model over time": "The queue with two, ten and twenty flows after the first 20 ms: "
+        "packets, and the fluid model.",
+        "rate and model over time": "The rate of the first flow, and the model's, figure 2 of the document.",
+    },
+)

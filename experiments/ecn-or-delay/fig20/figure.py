@@ -4,31 +4,22 @@ from functools import cache
 
 import numpy as np
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
 from shallows.studies.paper.kit import samples, table_of
 from shallows.theory import dcqcn, timely
 
-from ..common import DCQCN_SPEC, MODEL_STEP, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, loop, model, modelled, queue, traced
 
 JITTER_US = 100
 UNSTABLE, STABLE = 0.1, 0.01
 """Shares of the mean: a deviation above the first is unstable, one below the second is stable. Without jitter
 both models rest."""
 RAMP = {"kmax": "2000KB", "pmax": 0.1}
-SETTINGS = {"jitter": "100us", "flows": 2, "model": ["2000KB", "10 %"], "shares": ["10 %", "1 %"]}
 
 _LATE = {"port.r0->switch.reorder": 1.0, "port.r0->switch.reorder_delay": f"{JITTER_US}us"}
 _TRACED = {"probe.queue_trace": "100us", "probe.ports": "switch->r0"}
 _DCQCN = {"topology.senders": 2, **_TRACED}
-SPECS = {
-    "dcqcn": (DCQCN_SPEC, _DCQCN),
-    "dcqcn-late": (DCQCN_SPEC, _DCQCN | _LATE),
-}
-SHOWS = {"queues with late feedback": ("*",)}
-CAPTIONS = {
-    "queues with late feedback": "Queues of two flows whose feedback is late by up to 100 us, after the "
-    "first 20 ms: the fluid models as in the document, and packets of DCQCN."
-}
 
 
 @cache
@@ -80,3 +71,21 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
     return {"Queue in KB": table_of(runs.frame(queue), columns, ["spec"])}
+
+
+FIGURE = Figure(
+    specs={
+        "dcqcn": (DCQCN_SPEC, _DCQCN),
+        "dcqcn-late": (DCQCN_SPEC, _DCQCN | _LATE),
+    },
+    settings={"jitter": "100us", "flows": 2, "model": ["2000KB", "10 %"], "shares": ["10 %", "1 %"]},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queues with late feedback": ("*",)},
+    captions={
+        "queues with late feedback": "Queues of two flows whose feedback is late by up to 100 us, after the "
+        "first 20 ms: the fluid models as in the document, and packets of DCQCN."
+    },
+)

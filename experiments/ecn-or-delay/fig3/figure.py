@@ -1,9 +1,10 @@
 """Figure 3: how stable DCQCN's fixed point is, by delay, number of flows and parameters."""
 
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.theory.dcqcn import Loop, phase_margin
 
-from ..common import draw_margins
+from ..common import BACKENDS, draw_margins
 
 DELAYS = (0, 50, 100)
 """Of the control loop, in us."""
@@ -15,18 +16,7 @@ PARAMETERS = {
 """R_AI of 10 Mb/s are 1250 packets a second; Kmax of 1000 KB are 1000 packets."""
 FLOWS = tuple(range(2, 101, 2))
 DRAWN = (2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 50, 60, 80, 100)
-SETTINGS = {
-    "parameters": ["40Mbps", "10Mbps", "200KB", "1000KB"],
-    "delays": ["0us", "50us", "100us"],
-    "flows": 100,
-}
 TITLES = {"default": "default", "slow": "R_AI 10 Mb/s", "slow and flat": "R_AI 10 Mb/s, Kmax 1000 KB"}
-SPECS: dict = {}  # theory only
-SHOWS = {"phase margin by the number of flows": ("*",)}
-CAPTIONS = {
-    "phase margin by the number of flows": "Phase margin of DCQCN's model as printed, linearised numerically "
-    "(lines), and as the authors plot it (crosses), at loops of 0, 50 and 100 us."
-}
 
 
 def margins(name, delay_us, flows=DRAWN):
@@ -70,3 +60,23 @@ def draw(runs, reference):
         crosses = {f"{delay} us": published(reference, name, delay) for delay in DELAYS}
         panels[title] = lines, crosses
     return {"phase margin by the number of flows": draw_margins(panels)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings={
+        "parameters": ["40Mbps", "10Mbps", "200KB", "1000KB"],
+        "delays": ["0us", "50us", "100us"],
+        "flows": 100,
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    shows={"phase margin by the number of flows": ("*",)},
+    captions={
+        "phase margin by the number of flows": (
+            "Phase margin of DCQCN's model as printed, linearised numerically (lines), and as the authors "
+            "plot it (crosses), at loops of 0, 50 and 100 us."
+        ),
+    },
+)

@@ -1,10 +1,11 @@
 """Figures 4 and 5: the delay of the control loop, the number of flows, and whether the queue oscillates."""
 
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.studies.paper.kit import table_of
 from shallows.theory import dcqcn
 
-from ..common import DCQCN_SPEC, MODEL_STEP, SWINGS, estimate, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, SWINGS, estimate, loop, model, modelled, queue, traced
 
 FLOWS = (2, 10, 64)
 LOOPS = {"4us": "1us", "85us": "21250ns"}
@@ -12,20 +13,8 @@ LOOPS = {"4us": "1us", "85us": "21250ns"}
 SHOWN_MS = 100
 IDLE = 0.01
 """A share of time in which an unstable queue leaves the link without packets."""
-SETTINGS = {"flows": FLOWS, "loops": list(LOOPS), "idle": "1 %"}
 
 _GRID = {"topology.delay": list(LOOPS.values()), "topology.senders": list(FLOWS)}
-SPECS = {
-    "dcqcn": (
-        DCQCN_SPEC,
-        {"probe.queue_trace": "200us", "probe.ports": "switch->r0", "sweep.grid": _GRID},
-    ),
-}
-SHOWS = {"queue and model at 85 us": ("*-85us-*",), "Queue in KB": ("*-4us-*",)}
-CAPTIONS = {
-    "queue and model at 85 us": "The queue at a loop of 85 us with two, ten and sixty-four flows after "
-    "the first 20 ms: packets, and the fluid model under the same ramp."
-}
 
 
 def course(flows, name, ramp, duration_ms=200):
@@ -70,3 +59,23 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
     return {"Queue in KB": table_of(runs.frame(queue), columns, ["delay", "senders"])}
+
+
+FIGURE = Figure(
+    specs={
+        "dcqcn": (
+            DCQCN_SPEC,
+            {"probe.queue_trace": "200us", "probe.ports": "switch->r0", "sweep.grid": _GRID},
+        ),
+    },
+    settings={"flows": FLOWS, "loops": list(LOOPS), "idle": "1 %"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue and model at 85 us": ("*-85us-*",), "Queue in KB": ("*-4us-*",)},
+    captions={
+        "queue and model at 85 us": "The queue at a loop of 85 us with two, ten and sixty-four flows after "
+        "the first 20 ms: packets, and the fluid model under the same ramp."
+    },
+)

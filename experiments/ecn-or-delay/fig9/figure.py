@@ -1,11 +1,12 @@
 """Figure 9: two TIMELY flows from three starts, packets and the fluid model."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, some
 from shallows.studies.paper.kit import samples, table_of
 from shallows.theory import timely
 
-from ..common import TIMELY_SPEC, estimate, flow_rates, shares
+from ..common import BACKENDS, TIMELY_SPEC, estimate, flow_rates, shares
 
 STARTS = {
     "5 and 5 Gb/s": [(0.0, 5e9), (0.0, 5e9)],
@@ -15,7 +16,6 @@ STARTS = {
 APART = 1.1
 """Shares further apart than a tenth have not met."""
 SHOWN_MS = 100
-SETTINGS = {"starts": ["5Gbps", "7Gbps", "3Gbps", "10ms"], "apart": "10 %"}
 
 _ONE, _OTHER = (f"traffic.{name}.transport.cc.initial_rate" for name in ("one", "other"))
 POINTS = [
@@ -23,12 +23,6 @@ POINTS = [
     {"title": "one 10 ms later", "traffic.other.start": "10ms"},
     {"title": "7 and 3 Gb/s", _ONE: "7Gbps", _OTHER: "3Gbps"},
 ]
-SPECS = {"timely": (TIMELY_SPEC, {"probe.flow_trace": "500us", "sweep.points": POINTS})}
-SHOWS = {"rates of two TIMELY flows": ("*",)}
-CAPTIONS = {
-    "rates of two TIMELY flows": "Rates of two TIMELY flows that start in three ways: packets (lines), and "
-    "the fluid model (dashed)."
-}
 
 
 def course(title):
@@ -82,3 +76,20 @@ def tables(runs):
             runs.frame(shares), ["fast", "slow", "ratio", "mean", "sd", "idle"], ["title"]
         )
     }
+
+
+FIGURE = Figure(
+    specs={"timely": (TIMELY_SPEC, {"probe.flow_trace": "500us", "sweep.points": POINTS})},
+    settings={"starts": ["5Gbps", "7Gbps", "3Gbps", "10ms"], "apart": "10 %"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"rates of two TIMELY flows": ("*",)},
+    captions={
+        "rates of two TIMELY flows": (
+            "Rates of two TIMELY flows that start in three ways: packets (lines), and the fluid model "
+            "(dashed)."
+        ),
+    },
+)

@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import estimate
+from ..common import BACKENDS, estimate
 from ..fabric import flows, slowdowns
 from ..testbed import TESTBED, scheme
 
@@ -31,7 +32,7 @@ THIN = 2 * 100 / (32 * 25 * 32 / 63)
 LINKS = {"four": ({"topology.spines": 8}, 1.0), "one": ({"topology.spines": 2}, THIN)}
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """The document's two racks at both loads, under HPCC and DCQCN."""
     links, share = LINKS[reading["links"]]
     marks = scheme(DCQCN) | {"transport.cnp_interval": reading["notifications"]}
@@ -43,13 +44,6 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
         name: ("../scenarios/testbed.toml", fixed | {"traffic.background.load": load * share})
         for name, load in LOADS.items()
     }
-
-
-SHOWS = {"slowdown by size": ("small-*",), "queues at switches": ("queue-*",)}
-CAPTIONS = {
-    "slowdown by size": "Figures 10a and 10c: the median and the 99th percentile of the slowdown by size.",
-    "queues at switches": "Figures 10b and 10d: percentiles of the queues at the switches' ports.",
-}
 
 
 def lengths(tables, ports="all"):
@@ -166,3 +160,20 @@ def tables(runs):
         )
         for name, load in LOADS.items()
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    numbers=numbers,
+    shows={"slowdown by size": ("small-*",), "queues at switches": ("queue-*",)},
+    captions={
+        "slowdown by size": (
+            "Figures 10a and 10c: the median and the 99th percentile of the slowdown by size."
+        ),
+        "queues at switches": "Figures 10b and 10d: percentiles of the queues at the switches' ports.",
+    },
+)

@@ -1,10 +1,11 @@
 """Figure 11: the six schemes at a load of 30 % with incasts: slowdown by size, and pauses."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import estimate
+from ..common import BACKENDS, estimate
 from ..fabric import (
     DCQCN,
     DCTCP,
@@ -18,25 +19,6 @@ from ..fabric import (
     slowdowns,
     topology,
 )
-
-SPECS = {
-    "incast": (
-        "../fig11/spec.toml",
-        {
-            "topology": topology(),
-            "seeds": 6,
-            "traffic.background.load": 0.3,
-            "traffic.incast": incasts(0.1),
-            "sweep.points": SCHEMES,
-        },
-    )
-}
-SHOWS = {"slowdown by size": ("short-incast",), "share of the time in which ports are paused": ("pauses-*",)}
-CAPTIONS = {
-    "slowdown by size": "Figure 11a: the 95th percentile of the slowdown by size, at a load of 30 % and with "
-    "incasts.",
-    "share of the time in which ports are paused": "Figure 11b: the mean over all ports and the run.",
-}
 
 
 def measure(runs):
@@ -69,3 +51,33 @@ def draw(runs, reference):
 def tables(runs):
     names = ["latency_us", "short_sender", "short_receiver", "long_sender", "paused_percent"]
     return {"Means over the seeds": table_of(runs.frame(seen), [*names, "flows", "unended"], ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "incast": (
+            "../fig11/spec.toml",
+            {
+                "topology": topology(),
+                "seeds": 6,
+                "traffic.background.load": 0.3,
+                "traffic.incast": incasts(0.1),
+                "sweep.points": SCHEMES,
+            },
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "slowdown by size": ("short-incast",),
+        "share of the time in which ports are paused": ("pauses-*",),
+    },
+    captions={
+        "slowdown by size": (
+            "Figure 11a: the 95th percentile of the slowdown by size, at a load of 30 % and with incasts."
+        ),
+        "share of the time in which ports are paused": "Figure 11b: the mean over all ports and the run.",
+    },
+)

@@ -1,17 +1,11 @@
 """Figure 11: six schemes on a fat tree at half load: slowdown by size, and latency."""
 
 from shallows.statistics.estimates import paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import estimate
+from ..common import BACKENDS, estimate
 from ..fabric import DCQCN, HPCC, SCHEMES, least_short, seen, slowdowns, topology
-
-SPECS = {"half": ("spec.toml", {"topology": topology(), "sweep.points": SCHEMES})}
-SHOWS = {"slowdown by size": ("short-half",), "Means over the seeds": ("latency", "long-half")}
-CAPTIONS = {
-    "slowdown by size": "Figure 11c: the 95th percentile of the slowdown by size, twenty bins of equally "
-    "many flows, at a load of 50 %."
-}
 
 
 def measure(runs):
@@ -34,3 +28,17 @@ def draw(runs, reference):
 def tables(runs):
     names = ["latency_us", "short_sender", "short_receiver", "long_sender", "paused_percent"]
     return {"Means over the seeds": table_of(runs.frame(seen), [*names, "flows", "unended"], ["title"])}
+
+
+FIGURE = Figure(
+    specs={"half": ("spec.toml", {"topology": topology(), "sweep.points": SCHEMES})},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"slowdown by size": ("short-half",), "Means over the seeds": ("latency", "long-half")},
+    captions={
+        "slowdown by size": "Figure 11c: the 95th percentile of the slowdown by size, twenty bins of equally "
+        "many flows, at a load of 50 %."
+    },
+)

@@ -1,9 +1,11 @@
 """Figure 12: HPCC and DCQCN with flow control, with go-back-N, and with IRN."""
 
 from shallows.statistics.estimates import paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_within
 from shallows.studies.paper.kit import samples, table_of
 
+from ..common import BACKENDS
 from ..fabric import DCQCN, HPCC, SCHEMES, flows, incasts, paused_percent, slowdowns
 
 PFC, GBN, IRN = "PFC", "go-back-N", "IRN"
@@ -33,26 +35,7 @@ POINTS = [
     if scheme["title"] in (HPCC, DCQCN)
     for repair, changes in REPAIRS.items()
 ]
-SPECS = {
-    "incast": (
-        "../fig11/spec.toml",
-        {
-            "topology.hosts_per_edge": 4,
-            "duration": "1ms",
-            "seeds": 10,
-            "switch.*.buffer": "8MB",
-            "traffic.background.load": 0.3,
-            "traffic.incast": incasts(0.1) | {"fan_in": 24},
-            "sweep.points": POINTS,
-        },
-    )
-}
 MARGIN = 0.1
-SHOWS = {"slowdown by size": ("*",)}
-CAPTIONS = {
-    "slowdown by size": "Figure 12: the 95th percentile of the slowdown by size, at a load of 30 % and "
-    "with incasts."
-}
 
 
 def seen(tables):
@@ -103,3 +86,30 @@ def draw(runs, reference):
 def tables(runs):
     names = ["sender", "receiver", "lost_percent", "again", "paused_percent", "flows", "unended"]
     return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "incast": (
+            "../fig11/spec.toml",
+            {
+                "topology.hosts_per_edge": 4,
+                "duration": "1ms",
+                "seeds": 10,
+                "switch.*.buffer": "8MB",
+                "traffic.background.load": 0.3,
+                "traffic.incast": incasts(0.1) | {"fan_in": 24},
+                "sweep.points": POINTS,
+            },
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"slowdown by size": ("*",)},
+    captions={
+        "slowdown by size": "Figure 12: the 95th percentile of the slowdown by size, at a load of 30 % and "
+        "with incasts."
+    },
+)

@@ -1,21 +1,15 @@
 """Figure 13: how a sender reacts to acknowledgements, in an incast of sixteen."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import drained_us, estimate, goodput, queue
+from ..common import BACKENDS, drained_us, estimate, goodput, queue
 
 REFERENCE, EACH, ROUND = "reference window", "each acknowledgement", "each round trip"
 WAYS = {REFERENCE: "reference", EACH: "per-ack", ROUND: "per-rtt"}
 PACKET = 1090  # bytes on the wire with the header of telemetry
-
-SPECS = {
-    "spec": (
-        "spec.toml",
-        {"sweep.points": [{"title": t, "transport.cc.reaction": way} for t, way in WAYS.items()]},
-    )
-}
 
 
 def seen(tables):
@@ -31,13 +25,6 @@ def seen(tables):
         "drained_us": drained,
         "queue_kb": float(length[at > drained].mean()) / 1e3,
     }
-
-
-SHOWS = {"throughput and queue": ("*",)}
-CAPTIONS = {
-    "throughput and queue": "Figure 13: payload that all flows deliver, and the queue, after sixteen senders "
-    "start at the rate of their cards."
-}
 
 
 def measure(runs):
@@ -70,3 +57,24 @@ def draw(runs, reference):
 def tables(runs):
     names = ["least_gbps", "mean_gbps", "peak_kb", "drained_us", "queue_kb"]
     return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {"sweep.points": [{"title": t, "transport.cc.reaction": way} for t, way in WAYS.items()]},
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"throughput and queue": ("*",)},
+    captions={
+        "throughput and queue": (
+            "Figure 13: payload that all flows deliver, and the queue, after sixteen senders start at the "
+            "rate of their cards."
+        ),
+    },
+)

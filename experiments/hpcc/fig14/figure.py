@@ -2,27 +2,15 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 from shallows.studies.paper.kit import curve, samples, table_of
 from shallows.tables.metrics import jain
 
-from ..common import estimate, waiting
+from ..common import BACKENDS, estimate, waiting
 
 STEPS = [25, 50, 75, 100, 150, 300]
 SENDERS, ETA, BASE_BYTES = 16, 0.95, 50_000  # B x T at 100 Gb/s and 4 us
-
-SPECS = {
-    "spec": (
-        "../fig13/spec.toml",
-        {
-            "duration": "5ms",
-            "seeds": 8,
-            "warmup": "1ms",
-            "sweep.grid": {"transport.cc.step": [f"{step}B" for step in STEPS]},
-            "probe.flow_trace": "off",
-        },
-    )
-}
 
 
 def seen(tables):
@@ -47,13 +35,6 @@ def standing_kb(step):
 def numbered(frame):
     """The step as a number of bytes."""
     return frame.with_columns(bytes=pl.col("step").str.strip_suffix("B").cast(pl.Int64), title=pl.lit("HPCC"))
-
-
-SHOWS = {"queue and fairness by step": ("queue-*",)}
-CAPTIONS = {
-    "queue and fairness by step": "Figure 14: the queue's 95th percentile and Jain's index of the flows' "
-    "goodput. The line is the queue of the fixed point, U = eta + N W_AI / (B T)."
-}
 
 
 def measure(runs):
@@ -87,3 +68,28 @@ def draw(runs, reference):
 def tables(runs):
     names = ["p50_kb", "p95_kb", "p99_kb", "jain", "gbps"]
     return {"Means over the seeds": table_of(numbered(runs.frame(seen)), names, ["bytes"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../fig13/spec.toml",
+            {
+                "duration": "5ms",
+                "seeds": 8,
+                "warmup": "1ms",
+                "sweep.grid": {"transport.cc.step": [f"{step}B" for step in STEPS]},
+                "probe.flow_trace": "off",
+            },
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue and fairness by step": ("queue-*",)},
+    captions={
+        "queue and fairness by step": "Figure 14: the queue's 95th percentile and Jain's index of the flows' "
+        "goodput. The line is the queue of the fixed point, U = eta + N W_AI / (B T)."
+    },
+)

@@ -4,10 +4,11 @@ import itertools
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import estimate
+from ..common import BACKENDS, estimate
 from ..fabric import flows, incasts, slowdowns
 from ..testbed import SMALL, TESTBED, beside, scheme, seen
 
@@ -16,7 +17,7 @@ NAMES = [SLOW, VENDOR, QUICK]
 """T_i and T_d, from the largest published slowdown to the least."""
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """The load alone, and with incasts. The paper's set of 2015 has alpha's clock of the reading."""
     points = [
         scheme(SLOW, increase_period="900us"),
@@ -28,20 +29,6 @@ def SPECS(reading):  # noqa: N802 (a constant elsewhere)
         "plain": ("../scenarios/testbed.toml", plain),
         "incast": ("../scenarios/testbed.toml", plain | {"traffic.incast": incasts(0.1)}),
     }
-
-
-SHOWS = {
-    "slowdown by size": ("slowdown*",),
-    "share of the time in which ports are paused": ("pauses",),
-    "completion of small flows": ("latency",),
-}
-CAPTIONS = {
-    "slowdown by size": "Figure 2a: the 95th percentile of the slowdown by size, by T_i and T_d.",
-    "share of the time in which ports are paused": "Figure 2b: the mean over all ports and the run, with "
-    "incasts. Crosses are the document's, with a fifth of the incasts.",
-    "completion of small flows": "Figure 2b: the 95th percentile of flows below 30 KB, with incasts. Crosses "
-    "are the document's, with a fifth of the incasts.",
-}
 
 
 def found(tables):
@@ -103,3 +90,26 @@ def tables(runs):
         f"{title}: means over the seeds": table_of(runs.where(name).frame(found), names, ["title"])
         for name, title in (("plain", "Without incasts"), ("incast", "With incasts"))
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "slowdown by size": ("slowdown*",),
+        "share of the time in which ports are paused": ("pauses",),
+        "completion of small flows": ("latency",),
+    },
+    captions={
+        "slowdown by size": "Figure 2a: the 95th percentile of the slowdown by size, by T_i and T_d.",
+        "share of the time in which ports are paused": "Figure 2b: the mean over all ports and the run, with "
+        "incasts. Crosses are the document's, with a fifth of the incasts.",
+        "completion of small flows": (
+            "Figure 2b: the 95th percentile of flows below 30 KB, with incasts. Crosses are the document's, "
+            "with a fifth of the incasts."
+        ),
+    },
+)

@@ -1,9 +1,11 @@
 """Figure 3: DCQCN's thresholds of marking: slowdown under WebSearch at two loads."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 from shallows.studies.paper.kit import samples, table_of
 
+from ..common import BACKENDS
 from ..fabric import slowdowns
 from ..testbed import PRODUCTION, TESTBED, beside, scheme, seen
 
@@ -11,14 +13,6 @@ HIGH, MIDDLE, LOW = "400 and 1600 KB", "100 and 400 KB", "12 and 50 KB"
 THRESHOLDS = {HIGH: (400, 1600), MIDDLE: PRODUCTION, LOW: (12, 50)}
 POINTS = [scheme(title, kmin_kmax) for title, kmin_kmax in THRESHOLDS.items()]
 LOADS = {"load-30": 0.3, "load-50": 0.5}
-SPECS = {
-    name: ("../scenarios/testbed.toml", {"sweep.points": POINTS, "traffic.background.load": load})
-    for name, load in LOADS.items()
-}
-SHOWS = {"slowdown by size": ("*",)}
-CAPTIONS = {
-    "slowdown by size": "Figure 3: the 95th percentile of the slowdown by size, by thresholds of marking."
-}
 
 
 def measure(runs):
@@ -51,3 +45,19 @@ def tables(runs):
         )
         for name, load in LOADS.items()
     }
+
+
+FIGURE = Figure(
+    specs={
+        name: ("../scenarios/testbed.toml", {"sweep.points": POINTS, "traffic.background.load": load})
+        for name, load in LOADS.items()
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"slowdown by size": ("*",)},
+    captions={
+        "slowdown by size": "Figure 3: the 95th percentile of the slowdown by size, by thresholds of marking."
+    },
+)

@@ -1,26 +1,14 @@
 """Figure 6: the bytes that a port sent, or those that came for it, as its rate; two senders."""
 
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import drained_us, estimate, goodput, queue
+from ..common import BACKENDS, drained_us, estimate, goodput, queue
 
 SENT, ARRIVED = "bytes sent (txRate)", "bytes arrived (rxRate)"
 PACKET = 1090  # bytes on the wire with the header of telemetry
-
-SPECS = {
-    "spec": (
-        "../fig13/spec.toml",
-        {
-            "topology.senders": 2,
-            "sweep.points": [
-                {"title": SENT, "port_control.counts": "sent"},
-                {"title": ARRIVED, "port_control.counts": "arrived"},
-            ],
-        },
-    )
-}
 
 
 def seen(tables):
@@ -35,13 +23,6 @@ def seen(tables):
         "sd_gbps": float(rates.std()),
         "mean_gbps": float(rates.mean()),
     }
-
-
-SHOWS = {"queue and throughput": ("*",)}
-CAPTIONS = {
-    "queue and throughput": "Figure 6: two senders whose switch counts the bytes that it has sent, or those "
-    "that have arrived."
-}
 
 
 def measure(runs):
@@ -75,3 +56,30 @@ def draw(runs, reference):
 def tables(runs):
     names = ["queue_kb", "highest_kb", "mean_gbps", "sd_gbps"]
     return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../fig13/spec.toml",
+            {
+                "topology.senders": 2,
+                "sweep.points": [
+                    {"title": SENT, "port_control.counts": "sent"},
+                    {"title": ARRIVED, "port_control.counts": "arrived"},
+                ],
+            },
+        )
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"queue and throughput": ("*",)},
+    captions={
+        "queue and throughput": (
+            "Figure 6: two senders whose switch counts the bytes that it has sent, or those that have "
+            "arrived."
+        ),
+    },
+)

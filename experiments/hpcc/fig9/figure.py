@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import dcqcn, drained_us, estimate, goodput, queue
+from ..common import BACKENDS, dcqcn, drained_us, estimate, goodput, queue
 
 HPCC, DCQCN = "HPCC", "DCQCN"
 BASE_US = 5.4  # a round trip of the empty network
@@ -46,7 +47,7 @@ EXPERIMENTS = {
 }  # fmt: skip
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Each experiment under HPCC and under DCQCN with the reading's timer."""
     schemes = [{"title": HPCC}, dcqcn(25, increase_period=reading["timers"])]
     return {name: ("spec.toml", changes | {"sweep.points": schemes}) for name, changes in EXPERIMENTS.items()}
@@ -87,17 +88,6 @@ def mice(tables):
 
 
 RTTS = {"empty": "empty_rtts", "loaded": "loaded_rtts"}
-SHOWS = {
-    "a flow comes and goes": ("leave-*",),
-    "seven senders join": ("incast-*", "first-windows"),
-    "mice over two elephants": ("mice-*",),
-}
-CAPTIONS = {
-    "a flow comes and goes": "Figures 9a and 9b: payload of the long flow while another sends 1 MB.",
-    "seven senders join": "Figures 9c and 9d: the queue as seven senders join one. The published value is "
-    "DCQCN's greatest queue.",
-    "mice over two elephants": "Figure 9e: completion of messages of 1 KB beside two long flows.",
-}
 
 
 def measure(runs):
@@ -163,3 +153,25 @@ def tables(runs):
         f"{name}: means over the seeds": table_of(runs.where(spec).frame(seen), names, ["title"])
         for name, (spec, seen, names) in shown.items()
     }
+
+
+FIGURE = Figure(
+    specs=specs,
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "a flow comes and goes": ("leave-*",),
+        "seven senders join": ("incast-*", "first-windows"),
+        "mice over two elephants": ("mice-*",),
+    },
+    captions={
+        "a flow comes and goes": "Figures 9a and 9b: payload of the long flow while another sends 1 MB.",
+        "seven senders join": (
+            "Figures 9c and 9d: the queue as seven senders join one. The published value is DCQCN's greatest"
+            " queue."
+        ),
+        "mice over two elephants": "Figure 9e: completion of messages of 1 KB beside two long flows.",
+    },
+)

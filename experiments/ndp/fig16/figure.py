@@ -2,10 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_within
 from shallows.studies.paper.kit import of, samples, table_of
 
-from ..common import HEADER_US, estimate, optimum_us, total
+from ..common import BACKENDS, HEADER_US, estimate, optimum_us, total
 
 HOSTS, PACKETS = 432, 50
 SENDERS = (1, 11, 51, 101, 201, 431)
@@ -17,14 +18,6 @@ RACK = [f"h{i}" for i in range(6)]
 def named(n):
     """The last n hosts."""
     return f"h{HOSTS - 1}" if n == 1 else f"h{HOSTS - n}..h{HOSTS - 1}"
-
-
-SPECS = {"ndp": ("ndp.toml", {"sweep.grid": {"traffic.x.from": [named(n) for n in SENDERS]}})}
-SETTINGS = {"senders": list(SENDERS)}
-SHOWS = {"first and last completion": ("*",)}
-CAPTIONS = {
-    "first and last completion": "Figure 16: first and last completion of an incast of 50 packets each."
-}
 
 
 def seen(tables):
@@ -88,3 +81,17 @@ def tables(runs):
     return {
         "Completions in ms": table_of(runs.frame(seen).sort(pl.col("senders"), "seed"), columns, ["senders"])
     }
+
+
+FIGURE = Figure(
+    specs={"ndp": ("ndp.toml", {"sweep.grid": {"traffic.x.from": [named(n) for n in SENDERS]}})},
+    settings={"senders": list(SENDERS)},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"first and last completion": ("*",)},
+    captions={
+        "first and last completion": "Figure 16: first and last completion of an incast of 50 packets each."
+    },
+)

@@ -1,45 +1,18 @@
 """Figure 19: an incast beside a long flow, with NDP, with DCTCP, and with DCTCP over lossless Ethernet."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import table_of
 
-from ..common import LINK, PAYLOAD, delivered, estimate, tcp, total
+from ..common import BACKENDS, LINK, PAYLOAD, delivered, estimate, tcp, total
 
 START_US, STEP_US, BACK_US = 20_000.0, 100.0, 400.0
 SENDERS, PACKETS = 64, 50
 RATE, LOW, GOOD, WELL = 0.9, 0.5, 0.8, 0.95
 """Of the rate before, in steps of 13 or 14 packets; and of the link."""
 _TCP = tcp("10pkt")
-SPECS = {
-    "ndp": ("ndp.toml", {}),
-    "dctcp": ("ndp.toml", _TCP | {"duration": "300ms"}),
-    "lossless": (
-        "ndp.toml",
-        _TCP
-        | {
-            "title": "DCTCP over lossless Ethernet",
-            "queue": {"kind": "threshold", "limit": "none", "mark_at": "16pkt"},
-            "switch": {"*": {"buffer": "100MB"}},
-            "priority": {"3": {"pfc": True}},
-            "transport": _TCP["transport"] | {"priority": 3},
-            "port": {"*->*": {"pfc_xoff": "135KB", "pfc_alpha": "none", "pfc_hysteresis": "3pkt"}},
-        },
-    ),
-}
 NAMES = {"ndp": "NDP", "dctcp": "DCTCP", "lossless": "DCTCP, lossless"}
-SETTINGS = {
-    "back": "400us",
-    "step": "100us",
-    "senders": [SENDERS],
-    "packets": ["15", "16"],
-    "queue": "100pkt",
-    "timeout": "250ms",
-}
-SHOWS = {"goodput over time": ("*",)}
-CAPTIONS = {
-    "goodput over time": "Figure 19: goodputs of a long flow and of 64 flows to the next host, by 100 us."
-}
 
 
 def seen(tables):
@@ -92,3 +65,39 @@ def tables(runs):
     columns = ["before", "during", "back_us", "incast", "ended", "timeouts", "trims", "pauses"]
     frame = runs.frame(seen).with_columns(scheme=pl.col("spec").replace_strict(NAMES, return_dtype=pl.String))
     return {"Rates in Gb/s": table_of(frame, columns, ["scheme"])}
+
+
+FIGURE = Figure(
+    specs={
+        "ndp": ("ndp.toml", {}),
+        "dctcp": ("ndp.toml", _TCP | {"duration": "300ms"}),
+        "lossless": (
+            "ndp.toml",
+            _TCP
+            | {
+                "title": "DCTCP over lossless Ethernet",
+                "queue": {"kind": "threshold", "limit": "none", "mark_at": "16pkt"},
+                "switch": {"*": {"buffer": "100MB"}},
+                "priority": {"3": {"pfc": True}},
+                "transport": _TCP["transport"] | {"priority": 3},
+                "port": {"*->*": {"pfc_xoff": "135KB", "pfc_alpha": "none", "pfc_hysteresis": "3pkt"}},
+            },
+        ),
+    },
+    settings={
+        "back": "400us",
+        "step": "100us",
+        "senders": [SENDERS],
+        "packets": ["15", "16"],
+        "queue": "100pkt",
+        "timeout": "250ms",
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"goodput over time": ("*",)},
+    captions={
+        "goodput over time": "Figure 19: goodputs of a long flow and of 64 flows to the next host, by 100 us."
+    },
+)

@@ -2,10 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
 from shallows.studies.paper.kit import of, samples, table_of
 
-from ..common import HEADER_US, estimate, optimum_us, total
+from ..common import BACKENDS, HEADER_US, estimate, optimum_us, total
 
 HOSTS, PACKETS = 8192, 30
 SENDERS = (1, 2, 4, 8, 16, 32, 100, 256, 1000)
@@ -17,32 +18,6 @@ CLOSE, SHORT, MOST, ALIKE = 0.1, 10.0, 0.9, 5.0
 def named(n, hosts=HOSTS):
     """The last n hosts."""
     return f"h{hosts - 1}" if n == 1 else f"h{hosts - n}..h{hosts - 1}"
-
-
-SPECS = {
-    "ndp": (
-        "ndp.toml",
-        {
-            "sweep.grid": {
-                "traffic.x.from": [named(n) for n in SENDERS],
-                "transport.initial_window": [f"{w}pkt" for w in WINDOWS],
-            }
-        },
-    ),
-}
-SETTINGS = {
-    "senders": list(SENDERS),
-    "windows": ["1pkt", "10pkt", "23pkt"],
-    "bytes": "270000",
-    "packets": PACKETS,
-}
-SHOWS = {
-    "overhead and packets sent again": ("*",),
-}
-CAPTIONS = {
-    "overhead and packets sent again": "Figure 20: last completion over the best that is possible, with the "
-    "time of headers on the receiver's link as lines; packets sent again, over all packets."
-}
 
 
 def seen(tables):
@@ -141,3 +116,37 @@ def tables(runs):
             frame_of(runs), columns, ["window", "senders"]
         )
     }
+
+
+FIGURE = Figure(
+    specs={
+        "ndp": (
+            "ndp.toml",
+            {
+                "sweep.grid": {
+                    "traffic.x.from": [named(n) for n in SENDERS],
+                    "transport.initial_window": [f"{w}pkt" for w in WINDOWS],
+                }
+            },
+        ),
+    },
+    settings={
+        "senders": list(SENDERS),
+        "windows": ["1pkt", "10pkt", "23pkt"],
+        "bytes": "270000",
+        "packets": PACKETS,
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "overhead and packets sent again": ("*",),
+    },
+    captions={
+        "overhead and packets sent again": (
+            "Figure 20: last completion over the best that is possible, with the time of headers on the "
+            "receiver's link as lines; packets sent again, over all packets."
+        ),
+    },
+)

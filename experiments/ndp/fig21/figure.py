@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
 from shallows.studies.paper.kit import of, table_of
 
-from ..common import LINK, estimate
+from ..common import BACKENDS, LINK, estimate
 
 FLOWS = {
     "to-b": ("h0", "h124"),
@@ -20,10 +21,6 @@ PUBLISHED = {"to-b": 2.50992, "to-c": 2.51352, "to-d": 2.50056, "to-e": 2.37672,
 SHARES = dict.fromkeys(("to-b", "to-c", "to-d", "to-e"), 0.25) | {"from-f": 0.75}
 WINDOW, OTHERS, SMALL = "23pkt", ("6pkt", "15pkt", "30pkt"), "4pkt"
 ALIKE, FILLED, UNFILLED = 0.02, 0.99, 0.95
-SHOWS = {"five rates": ("*",)}
-CAPTIONS = {
-    "five rates": "Figure 21: goodputs of five flows by the first window; crosses are the authors' run."
-}
 
 
 def seen(tables):
@@ -86,4 +83,15 @@ def tables(runs):
     }
 
 
-SETTINGS = {"windows": [WINDOW, *OTHERS, SMALL], "filled": np.round(FILLED, 2)}
+FIGURE = Figure(
+    specs={"ndp": "ndp.toml"},
+    settings={"windows": [WINDOW, *OTHERS, SMALL], "filled": np.round(FILLED, 2)},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"five rates": ("*",)},
+    captions={
+        "five rates": "Figure 21: goodputs of five flows by the first window; crosses are the authors' run."
+    },
+)

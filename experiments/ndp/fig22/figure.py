@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import DCTCP, NDP, estimate, goodputs, ranked, tcp
+from ..common import BACKENDS, DCTCP, NDP, estimate, goodputs, ranked, tcp
 
 SMALL, LARGE = f"{NDP}, window 15", f"{NDP}, window 46"
 SLOW = 9.0
@@ -15,22 +16,11 @@ POINTS = [
     {"title": SMALL, "transport.initial_window": "15pkt"},
     {"title": LARGE, "transport.initial_window": "46pkt"},
 ]
-SPECS = {
-    "ndp": ("ndp.toml", {"sweep.points": [{"title": NDP}]}),
-    "windows": ("ndp.toml", {"sweep.points": POINTS}),
-    "dctcp": ("ndp.toml", tcp("15pkt") | {"duration": "200ms", "warmup": "190ms", "seeds": 6}),
-}
-SETTINGS = {"windows": ["23pkt", "15pkt", "46pkt"], "timeout": "50ms", "measured": ["15ms", "30ms", "10ms"]}
 AUTHORS = {
     "ndp_perm": NDP,
     "dctcp": DCTCP,
     "ndp_penalty": "NDP with path penalties (not run)",
     "mptcp": "MPTCP (not run)",
-}
-SHOWS = {"goodput by rank": ("*",)}
-CAPTIONS = {
-    "goodput by rank": "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' runs; "
-    "path penalties and MPTCP are not built here."
 }
 
 
@@ -92,3 +82,28 @@ def draw(runs, reference):
 
 def tables(runs):
     return {"Goodputs in Gb/s": table_of(frame_of(runs), ["mean", "least", "slow", "others"], ["title"])}
+
+
+FIGURE = Figure(
+    specs={
+        "ndp": ("ndp.toml", {"sweep.points": [{"title": NDP}]}),
+        "windows": ("ndp.toml", {"sweep.points": POINTS}),
+        "dctcp": ("ndp.toml", tcp("15pkt") | {"duration": "200ms", "warmup": "190ms", "seeds": 6}),
+    },
+    settings={
+        "windows": ["23pkt", "15pkt", "46pkt"],
+        "timeout": "50ms",
+        "measured": ["15ms", "30ms", "10ms"],
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"goodput by rank": ("*",)},
+    captions={
+        "goodput by rank": (
+            "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' runs; path "
+            "penalties and MPTCP are not built here."
+        ),
+    },
+)

@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import ALONE, DCQCN, FRAME, PAYLOAD
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD
 
 WATCHDOG, LOSSY = "PFC and a watchdog", "IRN, no PFC"
 _MARKS = {"kind": "ramp", "kmin": "5KB", "kmax": "200KB", "pmax": 0.01}
@@ -17,20 +18,7 @@ SCHEMES = [
     {"title": LOSSY, "priority.3.pfc": False, "transport.repair": "irn"},
 ]
 BUFFERS = ("500KB", "1MB", "2MB")
-SETTINGS = {"buffers": BUFFERS, "watchdog": ["1ms", "4ms"]}
 
-SPECS = {
-    "spec": ("spec.toml", {"sweep.points": SCHEMES}),
-    "clos": ("clos.toml", {"sweep.grid": {"switch.*.buffer": list(BUFFERS)}}),
-}
-SHOWS = {
-    "the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"),
-    "The fat tree": ("clos-*",),
-}
-CAPTIONS = {
-    "the ring over time": "Rate of all five flows together, in intervals of 500 us. Each link of the "
-    "ring carries two flows, so that fair shares make half of the five links' rate.",
-}
 STEP_PS = 500_000_000
 
 
@@ -111,3 +99,24 @@ def tables(runs):
             runs.where("clos").frame(clos), ["without_end", "lost", "pauses", "last_ms"], ["buffer"]
         ),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": ("spec.toml", {"sweep.points": SCHEMES}),
+        "clos": ("clos.toml", {"sweep.grid": {"switch.*.buffer": list(BUFFERS)}}),
+    },
+    settings={"buffers": BUFFERS, "watchdog": ["1ms", "4ms"]},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"),
+        "The fat tree": ("clos-*",),
+    },
+    captions={
+        "the ring over time": "Rate of all five flows together, in intervals of 500 us. Each link of the "
+        "ring carries two flows, so that fair shares make half of the five links' rate.",
+    },
+)

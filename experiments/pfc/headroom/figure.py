@@ -2,23 +2,18 @@
 
 import polars as pl
 from shallows.statistics.estimates import Estimate
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.studies.paper.kit import table_of
 from shallows.theory import evaluate
 
-from ..common import FRAME, estimate
+from ..common import BACKENDS, FRAME, estimate
 
 RESPONSES_NS = (0, 1200, 2400)
 AWAY = (-1500, -1000, -500, -100, -1, 0, 1, 500)
 """Bytes between the headroom and its bound."""
 DELAYS_NS = (100, 500, 1000, 2000, 5000, 10_000)
 RETH = 16  # of a message's first packet, beside a full one's bytes
-SETTINGS = {
-    "responses": [f"{ns}ns" for ns in RESPONSES_NS],
-    "away": AWAY,
-    "delays": DELAYS_NS,
-    "XOFF": "30000",
-}
 
 
 def bound(rate, delay, response, mtu):
@@ -28,34 +23,6 @@ def bound(rate, delay, response, mtu):
 
 
 BOUNDS = {ns: bound("10Gbps", "566401ps", f"{ns}ns", 1500) for ns in RESPONSES_NS}
-
-SPECS = {
-    "spec": (
-        "spec.toml",
-        {
-            "sweep.points": [
-                {
-                    "title": f"{ns}|{away}",
-                    "port.*->*.pfc_response": f"{ns}ns",
-                    "port.switch->s*.pfc_headroom": f"{BOUNDS[ns] + away}B",
-                }
-                for ns in RESPONSES_NS
-                for away in AWAY
-            ]
-        },
-    ),
-    "crowd": ("crowd.toml", {"sweep.grid": {"topology.delay": [f"{ns}ns" for ns in DELAYS_NS]}}),
-}
-SHOWS = {
-    "losses about the bound": ("used-*", "at-the-bound", "below-the-bound"),
-    "headroom that an incast uses": ("crowd-*",),
-}
-CAPTIONS = {
-    "losses about the bound": "Packets that the worst schedule loses, by the bytes between the headroom "
-    "and its bound, for three response times of the neighbour.",
-    "headroom that an incast uses": "The most headroom that one account used, sixteen senders at line rate, "
-    "by the delay of their cables; the line is the bound.",
-}
 
 
 def lost(tables):
@@ -144,3 +111,46 @@ def tables(runs):
         "The worst schedule": worst_case(runs).select(columns),
         "Incasts": table_of(crowd(runs), ["most", "bound", "share", "drops"], ["delay"]),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {
+                "sweep.points": [
+                    {
+                        "title": f"{ns}|{away}",
+                        "port.*->*.pfc_response": f"{ns}ns",
+                        "port.switch->s*.pfc_headroom": f"{BOUNDS[ns] + away}B",
+                    }
+                    for ns in RESPONSES_NS
+                    for away in AWAY
+                ]
+            },
+        ),
+        "crowd": ("crowd.toml", {"sweep.grid": {"topology.delay": [f"{ns}ns" for ns in DELAYS_NS]}}),
+    },
+    settings={
+        "responses": [f"{ns}ns" for ns in RESPONSES_NS],
+        "away": AWAY,
+        "delays": DELAYS_NS,
+        "XOFF": "30000",
+    },
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "losses about the bound": ("used-*", "at-the-bound", "below-the-bound"),
+        "headroom that an incast uses": ("crowd-*",),
+    },
+    captions={
+        "losses about the bound": "Packets that the worst schedule loses, by the bytes between the headroom "
+        "and its bound, for three response times of the neighbour.",
+        "headroom that an incast uses": (
+            "The most headroom that one account used, sixteen senders at line rate, by the delay of their "
+            "cables; the line is the bound."
+        ),
+    },
+)

@@ -2,10 +2,11 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
 from shallows.studies.paper.kit import samples, table_of
 
-from ..common import ALONE, DCQCN, FRAME, PAYLOAD, RATE_BPS, estimate
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD, RATE_BPS, estimate
 
 WIDTHS = (2, 4, 8, 16, 32)
 IRN, GBN = "IRN, no PFC", "go-back-N, no PFC"
@@ -23,23 +24,6 @@ ALIKE = 0.01
 """Margin of equivalence, as a share of the closed form."""
 ROUND_TRIP_US = 4 * 1.0 + 2 * 8e6 * (FRAME + 66) / RATE_BPS
 """Four links of 1 us, and a frame and an acknowledgement on two links each."""
-SETTINGS = {"widths": WIDTHS, "message": "1MB", "headers": [62, 66], "duration": "400ms"}
-
-SPECS = {
-    "spec": (
-        "spec.toml",
-        {
-            "sweep.grid": {"traffic.incast.from": [f"s0..s{n - 1}" for n in WIDTHS]},
-            "sweep.points": SCHEMES,
-        },
-    )
-}
-SHOWS = {"last message by the number of senders": ("*",)}
-CAPTIONS = {
-    "last message by the number of senders": "Time from the first start to the last end of N messages. The "
-    "line is the time that the receiver's link takes for all frames, and for a frame and two cables more. A "
-    "message without an end counts with the duration of the run, 400 ms."
-}
 
 
 def closed_form_us(n):
@@ -121,3 +105,29 @@ def tables(runs):
             ["title", "senders"],
         )
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {
+                "sweep.grid": {"traffic.incast.from": [f"s0..s{n - 1}" for n in WIDTHS]},
+                "sweep.points": SCHEMES,
+            },
+        )
+    },
+    settings={"widths": WIDTHS, "message": "1MB", "headers": [62, 66], "duration": "400ms"},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"last message by the number of senders": ("*",)},
+    captions={
+        "last message by the number of senders": (
+            "Time from the first start to the last end of N messages. The line is the time that the "
+            "receiver's link takes for all frames, and for a frame and two cables more. A message without an"
+            " end counts with the duration of the run, 400 ms."
+        ),
+    },
+)

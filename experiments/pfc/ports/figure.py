@@ -1,23 +1,14 @@
 """Shares of a port under flow control: by ports with PFC alone, by flows with DCQCN."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
 from shallows.studies.paper.kit import table_of
 
-from ..common import ALONE, DCQCN, RATE_BPS, SCHEMES, estimate, rates
+from ..common import ALONE, BACKENDS, DCQCN, RATE_BPS, SCHEMES, estimate, rates
 
 FAR = {1: "a0", 2: "a0..a1", 3: "a0..a2", 7: "a0..a6"}
 """Hosts behind the far port, by their number."""
-SETTINGS = {"far hosts": list(FAR)}
-
-SPECS = {
-    "spec": ("spec.toml", {"sweep.grid": {"traffic.far.from": list(FAR.values())}, "sweep.points": SCHEMES})
-}
-SHOWS = {"shares by the number of far hosts": ("*",)}
-CAPTIONS = {
-    "shares by the number of far hosts": "Rate of the near host and of each far one. Lines are the closed "
-    "forms: half of the link for each port, and an equal part of it for each flow."
-}
 
 
 def frame_of(runs):
@@ -69,3 +60,25 @@ def tables(runs):
             frame_of(runs), ["near", "far", "pauses", "lost"], ["title", "hosts"]
         )
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {"sweep.grid": {"traffic.far.from": list(FAR.values())}, "sweep.points": SCHEMES},
+        )
+    },
+    settings={"far hosts": list(FAR)},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"shares by the number of far hosts": ("*",)},
+    captions={
+        "shares by the number of far hosts": (
+            "Rate of the near host and of each far one. Lines are the closed forms: half of the link for "
+            "each port, and an equal part of it for each flow."
+        ),
+    },
+)

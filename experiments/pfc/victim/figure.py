@@ -2,28 +2,16 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
 from shallows.studies.paper.kit import samples, table_of
 from shallows.theory.dcqcn import Loop, fixed_point
 
-from ..common import ALONE, DCQCN, FRAME, RATE_BPS, SCHEMES, estimate, rates
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, RATE_BPS, SCHEMES, estimate, rates
 
 WIDTHS = {1: "i0", 2: "i0..i1", 3: "i0..i2", 7: "i0..i6"}
 """Senders behind the right switch, by their number."""
-SETTINGS = {"senders": list(WIDTHS)}
 
-SPECS = {
-    "spec": (
-        "spec.toml",
-        {"sweep.grid": {"traffic.incast.from": list(WIDTHS.values())}, "sweep.points": SCHEMES},
-    )
-}
-SHOWS = {"the victim by the width of the incast": ("*",)}
-CAPTIONS = {
-    "the victim by the width of the incast": "Rate of the victim, and of the flow that shares its cable. "
-    "Lines are the closed forms: with M other senders C / (M + 1) for both under flow control alone, and the "
-    "resting rates of DCQCN where the other flow is marked at two ports and the victim at one."
-}
 _PACKETS = RATE_BPS / 8 / FRAME
 _LOOP = Loop(1, 0.0, _PACKETS, 5e3 / FRAME, 2e5 / FRAME, 0.01, 40e6 / 8 / FRAME, counter=1e7 / FRAME)
 
@@ -97,3 +85,26 @@ def tables(runs):
             frame_of(runs), ["victim", "shared", "incast", "pauses", "lost"], ["title", "senders"]
         )
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "spec.toml",
+            {"sweep.grid": {"traffic.incast.from": list(WIDTHS.values())}, "sweep.points": SCHEMES},
+        )
+    },
+    settings={"senders": list(WIDTHS)},
+    backends=BACKENDS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={"the victim by the width of the incast": ("*",)},
+    captions={
+        "the victim by the width of the incast": (
+            "Rate of the victim, and of the flow that shares its cable. Lines are the closed forms: with M "
+            "other senders C / (M + 1) for both under flow control alone, and the resting rates of DCQCN "
+            "where the other flow is marked at two ports and the victim at one."
+        ),
+    },
+)

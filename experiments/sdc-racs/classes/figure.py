@@ -3,8 +3,10 @@
 import polars as pl
 from shallows.figures import curves, forest
 from shallows.statistics.estimates import mean_ci, paired_change
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below, is_within
 from shallows.studies.paper.kit import percent
+from shallows.studies.paper.variants import read_variants
 
 from ..common import bottleneck, difference, estimates, one, responses
 
@@ -23,13 +25,6 @@ def _time(frame, name):
     return frame.filter(pl.col("spec") == f"{name} classes").sort("seed")["afct"].to_list()
 
 
-SHOWS = {
-    "mapping": ("mapping-needed",),
-    "count": ("more-classes-help", "too-many-give-little"),
-    "Classes: use of the link and loss in per cent, queue in packets": ("alpha-makes-incast",),
-}
-
-
 def measure(runs):
     frame = runs.frame(seen)
     change = percent(paired_change(_time(frame, "five"), _time(frame, "three")))
@@ -45,12 +40,6 @@ def measure(runs):
             difference(frame, "loss", "alpha 1.8", "alpha 0.9", senders=40), 0, "points"
         ),
     }
-
-
-CAPTIONS = {
-    "mapping": "Use of the link by long flows of SDC with the dynamic mapping of classes and without it.",
-    "count": "Mean completion time of benchmark traffic by the number of classes.",
-}
 
 
 def draw(runs, reference):
@@ -81,3 +70,20 @@ def tables(runs):
         )
     ]
     return {"Classes: use of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "mapping": ("mapping-needed",),
+        "count": ("more-classes-help", "too-many-give-little"),
+        "Classes: use of the link and loss in per cent, queue in packets": ("alpha-makes-incast",),
+    },
+    captions={
+        "mapping": "Use of the link by long flows of SDC with the dynamic mapping of classes and without it.",
+        "count": "Mean completion time of benchmark traffic by the number of classes.",
+    },
+)

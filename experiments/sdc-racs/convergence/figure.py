@@ -4,15 +4,16 @@ import numpy as np
 import polars as pl
 from shallows.figures import curves, forest
 from shallows.statistics.estimates import mean_ci, paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_below
 from shallows.studies.paper.kit import of
+from shallows.studies.paper.variants import read_variants
 
 from ..common import NAMES, difference, one
 
 IDS = ("sack", "cubic", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 WINDOW_MS, STEP_MS, KEPT_MS = 2, 0.2, 8
 FAIR = 0.95
-SETTINGS = {"window": f"{WINDOW_MS}ms", "fair": FAIR}
 SHOWN_MS, APART_MS = 50, 1
 
 
@@ -44,11 +45,6 @@ def convergence(tables):
     return {"ms": STEP_MS * float(met[0] if len(met) else len(least)), "met": float(len(met) > 0)}
 
 
-SHOWS = {
-    "convergence": ("racs-before-*", "dctcp-slower"),
-}
-
-
 def measure(runs):
     frame = runs.frame(convergence)
     # A flow whose share is fair at once takes a step, which is as short a time as can be told.
@@ -58,12 +54,6 @@ def measure(runs):
         f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
         for other in ("sdc", "dctcp", "sack", "cubic", "red")
     }
-
-
-CAPTIONS = {
-    "convergence": "How long a second long flow takes to its fair share. The thesis draws no figure of it.",
-    "share": "Share of the second flow after its beginning, mean over the seeds with its 95 % interval.",
-}
 
 
 def draw(runs, reference):
@@ -95,3 +85,21 @@ def tables(runs):
         if name in IDS
     ]
     return {"A second long flow: time until both have about the same": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    settings={"window": f"{WINDOW_MS}ms", "fair": FAIR},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "convergence": ("racs-before-*", "dctcp-slower"),
+    },
+    captions={
+        "convergence": (
+            "How long a second long flow takes to its fair share. The thesis draws no figure of it."
+        ),
+        "share": "Share of the second flow after its beginning, mean over the seeds with its 95 % interval.",
+    },
+)

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 from shallows.figures import curves, style
 from shallows.statistics.estimates import mean_ci, paired_ratio
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
+from shallows.studies.paper.variants import read_variants
 
 from ..common import (
     CHAPTER_3,
@@ -23,24 +25,8 @@ from ..common import (
 
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
 BUSIEST = "500us"
-CAPTIONS = {
-    "figure 3.13": "Mean completion time of benchmark traffic by arrival rate, the transports of chapter 3. "
-    "The text prints no value of this figure.",
-    "figure 4.10": "The same for the transports of chapter 4, and the share of responses that end in time.",
-    "figure 4.11": "Mean completion time by size at the highest rate, RACS against RCP.",
-    "figures 4.12 and 4.13": "Share of the responses that ended before a time, at the highest rate. "
-    "Grey crosses: the printed shares.",
-    "arrival rate, all transports": "Every transport, beside SRPT, PS and FB at the link and M/G/1.",
-    "sizes, all transports": "The same by size, at the highest rate.",
-}
-FOLDED = (
-    "arrival rate, all transports",
-    "sizes, all transports",
-    "Mean completion times at the link alone, in ms",
-)
 SIZES = (0, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_001)
 WITHIN_MS = 10
-SETTINGS = {"mean": "25KB", "large": "1MB"}
 LEAST_BYTES, MOST_BYTES = 5353, 10_000_000
 
 
@@ -86,14 +72,6 @@ def _ratio(frame, name, column="afct"):
     every = sorted(set(mine["every"]), key=lambda each: PER_SECOND[each])
     quiet, busy = (mine.filter(pl.col("every") == each)[column] for each in (every[0], every[-1]))
     return mean_ci((busy / quiet).to_list())
-
-
-SHOWS = {
-    "figure 3.13": ("alike-at-low-load", "sdc-flat", "sack-grows", "sdc-before-sack"),
-    "figure 4.10": ("racs-flat", "rcp-grows", "racs-before-rcp"),
-    "figure 4.11": ("racs-*-1mb",),
-    "figures 4.12 and 4.13": ("within-*", "throughput-gain"),
-}
 
 
 def measure(runs):
@@ -259,3 +237,37 @@ def tables(runs):
         "Benchmark traffic: times in ms, rest in per cent and packets": pl.DataFrame(rows),
         "Mean completion times at the link alone, in ms": pl.DataFrame(formula),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    settings={"mean": "25KB", "large": "1MB"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "figure 3.13": ("alike-at-low-load", "sdc-flat", "sack-grows", "sdc-before-sack"),
+        "figure 4.10": ("racs-flat", "rcp-grows", "racs-before-rcp"),
+        "figure 4.11": ("racs-*-1mb",),
+        "figures 4.12 and 4.13": ("within-*", "throughput-gain"),
+    },
+    captions={
+        "figure 3.13": (
+            "Mean completion time of benchmark traffic by arrival rate, the transports of chapter 3. The "
+            "text prints no value of this figure."
+        ),
+        "figure 4.10": (
+            "The same for the transports of chapter 4, and the share of responses that end in time."
+        ),
+        "figure 4.11": "Mean completion time by size at the highest rate, RACS against RCP.",
+        "figures 4.12 and 4.13": "Share of the responses that ended before a time, at the highest rate. "
+        "Grey crosses: the printed shares.",
+        "arrival rate, all transports": "Every transport, beside SRPT, PS and FB at the link and M/G/1.",
+        "sizes, all transports": "The same by size, at the highest rate.",
+    },
+    folded=(
+        "arrival rate, all transports",
+        "sizes, all transports",
+        "Mean completion times at the link alone, in ms",
+    ),
+)

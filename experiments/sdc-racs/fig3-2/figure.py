@@ -2,27 +2,16 @@
 
 import polars as pl
 from shallows.figures import style
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..model import ALPHA, GAINS_A, classes, row
 from ..model import SETTINGS as SETTINGS
 
-SPECS: dict = {}  # theory only
-CAPTIONS = {
-    "class-a-gain": "Completion time of class A and throughput of the classes by class A's gain; "
-    "crosses are the values that the text gives at 100. Its improvement of class A by about 30 ms is more "
-    "than the longest time here.",
-}
-
 
 def networks(alpha=ALPHA):
     """By gain of class A; at a gain of 1 all classes are alike."""
     return {1: classes(1, 1)} | {gain: classes(gain, 2, alpha=alpha) for gain in GAINS_A}
-
-
-SHOWS = {
-    "class-a-gain": ("*",),
-}
 
 
 def measure(runs):
@@ -86,3 +75,23 @@ def draw(runs, reference):
 def tables(runs):
     rows = [row({"gain of A": gain}, found) for gain, found in networks().items()]
     return {"The network by class A's gain (class B's is 2, or 1 in the first row)": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings=SETTINGS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    numbers=numbers,
+    shows={
+        "class-a-gain": ("*",),
+    },
+    captions={
+        "class-a-gain": (
+            "Completion time of class A and throughput of the classes by class A's gain; crosses are the "
+            "values that the text gives at 100. Its improvement of class A by about 30 ms is more than the "
+            "longest time here."
+        ),
+    },
+)

@@ -2,25 +2,16 @@
 
 import polars as pl
 from shallows.figures import style
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..model import ALPHA, GAINS_B, classes, row
 from ..model import SETTINGS as SETTINGS
 
-SPECS: dict = {}  # theory only
-CAPTIONS = {
-    "class-b-gain": "Completion times and throughputs by class B's gain.",
-}
-
 
 def networks(alpha=ALPHA):
     """By gain of class B."""
     return {gain: classes(10, gain, alpha=alpha) for gain in GAINS_B}
-
-
-SHOWS = {
-    "class-b-gain": ("*",),
-}
 
 
 def measure(runs):
@@ -61,3 +52,18 @@ def draw(runs, reference):
 def tables(runs):
     rows = [row({"gain of B": gain}, found) for gain, found in networks().items()]
     return {"The network by class B's gain (class A's is 10)": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings=SETTINGS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "class-b-gain": ("*",),
+    },
+    captions={
+        "class-b-gain": "Completion times and throughputs by class B's gain.",
+    },
+)

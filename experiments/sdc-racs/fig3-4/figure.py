@@ -2,26 +2,17 @@
 
 import polars as pl
 from shallows.figures import style
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..model import ALPHA, THRESHOLDS, by_threshold, row
 from ..model import SETTINGS as SETTINGS
-
-SPECS: dict = {}  # theory only
-CAPTIONS = {
-    "class-a-threshold": "Throughput of the classes by class A's threshold.",
-}
 
 
 def _course(name, alpha=ALPHA):
     rates = [found.mbps[name] for found in by_threshold(alpha).values()]
     note = f"{rates[0]:.2f} to {rates[-1]:.2f} Mb/s"
     return rates, note
-
-
-SHOWS = {
-    "class-a-threshold": ("*",),
-}
 
 
 def measure(runs):
@@ -46,3 +37,18 @@ def draw(runs, reference):
 def tables(runs):
     rows = [row({"threshold of A (packets)": a}, found) for a, found in by_threshold().items()]
     return {"The network by class A's threshold (gains 10 and 2)": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings=SETTINGS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "class-a-threshold": ("*",),
+    },
+    captions={
+        "class-a-threshold": "Throughput of the classes by class A's threshold.",
+    },
+)

@@ -2,15 +2,11 @@
 
 import polars as pl
 from shallows.figures import style
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..model import ALPHA, THRESHOLDS, by_crowd, by_threshold
 from ..model import SETTINGS as SETTINGS
-
-SPECS: dict = {}  # theory only
-CAPTIONS = {
-    "effective-beta": "Effective beta of flows that begin in classes B and C by class A's threshold.",
-}
 
 
 def _betas(name, alpha=ALPHA):
@@ -18,10 +14,6 @@ def _betas(name, alpha=ALPHA):
 
 
 CROWD = "Throughput of a flow of class A by the number of flows"
-SHOWS = {
-    "effective-beta": ("b-*", "alpha-*", "c-*"),
-    CROWD: ("small-share",),
-}
 
 
 def measure(runs):
@@ -57,3 +49,19 @@ def tables(runs):
         {"times the flows": n, "Mb/s of each": round(found.mbps["A"], 2)} for n, found in by_crowd().items()
     ]
     return {CROWD: pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings=SETTINGS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "effective-beta": ("b-*", "alpha-*", "c-*"),
+        CROWD: ("small-share",),
+    },
+    captions={
+        "effective-beta": "Effective beta of flows that begin in classes B and C by class A's threshold.",
+    },
+)

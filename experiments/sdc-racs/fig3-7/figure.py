@@ -2,7 +2,9 @@
 
 import polars as pl
 from shallows.figures import curves
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.studies.paper.variants import read_variants
 
 from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one
 
@@ -14,19 +16,12 @@ CAPTIONS = {
     "figures 4.4 and 4.5": "The same for the transports of chapter 4. Crosses: what the text prints of RACS.",
     "all transports": "The same for every transport that was run.",
 }
-FOLDED = ("all transports",)
 PRINTED = {
     CHAPTER_3: {"printed: SDC at least 95 %": 95, "printed: SACK about 3 points more": 98},
     (*CHAPTER_4, "sack"): {"printed: RACS 100 %": 100},
     IDS: {},
 }
 """By figure's transports, the levels that the text prints, in per cent of the link."""
-
-
-SHOWS = {
-    "figures 3.7 and 3.8": ("sack-*", "red-*", "sdc-*"),
-    "figures 4.4 and 4.5": ("rcp-*", "racs-*"),
-}
 
 
 def measure(runs):
@@ -100,3 +95,17 @@ def tables(runs):
             row[HEADS[column]] = str(one(part, column))
         rows.append(row)
     return {"Long flows: share of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "figures 3.7 and 3.8": ("sack-*", "red-*", "sdc-*"),
+        "figures 4.4 and 4.5": ("rcp-*", "racs-*"),
+    },
+    captions=CAPTIONS,
+    folded=("all transports",),
+)

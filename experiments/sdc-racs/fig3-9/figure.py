@@ -6,19 +6,13 @@ import numpy as np
 import polars as pl
 from shallows.figures import curves
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within
+from shallows.studies.paper.variants import read_variants
 from shallows.theory import disciplines
 
 from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one, responses
 
-CAPTIONS = {
-    "figures 3.9 and 3.10": "Incast by the number of servers: mean completion time of a response, and "
-    "packets lost; the transports of chapter 3. Crosses: the text's sentence on SDC. No other is printed.",
-    "figures 4.6 and 4.7": "The same for the transports of chapter 4, and loss where buffers count bytes. "
-    "Crosses: the text's sentence on RACS.",
-    "all transports": "The same for every transport, with SRPT and PS at the link for the same responses.",
-}
-FOLDED = ("all transports", "Incast: times in ms, loss in per cent, queue in packets")
 ALIKE = 0.1
 LEAST_LOSS = 0.01
 """In per cent, where a logarithmic axis of losses begins."""
@@ -39,13 +33,6 @@ def at_link_ms(servers, name):
     """Mean completion time in ms of n equal responses that start together, at the link alone."""
     ends = disciplines.on_link(np.zeros(servers), np.full(servers, float(RESPONSE_BYTES)), 1e9)[name]
     return float(ends.mean()) / 1e9
-
-
-SHOWS = {
-    "figures 3.9 and 3.10": ("sack-*", "sdc-*", "alike-for-few"),
-    "figures 4.6 and 4.7": ("rcp-*", "racs-*"),
-    "Section 4.2's arithmetic": ("packet-*", "flows-*"),
-}
 
 
 def measure(runs):
@@ -163,3 +150,30 @@ def tables(runs):
         "Incast: times in ms, loss in per cent, queue in packets": pl.DataFrame(rows),
         "Section 4.2's arithmetic": pl.DataFrame(arithmetic),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "figures 3.9 and 3.10": ("sack-*", "sdc-*", "alike-for-few"),
+        "figures 4.6 and 4.7": ("rcp-*", "racs-*"),
+        "Section 4.2's arithmetic": ("packet-*", "flows-*"),
+    },
+    captions={
+        "figures 3.9 and 3.10": (
+            "Incast by the number of servers: mean completion time of a response, and packets lost; the "
+            "transports of chapter 3. Crosses: the text's sentence on SDC. No other is printed."
+        ),
+        "figures 4.6 and 4.7": (
+            "The same for the transports of chapter 4, and loss where buffers count bytes. Crosses: the "
+            "text's sentence on RACS."
+        ),
+        "all transports": (
+            "The same for every transport, with SRPT and PS at the link for the same responses."
+        ),
+    },
+    folded=("all transports", "Incast: times in ms, loss in per cent, queue in packets"),
+)

@@ -3,6 +3,7 @@
 import polars as pl
 from shallows.figures import style
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.theory import aimd
 
@@ -10,7 +11,6 @@ from ..model import FLOWS, classes
 
 MSS = 1460
 PIPE, MARK_AT = 500, 50
-SETTINGS = {"pipe": f"{PIPE}pkt", "round trips": ["600us", "300us"], "gain": 10}
 CASES = {"two": (1.0, 0.5, 1), "alpha": (2.0, 0.5, 1), "beta": (1.0, 0.8, 1), "five": (3.0, 0.7, 4)}
 """By name: alpha and beta of the last flow, and how many flows with (1, 1/2) stand beside it."""
 
@@ -78,12 +78,6 @@ def _rates(tables):
     return {name: flows.filter(pl.col("class") == name)["goodput_bps"].mean() * on_wire for name in FLOWS}
 
 
-CAPTIONS = {
-    "model-against-packets": "Left: windows at a backoff, simulated against modelled; equal on the line. "
-    "Right: throughput of a flow by class, simulated and by the thesis' model.",
-}
-
-
 @style.styled
 def draw(runs, reference):
     drawn, (left, right) = style.canvas(columns=2, width_inch=style.PAGE_INCH)
@@ -130,3 +124,16 @@ def tables(runs):
         "Windows at a backoff": pl.DataFrame(rows),
         "The thesis' own case, gain 10": pl.DataFrame(second),
     }
+
+
+FIGURE = Figure(
+    specs={"spec": "spec.toml", "thesis": "thesis.toml"},
+    settings={"pipe": f"{PIPE}pkt", "round trips": ["600us", "300us"], "gain": 10},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "model-against-packets": "Left: windows at a backoff, simulated against modelled; equal on the line. "
+        "Right: throughput of a flow by class, simulated and by the thesis' model.",
+    },
+)

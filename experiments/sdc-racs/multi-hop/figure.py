@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 from shallows.figures import style
 from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_within
 
 from ..common import NAMES, TRANSPORTS
@@ -16,11 +17,6 @@ RULES = {"racs": by_weight, "rcp": max_min}
 DRAWS = Path(__file__).with_name("sdc_rule.csv")
 WITHIN = 0.03
 SHARED_GBPS = 0.9
-SETTINGS = {"what the first three share": f"{SHARED_GBPS}Gbps"}
-CAPTIONS = {
-    "multi-hop": "Throughput of the four flows on each placement of racks A and B, our defaults; "
-    "crosses are published.",
-}
 
 
 def _hosts(racks):
@@ -54,7 +50,7 @@ DEFAULTS = {
 FREE = {"transport.profile": "datacentre", "transport.cwnd_max": "100000pkt"}
 
 
-def SPECS(reading):  # noqa: N802 (a constant elsewhere)
+def specs(reading):
     """Each transport on the reading's placement, and beside it on every placement against its rule."""
     chosen = _settings(PLACEMENTS[reading["hosts"]], reading["first_flow"])
     found = {
@@ -130,11 +126,6 @@ def _equal(runs, spec):
         )
         for flow in FLOWS[:3]
     )
-
-
-SHOWS = {
-    "Throughput of each flow (Mb/s on the wire)": ("*",),
-}
 
 
 def measure(runs):
@@ -224,3 +215,19 @@ def tables(runs):
         cells = {_ends(flow): str(rate) for flow, rate in zip(FLOWS, rates, strict=True)}
         rows.append({"racks A | B": "not said", "transport": f"{NAMES[name]}, published"} | cells)
     return {"Throughput of each flow (Mb/s on the wire)": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs=specs,
+    settings={"what the first three share": f"{SHARED_GBPS}Gbps"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "Throughput of each flow (Mb/s on the wire)": ("*",),
+    },
+    captions={
+        "multi-hop": "Throughput of the four flows on each placement of racks A and B, our defaults; "
+        "crosses are published.",
+    },
+)

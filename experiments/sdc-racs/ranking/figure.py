@@ -4,7 +4,9 @@ import numpy as np
 import polars as pl
 from shallows.figures import forest, style
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
+from shallows.studies.paper.variants import read_variants
 from shallows.tables import metrics
 
 from ..common import HEADS, NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
@@ -122,12 +124,6 @@ def measure(runs):
     return measured
 
 
-CAPTIONS = {"ranks": "Rank of each transport in each scenario, dark for the first."} | {
-    column: f"The scenario {scenario}: {label}, by transport."
-    for column, (scenario, _, _, label) in SCORES.items()
-}
-
-
 def draw(runs, reference):
     order = list(mean_ranks(runs))
     drawn = {"ranks": _ranks(runs, order)}
@@ -191,3 +187,16 @@ def tables(runs):
         "Ranking: each scenario's number, and the rank in it": pl.DataFrame(rows),
         "The same in detail: times in ms, rest in per cent and packets": pl.DataFrame(detail),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={"ranks": "Rank of each transport in each scenario, dark for the first."}
+    | {
+        column: f"The scenario {scenario}: {label}, by transport."
+        for column, (scenario, _, _, label) in SCORES.items()
+    },
+)

@@ -4,6 +4,7 @@ import polars as pl
 from shallows.figures import style
 from shallows.figures.curves import DASHES
 from shallows.statistics.estimates import Estimate, mean_ci, paired_change, paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below, some
 
 from ..common import NAMES, TRANSPORTS, at_link, bottleneck, difference, mg1_ms, one, responses
@@ -91,11 +92,6 @@ def _found(runs, column, scenario=""):
     return {key: one(frame, column, spec=spec) for key, spec in keys.items() if spec in known}
 
 
-SHOWS = {
-    "racs": ("racs-gain-grows",),
-}
-
-
 def measure(runs):
     frame = runs.frame(mix)
     seeds = len(runs.seeds)
@@ -115,13 +111,6 @@ def measure(runs):
     sparse = difference(frame, "afct", "racs every 50", "sdc every 50")
     measured["racs-before-sdc-sparse"] = is_below(sparse, 0, "ms")
     return measured
-
-
-CAPTIONS = {
-    "sdc": "SDC: what each parameter changes, against the default; blue the lower value, red the higher.",
-    "racs": "RACS: the same.",
-    "arrivals": "Mean completion time of the mix by how often a response comes.",
-}
 
 
 def draw(runs, reference):
@@ -237,3 +226,19 @@ def tables(runs):
         title = f"One parameter at a time, {words}: times in ms, rest in per cent and packets"
         found[title] = pl.DataFrame(rows)
     return found
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "racs": ("racs-gain-grows",),
+    },
+    captions={
+        "sdc": "SDC: what each parameter changes, against the default; blue the lower value, red the higher.",
+        "racs": "RACS: the same.",
+        "arrivals": "Mean completion time of the mix by how often a response comes.",
+    },
+)

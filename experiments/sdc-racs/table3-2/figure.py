@@ -1,19 +1,14 @@
 """Table 3.2 completed: the betas that its gains take, and whether section 3.3's ranges hold them."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.theory import aimd
 
 from ..model import CLASS_C, GAINS_A, classes
 from ..model import SETTINGS as SETTINGS
 
-SPECS: dict = {}  # theory only
 GREATEST = aimd.gain(aimd.Parameters(1.0, 0.9), CLASS_C)
-
-
-SHOWS = {
-    "Parameters that give the gains of table 3.2, alpha alike in all classes": ("*",),
-}
 
 
 def measure(runs):
@@ -41,3 +36,14 @@ def tables(runs):
         printed = {"printed: gain of A": gain, "gain of B": 2, "class C": "(0.5, 0.5)"}
         rows.append(printed | own)
     return {"Parameters that give the gains of table 3.2, alpha alike in all classes": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings=SETTINGS,
+    measure=measure,
+    tables=tables,
+    shows={
+        "Parameters that give the gains of table 3.2, alpha alike in all classes": ("*",),
+    },
+)

@@ -1,17 +1,11 @@
 """Table 3.3 completed: the betas that its gains take."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..model import GAINS_B, classes
 from ..model import SETTINGS as SETTINGS
-
-SPECS: dict = {}  # theory only
-
-
-SHOWS = {
-    "Parameters that give the gains of table 3.3, alpha alike in all classes": ("*",),
-}
 
 
 def measure(runs):
@@ -28,3 +22,14 @@ def tables(runs):
         }
         rows.append({"gain of A": 10, "gain of B": gain} | own)
     return {"Parameters that give the gains of table 3.3, alpha alike in all classes": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={},  # theory only
+    settings=SETTINGS,
+    measure=measure,
+    tables=tables,
+    shows={
+        "Parameters that give the gains of table 3.3, alpha alike in all classes": ("*",),
+    },
+)

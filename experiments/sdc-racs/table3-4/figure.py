@@ -5,7 +5,9 @@ import math
 import polars as pl
 from shallows.figures import forest, queue_time, style
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
+from shallows.studies.paper.variants import read_variants
 
 from ..common import (
     CHAPTER_3,
@@ -29,22 +31,6 @@ PUBLISHED = {
 """By table and transport: AFCT in ms, utilisation in per cent, loss rate."""
 QUANTITIES = {"afct": "AFCT (ms)", "utilisation": "utilisation (%)", "loss": "loss rate (%)"}
 TRACED_MS = (400, 440)
-CAPTIONS = {
-    "table 3.4": "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and loss. "
-    "Grey crosses: the printed values. Bars: 95 % intervals over seeds.",
-    "table 4.2": "Table 4.2 and figure 4.8: the same for the transports of chapter 4.",
-    "queue over time, chapter 3": "Figure 3.12: the receiver's queue over time in one run, the base "
-    "reading. SACK with RED lies on SACK with drop-tail, since thresholds above the buffer never mark.",
-    "queue over time, chapter 4": "Figure 4.9: the same for the transports of chapter 4.",
-    "completion, all transports": "Mean completion time of a response for every transport, beside "
-    "what SRPT, PS and FB need for the same responses at the link and as M/G/1; crosses are published.",
-    "queue, all transports": "Mean queue at the receiver's port for every transport that was run.",
-}
-FOLDED = (
-    "completion, all transports",
-    "queue, all transports",
-    "All transports: times in ms, rest in per cent and packets",
-)
 
 
 def mix(tables):
@@ -59,12 +45,6 @@ def references(runs):
         for name, each in at_link(run.tables["messages"].filter(pl.col("traffic") == "short")).items():
             found.setdefault(f"{name} at the link", []).append(float(each.mean()))
     return {name: mean_ci(values) for name, values in found.items()} | mg1_rows("mix", PER_SECOND)
-
-
-SHOWS = {
-    "table 3.4": ("*-sdc", "*-sack", "*-red", "ecn-slower"),
-    "table 4.2": ("*-sdc", "*-racs", "*-rcp", "racs-before-*"),
-}
 
 
 def measure(runs):
@@ -179,3 +159,34 @@ def tables(runs):
         "Table 4.2: printed, and ours in the base reading": _as_printed(frame, "4.2"),
         "All transports: times in ms, rest in per cent and packets": pl.DataFrame(rows),
     }
+
+
+FIGURE = Figure(
+    specs=read_variants(__file__),
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    numbers=numbers,
+    shows={
+        "table 3.4": ("*-sdc", "*-sack", "*-red", "ecn-slower"),
+        "table 4.2": ("*-sdc", "*-racs", "*-rcp", "racs-before-*"),
+    },
+    captions={
+        "table 3.4": (
+            "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and loss. Grey "
+            "crosses: the printed values. Bars: 95 % intervals over seeds."
+        ),
+        "table 4.2": "Table 4.2 and figure 4.8: the same for the transports of chapter 4.",
+        "queue over time, chapter 3": "Figure 3.12: the receiver's queue over time in one run, the base "
+        "reading. SACK with RED lies on SACK with drop-tail, since thresholds above the buffer never mark.",
+        "queue over time, chapter 4": "Figure 4.9: the same for the transports of chapter 4.",
+        "completion, all transports": "Mean completion time of a response for every transport, beside "
+        "what SRPT, PS and FB need for the same responses at the link and as M/G/1; crosses are published.",
+        "queue, all transports": "Mean queue at the receiver's port for every transport that was run.",
+    },
+    folded=(
+        "completion, all transports",
+        "queue, all transports",
+        "All transports: times in ms, rest in per cent and packets",
+    ),
+)

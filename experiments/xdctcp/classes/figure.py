@@ -2,6 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_below
 
 from ..common import AXIS, CHANGES, DCTCP, MAIN, OPTIMUM, changes, changes_table, settings, steady
@@ -14,7 +15,6 @@ WAYS = {
     "by bytes sent, 100 KB": {"transport.cc.class_by": "sent", "transport.cc.long_from": "100KB"},
 }
 POINTS = [settings(DCTCP) | WAYS["declared"]] + [settings(OPTIMUM) | way for way in WAYS.values()]
-SPECS = {"spec": ("../clean/spec.toml", FRESH | {"sweep.points": POINTS})}
 SHOWN = {k: CHANGES[k] for k in MAIN}
 
 
@@ -37,11 +37,6 @@ def _series(runs):
     return {label: changes(frame, columns=SHOWN) for label, frame in _frame(runs).items()}
 
 
-SHOWS = {
-    "changes by way of classing": ("*",),
-}
-
-
 def measure(runs):
     wait, fct = CHANGES["short_wait_us"], CHANGES["message_fct_us"]
     series = _series(runs)
@@ -51,14 +46,6 @@ def measure(runs):
         "sent": is_below(series["by bytes sent, 1 MB"][wait], unit="%"),
         "sent-fct": is_below(series["by bytes sent, 1 MB"][fct], unit="%"),
     }
-
-
-CAPTIONS = {
-    "changes by way of classing": (
-        "Change of the optimum against DCTCP for each way of knowing a flow's class; left of zero it "
-        "has less."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -74,3 +61,20 @@ def tables(runs):
         "Optimum against DCTCP, mean [95 % interval]": changes_table(_series(runs)),
         "DCTCP, mean [95 % interval]": pl.DataFrame(means),
     }
+
+
+FIGURE = Figure(
+    specs={"spec": ("../clean/spec.toml", FRESH | {"sweep.points": POINTS})},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "changes by way of classing": ("*",),
+    },
+    captions={
+        "changes by way of classing": (
+            "Change of the optimum against DCTCP for each way of knowing a flow's class; left of zero it "
+            "has less."
+        ),
+    },
+)

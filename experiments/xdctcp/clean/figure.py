@@ -1,5 +1,6 @@
 """The clean version: does the gain survive one link rate, packet thresholds, random phases and a warm-up?"""
 
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_below
 
 from ..common import AXIS, change, changes, changes_table, steady
@@ -17,13 +18,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "changes": (
-        "Change of the optimum against DCTCP on the clean network, seed by seed; left of zero it has less."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest
 
@@ -35,3 +29,17 @@ def tables(runs):
     return {
         "Optimum against DCTCP, mean [95 % interval]": changes_table({"xDCTCP": changes(runs.frame(steady))})
     }
+
+
+FIGURE = Figure(
+    specs={"spec": "spec.toml"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "changes": (
+            "Change of the optimum against DCTCP on the clean network, seed by seed; left of zero it has "
+            "less."
+        ),
+    },
+)

@@ -2,6 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import Rows
 from shallows.tables import metrics
@@ -17,17 +18,6 @@ TITLES = {
     "D2TCP, the optimum's g": {"kind": "d2tcp", "g": OPTIMUM["g"]},
 }
 DCTCP, XDCTCP, D2TCP, D2TCP_G = TITLES
-SPECS = {
-    "spec": (
-        "../clean/spec.toml",
-        {
-            f"traffic.{name}.deadline": {"kind": "uniform", "min": least, "max": most}
-            for name, (least, most) in DEADLINES.items()
-        }
-        | {"sweep.points": [{"title": title, "transport.cc": cc} for title, cc in TITLES.items()]},
-    )
-}
-SETTINGS = {"margin": f"{MARGIN}%"}
 
 
 def seen(tables):
@@ -48,12 +38,6 @@ COLUMNS = {
     "query_fct_us": "completion, query (us)",
     "short_fct_us": "completion, message (us)",
     "long_mbps": "goodput of a long flow (Mb/s)",
-}
-SHOWS = {
-    "deadlines met": ("*",),
-}
-CAPTIONS = {
-    "deadlines met": "Share of messages that met their deadline, and what long flows kept.",
 }
 
 
@@ -89,3 +73,27 @@ def draw(runs, reference):
 def tables(runs):
     shown = Rows(runs.frame(seen)).table(list(COLUMNS), ["title"])
     return {"Means over the seeds [95 % interval]": shown.rename(COLUMNS)}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../clean/spec.toml",
+            {
+                f"traffic.{name}.deadline": {"kind": "uniform", "min": least, "max": most}
+                for name, (least, most) in DEADLINES.items()
+            }
+            | {"sweep.points": [{"title": title, "transport.cc": cc} for title, cc in TITLES.items()]},
+        )
+    },
+    settings={"margin": f"{MARGIN}%"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "deadlines met": ("*",),
+    },
+    captions={
+        "deadlines met": "Share of messages that met their deadline, and what long flows kept.",
+    },
+)

@@ -2,6 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci, pareto_front, rank_correlation
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_within
 
 from ..common import DCTCP, OPTIMUM, published
@@ -17,11 +18,6 @@ NO_HIT = 0.999  # "without a significant hit": the optimum's own loss is 0.01 %
 def compared(runs):
     """Our sweep beside the published one, a row a triplet; columns of ours as `published` names them."""
     return runs.frame(published).join(runs.reference, on=KEYS, how="left").sort(KEYS)
-
-
-SHOWS = {
-    "delay against throughput": ("*-on-front", "optimum-is-least"),
-}
 
 
 def measure(runs):
@@ -64,12 +60,6 @@ def _spread(off):
 
 
 STRIP_MBIT = (2689, 2690.5)
-CAPTIONS = {
-    "delay against throughput": "Figure 2: delay of short flows against throughput of long ones.",
-    "the strip of full links": "The same where the link is full, enlarged.",
-    "each triplet: published delay across, ours up": "Each triplet's delay, published and ours.",
-}
-FOLDED = ("each triplet: published delay across, ours up",)
 
 
 def draw(runs, reference):
@@ -109,3 +99,20 @@ def tables(runs):
             *KEYS, "short_us", DELAY, "difference_percent"
         ),
     }
+
+
+FIGURE = Figure(
+    specs={"spec": "spec.toml"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "delay against throughput": ("*-on-front", "optimum-is-least"),
+    },
+    captions={
+        "delay against throughput": "Figure 2: delay of short flows against throughput of long ones.",
+        "the strip of full links": "The same where the link is full, enlarged.",
+        "each triplet: published delay across, ours up": "Each triplet's delay, published and ours.",
+    },
+    folded=("each triplet: published delay across, ours up",),
+)

@@ -1,6 +1,7 @@
 """Figure 3: delay of short flows over ns and nl at g = 0.095, published beside ours."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import published
@@ -8,11 +9,6 @@ from ..common import published
 SPECS = {"spec": ("../fig2/spec.toml", {'sweep.grid."transport.cc.g"': [0.095]})}
 REFERENCE = "../fig2/reference.csv"
 OURS, THEIRS, LABEL, DIGITS = "short_us", "queue_wait_short_us", "mean wait of short flows (us)", 1
-
-
-SHOWS = {
-    "surface": ("*",),
-}
 
 
 def measure(runs):
@@ -29,13 +25,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "surface": (
-        "Figure 3 of the document: wait of short flows over ns and nl at the optimum's g, published and ours."
-    ),
-}
-
-
 def draw(runs, reference, ours=OURS, theirs=THEIRS, label=LABEL, digits=DIGITS):
     from shallows.figures import surface
 
@@ -44,3 +33,20 @@ def draw(runs, reference, ours=OURS, theirs=THEIRS, label=LABEL, digits=DIGITS):
         "ours": runs.frame(published).rename({ours: "value"}),
     }
     return {"surface": surface.draw(surface.info(at, "nl", "ns", "value", ("nl", "ns", label)), digits)}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    reference=REFERENCE,
+    measure=measure,
+    draw=draw,
+    shows={
+        "surface": ("*",),
+    },
+    captions={
+        "surface": (
+            "Figure 3 of the document: wait of short flows over ns and nl at the optimum's g, published and "
+            "ours."
+        ),
+    },
+)

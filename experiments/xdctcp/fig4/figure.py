@@ -1,15 +1,12 @@
 """Figure 4: throughput of long flows over ns and nl at g = 0.095, published beside ours."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
 from ..common import published
-from ..fig3.figure import REFERENCE, SPECS  # noqa: F401 (the same runs)
+from ..fig3.figure import REFERENCE, SPECS
 from ..fig3.figure import draw as draw_surface
-
-SHOWS = {
-    "surface": ("*",),
-}
 
 
 def measure(runs):
@@ -25,14 +22,23 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "surface": (
-        "Figure 4 of the document: arrivals of a long flow over ns and nl at the optimum's g, "
-        "published and ours."
-    ),
-}
-
-
 def draw(runs, reference):
     label = "arrivals per long flow until 0.99 s (Mbit)"
     return draw_surface(runs, reference, "long_mbit", "long_throughput_mbps", label, 0)
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    reference=REFERENCE,
+    measure=measure,
+    draw=draw,
+    shows={
+        "surface": ("*",),
+    },
+    captions={
+        "surface": (
+            "Figure 4 of the document: arrivals of a long flow over ns and nl at the optimum's g, "
+            "published and ours."
+        ),
+    },
+)

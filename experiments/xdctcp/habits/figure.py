@@ -2,12 +2,12 @@
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 
 from ..common import BY_THE_RFCS, SHORT, wait_us
 from ..fig2.figure import CORNER
 
-REFERENCE = "../fig2/reference.csv"
 KEYS = ["g", "ns", "nl"]
 DELAY = "queue_wait_short_us"
 
@@ -29,17 +29,6 @@ GRID = {
 def _without(keys):
     """The settings that switch all habits off but those of these keys."""
     return {key: value for key, value in BY_THE_RFCS.items() if key not in keys}
-
-
-SPECS = {
-    title: ("../fig2/spec.toml", GRID | changes)
-    for title, changes in (
-        (NONE, BY_THE_RFCS),
-        *((name, _without(keys)) for name, keys in HABITS.items()),
-        (ALL, {}),
-        (LOWER, {"queue.mark_at": "93440B"}),  # 64 x 1460
-    )
-}
 
 
 def seen(tables):
@@ -67,17 +56,6 @@ def difference(frame, spec, corner):
     """Mean difference from the published sweep over the triplets of the corner, or of the rest."""
     rows = frame.filter(pl.col("spec") == spec, pl.col("corner") == corner)
     return mean_ci(rows["off"].to_numpy())
-
-
-SHOWS = {
-    "difference from the published sweep": ("*",),
-}
-CAPTIONS = {
-    "difference from the published sweep": (
-        "Wait of short flows, ours less published, in the corner where both kinds of flow cut hardest and "
-        "elsewhere: with none of the habits, each alone, and all; last, all with a threshold a packet lower."
-    ),
-}
 
 
 def measure(runs):
@@ -125,3 +103,30 @@ def tables(runs):
         pl.len().alias("triplets"), pl.col("off").mean(), pl.col("query_cuts", "query_median_us").mean()
     )
     return {"By habit: difference in per cent, cuts of a query flow, median completion of queries": rows}
+
+
+FIGURE = Figure(
+    specs={
+        title: ("../fig2/spec.toml", GRID | changes)
+        for title, changes in (
+            (NONE, BY_THE_RFCS),
+            *((name, _without(keys)) for name, keys in HABITS.items()),
+            (ALL, {}),
+            (LOWER, {"queue.mark_at": "93440B"}),  # 64 x 1460
+        )
+    },
+    reference="../fig2/reference.csv",
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    shows={
+        "difference from the published sweep": ("*",),
+    },
+    captions={
+        "difference from the published sweep": (
+            "Wait of short flows, ours less published, in the corner where both kinds of flow cut hardest "
+            "and elsewhere: with none of the habits, each alone, and all; last, all with a threshold a "
+            "packet lower."
+        ),
+    },
+)

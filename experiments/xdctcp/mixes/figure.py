@@ -1,5 +1,6 @@
 """Other numbers of query, short and long senders than the document's 2-3-3."""
 
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_below
 
 from ..common import (
@@ -34,17 +35,6 @@ def senders(query, short, long):
     return {f"traffic.{k}.from": name for k, name in zip(("query", "short", "long"), names, strict=True)}
 
 
-SPECS = {
-    name: (
-        "../table/spec.toml",
-        RANDOM_PHASES
-        | {"probe.port_trace": "off", "sweep.points": [settings(t) for t in (DCTCP, OPTIMUM)]}
-        | senders(*counts),
-    )
-    for name, counts in MIXES.items()
-}
-
-
 def measure(runs):
     frame = runs.frame(steady)
     waits = {f"gain-{m}": is_below(change(frame, "short_wait_us", spec=m), unit="%") for m in MIXES}
@@ -58,11 +48,6 @@ def _series(runs):
     return {mix: changes(frame, columns=SHOWN, spec=mix) for mix in MIXES}
 
 
-CAPTIONS = {
-    "changes by mix": "Change of the optimum against DCTCP by the numbers of query, short and long senders.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest
 
@@ -73,3 +58,24 @@ def tables(runs):
     return {
         "Optimum against DCTCP by mix (query-short-long), mean [95 % interval]": changes_table(_series(runs))
     }
+
+
+FIGURE = Figure(
+    specs={
+        name: (
+            "../table/spec.toml",
+            RANDOM_PHASES
+            | {"probe.port_trace": "off", "sweep.points": [settings(t) for t in (DCTCP, OPTIMUM)]}
+            | senders(*counts),
+        )
+        for name, counts in MIXES.items()
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "changes by mix": (
+            "Change of the optimum against DCTCP by the numbers of query, short and long senders."
+        ),
+    },
+)

@@ -1,6 +1,7 @@
 """Measured flow sizes, Poisson arrivals: completion times by size under DCTCP and xDCTCP."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
 from shallows.tables import metrics
 
@@ -59,12 +60,6 @@ def measure(runs):
     return found
 
 
-CAPTIONS = {
-    "web-search": "Change of the optimum against DCTCP with web-search flow sizes.",
-    "data-mining": "The same with data-mining flow sizes.",
-}
-
-
 def draw(runs, reference):
     from shallows.figures import fct, forest
 
@@ -84,3 +79,15 @@ def tables(runs):
         f"{spec}: optimum against DCTCP, mean [95 % interval]": changes_table(_series(runs, spec))
         for spec in SPECS
     } | {"Means over the seeds (times in us)": means.agg(pl.exclude("seed").mean())}
+
+
+FIGURE = Figure(
+    specs=SPECS,
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "web-search": "Change of the optimum against DCTCP with web-search flow sizes.",
+        "data-mining": "The same with data-mining flow sizes.",
+    },
+)

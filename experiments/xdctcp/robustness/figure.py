@@ -4,6 +4,7 @@ import itertools
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
 from shallows.studies.paper.kit import of
 
@@ -27,12 +28,6 @@ TRIPLETS = [
     for size in range(4)
     for taken in itertools.combinations(FACTORS, size)
 ]
-SPECS = {
-    "spec": (
-        "../table/spec.toml",
-        RANDOM_PHASES | {"probe.port_trace": "off", "sweep.points": [settings(t) for t in TRIPLETS]},
-    )
-}
 
 
 def effect(frame, factor, column):
@@ -78,16 +73,6 @@ def measure(runs):
     }
 
 
-CAPTIONS = {
-    "optimum against DCTCP": (
-        "Change of the optimum against DCTCP under random phases, for every delay and for the queue."
-    ),
-    "effects of g, ns and nl": (
-        "The same taken apart: the effect of changing one of the three, averaged over the other two."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest
 
@@ -105,3 +90,24 @@ def tables(runs):
         "Effect of each factor, mean [95 % interval]": changes_table(effects(frame, SHOWN)),
         "Means over the seeds": means,
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../table/spec.toml",
+            RANDOM_PHASES | {"probe.port_trace": "off", "sweep.points": [settings(t) for t in TRIPLETS]},
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "optimum against DCTCP": (
+            "Change of the optimum against DCTCP under random phases, for every delay and for the queue."
+        ),
+        "effects of g, ns and nl": (
+            "The same taken apart: the effect of changing one of the three, averaged over the other two."
+        ),
+    },
+)

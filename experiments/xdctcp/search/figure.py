@@ -5,6 +5,7 @@ Exploring picks the luckiest of many, so its finds are run again with seeds that
 
 import polars as pl
 from shallows.statistics.estimates import pareto_front
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 
 from ..common import DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, changes, changes_table, settings, steady
@@ -13,7 +14,6 @@ KEYS = ["g", "ns", "nl"]
 QUIET = RANDOM_PHASES | {"probe.port_trace": "off"}
 EXPLORED = {"g": [0.0625, 0.095, 0.2, 0.4], "ns": [0.3, 0.5, 0.75, 1.0], "nl": [0.5, 0.75, 1.0]}
 KEPT_PERCENT = 0.05
-SETTINGS = {"kept": f"{KEPT_PERCENT}%"}
 
 # Chosen from `explore` (seeds 1 to 3), see README.md.
 FOUND = [
@@ -21,19 +21,6 @@ FOUND = [
     {"g": 0.4, "ns": 0.5, "nl": 0.75},
     {"g": 0.4, "ns": 0.3, "nl": 0.75},
 ]
-SPECS = {
-    "explore": (
-        "../table/spec.toml",
-        QUIET
-        | {"seeds": 3, "duration": "650ms"}
-        | {"sweep": {"grid": {f"transport.cc.{k}": values for k, values in EXPLORED.items()}}},
-    ),
-    "confirm": (
-        "../table/spec.toml",
-        QUIET
-        | {"seeds": list(range(101, 121)), "sweep.points": [settings(t) for t in [DCTCP, OPTIMUM, *FOUND]]},
-    ),
-}
 
 
 def measure(runs):
@@ -68,14 +55,6 @@ def _explored(runs):
     return frame.group_by(KEYS).agg(pl.col(*MAIN, "utilisation").mean()).sort(KEYS)
 
 
-CAPTIONS = {
-    "explored triplets": "Delay and throughput of the explored triplets, three seeds each.",
-    "found triplets against the document's optimum": (
-        "The chosen triplets against the document's optimum on fresh seeds."
-    ),
-}
-
-
 def draw(runs, reference):
     from shallows.figures import forest, scatter
 
@@ -105,3 +84,33 @@ def tables(runs):
         "Pareto front of the explored triplets": front,
         "Found triplets against the document's optimum, fresh seeds": changes_table(_against(runs)),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "explore": (
+            "../table/spec.toml",
+            QUIET
+            | {"seeds": 3, "duration": "650ms"}
+            | {"sweep": {"grid": {f"transport.cc.{k}": values for k, values in EXPLORED.items()}}},
+        ),
+        "confirm": (
+            "../table/spec.toml",
+            QUIET
+            | {
+                "seeds": list(range(101, 121)),
+                "sweep.points": [settings(t) for t in [DCTCP, OPTIMUM, *FOUND]],
+            },
+        ),
+    },
+    settings={"kept": f"{KEPT_PERCENT}%"},
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "explored triplets": "Delay and throughput of the explored triplets, three seeds each.",
+        "found triplets against the document's optimum": (
+            "The chosen triplets against the document's optimum on fresh seeds."
+        ),
+    },
+)

@@ -2,6 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.studies.paper.kit import of
 
@@ -13,19 +14,6 @@ K_PACKETS = [20, 30, 40, 45, 50, 55, 60, 65]
 
 def _bytes(packets):
     return f"{packets * 1460}B"
-
-
-SPECS = {
-    "spec": (
-        "../table/spec.toml",
-        RANDOM_PHASES
-        | {
-            "probe.port_trace": "off",
-            "sweep.points": [settings(DCTCP) | {"queue.mark_at": _bytes(k)} for k in K_PACKETS]
-            + [settings(OPTIMUM) | {"queue.mark_at": _bytes(65)}],
-        },
-    )
-}
 
 
 def matched(frame):
@@ -61,16 +49,6 @@ def measure(runs):
         "query-fct": is_below(against("query_fct_us"), unit="us"),
         "throughput": Measured(less.value, less.low, less.high, less.n, note=note),
     }
-
-
-CAPTIONS = {
-    "delay and goodput by threshold": (
-        "Delay of short flows and goodput of long ones: DCTCP by threshold, and the optimum."
-    ),
-    "completion of messages and goodput by threshold": (
-        "The same with the completion time of messages instead of the wait."
-    ),
-}
 
 
 def draw(runs, reference):
@@ -109,3 +87,29 @@ def tables(runs):
         name = "DCTCP" if row["g"] == DCTCP["g"] else "xDCTCP"
         rows.append({"cc": name, "K (packets)": row["k_packets"]} | cells)
     return {"Means over the seeds [95 % interval]": pl.DataFrame(rows)}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../table/spec.toml",
+            RANDOM_PHASES
+            | {
+                "probe.port_trace": "off",
+                "sweep.points": [settings(DCTCP) | {"queue.mark_at": _bytes(k)} for k in K_PACKETS]
+                + [settings(OPTIMUM) | {"queue.mark_at": _bytes(65)}],
+            },
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "delay and goodput by threshold": (
+            "Delay of short flows and goodput of long ones: DCTCP by threshold, and the optimum."
+        ),
+        "completion of messages and goodput by threshold": (
+            "The same with the completion time of messages instead of the wait."
+        ),
+    },
+)

@@ -1,23 +1,13 @@
 """Queue and congestion windows over time, under DCTCP and under the document's optimum."""
 
 import polars as pl
+from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 from shallows.tables import metrics
 from shallows.theory.dctcp import dctcp
 
 from ..common import DCTCP, OPTIMUM, PORT
 
-SPECS = {
-    "spec": (
-        "../table/spec.toml",
-        {
-            "probe.queue_trace": "10us",
-            "probe.flow_trace": "20us",
-            "duration": "300ms",
-            "warmup": "100ms",
-        },
-    )
-}
 NAMES = {"DCTCP": DCTCP, "xDCTCP, optimum": OPTIMUM}
 FROM_MS, TO_MS = 200, 220
 
@@ -37,12 +27,6 @@ def measure(runs):
         "queue-shorter": lower("bottleneck_mean_packets"),
         "queue-steadier": lower("bottleneck_sd_packets"),
     }
-
-
-CAPTIONS = {
-    "queue over time": "The queue at the switch under both triplets; K is dashed.",
-    "queue length, share of time": "Share of time that the queue spends at or below each length.",
-}
 
 
 def draw(runs, reference):
@@ -69,3 +53,25 @@ def tables(runs):
         "Queue at the bottleneck": pl.DataFrame(rows),
         "Three synchronised DCTCP flows alone, by the closed form of the DCTCP paper": pl.DataFrame(sawtooth),
     }
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../table/spec.toml",
+            {
+                "probe.queue_trace": "10us",
+                "probe.flow_trace": "20us",
+                "duration": "300ms",
+                "warmup": "100ms",
+            },
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "queue over time": "The queue at the switch under both triplets; K is dashed.",
+        "queue length, share of time": "Share of time that the queue spends at or below each length.",
+    },
+)

@@ -2,25 +2,13 @@
 
 import polars as pl
 from shallows.statistics.estimates import paired_difference
+from shallows.studies import Figure
 from shallows.studies.paper.kit import of
 
 from ..common import AXIS, DCTCP, OPTIMUM, RANDOM_PHASES, change, settings, steady
 
 WARMUPS = ["0s", "100ms", "400ms"]
 LAST = "400ms"
-SPECS = {
-    "spec": (
-        "../table/spec.toml",
-        RANDOM_PHASES
-        | {
-            "duration": "1400ms",
-            "transport.initial_ssthresh": "none",  # the start-up is the subject here
-            "probe.port_trace": "off",
-            "sweep.points": [settings(t) for t in (DCTCP, OPTIMUM)],
-            "sweep.grid.warmup": WARMUPS,
-        },
-    )
-}
 
 
 def relative(frame, column, warmup):
@@ -37,11 +25,6 @@ def measure(runs):
         "gain": paired_difference(waits["0s"], waits[LAST]),
         "throughput": paired_difference(rates["0s"], rates[LAST]),
     }
-
-
-CAPTIONS = {
-    "gain by warm-up": "The optimum's gain by the time from which statistics begin.",
-}
 
 
 def draw(runs, reference):
@@ -63,3 +46,26 @@ def tables(runs):
         pl.col("short_wait_us", "query_wait_us", "message_wait_us", "long_mbps", "queue_sd_packets").mean()
     )
     return {"Means over the seeds": means}
+
+
+FIGURE = Figure(
+    specs={
+        "spec": (
+            "../table/spec.toml",
+            RANDOM_PHASES
+            | {
+                "duration": "1400ms",
+                "transport.initial_ssthresh": "none",  # the start-up is the subject here
+                "probe.port_trace": "off",
+                "sweep.points": [settings(t) for t in (DCTCP, OPTIMUM)],
+                "sweep.grid.warmup": WARMUPS,
+            },
+        )
+    },
+    measure=measure,
+    draw=draw,
+    tables=tables,
+    captions={
+        "gain by warm-up": "The optimum's gain by the time from which statistics begin.",
+    },
+)

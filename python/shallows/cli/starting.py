@@ -38,7 +38,7 @@ def copy(
 ) -> None:
     """Copies a paper's studies for editing: `reproduce ./PAPER` runs the copy."""
     from shallows.document.places import experiments_path
-    from shallows.studies.paper.figure import find
+    from shallows.studies.paper.study import find
 
     figures = find(paper)
     source = figures[0].path.parent

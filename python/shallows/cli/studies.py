@@ -20,6 +20,7 @@ from shallows.cli.options import (
     command_line,
     makes_runs,
 )
+from shallows.errors import FigureError
 
 __all__ = ["compare", "reproduce", "tune", "validate"]
 
@@ -118,6 +119,9 @@ def reproduce(
         ),
     ] = None,
     out: Out = Path("reports"),
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Prints Python's traceback if a figure.py fails.")
+    ] = False,
     *,
     how: How,
     as_json: Json = False,
@@ -127,14 +131,19 @@ def reproduce(
     from shallows.studies.paper.show import show
 
     runner = how.runner()
-    result = whole(
-        target,
-        runner,
-        quick=quick,
-        most_seeds=most_seeds,
-        out=out,
-        progress=how.report,
-    )
+    try:
+        result = whole(
+            target,
+            runner,
+            quick=quick,
+            most_seeds=most_seeds,
+            out=out,
+            progress=how.report,
+        )
+    except FigureError as error:
+        if debug:
+            terminal.note(error.traceback.rstrip())
+        raise
     if as_json:
         terminal.print_json({"claims": result.claims})
     else:

@@ -119,6 +119,8 @@ _TYPES = {
     "finite_number": "a finite number",
     "bool_type": "true or false",
     "list_type": "a list",
+    "tuple_type": "a list",
+    "callable_type": "a function",
     "dict_type": "a table",
     "model_type": "a table",
     "model_attributes_type": "a table",

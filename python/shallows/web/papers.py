@@ -86,7 +86,7 @@ def figure_of(target: str) -> Any:
 
 
 def _figures() -> list[Any]:
-    from shallows.studies.paper.figure import find
+    from shallows.studies.paper.study import find
 
     try:
         return find()

@@ -1,321 +1,123 @@
-"""The directory of a figure or table of a source document, and its stored runs.
+"""A figure as its figure.py declares it: `FIGURE = Figure(specs=..., measure=measure, ...)`.
 
-`experiments/<paper>/<figure>/` holds README.md (what the document says and what is run), figure.py
-(`measure`, `draw`, `tables`), claims.toml, and as many experiment files as it needs, usually one spec.toml;
-variants.toml varies experiments by name, quick.toml changes them for `--quick`, reference.csv holds published
-numbers.
-`experiments/<paper>/readings.toml` holds what the document leaves open. `docs/claims.md` says more.
+Every field is checked when the file is read. `docs/claims.md` explains them with examples.
 """
 
-import copy
-import hashlib
-import importlib
-import json
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cache, cached_property
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from shallows.document.load import load, read_toml
-from shallows.document.paths import set_path
-from shallows.document.places import experiments_path
-from shallows.document.points import Point, expand
-from shallows.errors import Fault, SpecError
-from shallows.results.store import StoredRun
-from shallows.studies.paper.claims import Claim
-from shallows.studies.paper.claims_file import read_claims
-from shallows.studies.paper.readings import BASE, Reading, Readings
-from shallows.studies.paper.readings_file import read_readings
-from shallows.studies.paper.variants import FILE, read_variants
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, Strict, ValidationError
+
+from shallows.document.strict import Strict as Table
+from shallows.document.strict import faults_of, refuse
+from shallows.errors import SpecError
+from shallows.execution.backends import NAMES
 from shallows.words import did_you_mean
 
-NO_EXPERIMENTS = ("claims.toml", "quick.toml", FILE)
-"""Files of a figure that are not experiments."""
+__all__ = ["Figure", "Spec", "checked_specs"]
 
-if TYPE_CHECKING:
-    import polars as pl
+Spec = str | tuple[str, Mapping[str, Any]]
+"""An experiment file beside figure.py, or such a file and a dict of dotted paths to set in it."""
 
-    from shallows.tables.metrics import Tables
-
-
-@dataclass(frozen=True)
-class Run:
-    """One stored run: the experiment file it comes from, varied settings (by short name), its seed."""
-
-    spec: str
-    params: Mapping[str, Any]
-    seed: int
-    stored: StoredRun
-    label: str = ""
-    """Of its point in the sweep."""
-
-    @property
-    def tables(self) -> "Tables":
-        """Its tables, each read from the store when first asked for."""
-        return self.stored.tables
+Specs = Mapping[str, Spec]
+Names = Annotated[tuple[str, ...], Strict(False)]
 
 
-class Runs(Sequence[Run]):
-    """The runs of a figure, in the order of its sweep, seeds fastest. `reference`: published numbers.
+def checked_specs(given: Any) -> Any:
+    """The experiments by name, as given. Raises a refusal (`strict.refuse`) for the first that is none."""
+    if not isinstance(given, Mapping):
+        raise refuse("wrong-type", "must be a dict of experiments by name, or a function that returns one")
+    for name, spec in given.items():
+        file, changes = spec if isinstance(spec, tuple) and len(spec) == 2 else (spec, {})
+        if not isinstance(name, str):
+            raise refuse("wrong-type", "must have a text for each experiment's name", value=name)
+        if not (isinstance(file, str) and file.endswith(".toml") and isinstance(changes, Mapping)):
+            rule = "must be an experiment file (.toml), or such a file and a dict of dotted paths to set"
+            raise refuse("wrong-type", rule, value=spec, at=(name,))
+        if unknown := [key for key in changes if not isinstance(key, str)]:
+            raise refuse("wrong-type", "must have texts as paths", value=unknown[0], at=(name,))
+    return given
 
-    `reading`: the choice for each dimension of the paper's readings.toml in these runs.
+
+def _specs(given: Any) -> Any:
+    return given if callable(given) else checked_specs(given)
+
+
+def _of_backends(given: dict[str, Any]) -> dict[str, Any]:
+    for name in given:
+        if name not in NAMES:
+            hint = did_you_mean(name, NAMES)
+            raise refuse("unknown-word", f"must be one of {', '.join(NAMES)}", hint, name)
+    return given
+
+
+def _a_table(given: str) -> str:
+    if given and not given.endswith(".csv"):
+        raise refuse("wrong-form", "must be a CSV file (.csv)")
+    return given
+
+
+class Figure(Table):
+    """The figure or table that a directory reproduces: its experiments, its functions, its texts.
+
+    Errors: SpecError with every unknown, missing or ill-typed field.
     """
 
-    def __init__(
-        self,
-        runs: Sequence[Run],
-        reference: "pl.DataFrame | None" = None,
-        reading: Mapping[str, Any] | None = None,
-    ):
-        self._runs = list(runs)
-        self._frames: dict[Callable, pl.DataFrame] = {}
-        self.reference = reference
-        self.reading = dict(reading or {})
+    specs: Annotated[Any, AfterValidator(_specs)] = Field(
+        description="the experiments: a dict by name, or a function of the reading that returns one"
+    )
+    """By name, a file or `(file, {"dotted.path": value})`; `{}` for closed forms. A function gets what
+    readings.toml gives for each dimension. `read_variants(__file__)` has those of variants.toml."""
 
-    def __len__(self) -> int:
-        return len(self._runs)
+    measure: Callable[..., Any] = Field(
+        description="a function of the runs that returns the measured values by claim"
+    )
+    """`measure(runs)`: by claim id a number, a boolean, None, an Estimate, a list with a sample a seed, or a
+    Measured."""
 
-    def __getitem__(self, index: Any) -> Any:
-        return self._runs[index]
+    draw: Callable[..., Any] | None = Field(None, description="a function that returns drawings by name")
+    """`draw(runs, reference)`: by name, a matplotlib figure. `reference`: the published numbers or None."""
 
-    def __iter__(self) -> Iterator[Run]:
-        return iter(self._runs)
+    tables: Callable[..., Any] | None = Field(None, description="a function that returns tables by title")
+    """`tables(runs)`: by title, a polars DataFrame."""
 
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds that were run, ascending."""
-        return sorted({run.seed for run in self})
+    numbers: Callable[..., Any] | None = Field(None, description="a function that returns numbers by name")
+    """`numbers(runs)`: by name, results that texts use beside claims: a value, or a value and its unit."""
 
-    @cached_property
-    def idle_seeds(self) -> bool:
-        """Whether, of some experiment, runs with different seeds gave the same tables to the byte."""
-        groups: dict[Any, list[Run]] = {}
-        for run in self:
-            groups.setdefault((run.spec, json.dumps(run.params, sort_keys=True)), []).append(run)
-        marks = ([run.stored.manifest["tables"] for run in each] for each in groups.values())
-        return any(len(each) > 1 and all(mark == each[0] for mark in each) for each in marks)
+    shows: dict[str, Names] = Field({}, description="by drawing or table, the claims that it shows")
+    """Patterns of claims' ids by the name of a drawing or the title of a table."""
 
-    def where(self, spec: str | None = None, **params: Any) -> "Runs":
-        """The runs of one experiment file, or with these values of the varied settings."""
+    captions: dict[str, str] = Field({}, description="captions of drawings by name")
 
-        def chosen(run: Run) -> bool:
-            return spec in (None, run.spec) and all(run.params.get(k) == v for k, v in params.items())
+    folded: Names = Field((), description="drawings and tables that the report folds away")
 
-        return Runs([run for run in self if chosen(run)], self.reference, self.reading)
+    settings: dict[str, Any] = Field({}, description="settings that texts name beside those of experiments")
+    """Any numbers and texts by a name for readers, such as `{"margin": "5 %"}`."""
 
-    def first(self, spec: str | None = None, **params: Any) -> Run:
-        """The first run that `where` finds. Error: there is none."""
-        found = self.where(spec, **params)
-        if not found:
-            raise LookupError(f"no run of {spec or 'any file'} with {params}")
-        return found[0]
+    samples: Literal["seeds", "batches"] = Field("seeds", description="what an interval is made of")
+    """`batches`: parts of one long run."""
 
-    def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
-        """One row a run: `spec`, the varied settings, `seed`, and the numbers that `compute` returns.
+    seeded: Names = Field((), description="with batches, the claims whose runs have seeds")
+    """Patterns of claims' ids."""
 
-        Computed once for each function.
-        """
-        import polars as pl
+    backends: Annotated[dict[str, str], AfterValidator(_of_backends)] = Field(
+        {}, description="backends that cannot run the figure, each with the reason"
+    )
 
-        if compute not in self._frames:
-            about = [{"spec": run.spec} | _plain(run.params) | {"seed": run.seed} for run in self]
-            rows = [row | dict(compute(run.tables)) for row, run in zip(about, self, strict=True)]
-            self._frames[compute] = pl.DataFrame(rows, infer_schema_length=None)
-        return self._frames[compute]
+    reference: Annotated[str, AfterValidator(_a_table)] = Field(
+        "", description="a CSV file of published numbers; default: reference.csv, if it is there"
+    )
 
+    most_seeds: Annotated[dict[str, Annotated[int, Field(ge=0)]], AfterValidator(_of_backends)] = Field(
+        {}, description="by backend, the most seeds of an undecided claim in the full form"
+    )
 
-def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in params.items()}
+    if not TYPE_CHECKING:  # editors complete the fields
 
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Each dotted path's last key, or the path itself where two would be called the same."""
-    lasts = [path.split(".")[-1] for path in paths]
-    return {p: last if lasts.count(last) == 1 else p for p, last in zip(paths, lasts, strict=True)}
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The directory of one figure or table."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """The figure's id."""
-        return self.path.name
-
-    @property
-    def paper(self) -> str:
-        """The paper's id."""
-        return self.path.parent.name
-
-    @cached_property
-    def readme(self) -> str:
-        """The text of its README.md."""
-        return (self.path / "README.md").read_text(encoding="utf-8")
-
-    @cached_property
-    def claims(self) -> list[Claim]:
-        """Its claims. Errors: SpecError with all faults of claims.toml."""
-        return read_claims(self.path / "claims.toml")
-
-    @cached_property
-    def module(self) -> ModuleType:
-        """Its figure.py. `from ..common import x` in it finds the paper's common.py."""
-        root = self.path.parent.parent
-        return importlib.import_module(f"{_package(root)}.{self.paper}.{self.name}.figure")
-
-    @cached_property
-    def readings(self) -> Readings:
-        """The open questions of the paper. Errors: SpecError with all faults of readings.toml."""
-        return read_readings(self.path.parent / "readings.toml")
-
-    @cached_property
-    def shows(self) -> dict[str, list[str]]:
-        """By name of a figure or table, the claims that it shows: `SHOWS` of figure.py has their patterns."""
-        given: Mapping[str, Sequence[str]] = getattr(self.module, "SHOWS", {})
-        ids = [claim.id for claim in self.claims]
-        return {name: [i for i in ids if any(fnmatchcase(i, p) for p in ps)] for name, ps in given.items()}
-
-    def specs(self, reading: Reading = BASE) -> dict[str, tuple[Path, dict[str, Any]]]:
-        """Its experiment files by name, each with what is set over it.
-
-        Those of variants.toml, and those that `SPECS` of figure.py computes: a path, or a path and a table
-        of dotted paths to set, or a function of what each dimension of the readings is that returns such a
-        table. Without both, every experiment file of the directory by its stem. Error: SpecError.
-        """
-        written = read_variants(self.path)
-        computed = getattr(self.module, "SPECS", None)
-        if callable(computed):
-            computed = computed(self.readings.given(reading))
-        twice = sorted(set(written) & set(computed or {}))
-        if twice:
-            raise SpecError(
-                [Fault(f"{FILE}: variant.{name}", "is in SPECS of figure.py too") for name in twice]
-            )
-        named = written | (computed or {})
-        if not named:
-            own = sorted(self.path.glob("*.toml"))
-            named = {file.stem: file.name for file in own if file.name not in NO_EXPERIMENTS}
-        pairs = {name: given if isinstance(given, tuple) else (given, {}) for name, given in named.items()}
-        return {name: ((self.path / file).resolve(), changes) for name, (file, changes) in pairs.items()}
-
-    def tried(self, quick: bool = False) -> list[Reading]:
-        """The readings beside the base, the most plausible first.
-
-        In quick those that decide a `holds-if`, and all of a figure whose readings set nothing: they judge
-        the same runs otherwise, or a closed form. Those with long runs are left out.
-        """
-        every = self.readings.of(self.name)
-        every = [each for each in every if not (quick and any(value.long for _, value in each.departures))]
-        free = not callable(getattr(self.module, "SPECS", None))
-        free = free and all(not value.set for reading in every for _, value in reading.departures)
-        decisive = {claim.holds_if for claim in self.claims}
-        return [reading for reading in every if not quick or free or reading.id in decisive]
-
-    def excluded(self, backend: str) -> str | None:
-        """Why this backend cannot run it: `BACKENDS` of figure.py, or of common.py for all figures of the
-        paper, names those that cannot, each with the reason."""
-        shared = {}
-        if (self.path.parent / "common.py").exists():
-            paper = self.module.__name__.rsplit(".", 2)[0]
-            common = importlib.import_module(f"{paper}.common")
-            shared = getattr(common, "BACKENDS", {})
-        return (shared | getattr(self.module, "BACKENDS", {})).get(backend)
-
-    def most_seeds(self) -> Mapping[str, int]:
-        """By backend, the most seeds of a claim in the full form: `MOST_SEEDS` of figure.py."""
-        return getattr(self.module, "MOST_SEEDS", {})
-
-    def reference(self) -> "pl.DataFrame | None":
-        """Published numbers, from `reference.csv` here or the file that `REFERENCE` of figure.py names."""
-        import polars as pl
-
-        path = self.path / getattr(self.module, "REFERENCE", "reference.csv")
-        return pl.read_csv(path, comment_prefix="#") if path.exists() else None
-
-    def documents(self, quick: bool = False, reading: Reading = BASE) -> dict[str, dict[str, Any]]:
-        """The experiments by name as they are run.
-
-        `quick` sets over each the tables of quick.toml whose pattern its name matches. Error: SpecError for
-        a table that matches none.
-
-        Under a reading that departs from the base, the plan's experiments alone, with its settings and the
-        reading's over them.
-        """
-        file = self.path / "quick.toml"
-        quicker = read_toml(file) if quick and file.exists() else {}
-        plan, specs = self.readings.plan(self.name), self.specs(reading)
-        unused = [pattern for pattern in quicker if not any(fnmatchcase(name, pattern) for name in specs)]
-        if unused:
-            rule = f"matches no experiment of the figure; it has {', '.join(specs)}"
-            raise SpecError([Fault(f"{file}: {pattern}", rule) for pattern in unused])
-        documents = {}
-        for name, (path, changes) in specs.items():
-            if reading.departures and not any(fnmatchcase(name, wanted) for wanted in plan.specs):
-                continue
-            documents[name] = load(path)
-            fewer = plan.set if reading.departures else {}
-            short = (table for pattern, table in quicker.items() if fnmatchcase(name, pattern))
-            layers = (changes, fewer, *short, reading.settings(name))
-            for key, value in (item for layer in layers for item in layer.items()):
-                set_path(documents[name], key, copy.deepcopy(value))
-        return documents
-
-    def points(self, quick: bool = False, reading: Reading = BASE) -> dict[str, list[Point]]:
-        """All runs by experiment, checked. Errors: SpecError with all faults."""
-        return {name: expand(document) for name, document in self.documents(quick, reading).items()}
-
-
-@cache
-def _package(root: Path) -> str:
-    """The name under which the papers in `root` are imported: a package without a file of its own."""
-    name = "shallows_experiments"
-    if root != experiments_path():
-        name += "_" + hashlib.sha256(str(root).encode()).hexdigest()[:12]
-    package = ModuleType(name)
-    package.__path__ = [str(root)]
-    sys.modules[name] = package
-    return name
-
-
-def find(target: str | None = None, root: Path | None = None) -> list[Figure]:
-    """The figures of `PAPER`, of `PAPER/FIGURE`, or all. Error: SpecError with the nearest known name.
-
-    A target that begins with `.` or `/` is the directory of a paper or a figure, such as `copy` makes.
-    A paper's figures come in the order in which its README names them in backquotes, then by name.
-    """
-    if root is None:
-        root, target = located(target)
-    every = [Figure(path.parent) for path in root.glob("*/*/claims.toml")]
-    every.sort(key=lambda figure: (figure.paper, _place(figure), figure.name))
-    wanted = None if target is None else target.removesuffix("/")
-    chosen = [f for f in every if wanted in (None, f.paper, f"{f.paper}/{f.name}")]
-    if not chosen:
-        known = sorted({f.paper for f in every} | {f"{f.paper}/{f.name}" for f in every})
-        papers = ", ".join(sorted({f.paper for f in every})) or "none"
-        rule = f"no such paper or figure; papers: {papers}"
-        raise SpecError([Fault("reproduce", rule, f'"{target}"', did_you_mean(wanted or "", known))])
-    return chosen
-
-
-def located(target: str | None) -> tuple[Path, str | None]:
-    """The directory of papers that a target means, and `PAPER` or `PAPER/FIGURE` in it."""
-    directory = Path(target or "").resolve()
-    if not (target or "").startswith((".", "/")) or not directory.name:
-        return experiments_path(), target
-    parts = 2 if (directory / "claims.toml").is_file() else 1
-    return directory.parents[parts - 1], "/".join(directory.parts[-parts:])
-
-
-def _place(figure: Figure) -> int:
-    try:
-        at = (figure.path.parent / "README.md").read_text(encoding="utf-8").find(f"`{figure.name}`")
-    except OSError:
-        at = -1
-    return at if at >= 0 else 10**9
+        def __init__(self, **fields: Any) -> None:
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                raise SpecError(faults_of(error, Figure, "FIGURE")) from None

@@ -17,12 +17,12 @@ from shallows.document.points import Point, expand
 from shallows.errors import Fault, SpecError
 from shallows.statistics.estimates import seeds_for
 from shallows.studies.paper.claims import Claim, Measured
-from shallows.studies.paper.figure import Runs
+from shallows.studies.paper.study import Runs
 from shallows.studies.paper.verdicts import Found, accepted
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
-    from shallows.studies.paper.figure import Figure
+    from shallows.studies.paper.study import Study
 
 MOST_SEEDS = {"linux": 24}
 """By backend, the most seeds of a claim in the full form. Elsewhere a figure's file has enough of them."""
@@ -56,7 +56,7 @@ def needed(claim: Claim, found: Found) -> int | None:
 
 
 def further(
-    figure: Figure,
+    figure: Study,
     documents: Mapping[str, dict[str, Any]],
     points: Points,
     found: Mapping[str, Found],
@@ -112,7 +112,7 @@ def concerning(claim: Claim, runs: Runs) -> Runs:
     return Runs(mine, runs.reference, runs.reading)
 
 
-def check(figure: Figure, points: Points) -> None:
+def check(figure: Study, points: Points) -> None:
     """Raises SpecError with every pattern of a claim that names no experiment of the figure."""
     places = _places(points)
     names = [*points, *("/".join(place) for place in places)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.studies.paper import numbers
 
 if TYPE_CHECKING:
-    from shallows.studies.paper.figure import Figure
+    from shallows.studies.paper.study import Study
 
 ABSENT = "(not run in this mode)"
 
@@ -125,18 +125,18 @@ def _typed(paragraph: str, settings: set[str], sourced: bool) -> list[str]:
     return strange + [token for span in quoted for token in _tokens(span)] + _tokens(text)
 
 
-def settings_of(figure: "Figure") -> set[str]:
+def settings_of(figure: "Study") -> set[str]:
     """The numbers of a figure's experiments, full and quick, and of the readings that bear on it.
 
     Each with its unit and without, as `number` or `number unit`; among them how many points a sweep has, and
-    `SETTINGS` of figure.py, which a figure without experiments computes from.
+    `settings` of its `FIGURE`, which a figure without experiments computes from.
     """
     found: set[str] = set()
     for quick in (False, True):
         for document in figure.documents(quick).values():
             found |= set(_numbers_in(document))
             found.add(str(_points(document.get("sweep", {}))))
-    found |= set(_numbers_in(getattr(figure.module, "SETTINGS", {})))
+    found |= set(_numbers_in(figure.declared.settings))
     plan = figure.readings.plan(figure.name)
     for axis in itertools.chain(plan.dimensions, *plan.grids):
         dimension = figure.readings.dimensions[axis.partition("=")[0]]

@@ -164,8 +164,8 @@ def _about(sections: "Sequence[Section]") -> list[tuple[str, str]]:
 
 def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     figure = section.figure
-    folded = getattr(figure.module, "FOLDED", ())
-    captions = getattr(figure.module, "CAPTIONS", {})
+    folded = figure.declared.folded
+    captions = figure.declared.captions
     images = [
         _image(figure.name, name, captions, svg) | {"folded": name in folded, "shows": _shown(section, name)}
         for name, svg in section.images.items()

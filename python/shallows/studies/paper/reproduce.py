@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 from shallows import terminal
 from shallows.backends.kernels import kernel_of
 from shallows.document.points import Point
-from shallows.errors import Fault, SpecError
+from shallows.errors import Fault, FigureError, SpecError, StoreError
 from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Runner
 from shallows.studies.paper import more_seeds
 from shallows.studies.paper.claims import Claim, Measured, as_measured
-from shallows.studies.paper.figure import Figure, Run, Runs, find, located, short_names
 from shallows.studies.paper.readings import BASE, Reading
+from shallows.studies.paper.study import Run, Runs, Study, find, located, short_names
 from shallows.studies.paper.verdicts import Found, conclude, record, unexpected, verdict, with_causes
+from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
+
+TRACEBACK = "figure-error.txt"
+"""The file of a slip in a figure.py, in the directory of reports."""
 
 Progress = Callable[[str, int], AbstractContextManager[terminal.Report]]
 
@@ -33,7 +37,7 @@ class Section:
     `numbers`: values that its text and others' may name beside claims. `tried`: readings beside the base.
     """
 
-    figure: Figure
+    figure: Study
     runs: Runs
     claims: list[dict[str, Any]]
     images: dict[str, bytes] = field(repr=False)
@@ -68,7 +72,7 @@ class Reproduction:
 class _Job:
     """A figure under one reading, and its runs by experiment. `notes`: by claim, on its further seeds."""
 
-    figure: Figure
+    figure: Study
     reading: Reading
     points: Mapping[str, Sequence[Point]]
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -87,17 +91,45 @@ def reproduce(
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything, and writes `out/<paper>/`.
 
     Readings beside the base are run on the simulator alone. Claims that the base reading leaves undecided
-    get more seeds, up to `most_seeds` (`more_seeds`); None: `MOST_SEEDS` of the figure, else of
-    the backend, and none in quick.
-    Errors: SpecError with all faults of all files, before anything runs; StoreError.
+    get more seeds, up to `most_seeds` (`more_seeds`); None: as the figure says, else the backend,
+    and none in quick.
+    Errors: SpecError with all faults of all files, before anything runs; StoreError; FigureError for a slip
+    in a figure.py, whose traceback is saved in `out`.
     """
+    try:
+        return _reproduce(target, runner, quick, most_seeds, Path(out), root, progress)
+    except FigureError as error:
+        raise _saved(error, Path(out)) from error.__cause__
+
+
+def _saved(error: FigureError, out: Path) -> FigureError:
+    """The error with the place of its traceback, which it writes."""
+    if not error.traceback:
+        return error
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / TRACEBACK).write_text(error.traceback, encoding="utf-8")
+    except OSError as why:
+        raise StoreError(f"{out / TRACEBACK} cannot be written: {why.strerror or why}; {error}") from error
+    return FigureError(f"{error}; Python's traceback: {out / TRACEBACK}", error.traceback)
+
+
+def _reproduce(
+    target: str | None,
+    runner: Runner,
+    quick: bool,
+    most_seeds: int | None,
+    out: Path,
+    root: Path | None,
+    progress: Progress,
+) -> Reproduction:
     from shallows.studies.paper.report import page_of, write_report
 
     backend = runner.backend.name
     figures, skipped = _possible(find(target, root), backend)
     jobs = _jobs(figures, quick, backend)
     for paper in dict.fromkeys(figure.paper for figure in figures):
-        page_of(located(target)[1] or paper, Path(out), quick, backend)
+        page_of(located(target)[1] or paper, out, quick, backend)
     outcomes = _run(jobs, runner, progress)
     most = {figure.path: _most_seeds(figure, backend, quick, most_seeds) for figure in figures}
     if any(most.values()):
@@ -111,7 +143,7 @@ def reproduce(
     reports = []
     for paper in dict.fromkeys(figure.paper for figure in figures):
         mine = [section for section in sections if section.figure.paper == paper]
-        reports.append(write_report(paper, mine, Path(out), located(target)[1] or paper, quick, backend))
+        reports.append(write_report(paper, mine, out, located(target)[1] or paper, quick, backend))
     return Reproduction(sections, reports, skipped)
 
 
@@ -126,9 +158,19 @@ def _with_causes(sections: Sequence[Section]) -> list[Section]:
     return judged
 
 
-def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], list[str]]:
-    """Those that the backend can run, and why not the others. Error: SpecError if it can run none."""
-    reasons = {figure.path: figure.excluded(backend) for figure in figures}
+def _possible(figures: Sequence[Study], backend: str) -> tuple[list[Study], list[str]]:
+    """Those that the backend can run, and why not the others.
+
+    Errors: SpecError if it can run none, and with all faults of what figures declare.
+    """
+    faults, reasons = [], {}
+    for figure in figures:
+        try:
+            reasons[figure.path] = figure.excluded(backend)
+        except SpecError as error:
+            faults += error.faults
+    if faults:
+        raise SpecError(faults)
     skipped = [
         f"{f.paper}/{f.name} is not run on {backend}: {reasons[f.path]}" for f in figures if reasons[f.path]
     ]
@@ -146,11 +188,12 @@ def _possible(figures: Sequence[Figure], backend: str) -> tuple[list[Figure], li
     return chosen, skipped
 
 
-def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
+def _jobs(figures: Sequence[Study], quick: bool, backend: str) -> list[_Job]:
     """Every figure under every reading, the base first. Errors: all faults of all files."""
     faults, jobs = [], []
     for figure in figures:
         try:
+            figure.check()
             base = _Job(figure, BASE, figure.points(quick))
             if not quick:  # which leaves points out
                 more_seeds.check(figure, base.points)
@@ -164,18 +207,19 @@ def _jobs(figures: Sequence[Figure], quick: bool, backend: str) -> list[_Job]:
     return jobs
 
 
-def _most_seeds(figure: Figure, backend: str, quick: bool, asked: int | None) -> int:
+def _most_seeds(figure: Study, backend: str, quick: bool, asked: int | None) -> int:
     """The most seeds of a claim of the figure: as asked for, else by the figure, else by the backend."""
     if asked is not None:
         return asked
-    return 0 if quick else (more_seeds.MOST_SEEDS | figure.most_seeds()).get(backend, 0)
+    return 0 if quick else (more_seeds.MOST_SEEDS | figure.declared.most_seeds).get(backend, 0)
 
 
 def _second_look(job: _Job, outcomes: Mapping[str, Outcome], quick: bool, most: int) -> _Job:
     """The base reading of a figure with further seeds for the claims that the first runs leave undecided."""
     figure = job.figure
     runs, failed = _runs(job, outcomes)
-    if not most or job.reading.departures or failed or not runs or hasattr(figure.module, "SAMPLES"):
+    seeds = figure.declared.samples == "seeds"
+    if not most or job.reading.departures or failed or not runs or not seeds:
         return job
     measured = _measured(figure, runs, failed)
     found = {claim.id: _found(claim, BASE, measured, runs) for claim in figure.claims}
@@ -216,7 +260,7 @@ def _runs(job: _Job, outcomes: Mapping[str, Outcome]) -> tuple[Runs, list[str]]:
 
 
 def _section(
-    figure: Figure, jobs: Sequence[_Job], outcomes: Mapping[str, Outcome], quick: bool, backend: str
+    figure: Study, jobs: Sequence[_Job], outcomes: Mapping[str, Outcome], quick: bool, backend: str
 ) -> Section:
     by_reading = {job.reading.id: _runs(job, outcomes) for job in jobs}
     failed = [reason for _, reasons in by_reading.values() for reason in reasons]
@@ -245,11 +289,31 @@ def _section(
         )
     whole = not by_reading[BASE.id][1]
     images = _drawn(figure, runs) if whole else {}
-    tables = figure.module.tables(runs) if whole and hasattr(figure.module, "tables") else {}
-    absent = sorted(set(figure.shows) - set(images) - set(tables)) if whole else []
-    if absent:
-        raise KeyError(f"{figure.path.name}/figure.py: SHOWS names {absent}, which is not drawn")
+    tables = figure.answer("tables", runs) if whole else {}
+    if whole:
+        _check_names(figure, [*images, *tables])
     return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
+
+
+def _check_names(figure: Study, made: Sequence[str]) -> None:
+    """Raises FigureError if the figure's texts name a drawing or table that it does not make."""
+    declared = figure.declared
+    fields = {"shows": declared.shows, "captions": declared.captions, "folded": declared.folded}
+    absent = [
+        f"FIGURE.{field} names {_suggested(name, made)}"
+        for field, names in fields.items()
+        for name in names
+        if name not in made
+    ]
+    if absent:
+        here = ", ".join(f'"{name}"' for name in made) or "nothing"
+        raise FigureError(f"{figure.place}: {'; '.join(absent)}; draw and tables made {here}")
+
+
+def _suggested(name: str, known: Sequence[str]) -> str:
+    """The name in quotation marks, with the nearest known one."""
+    hint = did_you_mean(name, known)
+    return f'"{name}" ({hint})' if hint else f'"{name}"'
 
 
 def _kernel(outcomes: Iterable[Outcome]) -> str | None:
@@ -258,10 +322,10 @@ def _kernel(outcomes: Iterable[Outcome]) -> str | None:
     return ", ".join(dict.fromkeys(name for name in named if name)) or None
 
 
-def _sampled(figure: Figure, claim: Claim) -> str:
-    """The kind of a claim's samples: `SAMPLES` of figure.py, but seeds where `SEEDED` has its pattern."""
-    seeded = any(fnmatchcase(claim.id, pattern) for pattern in getattr(figure.module, "SEEDED", ()))
-    return "seeds" if seeded else getattr(figure.module, "SAMPLES", "seeds")
+def _sampled(figure: Study, claim: Claim) -> str:
+    """The kind of a claim's samples: `samples` of the figure, but seeds where `seeded` has its pattern."""
+    seeded = any(fnmatchcase(claim.id, pattern) for pattern in figure.declared.seeded)
+    return "seeds" if seeded else figure.declared.samples
 
 
 def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
@@ -269,17 +333,17 @@ def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
     return [] if claim.kind == "ours" else [reading for reading in tried if reading.concerns(claim.about)]
 
 
-def _measured(figure: Figure, runs: Runs, failed: Sequence[str]) -> dict[str, Any]:
+def _measured(figure: Study, runs: Runs, failed: Sequence[str]) -> dict[str, Any]:
     """The figure's results by claim; nothing was measured where a run failed."""
     if failed:
         why = f"{len(failed)} runs failed, first {failed[0]}"
         return {claim.id: Measured(None, note=why) for claim in figure.claims}
-    found = figure.module.measure(runs)
-    unknown = set(found) - {claim.id for claim in figure.claims}
+    found = figure.answer("measure", runs)
+    ids = [claim.id for claim in figure.claims]
+    unknown = sorted(set(found) - set(ids))
     if unknown:
-        raise KeyError(
-            f"{figure.path.name}/figure.py measures {sorted(unknown)}, which claims.toml does not list"
-        )
+        named = ", ".join(_suggested(name, ids) for name in unknown)
+        raise FigureError(f"{figure.place}: measure returned {named}, which claims.toml does not have")
     return found
 
 
@@ -300,12 +364,10 @@ def _found(claim: Claim, reading: Reading, measured: Mapping[str, Any], runs: Ru
     return Found(reading, known, *verdict(claim, known))
 
 
-def _numbers(figure: Figure, runs: Runs, whole: bool) -> dict[str, dict[str, Any]]:
+def _numbers(figure: Study, runs: Runs, whole: bool) -> dict[str, dict[str, Any]]:
     """The answer of `numbers` in figure.py: by name, a value or a value and its unit."""
-    if not whole or not hasattr(figure.module, "numbers"):
-        return {}
     found = {}
-    for name, given in figure.module.numbers(runs).items():
+    for name, given in figure.answer("numbers", runs).items() if whole else ():
         value, unit = given if type(given) is tuple else (given, "")
         known = as_measured(value, len(runs.seeds))
         interval = None if known.low is None or known.high is None else [known.low, known.high]
@@ -313,10 +375,9 @@ def _numbers(figure: Figure, runs: Runs, whole: bool) -> dict[str, dict[str, Any
     return found
 
 
-def _drawn(figure: Figure, runs: Runs) -> dict[str, bytes]:
+def _drawn(figure: Study, runs: Runs) -> dict[str, bytes]:
     from shallows.figures import interactive
 
-    if not hasattr(figure.module, "draw"):
-        return {}
-    drawn = figure.module.draw(runs, runs.reference)
-    return {name: interactive.picture(each) for name, each in drawn.items()}
+    drawn = figure.answer("draw", runs, runs.reference)
+    with figure.running("draw"):
+        return {name: interactive.picture(each) for name, each in drawn.items()}

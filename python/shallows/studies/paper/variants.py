@@ -45,12 +45,14 @@ def read_settings(directory: Path) -> dict[str, Changes]:
     return copy.deepcopy(_file(directory).settings)
 
 
-def read_variants(directory: Path) -> dict[str, tuple[str, Changes]]:
+def read_variants(beside: Path | str) -> dict[str, tuple[str, Changes]]:
     """By name, each variant's experiment file and what is set over it, in the order of the file.
 
-    The paper's settings, one directory up, may be used as the figure's own. Errors: SpecError with every
-    fault of the file.
+    `beside`: the figure's directory, or a file in it, such as the `__file__` of its figure.py. The paper's
+    settings, one directory up, may be used as the figure's own. Errors: SpecError with every fault of the
+    file.
     """
+    directory = Path(beside) if Path(beside).is_dir() else Path(beside).parent
     document = _file(directory)
     settings = _file(directory.parent).settings | document.settings
     faults: list[Fault] = []
