@@ -31,7 +31,8 @@ pub trait Work: Sync {
 
 /// The threads of a run.
 pub struct WorkerPool<W: Work> {
-    work: W,
+    /// What tasks consist of.
+    pub work: W,
     locals: Vec<Mutex<W::Local>>,
     /// By worker: the next item of its share, and the end of the share.
     shares: Vec<(AtomicUsize, AtomicUsize)>,
