@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from shallows import _core
 from shallows.terminal import readable
-from shallows.web.drawing import layout
-from shallows.web.film import FLOW_METRICS, PORT_METRICS, Filming
-from shallows.web.gallery_entries import FOLDER, Entry, entries
 from shallows.web.limits import Limits
-from shallows.web.worker import resolved
+from shallows.web.live.drawing import layout
+from shallows.web.live.film import FLOW_METRICS, PORT_METRICS, Filming
+from shallows.web.live.simulation_process import resolved
+from shallows.web.pages.gallery import FOLDER, Entry, entries
 
 WIDTH, HEIGHT, TOP, BASE = 260, 96, 30, 92
 COLUMNS = 130

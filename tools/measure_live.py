@@ -18,9 +18,9 @@ from chromium import DONE, opened
 from live_memory import drag
 from shallows import _core
 from shallows.document.points import expand
-from shallows.web.address import pack
-from shallows.web.film import Filming
-from shallows.web.gallery_entries import entry
+from shallows.web.live.film import Filming
+from shallows.web.pages.address import pack
+from shallows.web.pages.gallery import entry
 
 SIZE = {"width": 1280, "height": 900}
 COST = """() => {

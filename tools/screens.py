@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from chromium import DONE, opened
-from shallows.web.address import pack
-from shallows.web.gallery_entries import entry
+from shallows.web.pages.address import pack
+from shallows.web.pages.gallery import entry
 
 SIZES = [(1280, "light"), (1920, "dark"), (400, "light"), (1920, "light"), (1280, "dark")]
 TALLEST = 2400

@@ -5,8 +5,6 @@ Queues are counted as `tc` counts them, without the packet that is being sent.
 
 import numpy as np
 import polars as pl
-from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.kit import samples
 
 PORT = "switch->r0"
 SPEC = "../fig1/spec.toml"
@@ -91,8 +89,3 @@ def _distribution(tables, sent):
     # Whether one packet was being sent or none, nothing waited.
     last = np.append(lengths[1:] != lengths[:-1], True)
     return lengths[last], np.minimum(shares[last], 1.0)
-
-
-def estimate(frame, name, **which):
-    """Mean over the seeds with its interval."""
-    return mean_ci(samples(frame, name, **which))

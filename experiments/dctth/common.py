@@ -1,10 +1,14 @@
-"""Common to the figures of this paper: its network, rates by batch means, and the statistics of a cell."""
+"""Common to the figures of this paper: its network, rates by batch means, and the statistics of a cell.
+
+In full a batch has 25 s; the longest sawtooth here (Reno, a window of 130 packets) lasts 3 s.
+"""
 
 import numpy as np
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies.paper.claims import Measured
-from shallows.tables import metrics
+from shallows.tables.goodput import BATCHES, batch_mbps, goodput_curves
+from shallows.tables.metrics import wait_quantile_ms
 
 BACKENDS = {
     "linux": "the slides' kernel had neither RACK nor tail loss probes, which the backend's kernel always has"
@@ -16,13 +20,6 @@ BASE_RTT_S = 0.008
 PACKET_BITS = 12_000
 BDP_PACKETS = RATE_MBPS * 1e6 * BASE_RTT_S / PACKET_BITS
 FLOOR_PACKETS = 2  # Linux: DCTCP's least window, and least ssthresh of all
-BATCHES = 9
-"""Statistics of one long run: the time after the warm-up in nine parts, whose means are nearly independent.
-
-In full 25 s each, where the longest sawtooth here (Reno, a window of 130 packets) lasts 3 s. Law and
-Kelton, Simulation Modeling and Analysis, section 9.5.3.
-"""
-
 FAIR = (0.5, 2.0)
 
 FLOYD_RED = {
@@ -69,35 +66,6 @@ def fair_window(flows):
     return BDP_PACKETS / flows
 
 
-def delivered(tables, name, step_s):
-    """Per flow of a class: instants in s, multiples of `step_s`, and bytes delivered until then."""
-    chosen = tables["flows"].filter(pl.col("class") == name)["id"].to_numpy()
-    trace = tables["flow_trace"]
-    flow, time_ps = trace["flow"].to_numpy(), trace["time_ps"].to_numpy()
-    rows = np.flatnonzero(np.isin(flow, chosen) & (time_ps % int(step_s * 1e12) == 0))
-    rows = rows[np.lexsort((time_ps[rows], flow[rows]))]
-    seconds, data = time_ps[rows] / 1e12, trace["delivered_bytes"].to_numpy()[rows].astype(float)
-    begins = np.flatnonzero(np.diff(flow[rows])) + 1
-    return list(zip(np.split(seconds, begins), np.split(data, begins), strict=True)) if len(rows) else []
-
-
-def goodput_curves(tables, name, step_s=2):
-    """Goodput of each flow of a class over time: ends of intervals in s, and Mb/s in each."""
-    return [(t[1:], np.diff(b) * 8e-6 / np.diff(t)) for t, b in delivered(tables, name, step_s) if len(t) > 1]
-
-
-def batch_mbps(tables, name):
-    """Mean goodput a flow of a class in each batch, in Mb/s; None without such flows."""
-    flows = delivered(tables, name, 1)
-    if not flows:
-        return None
-    end_s = tables["flow_trace"]["time_ps"].max() / 1e12
-    start_s = end_s - tables["queues"]["over_ps"].max() / 1e12
-    edges = np.linspace(start_s, end_s, BATCHES + 1)
-    total = sum(np.interp(edges, t, b) for t, b in flows)
-    return np.diff(total) * 8e-6 / np.diff(edges) / len(flows)
-
-
 def ratios(tables, over="cubic", under="dctcp"):
     """Goodput a flow of one class over another's in each batch; None where one of them has no flows."""
     return _over(batch_mbps(tables, over), batch_mbps(tables, under))
@@ -114,20 +82,6 @@ def typical(frame, by=None):
     return mean_ci(np.median(divided, axis=0))
 
 
-def as_measured(estimate, note=""):
-    """An estimate over batches with a note."""
-    return Measured(estimate.value, estimate.low, estimate.high, estimate.n, note)
-
-
-def wait_ms(tables, name, q, what="wait"):
-    """Quantile of the waits (or one-way delays) of a class's data packets in ms; None without packets."""
-    rows = (
-        tables["wait_histogram"].filter((pl.col("class") == name) & (pl.col("what") == what)).sort("low_ps")
-    )
-    value = metrics.binned_quantile(rows["low_ps"], rows["high_ps"], rows["packets"], q)
-    return None if value is None else value / 1e9
-
-
 def of_class(tables, name):
     """Measures of the flows of one class: rates, windows, marks and drops as shares of the sent packets."""
     flows = tables["flows"].filter(pl.col("class") == name)
@@ -142,8 +96,8 @@ def of_class(tables, name):
         "window_packets": _scaled(flows["cwnd_mean_bytes"].mean(), 1 / 1448),
         "srtt_ms": _scaled(flows["srtt_mean_ps"].mean(), 1e-9),
         "wait_ms": waits.sum() / flows["wait_packets"].sum() * 1e-9 if flows["wait_packets"].sum() else None,
-        "wait_p50_ms": wait_ms(tables, name, 0.5),
-        "wait_p99_ms": wait_ms(tables, name, 0.99),
+        "wait_p50_ms": wait_quantile_ms(tables, name, 0.5),
+        "wait_p99_ms": wait_quantile_ms(tables, name, 0.99),
         "marked": int(flows["marks"].sum()) / sent,
         "dropped": int(flows["drops"].sum()) / sent,
         "timeouts": int(flows["timeouts"].sum()),
@@ -214,18 +168,6 @@ def above_floor(frame, packets=FLOOR_PACKETS):
 def estimate(row):
     """The ratio of a row of `cells`."""
     return Estimate(row["ratio"], row["ratio_low"], row["ratio_high"], BATCHES)
-
-
-def jackknifed(frame, what):
-    """One value a batch of `what(ratio of each cell)`, whose mean and interval are that statistic's.
-
-    Pseudo-values of the jackknife over the batches (Miller, Biometrika 61, 1974): the cells share nothing but
-    their batches are samples of one run.
-    """
-    batches = np.array(frame["ratio_batches"].to_list())
-    n = batches.shape[1]
-    without = [what(np.delete(batches, k, axis=1).mean(axis=1)) for k in range(n)]
-    return n * what(batches.mean(axis=1)) - (n - 1) * np.array(without)
 
 
 def all_within(frame, low=FAIR[0], high=FAIR[1]):

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import polars as pl
 from shallows.statistics.estimates import Estimate, paired_difference
-from shallows.studies.paper import kit
 from shallows.studies.paper.claims import Measured
-from shallows.studies.paper.kit import Rows, of, samples
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.readings import BASE
 from shallows.studies.paper.readings_file import read_readings
 from shallows.tables import metrics
@@ -152,20 +151,20 @@ HEADS = {
 
 def table_of(frame, columns, keys):
     """Means with intervals, a row for each combination of keys, with heads in words."""
-    made = kit.table_of(frame, columns, keys)
+    made = Rows(frame).table(columns, keys)
     return made.rename({name: HEADS[name] for name in made.columns if name in HEADS})
 
 
 def change(frame, name, new=DTCWA, base=DCTCP, **which) -> Estimate:
     """Relative change of a column from one scheme to another in per cent, paired by seed."""
-    return Rows(of(frame, **which)).change(name, {"title": new}, {"title": base})
+    return Rows(frame).at(**which).change(name, {"title": new}, {"title": base})
 
 
 def everywhere_below(frame, name, by, new=DTCWA, base=DCTCP, **which) -> Measured:
     """Whether `new` is below `base` at every value of `by`: no if it is above at one, else undecided."""
     notes, verdicts = [], []
     for value in frame[by].unique().sort():
-        a, b = (samples(frame, name, title=title, **which, **{by: value}) for title in (new, base))
+        a, b = (Rows(frame).samples(name, title=title, **which, **{by: value}) for title in (new, base))
         found = paired_difference(a, b)
         if found.ci is None:
             verdicts.append(None)

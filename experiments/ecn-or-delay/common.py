@@ -2,8 +2,7 @@
 
 import numpy as np
 import polars as pl
-from shallows.statistics.estimates import Estimate, mean_ci
-from shallows.studies.paper.kit import samples
+from shallows.statistics.estimates import Estimate
 from shallows.theory import dcqcn
 
 BACKENDS = {
@@ -48,11 +47,6 @@ def shares(tables):
         "slow": rates[0],
         "ratio": rates[-1] / rates[0] if rates[0] > 0 else np.inf,
     }
-
-
-def estimate(frame, name, **which):
-    """Mean over the seeds with its interval."""
-    return mean_ci(samples(frame, name, **which))
 
 
 def loop(flows, delay_us, ramp, **changes):

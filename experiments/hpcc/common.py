@@ -2,8 +2,6 @@
 
 import numpy as np
 import polars as pl
-from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.kit import samples
 
 PORT = "switch->r0"
 BACKENDS = {"linux": "queue pairs, their controls and flow control by priority are not in Linux's TCP"}
@@ -43,16 +41,6 @@ def waiting(tables, port=PORT):
     return trace["time_ps"].to_numpy() / 1e6, behind.to_numpy()
 
 
-def goodput(tables, *classes):
-    """Ends of the flow trace's intervals in us, and the payload that classes delivered in each in Gb/s."""
-    flows = tables["flows"].filter(pl.col("class").is_in(list(classes)) if classes else pl.lit(True))
-    mine = tables["flow_trace"].filter(pl.col("flow").is_in(flows["id"].implode()))
-    total = mine.group_by("time_ps").agg(pl.col("delivered_bytes").sum()).sort("time_ps")
-    times = total["time_ps"].to_numpy().astype(float)
-    bits = 8e3 * np.diff(total["delivered_bytes"].to_numpy().astype(float))
-    return times[1:] / 1e6, bits / np.diff(times)
-
-
 def drained_us(tables, below, after_us=0.0):
     """The first time in us after the greatest queue from `after_us` on with at most `below` bytes.
 
@@ -63,8 +51,3 @@ def drained_us(tables, below, after_us=0.0):
     peak = int(np.argmax(length))
     rest = np.flatnonzero(length[peak:] <= below)
     return float(times[peak + rest[0]] if len(rest) else times[-1])
-
-
-def estimate(frame, name, **which):
-    """Mean over the seeds with its interval."""
-    return mean_ci(samples(frame, name, **which))

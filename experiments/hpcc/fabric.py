@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies.paper.claims import every, is_above
-from shallows.studies.paper.kit import samples
+from shallows.studies.paper.kit import Rows
 
 from .common import dcqcn, ramp
 
@@ -182,9 +182,9 @@ def slowdowns(runs, schemes=NAMES, network=FABRIC, share=0.95):
 def least_short(frame, reading):
     """Whether every other scheme has a greater slowdown of short flows than HPCC, seed by seed."""
     column = f"short_{reading['end']}"
-    own = samples(frame, column, title=HPCC)
+    own = Rows(frame).samples(column, title=HPCC)
     others = [name for name in NAMES if name != HPCC]
     return every(
-        is_above(paired_difference(samples(frame, column, title=name), own), unit=f"({name})")
+        is_above(paired_difference(Rows(frame).samples(column, title=name), own), unit=f"({name})")
         for name in others
     )

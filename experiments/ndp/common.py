@@ -1,9 +1,7 @@
 """Common to the figures of this paper: packets, the closed form of an incast, and goodputs of flows."""
 
 import numpy as np
-import polars as pl
 from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.kit import samples
 
 BACKENDS = {
     "linux": "Linux hosts have no NDP, and its queue disciplines trim nothing",
@@ -55,23 +53,7 @@ def total(tables, table, column):
     return int(tables[table][column].sum() or 0)
 
 
-def estimate(frame, name, **which):
-    """Mean over the seeds with its interval."""
-    return mean_ci(samples(frame, name, **which))
-
-
 def ranked(runs):
     """For each rank, the slowest first, the mean goodput over the seeds with its interval."""
     each = np.array([goodputs(run.tables) for run in runs])
     return {rank: mean_ci(column) for rank, column in enumerate(each.T)}
-
-
-def delivered(tables, traffic, step_us):
-    """Ends of intervals in us, and the payload that a load's flows deliver in each in Gb/s."""
-    flows = tables["flows"].filter(pl.col("traffic") == traffic)["id"].implode()
-    step_ps = int(step_us * 1e6)
-    mine = tables["flow_trace"].filter(pl.col("flow").is_in(flows), pl.col("time_ps") % step_ps == 0)
-    sums = mine.group_by("time_ps").agg(pl.col("delivered_bytes").sum()).sort("time_ps")
-    times = sums["time_ps"].to_numpy().astype(float)
-    bits = 8e3 * np.diff(sums["delivered_bytes"].to_numpy().astype(float))
-    return times[1:] / 1e6, bits / np.diff(times)

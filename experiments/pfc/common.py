@@ -1,8 +1,6 @@
 """Common to the figures of this study: DCQCN beside flow control alone, and how a run's flows share."""
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
-from shallows.studies.paper.kit import samples
 
 BACKENDS = {
     "linux": "Linux hosts have no queue pairs and obey no pause frames",
@@ -31,8 +29,3 @@ def rates(tables):
     found = {name: bps * FRAME / PAYLOAD / 1e9 for name, bps in flows.iter_rows()}
     lost = sum(int(queues[name].sum() or 0) for name in queues.columns if name.startswith("drops_"))
     return found | {"pauses": int(tables["pauses"]["paused"].sum()), "lost": lost}
-
-
-def estimate(frame, name, **which):
-    """Mean over the seeds with its interval."""
-    return mean_ci(samples(frame, name, **which))

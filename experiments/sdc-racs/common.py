@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import polars as pl
-from shallows.statistics.estimates import Estimate, mean_ci, paired_difference
-from shallows.studies.paper.kit import of
+from shallows.statistics.estimates import Estimate
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_settings
 from shallows.tables import metrics
 from shallows.theory import disciplines, mg1
@@ -98,20 +98,9 @@ def mg1_rows(scenario, per_second):
     return {f"M/G/1 {name}": Estimate(ms, None, None, 0) for name, ms in mg1_ms(scenario, per_second).items()}
 
 
-def estimates(frame, column, by, **which):
-    """`{value of by: Estimate over seeds}` of one transport's rows; `which` gives `spec` and more."""
-    groups = of(frame, **which).sort(by, maintain_order=True).group_by(by, maintain_order=True)
-    return {key[0]: mean_ci(rows[column].to_list()) for key, rows in groups}
-
-
-def one(frame, column, **which) -> Estimate:
-    """Mean over seeds of the rows with these values."""
-    return mean_ci(of(frame, **which)[column].to_list())
-
-
 def difference(frame, column, new, base, **which) -> Estimate:
     """Difference of a column between two transports, paired by seed."""
-    return paired_difference(*(of(frame, spec=spec, **which)[column].to_list() for spec in (new, base)))
+    return Rows(frame).at(**which).difference(column, {"spec": new}, {"spec": base})
 
 
 def drops(tables):

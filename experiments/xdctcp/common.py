@@ -2,7 +2,7 @@
 
 import polars as pl
 from shallows.statistics.estimates import Estimate
-from shallows.studies.paper.kit import Rows, of
+from shallows.studies.paper.kit import Rows
 from shallows.tables import metrics
 
 DCTCP = {"g": 0.0625, "ns": 0.5, "nl": 0.5}
@@ -98,12 +98,12 @@ def _flows(tables, classes):
 
 def change(frame, column, new=OPTIMUM, base=DCTCP, **which) -> Estimate:
     """Relative change of a column from `base` to `new` in per cent, paired by seed."""
-    return Rows(of(frame, **which)).change(column, new, base)
+    return Rows(frame).at(**which).change(column, new, base)
 
 
 def difference(frame, column, new=OPTIMUM, base=DCTCP, **which) -> Estimate:
     """Difference of a column, `new` less `base`, paired by seed."""
-    return Rows(of(frame, **which)).difference(column, new, base)
+    return Rows(frame).at(**which).difference(column, new, base)
 
 
 CHANGES = {
@@ -141,7 +141,7 @@ def changes(frame, new=OPTIMUM, base=DCTCP, columns=CHANGES, **which):
 
     With the clock of ns-2, which ticks every 10 ms, the smoothed RTT is nothing.
     """
-    bases = of(frame, **which, **base)
+    bases = Rows(frame).at(**which, **base).frame
     measured = {column: label for column, label in columns.items() if bases[column].min() > 1e-3}
     found = {label: change(frame, column, new, base, **which) for column, label in measured.items()}
     return dict.fromkeys(columns.values()) | found

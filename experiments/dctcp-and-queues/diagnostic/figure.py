@@ -3,7 +3,7 @@
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, bdp, red_step, scheme, seen, star, step
 
@@ -54,11 +54,11 @@ def measure(runs):
             found[f"grows-{rtt}-k{k}"] = is_above(
                 paired_difference(fast, 1.5 * slow), unit="packets above 1.5 times"
             )
-        least = samples(frame, "mean", marking=QUEUE, hosts="N = 14", rtt=rtt, k=2, mbps=50)
+        least = Rows(frame).samples("mean", marking=QUEUE, hosts="N = 14", rtt=rtt, k=2, mbps=50)
         found[f"floor-{rtt}"] = mean_ci(least)
         held = bdp(50e6, 1e3 * float(rtt.removesuffix("ms")))
         found[f"floor-law-{rtt}"] = mean_ci(least - max(13 * (FLOOR - WAITING) - held - 1, 0))
-        few = samples(frame, "sd", marking=QUEUE, hosts="N = 3", rtt=rtt, k=10, mbps=100)
+        few = Rows(frame).samples("sd", marking=QUEUE, hosts="N = 3", rtt=rtt, k=10, mbps=100)
         found[f"fewer-hosts-{rtt}"] = is_above(
             paired_difference(_sd(frame, rtt, 10, 100), few), unit="packets"
         )
@@ -66,24 +66,23 @@ def measure(runs):
 
 
 def _sd(frame, rtt, k, rate):
-    return samples(frame, "sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
+    return Rows(frame).samples("sd", marking=QUEUE, hosts="N = 14", rtt=rtt, k=k, mbps=rate)
 
 
 def draw(runs, reference):
     from shallows.figures import curves, queue_time
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     panels = {
         f"{hosts}, K = {k}": curves.Panel(
-            curve(frame, "sd", "mbps", "rtt", marking=QUEUE, hosts=hosts, k=k), "standard deviation (packets)"
+            rows.curve("sd", "mbps", "rtt", marking=QUEUE, hosts=hosts, k=k), "standard deviation (packets)"
         )
         for hosts in SENDERS.values()
         for k in KS
     }
     averaged = {
         f"N = 14, K = {k}": curves.Panel(
-            curve(frame, "sd", "mbps", "rtt", marking=AVERAGE, hosts="N = 14", k=k),
+            rows.curve("sd", "mbps", "rtt", marking=AVERAGE, hosts="N = 14", k=k),
             "standard deviation (packets)",
         )
         for k in KS
@@ -101,7 +100,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "sd", "swing", "throughput", "marks", "empty"]
-    return {"By network and K": table_of(frame_of(runs), names, ["marking", "hosts", "rtt", "k", "mbps"])}
+    return {"By network and K": Rows(frame_of(runs)).table(names, ["marking", "hosts", "rtt", "k", "mbps"])}
 
 
 FIGURE = Figure(

@@ -5,10 +5,10 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import of, samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.tables.oscillation import oscillation, queue_steps
 
-from ..common import PORT, estimate, red_step, scheme, seen, star, step
+from ..common import PORT, red_step, scheme, seen, star, step
 
 TCP, DCTCP = "TCP, drop-tail", "DCTCP, K = 20"
 LIMIT = {"document": 200, "paper": 466}
@@ -43,27 +43,27 @@ def longer(document, paper):
 
 
 def measure(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     found = {}
     for spec, name in (("document", "document"), ("paper", "paper")):
-        mine = of(frame, spec=spec)
-        found[f"{name}-peak"] = estimate(mine, "peak", title=TCP)
-        found[f"{name}-mean"] = estimate(mine, "mean", title=DCTCP)
+        mine = rows.at(spec=spec)
+        found[f"{name}-peak"] = mine.estimate("peak", title=TCP)
+        found[f"{name}-mean"] = mine.estimate("mean", title=DCTCP)
         found[f"{name}-tcp-swing"] = is_above(
-            paired_difference(samples(mine, "swing", title=TCP), 4 * samples(mine, "swing", title=DCTCP)),
+            paired_difference(mine.samples("swing", title=TCP), 4 * mine.samples("swing", title=DCTCP)),
             unit="packets above four times DCTCP's swing",
         )
-    found["throughput"] = estimate(frame, "throughput", spec="document", title=DCTCP)
+    found["throughput"] = rows.estimate("throughput", spec="document", title=DCTCP)
     first, last = (f"RTT {rtt}" for rtt in (RTTS[0], RTTS[-1]))
-    pair = [samples(frame, "swing", spec="delay", title=title) for title in (last, first)]
+    pair = [rows.samples("swing", spec="delay", title=title) for title in (last, first)]
     found["longer-swings"] = is_above(paired_difference(*pair), unit="packets")
     for name, spec, title in (("longer", "delay", last), ("start", "start", START)):
-        empty = estimate(frame, "empty", spec=spec, title=title)
+        empty = rows.estimate("empty", spec=spec, title=title)
         found[f"{name}-underflows"] = is_above(empty, 0.1, unit="of the time empty")
-        found[f"{name}-throughput"] = estimate(frame, "throughput", spec=spec, title=title)
+        found[f"{name}-throughput"] = rows.estimate("throughput", spec=spec, title=title)
     found["tcp-period"] = longer(periods(runs, "document"), periods(runs, "paper"))
     found["line"] = is_below(
-        estimate(frame, "throughput", spec="delay", title="RTT 20ms"), 0.999, unit="of the rate"
+        rows.estimate("throughput", spec="delay", title="RTT 20ms"), 0.999, unit="of the rate"
     )
     return found
 
@@ -89,8 +89,8 @@ def tables(runs):
     each = {spec: periods(runs, spec) for spec in WARMUP_PS}
     rows = [{"spec": spec, "period (ms)": str(mean_ci(ms)) if ms else "-"} for spec, ms in each.items()]
     return {
-        "Queue in packets, shares of time and of the rate": table_of(
-            runs.frame(seen), names, ["spec", "title"]
+        "Queue in packets, shares of time and of the rate": Rows(runs.frame(seen)).table(
+            names, ["spec", "title"]
         ),
         PERIOD: pl.DataFrame(rows),
     }

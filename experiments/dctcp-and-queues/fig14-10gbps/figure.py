@@ -3,7 +3,7 @@
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, bdp, scheme, seen, star, step
 
@@ -24,7 +24,7 @@ def frame_of(runs):
 def least_k(frame, sender):
     """Seed by seed the least K from which on the link is full; beyond the last if none is."""
     found = []
-    mine = of(frame, sender=sender)
+    mine = Rows(frame).at(sender=sender).frame
     for seed in mine["seed"].unique().sort():
         rows = mine.filter(mine["seed"] == seed).sort("k")
         below = [k for k, t in zip(rows["k"], rows["throughput"], strict=True) if t < FULL]
@@ -40,23 +40,23 @@ def measure(runs):
     found["packets-suffice"] = is_below(mean_ci(least[1]), 2 * LINE, unit=f"packets, C RTT / 7 = {LINE:.1f}")
     found["bursts-raise"] = is_above(paired_difference(least[44], least[1]), unit="packets of K")
     for burst in (1, 44):
-        found[f"full-65-{burst}"] = mean_ci(samples(frame, "throughput", sender=BURSTS[burst], k=65))
+        found[f"full-65-{burst}"] = Rows(frame).estimate("throughput", sender=BURSTS[burst], k=65)
     return found
 
 
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     panels = {
         "throughput": curves.Panel(
-            curve(frame, "throughput", "k", "sender"), "share of the rate", lines={"": FULL}
+            rows.curve("throughput", "k", "sender"), "share of the rate", lines={"": FULL}
         ),
         "swing of the queue": curves.Panel(
-            curve(frame, "swing", "k", "sender"), "1st to 99th percentile (packets)"
+            rows.curve("swing", "k", "sender"), "1st to 99th percentile (packets)"
         ),
-        "time empty": curves.Panel(curve(frame, "empty", "k", "sender"), "share of time"),
-        "mean queue": curves.Panel(curve(frame, "mean", "k", "sender"), "mean (packets)"),
+        "time empty": curves.Panel(rows.curve("empty", "k", "sender"), "share of time"),
+        "mean queue": curves.Panel(rows.curve("mean", "k", "sender"), "mean (packets)"),
     }
     return {
         f"10 Gb/s, RTT 100 us, C RTT / 7 = {LINE:.0f}": curves.draw(
@@ -67,7 +67,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["throughput", "mean", "swing", "empty", "marks", "alpha"]
-    return {"By bursts and K": table_of(frame_of(runs), names, ["sender", "k"])}
+    return {"By bursts and K": Rows(frame_of(runs)).table(names, ["sender", "k"])}
 
 
 FIGURE = Figure(

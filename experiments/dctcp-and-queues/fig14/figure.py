@@ -5,7 +5,7 @@ from math import isfinite
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
-from shallows.studies.paper.kit import curve, of, samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, bdp, red_step, scheme, seen, star, step
 
@@ -52,7 +52,7 @@ def found_by_k(runs):
 def least_k(frame, marking, rtt):
     """Seed by seed the least K from which on the link is full."""
     found = []
-    mine = of(frame, marking=marking, rtt=rtt)
+    mine = Rows(frame).at(marking=marking, rtt=rtt).frame
     for seed in mine["seed"].unique().sort():
         rows = mine.filter(mine["seed"] == seed).sort("k")
         below = [k for k, t in zip(rows["k"], rows["throughput"], strict=True) if t < FULL]
@@ -65,7 +65,7 @@ def worst(frame, marking, rtt, from_k):
     """Seed by seed the least throughput from this K on."""
     import polars as pl
 
-    enough = of(frame, marking=marking, rtt=rtt).filter(pl.col("k") >= from_k)
+    enough = Rows(frame).at(marking=marking, rtt=rtt).frame.filter(pl.col("k") >= from_k)
     return enough.group_by("seed").agg(pl.col("throughput").min()).sort("seed")["throughput"].to_numpy()
 
 
@@ -82,11 +82,11 @@ def measure(runs):
             else Measured(None, note="no K that was run fills the link")
         )
         found[f"full-{name}"] = mean_ci(worst(frame, marking, rtt, 1.25 * line(rtt)))
-        found[f"lost-{name}"] = mean_ci(samples(frame, "throughput", marking=marking, rtt=rtt, k=KS[rtt][0]))
-        swing = [samples(frame, "swing", marking=m, rtt=rtt, k=10) for m in (AVERAGE, QUEUE)]
+        found[f"lost-{name}"] = Rows(frame).estimate("throughput", marking=marking, rtt=rtt, k=KS[rtt][0])
+        swing = [Rows(frame).samples("swing", marking=m, rtt=rtt, k=10) for m in (AVERAGE, QUEUE)]
         if len(swing[0]):
             found[f"average-swings-{name}"] = is_above(paired_difference(*swing), unit="packets")
-    found["tcp"] = mean_ci(samples(frame, "throughput", marking="TCP", rtt="4ms"))
+    found["tcp"] = Rows(frame).estimate("throughput", marking="TCP", rtt="4ms")
     return found
 
 
@@ -94,22 +94,22 @@ def draw(runs, reference):
     from shallows.figures import curves
 
     frame = found_by_k(runs)
-    by_k = frame.filter(frame["marking"] != "TCP")
+    by_k = Rows(frame.filter(frame["marking"] != "TCP"))
     panels = {}
     for rtt in KS:
         about = f"RTT {rtt}, C RTT / 7 = {line(rtt):.1f}"
         panels[f"throughput, {about}"] = curves.Panel(
-            curve(by_k, "throughput", "k", "marking", rtt=rtt), "share of the rate", lines={"": FULL}
+            by_k.curve("throughput", "k", "marking", rtt=rtt), "share of the rate", lines={"": FULL}
         )
         panels[f"swing, {about}"] = curves.Panel(
-            curve(by_k, "swing", "k", "marking", rtt=rtt), "1st to 99th percentile (packets)"
+            by_k.curve("swing", "k", "marking", rtt=rtt), "1st to 99th percentile (packets)"
         )
     return {"throughput and swing against K": curves.draw(curves.info(panels, "K (packets)", log_x=True))}
 
 
 def tables(runs):
     names = ["throughput", "mean", "swing", "empty", "marks", "alpha"]
-    return {"By marking and K": table_of(found_by_k(runs).drop("title"), names, ["rtt", "marking", "k"])}
+    return {"By marking and K": Rows(found_by_k(runs).drop("title")).table(names, ["rtt", "marking", "k"])}
 
 
 FIGURE = Figure(

@@ -3,7 +3,7 @@
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, red, scheme, seen, star, step
 
@@ -13,9 +13,9 @@ RATE = "10Gbps"
 
 
 def measure(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     found = {
-        key: mean_ci(samples(frame, "throughput", title=title))
+        key: rows.estimate("throughput", title=title)
         for key, title in (
             ("dctcp-full", DCTCP),
             ("bursts-full", BURSTS),
@@ -23,13 +23,13 @@ def measure(runs):
             ("tuned-full", TUNED),
         )
     }
-    swings = {title: samples(frame, "swing", title=title) for title in (DCTCP, BURSTS, TUNED)}
+    swings = {title: rows.samples("swing", title=title) for title in (DCTCP, BURSTS, TUNED)}
     found["red-varies"] = is_above(
         paired_difference(swings[TUNED], 2 * swings[DCTCP]), unit="packets above twice"
     )
     found["ratio"] = mean_ci(swings[TUNED] / swings[DCTCP])
     found["ratio-bursts"] = mean_ci(swings[TUNED] / swings[BURSTS])
-    found["dctcp-mean"] = mean_ci(samples(frame, "mean", title=DCTCP))
+    found["dctcp-mean"] = rows.estimate("mean", title=DCTCP)
     return found
 
 
@@ -47,7 +47,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "median", "swing", "sd", "low", "high", "throughput", "marks", "empty"]
-    return {"By scheme": table_of(runs.frame(seen), names, ["title"])}
+    return {"By scheme": Rows(runs.frame(seen)).table(names, ["title"])}
 
 
 FIGURE = Figure(

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies import Figure
-from shallows.studies.paper.kit import of, samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import SPEC, red, red_step, scheme, seen, star, step
 
@@ -66,21 +66,21 @@ def frame_of(runs):
 
 
 def measure(runs):
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     found = {}
     sender, swing = runs.reading["sender"], runs.reading["swing"]
     for name in RESULTS:
         rtt = runs.reading["delay_3" if name == "result-3" else "delay"]
-        red, dctcp = (samples(frame, swing, spec=name, scheme=s, rtt=rtt) for s in (sender, DCTCP))
+        red, dctcp = (rows.samples(swing, spec=name, scheme=s, rtt=rtt) for s in (sender, DCTCP))
         found[f"{name}-varies"] = mean_ci(red / dctcp)
-    alike = (samples(frame, "mean", spec=name, scheme=MARKS, rtt="2ms") for name in ("result-1", "result-2"))
+    alike = (rows.samples("mean", spec=name, scheme=MARKS, rtt="2ms") for name in ("result-1", "result-2"))
     found["red-queues-alike"] = paired_ratio(*alike)
-    overlap = (samples(frame, "mean", spec="result-2", scheme=s, rtt="2ms") for s in (MARKS, DCTCP))
+    overlap = (rows.samples("mean", spec="result-2", scheme=s, rtt="2ms") for s in (MARKS, DCTCP))
     found["curves-overlap"] = paired_ratio(*overlap)
-    nearest = of(frame, spec="result-3", rtt=RESULTS["result-3"].nearest)
+    nearest = rows.at(spec="result-3", rtt=RESULTS["result-3"].nearest)
     for title, key in ((DCTCP, "dctcp"), (MARKS, "red"), (CUBIC, "cubic")):
-        found[f"result-3-throughput-{key}"] = mean_ci(samples(nearest, "throughput", scheme=title))
-    found["result-3-edge"] = mean_ci(samples(nearest, "low", scheme=MARKS))
+        found[f"result-3-throughput-{key}"] = nearest.estimate("throughput", scheme=title)
+    found["result-3-edge"] = nearest.estimate("low", scheme=MARKS)
     return found
 
 
@@ -100,8 +100,8 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "swing", "sd", "low", "high", "throughput", "marks", "empty"]
-    frame = frame_of(runs).with_columns(result=_spec_column())
-    return {"By result, reading and scheme": table_of(frame, names, ["result", "rtt", "scheme"])}
+    rows = Rows(frame_of(runs).with_columns(result=_spec_column()))
+    return {"By result, reading and scheme": rows.table(names, ["result", "rtt", "scheme"])}
 
 
 def _spec_column():

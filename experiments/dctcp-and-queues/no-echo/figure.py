@@ -3,27 +3,25 @@
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import SPEC, estimate, scheme, seen, step
+from ..common import SPEC, scheme, seen, step
 
 RIGHT, BROKEN = "as it should be", "ECN-Echo never set"
 
 
 def measure(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     pairs = {
-        name: paired_difference(samples(frame, name, title=BROKEN), samples(frame, name, title=RIGHT))
+        name: paired_difference(rows.samples(name, title=BROKEN), rows.samples(name, title=RIGHT))
         for name in ("mean", "drops")
     }
     return {
-        "marks-unanswered": is_above(
-            estimate(frame, "marks", title=BROKEN), 0.5, unit="of the packets marked"
-        ),
-        "alpha-zero": is_below(estimate(frame, "alpha", title=BROKEN), 0.01),
+        "marks-unanswered": is_above(rows.estimate("marks", title=BROKEN), 0.5, unit="of the packets marked"),
+        "alpha-zero": is_below(rows.estimate("alpha", title=BROKEN), 0.01),
         "queue-at-limit": is_above(pairs["mean"], 100, unit="packets more"),
         "packets-lost": is_above(pairs["drops"], unit="packets more"),
-        "throughput-hides": estimate(frame, "throughput", title=BROKEN),
+        "throughput-hides": rows.estimate("throughput", title=BROKEN),
     }
 
 
@@ -38,7 +36,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["mean", "swing", "peak", "throughput", "marks", "alpha", "drops"]
-    return {"With and without the fault": table_of(runs.frame(seen), names, ["title"])}
+    return {"With and without the fault": Rows(runs.frame(seen)).table(names, ["title"])}
 
 
 FIGURE = Figure(

@@ -5,9 +5,9 @@ from statistics import median
 import polars as pl
 from shallows.statistics.estimates import mean_ci, rank_correlation
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured, is_above, is_below, is_within
+from shallows.studies.paper.claims import Measured, is_above, is_below, is_within, noted
 
-from ..common import BACKENDS, BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, as_measured, cells, estimate
+from ..common import BACKENDS, BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, cells, estimate
 
 RTTS_MS = [1, 2, 4, 8, 10, 16, 24, 40, 60, 100]
 FLOWS = (1, 3)
@@ -40,7 +40,7 @@ def measure(runs):
     off = [row["ratio"] / told(rtt, row["cubic_wait_ms"]) for rtt, row in at.items() if rtt >= ABOVE_MS]
     fair = [f"{rtt:g}" for rtt, row in at.items() if 0.5 <= row["ratio"] <= 2]
     return {
-        "grows": as_measured(order, ", ".join(f"{rtt:g} ms {row['ratio']:.2f}" for rtt, row in at.items())),
+        "grows": noted(order, ", ".join(f"{rtt:g} ms {row['ratio']:.2f}" for rtt, row in at.items())),
         "longer-is-less": is_above(estimate(at[40]), 1.0),
         "shorter-is-more": is_below(estimate(at[2]), 1.0),
         "testbed-8": is_within(estimate(at[8]), 0.75, of=1.25),

@@ -5,19 +5,9 @@ import math
 import polars as pl
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
+from shallows.tables.goodput import goodput_curves
 
-from ..common import (
-    BACKENDS,
-    BATCHES,
-    COLUMNS,
-    COUPLED,
-    CUBIC,
-    DCTCP,
-    all_within,
-    cells,
-    estimate,
-    goodput_curves,
-)
+from ..common import BACKENDS, BATCHES, COLUMNS, COUPLED, CUBIC, DCTCP, all_within, cells, estimate
 
 FLOWS = (1, 3, 5, 10)
 FACTORS = (1.0, 1.16, 1.4, 1.63, 2.0)  # the slope follows, so that p_reno keeps its line

@@ -5,8 +5,9 @@ from shallows.statistics.estimates import mean_ci, paired_change
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
 from shallows.tables import metrics
+from shallows.tables.metrics import wait_quantile_ms
 
-from ..common import BACKENDS, FAIR, TC_RED, wait_ms
+from ..common import BACKENDS, FAIR, TC_RED
 
 TAIL = {"queue": {"kind": "drop-tail", "limit": "250pkt"}}
 CUBIC = {"traffic.other.transport": {"cc": "cubic"}}
@@ -33,7 +34,7 @@ def by_size(tables):
         out[f"{name}, ended"] = row["messages"]
         out[f"{name}, unfinished"] = row["messages_unfinished"]
     for name in ("one", "other"):
-        out[f"{name}, wait p99"] = wait_ms(tables, name, 0.99)
+        out[f"{name}, wait p99"] = wait_quantile_ms(tables, name, 0.99)
     return out
 
 

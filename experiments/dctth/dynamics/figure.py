@@ -6,8 +6,10 @@ from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
 from shallows.tables import metrics
+from shallows.tables.goodput import delivered
+from shallows.tables.metrics import wait_quantile_ms
 
-from ..common import BACKENDS, delivered, wait_ms
+from ..common import BACKENDS
 
 KINDS = {"cubic": "cubic", "dctcp": {"kind": "dctcp", "whole_segments": True}}
 SPECS = {name: ("spec.toml", {"transport.cc": cc}) for name, cc in KINDS.items()}
@@ -33,7 +35,7 @@ def dynamics(tables):
         "message_ms": messages["fct_mean_ps"] / 1e9,
         "message_p99_ms": messages["fct_p99_ps"] / 1e9,
         "wait_ms": long["wait_mean_ps"].mean() / 1e9,
-        "wait_p99_ms": wait_ms(tables, "long", 0.99),
+        "wait_p99_ms": wait_quantile_ms(tables, "long", 0.99),
         "srtt_ms": long["srtt_mean_ps"].mean() / 1e9,
     }
 

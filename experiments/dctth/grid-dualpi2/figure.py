@@ -2,7 +2,7 @@
 
 import polars as pl
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.claims import Measured, noted
 
 from ..common import (
     BACKENDS,
@@ -13,7 +13,6 @@ from ..common import (
     DCTCP,
     above_floor,
     all_within,
-    as_measured,
     cells,
     draw_ratios,
     draw_surface,
@@ -56,7 +55,7 @@ def measure(runs):
         worst = roomy.sort("dctcp_wait_p99_ms", descending=True).row(0, named=True)
         found |= {
             f"{name}-ratio": all_within(above_floor(both)),
-            f"{name}-median": as_measured(
+            f"{name}-median": noted(
                 typical(above_floor(both)), f"{share_within(both):.0f} % of all cells within 0.5 to 2"
             ),
             f"{name}-delay": Measured(

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured, every, is_above, some
+from shallows.studies.paper.claims import Measured, every, is_above, noted, some
 from shallows.studies.paper.logic import negated
 
 from ..common import (
@@ -15,7 +15,6 @@ from ..common import (
     DCTCP,
     above_floor,
     all_within,
-    as_measured,
     cells,
     draw_ratios,
     draw_surface,
@@ -49,8 +48,8 @@ def measure(runs):
     return {
         "ratio-above-floor": all_within(high),
         "ratio-below-floor": all_within(low),
-        "ratio-median": as_measured(typical(high), _spread(high["ratio"])),
-        "ratio-formula": as_measured(typical(formula(high), "formula"), _spread(told)),
+        "ratio-median": noted(typical(high), _spread(high["ratio"])),
+        "ratio-formula": noted(typical(formula(high), "formula"), _spread(told)),
         "dctcp-delay": _below(mixed(roomy), "dctcp_wait_p99_ms", 2.0),
         "dctcp-delay-alone": _below(roomy.filter(pl.col("cubic") == 0), "dctcp_wait_p99_ms", 2.0),
         "dctcp-delay-crowded": _below(crowded, "dctcp_wait_p99_ms", 2.0),
@@ -94,7 +93,7 @@ def _classic(both):
 def _full(frame):
     least = frame.sort("utilisation").row(0, named=True)
     batches = np.array(least["all_batches"])  # goodput, of which the link's use is a fixed multiple
-    return as_measured(mean_ci(100 * least["utilisation"] * batches / batches.mean()), flows_of(least))
+    return noted(mean_ci(100 * least["utilisation"] * batches / batches.mean()), flows_of(least))
 
 
 def _slopes(runs):

@@ -2,20 +2,9 @@
 
 from shallows.statistics.estimates import paired_ratio
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.claims import Measured, noted
 
-from ..common import (
-    BACKENDS,
-    BATCHES,
-    COLUMNS,
-    CUBIC,
-    DCTCP,
-    all_within,
-    as_measured,
-    cells,
-    estimate,
-    over_seeds,
-)
+from ..common import BACKENDS, BATCHES, COLUMNS, CUBIC, DCTCP, all_within, cells, estimate, over_seeds
 
 TAIL = {"kind": "drop-tail", "limit": "60pkt"}
 PAIRS = {"queue": TAIL, "sweep": {"points": [{CUBIC: n, DCTCP: n} for n in (1, 2, 5)]}}
@@ -53,7 +42,7 @@ def measure(runs):
             n_seeds=BATCHES,
             note=f"Cubic / DCTCP: {note}",
         ),
-        "without-loses": as_measured(
+        "without-loses": noted(
             more, f"share of DCTCP's packets dropped: {lost[0].value:.4f} against {lost[1].value:.4f}"
         ),
     }

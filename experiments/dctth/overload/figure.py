@@ -3,20 +3,9 @@
 import polars as pl
 from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.claims import Measured, noted
 
-from ..common import (
-    BACKENDS,
-    BATCHES,
-    COLUMNS,
-    CUBIC,
-    DCTCP,
-    RATE_MBPS,
-    all_within,
-    as_measured,
-    cells,
-    over_seeds,
-)
+from ..common import BACKENDS, BATCHES, COLUMNS, CUBIC, DCTCP, RATE_MBPS, all_within, cells, over_seeds
 
 DCTCP_FLOWS = [2, 5, 10, 15, 20, 40, 80]
 QUEUES = {
@@ -122,7 +111,7 @@ def _unresponsive(runs):
     for name in ("priority-l", "dualpi2-l", "dualpi2-c"):
         waits = [over_seeds(runs, f"{name}-again", f"{kind}_wait_ms") for kind in ("cubic", "dctcp")]
         note = f"Cubic waits {waits[0].value:.1f} ms, DCTCP {waits[1].value:.1f} ms"
-        found[f"{name}-overload"] = as_measured(max(waits), note)
+        found[f"{name}-overload"] = noted(max(waits), note)
     return found
 
 
@@ -131,7 +120,7 @@ def _floors(runs):
 
     def share(name):
         mbps = mean_ci(at[name]["cubic_batches"])
-        return as_measured(percent_of_link(mbps), f"ratio {at[name]['ratio']:.3f}")
+        return noted(percent_of_link(mbps), f"ratio {at[name]['ratio']:.3f}")
 
     pi2 = by_flows(runs, "dualpi2")
     waits = [over_seeds(runs, "dualpi2-again", f"{kind}_wait_ms") for kind in ("cubic", "dctcp")]
@@ -146,8 +135,8 @@ def _floors(runs):
         "drop-equal": Measured(
             bool(inside), n_seeds=BATCHES, note=f"Cubic / DCTCP by DCTCP flows {', '.join(kept)}"
         ),
-        "drop-keeps-delay": as_measured(max(waits), "the longer mean wait of the two kinds"),
-        "overflow-delays": as_measured(
+        "drop-keeps-delay": noted(max(waits), "the longer mean wait of the two kinds"),
+        "overflow-delays": noted(
             over_seeds(runs, "overflow-again", "dctcp_wait_ms"),
             f"Cubic waits {over_seeds(runs, 'overflow-again', 'cubic_wait_ms').value:.0f} ms",
         ),

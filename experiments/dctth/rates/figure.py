@@ -6,10 +6,11 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
+from shallows.tables.goodput import batch_mbps
 from shallows.theory.acks import marked_windows
 from shallows.theory.steady_state import cubic_rate, dctcp_rate, reno_rate
 
-from ..common import BACKENDS, BATCHES, PORT, batch_mbps
+from ..common import BACKENDS, BATCHES, PORT
 
 MSS_BITS = 1448 * 8
 WINDOWS = (10, 20, 40, 80)

@@ -3,9 +3,9 @@
 import polars as pl
 from shallows.statistics.estimates import paired_ratio
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.claims import Measured, noted
 
-from ..common import BACKENDS, BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, as_measured, cells
+from ..common import BACKENDS, BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, cells
 
 VARIANTS = {
     "as recommended (5, 15, .002, .1, gentle)": {},
@@ -87,7 +87,7 @@ def measure(runs):
         "unfair-whatever": Measured(
             True if below else False if above else None, n_seeds=BATCHES, note=nearest
         ),
-        "queue-is-a-choice": as_measured(paired_ratio(larger, smaller), " to ".join(told)),
+        "queue-is-a-choice": noted(paired_ratio(larger, smaller), " to ".join(told)),
     }
 
 

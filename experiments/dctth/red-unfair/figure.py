@@ -3,21 +3,10 @@
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured
+from shallows.studies.paper.claims import Measured, noted
+from shallows.tables.goodput import goodput_curves
 
-from ..common import (
-    BACKENDS,
-    BATCHES,
-    CUBIC,
-    DCTCP,
-    FLOYD_RED,
-    TC_RED,
-    all_within,
-    as_measured,
-    cells,
-    goodput_curves,
-    typical,
-)
+from ..common import BACKENDS, BATCHES, CUBIC, DCTCP, FLOYD_RED, TC_RED, all_within, cells, typical
 
 QUEUES = {"floyd": FLOYD_RED, "tc-red": TC_RED}
 PAIRS = {"sweep": {"points": [{CUBIC: n, DCTCP: n} for n in (1, 2, 5)]}}
@@ -43,13 +32,13 @@ def measure(runs):
         found[f"{name}-starves"] = _starved(frame)
         found[f"{name}-fair"] = all_within(frame)
         told = formula(frame).select((pl.col("ratio") / pl.col("formula")).alias("x"))["x"]
-        found[f"{name}-formula"] = as_measured(
+        found[f"{name}-formula"] = noted(
             typical(formula(frame)[:1], "formula"),
             f"1, 2, 5 flows of each: {', '.join(f'{x:.2f}' for x in told)}",
         )
         off = (frame["dctcp_marked"] / frame["cubic_dropped"]).to_list()
         again = cells(runs, f"{name}-again")
-        found[f"{name}-same-p"] = as_measured(
+        found[f"{name}-same-p"] = noted(
             mean_ci((again["dctcp_marked"] / again["cubic_dropped"]).to_list()),
             f"one run with 1, 2, 5 flows of each: {', '.join(f'{x:.2f}' for x in off)}",
         )

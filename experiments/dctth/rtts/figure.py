@@ -4,9 +4,10 @@ import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
-from shallows.studies.paper.claims import every, is_above, is_within
+from shallows.studies.paper.claims import every, is_above, is_within, noted
+from shallows.tables.goodput import batch_mbps
 
-from ..common import BACKENDS, COUPLED, FLOYD_RED, as_measured, batch_mbps, of_class
+from ..common import BACKENDS, COUPLED, FLOYD_RED, of_class
 
 RTTS_MS = (4, 8, 20, 40)
 QUEUES = {"dualq": {}, "coupled": {"queue": COUPLED}, "floyd": {"queue": FLOYD_RED}}
@@ -44,7 +45,7 @@ def measure(runs):
     told = ", ".join(f"{rtt} ms {estimate}" for rtt, estimate in between.items())
     return {
         **{
-            f"{kind}-exponent": as_measured(
+            f"{kind}-exponent": noted(
                 mean_ci(powers[kind]),
                 ", ".join(f"{r} ms {e.value:.2f} Mb/s" for r, e in dualq[kind].items()),
             )

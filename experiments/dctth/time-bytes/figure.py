@@ -1,22 +1,11 @@
 """DualQ with the queues measured in time, and in bytes."""
 
 import numpy as np
-from shallows.statistics.estimates import mean_ci
+from shallows.statistics.estimates import jackknife, mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
 
-from ..common import (
-    BACKENDS,
-    COLUMNS,
-    CUBIC,
-    DCTCP,
-    above_floor,
-    all_within,
-    cells,
-    jackknifed,
-    mixed,
-    ratio_points,
-)
+from ..common import BACKENDS, COLUMNS, CUBIC, DCTCP, above_floor, all_within, cells, mixed, ratio_points
 
 FLOWS = [1, 2, 3, 5, 8, 10]
 GRID = {"sweep": {"grid": {CUBIC: FLOWS, DCTCP: FLOWS}}}
@@ -41,8 +30,11 @@ def measure(runs):
     frames = {name: above_floor(mixed(cells(runs, name))) for name in SPECS}
     off = {name: np.abs(np.log2(frame["ratio"].to_numpy())) for name, frame in frames.items()}
     spread = {name: _spread(frame["ratio"].to_numpy()) for name, frame in frames.items()}
-    gain = mean_ci(jackknifed(frames["bytes"], _distance) - jackknifed(frames["time"], _distance))
-    calmer = mean_ci(jackknifed(frames["bytes"], _spread) - jackknifed(frames["time"], _spread))
+    batches = {name: np.array(frame["ratio_batches"].to_list()) for name, frame in frames.items()}
+    gain, calmer = (
+        mean_ci(jackknife(batches["bytes"], what) - jackknife(batches["time"], what))
+        for what in (_distance, _spread)
+    )
     note = "mean distance from 1 in octaves: " + ", ".join(
         f"{n} {v.mean():.2f}, spread {spread[n]:.2f}, worst {v.max():.2f}" for n, v in off.items()
     )

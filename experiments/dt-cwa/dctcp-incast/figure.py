@@ -4,7 +4,7 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
-from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 from shallows.tables import metrics
 
@@ -56,24 +56,24 @@ def onset(frame):
 
 
 def measure(runs):
-    frame = runs.frame(queries)
-    persistent = of(frame, spec="persistent")
+    rows = Rows(runs.frame(queries))
+    persistent = rows.at(spec="persistent").frame
     found = {
-        f"onset-{key}": _onset(of(persistent, title=title))
+        f"onset-{key}": _onset(Rows(persistent).at(title=title).frame)
         for key, title in (("dctcp", "DCTCP"), ("dctcp-2", "DCTCP, least window 2"), ("newreno", "NewReno"))
     }
     few = [n for n in persistent["workers"].unique() if n <= 30]
-    none = max(samples(persistent, "share", title="DCTCP", workers=n).mean() for n in few)
+    none = max(Rows(persistent).samples("share", title="DCTCP", workers=n).mean() for n in few)
     found["dctcp-none-to-30"] = Measured(bool(none == 0), note=f"largest share {none:.3f}")
-    first, other = (onset(of(persistent, title=title)) for title in ("DCTCP", "NewReno"))
+    first, other = (onset(Rows(persistent).at(title=title).frame) for title in ("DCTCP", "NewReno"))
     if first is not None and other is not None:
         found["dctcp-after-newreno"] = is_above(mean_ci(first - other), unit="workers later")
     if not runs.where("shared"):
         return found
-    shared = of(frame, spec="shared", title="DCTCP").filter(pl.col("workers") <= 40)
+    shared = rows.at(spec="shared", title="DCTCP").frame.filter(pl.col("workers") <= 40)
     most = shared["share"].max()
     found["shared-none-to-40"] = Measured(bool(most == 0), note=f"largest share {most:.3f}")
-    windows = of(frame, spec="windows")
+    windows = rows.at(spec="windows").frame
     for window in sorted(windows["initial_window"].unique(), key=_packets):
         found[f"law-{window}"] = _law(windows, window)
     return found
@@ -104,7 +104,7 @@ def _packets(window):
 def _law(windows, window):
     """Onset times initial window, over the buffer."""
     packets = _packets(window) / BUFFER
-    at = _onset(of(windows, initial_window=window))
+    at = _onset(Rows(windows).at(initial_window=window).frame)
     ends = (None if end is None else end * packets for end in at[:3])
     return at._replace(**dict(zip(("value", "low", "high"), ends, strict=True)))
 
@@ -112,28 +112,30 @@ def _law(windows, window):
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = runs.frame(queries)
-    persistent = of(frame, spec="persistent")
+    rows = Rows(runs.frame(queries))
+    persistent = rows.at(spec="persistent")
     panels = {
         "queries with timeouts, 100 packets a port": curves.Panel(
-            curve(persistent, "share", "workers"), "share"
+            persistent.curve("share", "workers"), "share"
         ),
         "completion, 100 packets a port": curves.Panel(
-            curve(persistent, "ms", "workers"), "query completion (ms)"
+            persistent.curve("ms", "workers"), "query completion (ms)"
         ),
         "queries with timeouts, 4 MB shared": curves.Panel(
-            curve(frame, "share", "workers", spec="shared"), "share"
+            rows.curve("share", "workers", spec="shared"), "share"
         ),
         "completion, 4 MB shared": curves.Panel(
-            curve(frame, "ms", "workers", spec="shared"), "query completion (ms)"
+            rows.curve("ms", "workers", spec="shared"), "query completion (ms)"
         ),
     }
-    windows = of(frame, spec="windows").with_columns(
-        burst=pl.col("initial_window").str.strip_suffix("pkt").cast(pl.Int64) * pl.col("workers") / BUFFER
+    windows = Rows(
+        rows.at(spec="windows").frame.with_columns(
+            burst=pl.col("initial_window").str.strip_suffix("pkt").cast(pl.Int64) * pl.col("workers") / BUFFER
+        )
     )
     scaled = {
         "new connections": curves.Panel(
-            curve(windows, "share", "burst", "initial_window"), "share of the queries with timeouts"
+            windows.curve("share", "burst", "initial_window"), "share of the queries with timeouts"
         )
     }
     return {
@@ -144,14 +146,14 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    frame = runs.frame(queries)
+    rows = Rows(runs.frame(queries))
     names = ["share", "ms", "head", "tail", "queue_max"]
     return {
         "Means over the seeds, 100 packets a port": table_of(
-            of(frame, spec="persistent"), names, ["workers", "title"]
+            rows.at(spec="persistent").frame, names, ["workers", "title"]
         ),
         "Means over the seeds, 4 MB shared by the ports": table_of(
-            of(frame, spec="shared"), names, ["workers", "title"]
+            rows.at(spec="shared").frame, names, ["workers", "title"]
         ),
     }
 

@@ -4,7 +4,7 @@ import numpy as np
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
-from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.kit import Rows
 
 from ..common import DTCWA, LOAD_NAMES, SPEC, WORKERS, schemes, seen, table_of
 from ..common import LOADS as EVERY
@@ -32,9 +32,9 @@ MARGIN = 10.0
 
 def below_chosen(frame, senders):
     """By each larger beta, throughput less that at 0.2 in Mb/s, paired by seed; under None for their mean."""
-    chosen = samples(frame, "mbps", workers=senders, beta=CHOSEN)
+    chosen = Rows(frame).samples("mbps", workers=senders, beta=CHOSEN)
     larger = [beta for beta in frame["beta"].unique().sort() if beta > CHOSEN]
-    by = {beta: samples(frame, "mbps", workers=senders, beta=beta) for beta in larger}
+    by = {beta: Rows(frame).samples("mbps", workers=senders, beta=beta) for beta in larger}
     by[None] = np.mean(list(by.values()), axis=0)
     return {beta: paired_difference(found, chosen) for beta, found in by.items()}
 
@@ -51,13 +51,13 @@ def measure(runs):
     found = {}
     if "query-1MB" in set(frame["spec"]):
         large, chosen = (
-            samples(frame, "timeouts_per_flow", spec="query-1MB", workers=10, beta=beta)
+            Rows(frame).samples("timeouts_per_flow", spec="query-1MB", workers=10, beta=beta)
             for beta in (1.0, CHOSEN)
         )
         found["timeouts-query-1MB-10"] = is_above(paired_difference(large, chosen), unit="timeouts a flow")
     for load in set(frame["spec"]):
         for senders in SENDERS:
-            differences = below_chosen(of(frame, spec=load), senders)
+            differences = below_chosen(Rows(frame).at(spec=load).frame, senders)
             found[f"falls-{load}-{senders}"] = _falls(differences)
             found[f"falls-at-1-{load}-{senders}"] = is_below(
                 differences[max(filter(None, differences))], unit="Mb/s"
@@ -74,21 +74,19 @@ def _named(runs):
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = _named(runs)
+    rows = Rows(_named(runs))
     panels = {
-        LOAD_NAMES[load]: curves.Panel(
-            curve(frame, "mbps", "beta", "senders", spec=load), "throughput (Mb/s)"
-        )
+        LOAD_NAMES[load]: curves.Panel(rows.curve("mbps", "beta", "senders", spec=load), "throughput (Mb/s)")
         for load in LOADS
     }
     return {"throughput by beta": curves.draw(curves.info(panels, "beta"))}
 
 
 def tables(runs):
-    frame = _named(runs)
+    rows = Rows(_named(runs))
     return {
         f"Means over the seeds, {LOAD_NAMES[load]}":
-            table_of(of(frame, spec=load), ["mbps", "timeouts_per_flow", "drops"], ["beta", "senders"])
+            table_of(rows.at(spec=load).frame, ["mbps", "timeouts_per_flow", "drops"], ["beta", "senders"])
         for load in LOADS
     }  # fmt: skip
 

@@ -1,9 +1,9 @@
 """Figure 6: throughput against the number of flows."""
 
-from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     DCTCP,
@@ -53,14 +53,14 @@ def measure(runs):
             mine = frame.filter(frame["spec"] == "right-k")
             found[f"right-k-gains-{flows}"] = change(mine, "mbps", DCTCP, WRONG_K, workers=flows)
     queries = frame.filter(frame["spec"] == "query-1MB")
-    found["below-200"] = is_below(mean_ci(samples(queries, "mbps", title=DTCWA, workers=40)), 200.0, "Mb/s")
+    found["below-200"] = is_below(Rows(queries).estimate("mbps", title=DTCWA, workers=40), 200.0, "Mb/s")
     found["dctcp-below-200"] = is_below(
-        mean_ci(samples(queries, "mbps", title=DCTCP, workers=40)), 200.0, "Mb/s"
+        Rows(queries).estimate("mbps", title=DCTCP, workers=40), 200.0, "Mb/s"
     )
     found["gain-after-20"] = _appears(queries)
     if DCTCP0 in queries["title"]:
         found["alpha-1-costs"] = is_above(change(queries, "mbps", DCTCP0, DCTCP, workers=30), unit="%")
-        zero, one = (samples(queries, "timeouts_per_flow", title=t, workers=55) for t in (DCTCP0, DCTCP))
+        zero, one = (Rows(queries).samples("timeouts_per_flow", title=t, workers=55) for t in (DCTCP0, DCTCP))
         found["alpha-0-times-out"] = is_above(paired_difference(zero, one), unit="timeouts a flow")
     return found
 
@@ -81,17 +81,17 @@ def _appears(frame):
 def draw(runs, reference):
     from shallows.figures import curves, network
 
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     panels = {
         LOAD_NAMES[load]: curves.Panel(
-            curve(frame, "mbps", "workers", spec=load),
+            rows.curve("mbps", "workers", spec=load),
             "throughput (Mb/s)",
             lines={"printed: below this after 35 flows": 200},
         )
         for load in LOADS
     }
-    loads = {LOAD_NAMES[load]: _gains(of(frame, spec=load)) for load in LOADS}
-    right = {f"DCTCP, K = 20, over {WRONG_K}": _gains(of(frame, spec="right-k"), DCTCP, WRONG_K)}
+    loads = {LOAD_NAMES[load]: _gains(rows.at(spec=load).frame) for load in LOADS}
+    right = {f"DCTCP, K = 20, over {WRONG_K}": _gains(rows.at(spec="right-k").frame, DCTCP, WRONG_K)}
     panels["gain of DT-CWA over DCTCP"] = curves.Panel(
         loads | right, "gain (%)", published={"printed gain": list(PRINTED.items())}
     )
@@ -100,11 +100,11 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     names = ["mbps", "timeouts_per_flow", "drops"]
     return {
         f"Means over the seeds, {LOAD_NAMES[load]}": table_of(
-            of(frame, spec=load), names, ["workers", "title"]
+            rows.at(spec=load).frame, names, ["workers", "title"]
         )
         for load in LOADS
     }

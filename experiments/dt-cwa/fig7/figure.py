@@ -4,7 +4,7 @@
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.kit import Rows
 
 from ..common import DTCWA, LOAD_NAMES, everywhere_below, seen, sweep, table_of
 
@@ -25,9 +25,9 @@ def measure(runs):
         if mine.is_empty():
             continue
         found[f"below-dctcp-{load}"] = everywhere_below(mine, "qct_ms", "workers")
-        until = samples(mine, "qct_ms", title=DTCWA, workers=35)
+        until = Rows(mine).samples("qct_ms", title=DTCWA, workers=35)
         least, most = mine["workers"].min(), mine["workers"].max()
-        ends = [samples(mine, "qct_ms", title=DTCWA, workers=n) for n in (most, least)]
+        ends = [Rows(mine).samples("qct_ms", title=DTCWA, workers=n) for n in (most, least)]
         found[f"grows-{load}"] = is_above(paired_difference(*ends), unit=f"ms from {least} to {most} flows")
         found[f"below-50ms-{load}"] = is_below(mean_ci(until), 50.0, "ms at 35 flows")
     return found
@@ -36,11 +36,11 @@ def measure(runs):
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     lines = {"the document's, until 35 flows": 50.0}
     panels = {
         LOAD_NAMES[load]: curves.Panel(
-            curve(frame, "qct_ms", "workers", spec=load), "query completion (ms)", lines=lines
+            rows.curve("qct_ms", "workers", spec=load), "query completion (ms)", lines=lines
         )
         for load in LOADS
     }
@@ -48,11 +48,11 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     names = ["qct_ms", "timeouts_per_query", "head_per_query", "tail_per_query"]
     return {
         f"Means over the seeds, {LOAD_NAMES[load]}": table_of(
-            of(frame, spec=load), names, ["workers", "title"]
+            rows.at(spec=load).frame, names, ["workers", "title"]
         )
         for load in LOADS
     }

@@ -4,7 +4,7 @@ import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
-from shallows.studies.paper.kit import curve, samples
+from shallows.studies.paper.kit import Rows
 from shallows.tables import metrics
 
 from ..common import COMPARED, everywhere_below, seen, sweep, table_of
@@ -59,7 +59,7 @@ def _below_queries(runs, short):
         for title in COMPARED:
             which = {"title": title, "workers": flows}
             less = paired_difference(
-                samples(short, "completion_ms", **which), samples(queries, "qct_ms", **which)
+                Rows(short).samples("completion_ms", **which), Rows(queries).samples("qct_ms", **which)
             )
             yield is_below(less, unit=f"ms for {title} at {flows}")
 
@@ -69,8 +69,8 @@ def draw(runs, reference):
 
     panels = {}
     for size, name in SIZES.items():
-        frame = runs.where(f"short-{size}").frame(messages)
-        panels[name] = curves.Panel(curve(frame, "completion_ms", "workers"), "completion (ms)")
+        rows = Rows(runs.where(f"short-{size}").frame(messages))
+        panels[name] = curves.Panel(rows.curve("completion_ms", "workers"), "completion (ms)")
     return {"completion of short messages by number of flows": curves.draw(curves.info(panels, "FTP flows"))}
 
 

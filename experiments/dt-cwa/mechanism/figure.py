@@ -4,7 +4,7 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference, paired_ratio
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
-from shallows.studies.paper.kit import curve, of, samples
+from shallows.studies.paper.kit import Rows
 from shallows.tables.oscillation import oscillation, queue_steps
 
 from ..common import (
@@ -96,34 +96,34 @@ OUTCAST = "Two flows at a port of their own and 58 at two others: goodput and ti
 
 
 def measure(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     found = {}
     for load in ("query-1MB", "query-64KB"):
-        mine = of(frame, spec=load)
+        mine = rows.at(spec=load).frame
         if mine.is_empty():
             continue
         found[f"timeouts-{load}"] = everywhere_below(mine, "timeouts_per_flow", "workers")
         found[f"drops-{load}"] = everywhere_below(mine, "drops", "workers")
         for flows in (30, 55):
-            a, b = (samples(mine, "timeouts_per_flow", title=t, workers=flows) for t in (DTCWA, DCTCP))
+            a, b = (Rows(mine).samples("timeouts_per_flow", title=t, workers=flows) for t in (DTCWA, DCTCP))
             found[f"timeouts-{load}-{flows}"] = is_below(paired_difference(a, b), unit="timeouts a flow")
     queue = runs.where("queue").frame(swing)
     found["sd"] = everywhere_below(queue, "sd", "workers")
     for flows in (10, 30):
-        a, b = (samples(queue, "sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
+        a, b = (Rows(queue).samples("sd", title=t, workers=flows) for t in (DTCWA, DCTCP))
         found[f"sd-{flows}"] = is_below(paired_difference(a, b), unit="packets")
     if runs.where("windows"):
-        falls = runs.where("windows").frame(windows)
+        falls = Rows(runs.where("windows").frame(windows))
         for flows in CROWDED:
-            shares = samples(falls, "to_one", title=DCTCP, workers=flows)
+            shares = falls.samples("to_one", title=DCTCP, workers=flows)
             found[f"falls-to-one-{flows}"] = is_above(mean_ci(shares), 50, unit="%")
     if runs.where("outcast"):
-        alone = runs.where("outcast").frame(ports)
-        a, b = (samples(alone, "query_timeouts", title=title) for title in (DTCWA, DCTCP))
+        alone = Rows(runs.where("outcast").frame(ports))
+        a, b = (alone.samples("query_timeouts", title=title) for title in (DTCWA, DCTCP))
         found["black-out"] = is_below(paired_difference(a, b), unit="timeouts a flow")
-        few, many = (samples(alone, f"{name}_mbps", title=DCTCP) for name in ("query", "many"))
+        few, many = (alone.samples(f"{name}_mbps", title=DCTCP) for name in ("query", "many"))
         found["outcast-share"] = is_below(paired_ratio(few, many), 1.0)
-    found["outcast"] = _differ(of(frame, spec="query-1MB", title=DTCWA, workers=55))
+    found["outcast"] = _differ(rows.at(spec="query-1MB", title=DTCWA, workers=55).frame)
     return found
 
 
@@ -148,17 +148,19 @@ def draw(runs, reference):
     loads = ("query-1MB", "query-64KB")
     timeouts = {
         f"timeouts, {LOAD_NAMES[load]}": curves.Panel(
-            curve(frame, "timeouts_per_flow", "workers", spec=load), "timeouts a flow, 10 queries"
+            Rows(frame).curve("timeouts_per_flow", "workers", spec=load), "timeouts a flow, 10 queries"
         )
         for load in loads
     }
     swings = {
-        "queue, FTP without end": curves.Panel(curve(queue, "sd", "workers"), "standard deviation (packets)"),
-        "limit cycle": curves.Panel(
-            curve(queue, "amplitude", "workers"), "amplitude, peak to peak (packets)"
+        "queue, FTP without end": curves.Panel(
+            Rows(queue).curve("sd", "workers"), "standard deviation (packets)"
         ),
-        "its period": curves.Panel(curve(queue, "period_ms", "workers"), "period (ms)"),
-        "mean queue": curves.Panel(curve(queue, "mean", "workers"), "mean (packets)"),
+        "limit cycle": curves.Panel(
+            Rows(queue).curve("amplitude", "workers"), "amplitude, peak to peak (packets)"
+        ),
+        "its period": curves.Panel(Rows(queue).curve("period_ms", "workers"), "period (ms)"),
+        "mean queue": curves.Panel(Rows(queue).curve("mean", "workers"), "mean (packets)"),
     }
     return {
         "timeouts by number of flows": curves.draw(curves.info(timeouts, "flows")),
@@ -172,13 +174,13 @@ def tables(runs):
     racks = ["timeouts_sw1", "timeouts_sw2", "timeouts_sw3"]
     return {
         "Timeouts a query by kind, 1 MB in all": table_of(
-            of(frame, spec="query-1MB"), kinds, ["workers", "title"]
+            Rows(frame).at(spec="query-1MB").frame, kinds, ["workers", "title"]
         ),
         "Timeouts a query by kind, 64 KB each": table_of(
-            of(frame, spec="query-64KB"), kinds, ["workers", "title"]
+            Rows(frame).at(spec="query-64KB").frame, kinds, ["workers", "title"]
         ),
         "Timeouts a flow by the worker's switch, 1 MB in all": table_of(
-            of(frame, spec="query-1MB"), racks, ["workers", "title"]
+            Rows(frame).at(spec="query-1MB").frame, racks, ["workers", "title"]
         ),
         WINDOWS: table_of(
             runs.where("windows").frame(windows), ["falls", "to_one", "to_two"], ["workers"]

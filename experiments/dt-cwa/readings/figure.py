@@ -4,10 +4,9 @@ import math
 from itertools import product
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above
-from shallows.studies.paper.kit import of, samples
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     DCTCP,
@@ -98,8 +97,8 @@ def outcome(frame, title, base=DCTCP):
     """
     flows = frame["workers"].unique().to_list()
     gains = {n: change(frame, "mbps", title, base, workers=n) for n in PUBLISHED if n in flows}
-    mbps = mean_ci(samples(frame, "mbps", title=title, workers=40)) if 40 in flows else None
-    ms = mean_ci(samples(frame, "qct_ms", title=title, workers=35)) if 35 in flows else None
+    mbps = Rows(frame).estimate("mbps", title=title, workers=40) if 40 in flows else None
+    ms = Rows(frame).estimate("qct_ms", title=title, workers=35) if 35 in flows else None
     away = sum(abs(math.log((100 + g.value) / (100 + PUBLISHED[n]))) for n, g in gains.items())
     away += max(0.0, math.log(mbps.value / BELOW_MBPS)) if mbps else 0.0
     away += max(0.0, math.log(ms.value / BELOW_MS)) if ms else 0.0
@@ -107,19 +106,19 @@ def outcome(frame, title, base=DCTCP):
 
 
 def _by_equation(runs):
-    frame = runs.frame(seen)
-    mine = of(frame, spec="equations")
+    rows = Rows(runs.frame(seen))
+    mine = rows.at(spec="equations").frame
     titles = [t for t in mine["title"].unique(maintain_order=True) if t != DCTCP]
     return {title: outcome(mine, title) for title in titles}
 
 
 def _by_circumstance(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     found = {}
     for spec, name in NAMES.items():
-        mine = of(frame, spec=spec)
+        mine = rows.at(spec=spec).frame
         for base in (DCTCP, DCTCP0):
-            if len(of(mine, title=base)):
+            if len(Rows(mine).at(title=base)):
                 found[f"{name}; against {base}"] = outcome(mine, DTCWA, base)
     return found
 

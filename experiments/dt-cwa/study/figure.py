@@ -6,7 +6,7 @@ from functools import cache
 import polars as pl
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
-from shallows.studies.paper.kit import curve
+from shallows.studies.paper.kit import Rows
 from shallows.tables import metrics
 
 WANTED = {
@@ -212,7 +212,9 @@ def draw(runs, reference):
 
     def panels(name, label, log):
         return {
-            factor: curves.Panel(curve(frame.filter(pl.col("factor") == factor), name, "workers"), label, log)
+            factor: curves.Panel(
+                Rows(frame.filter(pl.col("factor") == factor)).curve(name, "workers"), label, log
+            )
             for factor in FACTORS
         }
 

@@ -4,9 +4,9 @@ import numpy as np
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, TIMELY_SPEC, estimate, flow_rates, shares
+from ..common import BACKENDS, TIMELY_SPEC, flow_rates, shares
 
 MET = 1.1
 """Shares within a tenth have met."""
@@ -48,12 +48,12 @@ def climb(tables):
 
 
 def measure(runs):
-    frame = runs.frame(climb)
+    rows = Rows(runs.frame(climb))
     return {
-        "small-meet": is_below(estimate(frame, "ratio", title=SMALL), MET, "times the slower"),
-        "large-collapse": is_below(mean_ci(samples(frame, "least", title=LARGE)), COLLAPSED, "of the link"),
-        "large-sample": mean_ci(samples(frame, "high", title=LARGE) * 8 / 10),
-        "large-climb": is_above(mean_ci(samples(frame, "climbed_ms", title=LARGE)), 10 * STEP_MS, "ms"),
+        "small-meet": is_below(rows.estimate("ratio", title=SMALL), MET, "times the slower"),
+        "large-collapse": is_below(rows.estimate("least", title=LARGE), COLLAPSED, "of the link"),
+        "large-sample": mean_ci(rows.samples("high", title=LARGE) * 8 / 10),
+        "large-climb": is_above(rows.estimate("climbed_ms", title=LARGE), 10 * STEP_MS, "ms"),
     }
 
 
@@ -70,7 +70,9 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["fast", "slow", "ratio", "least", "climbed_ms", "mean", "sd", "idle"]
-    return {"Rates in Gb/s, shares of the link, queue in KB": table_of(runs.frame(climb), columns, ["title"])}
+    return {
+        "Rates in Gb/s, shares of the link, queue in KB": Rows(runs.frame(climb)).table(columns, ["title"])
+    }
 
 
 FIGURE = Figure(

@@ -3,10 +3,10 @@
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import timely
 
-from ..common import BACKENDS, TIMELY_SPEC, estimate, flow_rates, queue, shares, traced
+from ..common import BACKENDS, TIMELY_SPEC, flow_rates, queue, shares, traced
 
 FLOWS = (2, 10, 20, 40)
 MET = 1.1
@@ -33,16 +33,16 @@ def _crowd(n):
 def measure(runs):
     pair, crowd = runs.where("timely").frame(shares), runs.where("timely-crowd").frame(queue)
     found = {
-        "meet": is_below(estimate(pair, "ratio"), MET, "times the slower"),
-        "queue-2": estimate(pair, "mean"),
-        "queue-40": estimate(crowd, "mean", senders=40),
+        "meet": is_below(Rows(pair).estimate("ratio"), MET, "times the slower"),
+        "queue-2": Rows(pair).estimate("mean"),
+        "queue-40": Rows(crowd).estimate("mean", senders=40),
     }
-    swings = {n: estimate(crowd, "swing", senders=n) for n in sorted(crowd["senders"].unique())}
-    found["stable-2"] = is_below(estimate(pair, "swing"), 1.0, "of the mean")
+    swings = {n: Rows(crowd).estimate("swing", senders=n) for n in sorted(crowd["senders"].unique())}
+    found["stable-2"] = is_below(Rows(pair).estimate("swing"), 1.0, "of the mean")
     found["unstable-40"] = is_above(swings[40], 1.0, "of the mean")
     for n in (2, 10):
         if n in swings:
-            found[f"form-{n}"] = mean_ci(samples(crowd, "mean", senders=n) / resting(n))
+            found[f"form-{n}"] = mean_ci(Rows(crowd).samples("mean", senders=n) / resting(n))
     return found
 
 
@@ -67,7 +67,7 @@ def draw(runs, reference):
     two = relation.panel(shown, ("time (ms)", "rate (Gb/s)"), models)
     crowd = runs.where("timely-crowd").frame(queue)
     many = sorted(crowd["senders"].unique())
-    means = {n: estimate(crowd, "mean", senders=n) for n in many}
+    means = {n: Rows(crowd).estimate("mean", senders=n) for n in many}
     forms = [timely.timely_patched(flows=n)["queue_bytes"] / 1e3 for n in many]
     by_flows = relation.panel(
         {"packets": means}, ("flows", "mean queue (KB)"), {"fixed point": (many, forms)}
@@ -83,11 +83,11 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
     return {
-        "Queue in KB by the number of flows": table_of(
-            runs.where("timely-crowd").frame(queue), columns, ["senders"]
+        "Queue in KB by the number of flows": Rows(runs.where("timely-crowd").frame(queue)).table(
+            columns, ["senders"]
         ),
-        "Two flows: rates in Gb/s, queue in KB": table_of(
-            runs.where("timely").frame(shares), ["fast", "slow", "ratio", *columns], ["spec"]
+        "Two flows: rates in Gb/s, queue in KB": Rows(runs.where("timely").frame(shares)).table(
+            ["fast", "slow", "ratio", *columns], ["spec"]
         ),
     }
 

@@ -4,7 +4,7 @@ import polars as pl
 from shallows.statistics.estimates import paired_change, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below, is_within
-from shallows.studies.paper.kit import percent, samples, table_of
+from shallows.studies.paper.kit import Rows, percent
 
 from ..common import BACKENDS
 
@@ -51,14 +51,14 @@ def frame_of(runs):
 
 
 def measure(runs):
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     found = {}
     for column in ("median", "p90"):
-        times = {name: samples(frame, column, spec=f"flows-{name}", factor=0.8) for name in SHORT}
+        times = {name: rows.samples(column, spec=f"flows-{name}", factor=0.8) for name in SHORT}
         for one, other in (("dcqcn", "patched"), ("patched", "timely")):
             change = percent(paired_change(times[one], times[other]))
             found[f"{column}-{one}-{other}"] = is_below(change, 0.0, "% of its time")
-    used = {name: samples(frame, "used", spec=f"flows-{name}", factor=0.8) for name in SHORT}
+    used = {name: rows.samples("used", spec=f"flows-{name}", factor=0.8) for name in SHORT}
     found["same-use"] = every(
         is_within(paired_difference(used[spec], used["dcqcn"]), ALIKE, unit="% of the link")
         for spec in ("patched", "timely")
@@ -68,13 +68,12 @@ def measure(runs):
 
 def draw(runs, reference):
     from shallows.figures import curves
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     words = {"median": "median (ms)", "p90": "90th percentile (ms)", "queue": "mean queue (KB)"}
     panels = {
         words[column].partition(" (")[0]: curves.Panel(
-            curve(frame, column, "factor", "scheme"), words[column], log=True
+            rows.curve(column, "factor", "scheme"), words[column], log=True
         )
         for column in words
     }
@@ -83,7 +82,7 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["median", "p90", "queue", "queue_p99", "used", "small"]
-    return {"Times in ms, queue in KB, use in %": table_of(frame_of(runs), columns, ["scheme", "factor"])}
+    return {"Times in ms, queue in KB, use in %": Rows(frame_of(runs)).table(columns, ["scheme", "factor"])}
 
 
 FIGURE = Figure(

@@ -3,10 +3,10 @@
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import dcqcn
 
-from ..common import BACKENDS, DCQCN_SPEC, SWINGS, estimate, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, SWINGS, loop, model, modelled, queue, traced
 
 STEP_S = 1e-6
 """The queue's own time is some 4 us, so that the model needs finer steps than elsewhere."""
@@ -43,14 +43,14 @@ def measure(runs):
         found[f"model-{name}"] = Measured(
             bool(swing > SWINGS) == at_arrival, n_seeds=0, note=f"{swing:.3g} of the mean"
         )
-    frame = runs.frame(queue)
+    rows = Rows(runs.frame(queue))
     found["two-alike"] = is_below(
-        paired_difference(*(samples(frame, "idle", spec=spec) for spec in ("arrival", "dcqcn"))),
+        paired_difference(*(rows.samples("idle", spec=spec) for spec in ("arrival", "dcqcn"))),
         0.01,
         "of the time",
     )
-    found["ten-rest"] = is_below(estimate(frame, "idle", spec="dcqcn-ten"), 0.01, "of the time idle")
-    found["ten-swing"] = is_above(estimate(frame, "idle", spec="arrival-ten"), 0.01, "of the time idle")
+    found["ten-rest"] = is_below(rows.estimate("idle", spec="dcqcn-ten"), 0.01, "of the time idle")
+    found["ten-swing"] = is_above(rows.estimate("idle", spec="arrival-ten"), 0.01, "of the time idle")
     return found
 
 
@@ -73,7 +73,7 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
-    return {"Queue in KB": table_of(runs.frame(queue), columns, ["spec"])}
+    return {"Queue in KB": Rows(runs.frame(queue)).table(columns, ["spec"])}
 
 
 FIGURE = Figure(

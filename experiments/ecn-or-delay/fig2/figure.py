@@ -3,10 +3,10 @@
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_within
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import dcqcn
 
-from ..common import BACKENDS, DCQCN_SPEC, estimate, flow_rates, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, flow_rates, loop, model, modelled, queue, traced
 
 FLOWS = (2, 10, 20)
 SHOWN_MS = 60
@@ -29,10 +29,10 @@ def resting(flows):
 
 
 def measure(runs):
-    frame = runs.where("dcqcn").frame(queue)
+    rows = Rows(runs.where("dcqcn").frame(queue))
     found, parts = {}, []
     for n in FLOWS:
-        means = samples(frame, "mean", senders=n)
+        means = rows.samples("mean", senders=n)
         found[f"form-{n}"] = mean_ci(means / resting(n))
         parts.append(is_within(found[f"form-{n}"], LOOSE, of=1.0, unit=f"times the model, N = {n}"))
     found["agrees"] = every(parts)
@@ -41,8 +41,8 @@ def measure(runs):
 
 def numbers(runs):
     """Mean queues in KB."""
-    frame = runs.where("dcqcn").frame(queue)
-    return {f"queue-{n}": estimate(frame, "mean", senders=n) for n in FLOWS}
+    rows = Rows(runs.where("dcqcn").frame(queue))
+    return {f"queue-{n}": rows.estimate("mean", senders=n) for n in FLOWS}
 
 
 def draw(runs, reference):
@@ -69,7 +69,7 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "idle"]
-    return {"Queue in KB": table_of(runs.where("dcqcn").frame(queue), columns, ["senders"])}
+    return {"Queue in KB": Rows(runs.where("dcqcn").frame(queue)).table(columns, ["senders"])}
 
 
 FIGURE = Figure(

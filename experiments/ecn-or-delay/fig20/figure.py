@@ -6,7 +6,7 @@ import numpy as np
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import dcqcn, timely
 
 from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, loop, model, modelled, queue, traced
@@ -38,14 +38,14 @@ def courses():
 def measure(runs):
     models = {name: model(course, 100) for name, course in courses().items()}
     patched, marked = models["patched TIMELY"], models["DCQCN"]
-    frame = runs.frame(queue)
+    rows = Rows(runs.frame(queue))
     return {
         "model-timely": Measured(patched["sd"] > UNSTABLE * patched["mean"], n_seeds=0, note=_said(patched)),
         "model-dcqcn": Measured(marked["sd"] < STABLE * marked["mean"], n_seeds=0, note=_said(marked)),
         "model-timely-queue": Measured(patched["mean"], n_seeds=0),
         "model-dcqcn-queue": Measured(marked["mean"], n_seeds=0),
         "packets-dcqcn": is_below(
-            mean_ci(samples(frame, "sd", spec="dcqcn-late") / samples(frame, "sd", spec="dcqcn")),
+            mean_ci(rows.samples("sd", spec="dcqcn-late") / rows.samples("sd", spec="dcqcn")),
             2.0,
             "times the deviation",
         ),
@@ -70,7 +70,7 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
-    return {"Queue in KB": table_of(runs.frame(queue), columns, ["spec"])}
+    return {"Queue in KB": Rows(runs.frame(queue)).table(columns, ["spec"])}
 
 
 FIGURE = Figure(

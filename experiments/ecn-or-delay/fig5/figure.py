@@ -2,10 +2,10 @@
 
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import dcqcn
 
-from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, SWINGS, estimate, loop, model, modelled, queue, traced
+from ..common import BACKENDS, DCQCN_SPEC, MODEL_STEP, SWINGS, loop, model, modelled, queue, traced
 
 FLOWS = (2, 10, 64)
 LOOPS = {"4us": "1us", "85us": "21250ns"}
@@ -29,7 +29,7 @@ def measure(runs):
     for name, delay in LOOPS.items():
         for n in sorted(frame["senders"].unique()):
             unstable = (name, n) == ("85us", 10)
-            idle = estimate(frame, "idle", senders=n, delay=delay)
+            idle = Rows(frame).estimate("idle", senders=n, delay=delay)
             judge = is_above if unstable else is_below
             found[f"packets-{name}-{n}"] = judge(idle, IDLE, "of the time idle")
         for n in FLOWS:
@@ -58,7 +58,7 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["mean", "sd", "low", "high", "swing", "idle"]
-    return {"Queue in KB": table_of(runs.frame(queue), columns, ["delay", "senders"])}
+    return {"Queue in KB": Rows(runs.frame(queue)).table(columns, ["delay", "senders"])}
 
 
 FIGURE = Figure(

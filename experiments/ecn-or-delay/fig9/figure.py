@@ -3,10 +3,10 @@
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, some
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import timely
 
-from ..common import BACKENDS, TIMELY_SPEC, estimate, flow_rates, shares
+from ..common import BACKENDS, TIMELY_SPEC, flow_rates, shares
 
 STARTS = {
     "5 and 5 Gb/s": [(0.0, 5e9), (0.0, 5e9)],
@@ -31,12 +31,12 @@ def course(title):
 
 
 def measure(runs):
-    frame = runs.frame(shares)
-    ratios = {title: samples(frame, "ratio", title=title) for title in STARTS}
+    rows = Rows(runs.frame(shares))
+    ratios = {title: rows.samples("ratio", title=title) for title in STARTS}
     unequal, late = ratios["7 and 3 Gb/s"], ratios["one 10 ms later"]
     even = ratios["5 and 5 Gb/s"]
     found = {
-        "no-convergence": is_above(estimate(frame, "ratio", title="7 and 3 Gb/s"), APART, "times the slower"),
+        "no-convergence": is_above(rows.estimate("ratio", title="7 and 3 Gb/s"), APART, "times the slower"),
         "start-decides": some(
             [
                 is_above(paired_difference(unequal, even), unit="in the ratio, 7 and 3 less 5 and 5"),
@@ -72,8 +72,8 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Rates in Gb/s, queue in KB": table_of(
-            runs.frame(shares), ["fast", "slow", "ratio", "mean", "sd", "idle"], ["title"]
+        "Rates in Gb/s, queue in KB": Rows(runs.frame(shares)).table(
+            ["fast", "slow", "ratio", "mean", "sd", "idle"], ["title"]
         )
     }
 

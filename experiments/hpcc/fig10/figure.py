@@ -5,9 +5,9 @@ import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, estimate
+from ..common import BACKENDS
 from ..fabric import flows, slowdowns
 from ..testbed import TESTBED, scheme
 
@@ -77,18 +77,18 @@ def measure(runs):
     p99, ports = f"p99_{runs.reading['end']}", runs.reading["ports"]
     found = {}
     for name, frame in frames.items():
-        less = paired_difference(*(samples(frame, p99, title=title) for title in (DCQCN, HPCC)))
+        less = paired_difference(*(Rows(frame).samples(p99, title=title) for title in (DCQCN, HPCC)))
         load = name.removeprefix("load-")
-        found[f"small-{load}"] = estimate(frame, p99, title=HPCC)
+        found[f"small-{load}"] = Rows(frame).estimate(p99, title=HPCC)
         found[f"small-order-{load}"] = is_above(less, unit="less than DCQCN's")
-    half = frames["load-50"]
+    half = Rows(frames["load-50"])
     found |= {
-        f"queue-{percent}": estimate(half, f"queue{percent}_{ports}", title=HPCC) for percent in (95, 99)
+        f"queue-{percent}": half.estimate(f"queue{percent}_{ports}", title=HPCC) for percent in (95, 99)
     }
     found["queue-bound"] = found["queue-99"]
-    longer = paired_difference(*(samples(half, f"queue99_{ports}", title=title) for title in (DCQCN, HPCC)))
+    longer = paired_difference(*(half.samples(f"queue99_{ports}", title=title) for title in (DCQCN, HPCC)))
     medians = (
-        is_below(estimate(frame, f"queue50_{ports}", title=title), 0.001, unit=f"KB ({title})")
+        is_below(Rows(frame).estimate(f"queue50_{ports}", title=title), 0.001, unit=f"KB ({title})")
         for frame in frames.values()
         for title in NAMES
     )
@@ -100,9 +100,9 @@ def numbers(runs):
     """DCQCN's values at half load, which are not judged, and the medians of the smallest flows."""
     half, end, ports = runs.where("load-50").frame(seen), runs.reading["end"], runs.reading["ports"]
     return {
-        "small-dcqcn": estimate(half, f"p99_{end}", title=DCQCN),
-        "small-median": estimate(half, f"p50_{end}", title=HPCC),
-        "queue-dcqcn": estimate(half, f"queue99_{ports}", title=DCQCN),
+        "small-dcqcn": Rows(half).estimate(f"p99_{end}", title=DCQCN),
+        "small-median": Rows(half).estimate(f"p50_{end}", title=HPCC),
+        "queue-dcqcn": Rows(half).estimate(f"queue99_{ports}", title=DCQCN),
     }
 
 
@@ -155,8 +155,8 @@ def tables(runs):
     names = [f"p{percent}_{end}" for percent in (50, 95, 99)]
     names += [f"queue{percent}_{ports}" for percent in (50, 95, 99)]
     return {
-        f"Load {100 * load:.0f} %: means over the seeds": table_of(
-            runs.where(name).frame(seen), [*names, "mice", "flows", "unended"], ["title"]
+        f"Load {100 * load:.0f} %: means over the seeds": Rows(runs.where(name).frame(seen)).table(
+            [*names, "mice", "flows", "unended"], ["title"]
         )
         for name, load in LOADS.items()
     }

@@ -3,9 +3,9 @@
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, estimate
+from ..common import BACKENDS
 from ..fabric import (
     DCQCN,
     DCTCP,
@@ -25,11 +25,11 @@ def measure(runs):
     frame = runs.frame(seen)
     found = {"short-incast": least_short(frame, runs.reading)}
     for name in (DCQCN, TIMELY):
-        paused = samples(frame, "paused_percent", title=name)
-        less = paired_difference(samples(frame, "paused_percent", title=f"{name}+win"), paused / 10)
+        paused = Rows(frame).samples("paused_percent", title=name)
+        less = paired_difference(Rows(frame).samples("paused_percent", title=f"{name}+win"), paused / 10)
         found[f"pauses-{name.lower()}"] = is_above(mean_ci(paused), unit="% of the time")
         found[f"pauses-{name.lower()}-win"] = is_below(less, unit="% less a tenth of that without")
-    others = (estimate(frame, "paused_percent", title=name) for name in (HPCC, DCTCP))
+    others = (Rows(frame).estimate("paused_percent", title=name) for name in (HPCC, DCTCP))
     found["pauses-others"] = every(is_below(each, 0.01, unit="% of the time") for each in others)
     return found
 
@@ -38,8 +38,8 @@ def draw(runs, reference):
     from shallows.figures import forest, relation
 
     labels = ("size (bytes)", "slowdown, 95th percentile")
-    frame = runs.frame(seen)
-    paused = {"pauses": {name: estimate(frame, "paused_percent", title=name) for name in NAMES}}
+    rows = Rows(runs.frame(seen))
+    paused = {"pauses": {name: rows.estimate("paused_percent", title=name) for name in NAMES}}
     return {
         "slowdown by size": relation.draw({"": relation.panel(slowdowns(runs), labels, log="xy")}),
         "share of the time in which ports are paused": forest.draw(
@@ -50,7 +50,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["latency_us", "short_sender", "short_receiver", "long_sender", "paused_percent"]
-    return {"Means over the seeds": table_of(runs.frame(seen), [*names, "flows", "unended"], ["title"])}
+    return {"Means over the seeds": Rows(runs.frame(seen)).table([*names, "flows", "unended"], ["title"])}
 
 
 FIGURE = Figure(

@@ -2,9 +2,9 @@
 
 from shallows.statistics.estimates import paired_ratio
 from shallows.studies import Figure
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, estimate
+from ..common import BACKENDS
 from ..fabric import DCQCN, HPCC, SCHEMES, least_short, seen, slowdowns, topology
 
 
@@ -12,9 +12,9 @@ def measure(runs):
     frame = runs.frame(seen)
     long = f"long_{runs.reading['end']}"
     return {
-        "latency": estimate(frame, "latency_us", title=HPCC),
+        "latency": Rows(frame).estimate("latency_us", title=HPCC),
         "short-half": least_short(frame, runs.reading),
-        "long-half": paired_ratio(*(samples(frame, long, title=title) for title in (HPCC, DCQCN))),
+        "long-half": paired_ratio(*(Rows(frame).samples(long, title=title) for title in (HPCC, DCQCN))),
     }
 
 
@@ -27,7 +27,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["latency_us", "short_sender", "short_receiver", "long_sender", "paused_percent"]
-    return {"Means over the seeds": table_of(runs.frame(seen), [*names, "flows", "unended"], ["title"])}
+    return {"Means over the seeds": Rows(runs.frame(seen)).table([*names, "flows", "unended"], ["title"])}
 
 
 FIGURE = Figure(

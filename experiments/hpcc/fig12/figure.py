@@ -3,7 +3,7 @@
 from shallows.statistics.estimates import paired_ratio
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_within
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import BACKENDS
 from ..fabric import DCQCN, HPCC, SCHEMES, flows, incasts, paused_percent, slowdowns
@@ -56,7 +56,7 @@ def measure(runs):
     frame, end = runs.frame(seen), runs.reading["end"]
 
     def of(scheme, repair):
-        return samples(frame, end, title=_title(scheme, repair))
+        return Rows(frame).samples(end, title=_title(scheme, repair))
 
     alike = (
         is_within(
@@ -85,7 +85,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["sender", "receiver", "lost_percent", "again", "paused_percent", "flows", "unended"]
-    return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+    return {"Means over the seeds": Rows(runs.frame(seen)).table(names, ["title"])}
 
 
 FIGURE = Figure(

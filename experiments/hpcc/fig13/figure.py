@@ -3,9 +3,10 @@
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
+from shallows.tables.goodput import total_gbps
 
-from ..common import BACKENDS, drained_us, estimate, goodput, queue
+from ..common import BACKENDS, drained_us, queue
 
 REFERENCE, EACH, ROUND = "reference window", "each acknowledgement", "each round trip"
 WAYS = {REFERENCE: "reference", EACH: "per-ack", ROUND: "per-rtt"}
@@ -14,7 +15,7 @@ PACKET = 1090  # bytes on the wire with the header of telemetry
 
 def seen(tables):
     """Throughput in Gb/s and queue of a run after its first windows have left."""
-    times, rates = goodput(tables)
+    times, rates = total_gbps(tables)
     at, length = queue(tables)
     drained = drained_us(tables, 2 * PACKET)
     later = rates[times > drained]
@@ -28,12 +29,12 @@ def seen(tables):
 
 
 def measure(runs):
-    frame = runs.frame(seen)
-    later = paired_difference(*(samples(frame, "drained_us", title=title) for title in (ROUND, REFERENCE)))
+    rows = Rows(runs.frame(seen))
+    later = paired_difference(*(rows.samples("drained_us", title=title) for title in (ROUND, REFERENCE)))
     return {
-        "each-falls": is_below(estimate(frame, "least_gbps", title=EACH), 10.0, unit="Gb/s"),
+        "each-falls": is_below(rows.estimate("least_gbps", title=EACH), 10.0, unit="Gb/s"),
         "round-persists": is_above(later, unit="us later than with a reference window"),
-        "reference-keeps": is_above(estimate(frame, "least_gbps", title=REFERENCE), 50.0, unit="Gb/s"),
+        "reference-keeps": is_above(rows.estimate("least_gbps", title=REFERENCE), 50.0, unit="Gb/s"),
     }
 
 
@@ -43,7 +44,7 @@ def draw(runs, reference):
     rates, queues = {}, {}
     for title in WAYS:
         tables = runs.first(title=title).tables
-        times, gbps = goodput(tables)
+        times, gbps = total_gbps(tables)
         at, length = queue(tables)
         rates[title] = list(zip(times, gbps, strict=True))
         queues[title] = list(zip(at, length / 1e3, strict=True))
@@ -56,7 +57,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["least_gbps", "mean_gbps", "peak_kb", "drained_us", "queue_kb"]
-    return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+    return {"Means over the seeds": Rows(runs.frame(seen)).table(names, ["title"])}
 
 
 FIGURE = Figure(

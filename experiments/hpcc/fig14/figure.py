@@ -4,10 +4,10 @@ import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import curve, samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.tables.metrics import jain
 
-from ..common import BACKENDS, estimate, waiting
+from ..common import BACKENDS, waiting
 
 STEPS = [25, 50, 75, 100, 150, 300]
 SENDERS, ETA, BASE_BYTES = 16, 0.95, 50_000  # B x T at 100 Gb/s and 4 us
@@ -38,12 +38,12 @@ def numbered(frame):
 
 
 def measure(runs):
-    frame = runs.frame(seen)
-    low, high = (samples(frame, "jain", step=f"{step}B") for step in (STEPS[0], STEPS[-1]))
+    rows = Rows(runs.frame(seen))
+    low, high = (rows.samples("jain", step=f"{step}B") for step in (STEPS[0], STEPS[-1]))
     return {
-        "queue-300": estimate(frame, "p95_kb", step="300B"),
-        "queue-150": estimate(frame, "p95_kb", step="150B"),
-        "queue-100": estimate(frame, "p95_kb", step="100B"),
+        "queue-300": rows.estimate("p95_kb", step="300B"),
+        "queue-150": rows.estimate("p95_kb", step="150B"),
+        "queue-100": rows.estimate("p95_kb", step="100B"),
         "fairer": is_above(paired_difference(high, low), unit="of Jain's index"),
     }
 
@@ -51,23 +51,23 @@ def measure(runs):
 def draw(runs, reference):
     from shallows.figures import curves
 
-    frame = numbered(runs.frame(seen))
+    rows = Rows(numbered(runs.frame(seen)))
     line = {"fixed point": {step: standing_kb(step) for step in STEPS}}
     panels = {
         "95th percentile of the queue": curves.Panel(
-            curve(frame, "p95_kb", "bytes"),
+            rows.curve("p95_kb", "bytes"),
             "queue (KB)",
             references=line,
             published={"published": [(150, 4.0), (300, 13.0)]},
         ),
-        "fairness": curves.Panel(curve(frame, "jain", "bytes"), "Jain's index"),
+        "fairness": curves.Panel(rows.curve("jain", "bytes"), "Jain's index"),
     }
     return {"queue and fairness by step": curves.draw(curves.info(panels, "W_AI (bytes)"))}
 
 
 def tables(runs):
     names = ["p50_kb", "p95_kb", "p99_kb", "jain", "gbps"]
-    return {"Means over the seeds": table_of(numbered(runs.frame(seen)), names, ["bytes"])}
+    return {"Means over the seeds": Rows(numbered(runs.frame(seen))).table(names, ["bytes"])}
 
 
 FIGURE = Figure(

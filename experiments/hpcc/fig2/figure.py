@@ -6,9 +6,9 @@ import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, estimate
+from ..common import BACKENDS
 from ..fabric import flows, incasts, slowdowns
 from ..testbed import SMALL, TESTBED, beside, scheme, seen
 
@@ -42,7 +42,7 @@ def descends(frame, column, names):
     """Whether a column has less with each of `names` than with the one before, seed by seed."""
     steps = itertools.pairwise(names)
     parts = (
-        (less, paired_difference(*(samples(frame, column, title=title) for title in (more, less))))
+        (less, paired_difference(*(Rows(frame).samples(column, title=title) for title in (more, less))))
         for more, less in steps
     )
     return every(is_above(difference, unit=f"(more than with {less})") for less, difference in parts)
@@ -74,7 +74,7 @@ def draw(runs, reference):
         "completion of small flows": (f"ms_{end}", "95th percentile (ms), 95 % interval"),
     }
     for title, (column, label) in labels.items():
-        rows = {"": {name: estimate(frame, column, title=name) for name in NAMES}}
+        rows = {"": {name: Rows(frame).estimate(column, title=name) for name in NAMES}}
         what = reference.filter(
             what="paused_percent" if title == "share of the time in which ports are paused" else "latency_ms"
         )
@@ -87,7 +87,7 @@ def tables(runs):
     end = runs.reading["end"]
     names = [f"all_{end}", f"small_{end}", f"big_{end}", f"ms_{end}", "paused_percent", "flows", "unended"]
     return {
-        f"{title}: means over the seeds": table_of(runs.where(name).frame(found), names, ["title"])
+        f"{title}: means over the seeds": Rows(runs.where(name).frame(found)).table(names, ["title"])
         for name, title in (("plain", "Without incasts"), ("incast", "With incasts"))
     }
 

@@ -3,7 +3,7 @@
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import BACKENDS
 from ..fabric import slowdowns
@@ -18,10 +18,10 @@ LOADS = {"load-30": 0.3, "load-50": 0.5}
 def measure(runs):
     found = {}
     for name in LOADS:
-        frame = runs.where(name).frame(seen)
+        rows = Rows(runs.where(name).frame(seen))
         for size, more, less in (("small", HIGH, LOW), ("big", LOW, HIGH)):
             column = f"{size}_{runs.reading['end']}"
-            pair = (samples(frame, column, title=title) for title in (more, less))
+            pair = (rows.samples(column, title=title) for title in (more, less))
             found[f"{size}-{name.removeprefix('load-')}"] = is_above(paired_difference(*pair))
     return found
 
@@ -40,8 +40,8 @@ def draw(runs, reference):
 def tables(runs):
     names = ["small_sender", "small_receiver", "big_sender", "big_receiver", "paused_percent"]
     return {
-        f"Load {100 * load:.0f} %: means over the seeds": table_of(
-            runs.where(name).frame(seen), [*names, "flows", "unended"], ["title"]
+        f"Load {100 * load:.0f} %: means over the seeds": Rows(runs.where(name).frame(seen)).table(
+            [*names, "flows", "unended"], ["title"]
         )
         for name, load in LOADS.items()
     }

@@ -3,9 +3,10 @@
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
+from shallows.tables.goodput import total_gbps
 
-from ..common import BACKENDS, drained_us, estimate, goodput, queue
+from ..common import BACKENDS, drained_us, queue
 
 SENT, ARRIVED = "bytes sent (txRate)", "bytes arrived (rxRate)"
 PACKET = 1090  # bytes on the wire with the header of telemetry
@@ -14,7 +15,7 @@ PACKET = 1090  # bytes on the wire with the header of telemetry
 def seen(tables):
     """Queue and throughput once the first windows have left."""
     at, length = queue(tables)
-    times, rates = goodput(tables)
+    times, rates = total_gbps(tables)
     started = drained_us(tables, 2 * PACKET)
     length, rates = length[at > started] / 1e3, rates[times > started]
     return {
@@ -26,13 +27,13 @@ def seen(tables):
 
 
 def measure(runs):
-    frame = runs.frame(seen)
-    again = paired_difference(*(samples(frame, "highest_kb", title=title) for title in (ARRIVED, SENT)))
-    rates = paired_difference(*(samples(frame, "sd_gbps", title=title) for title in (ARRIVED, SENT)))
+    rows = Rows(runs.frame(seen))
+    again = paired_difference(*(rows.samples("highest_kb", title=title) for title in (ARRIVED, SENT)))
+    rates = paired_difference(*(rows.samples("sd_gbps", title=title) for title in (ARRIVED, SENT)))
     return {
         "queue-oscillates": is_above(again, unit="KB higher"),
         "rate-oscillates": is_above(rates, unit="Gb/s more in standard deviation"),
-        "sent-rests": is_below(estimate(frame, "highest_kb", title=SENT), 25.0, unit="KB at most"),
+        "sent-rests": is_below(rows.estimate("highest_kb", title=SENT), 25.0, unit="KB at most"),
     }
 
 
@@ -42,7 +43,7 @@ def draw(runs, reference):
     rates, queues = {}, {}
     for title in (SENT, ARRIVED):
         tables = runs.first(title=title).tables
-        times, gbps = goodput(tables)
+        times, gbps = total_gbps(tables)
         at, length = queue(tables)
         rates[title] = list(zip(times, gbps, strict=True))
         queues[title] = list(zip(at, length / 1e3, strict=True))
@@ -55,7 +56,7 @@ def draw(runs, reference):
 
 def tables(runs):
     names = ["queue_kb", "highest_kb", "mean_gbps", "sd_gbps"]
-    return {"Means over the seeds": table_of(runs.frame(seen), names, ["title"])}
+    return {"Means over the seeds": Rows(runs.frame(seen)).table(names, ["title"])}
 
 
 FIGURE = Figure(

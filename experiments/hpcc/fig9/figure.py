@@ -2,12 +2,13 @@
 
 import numpy as np
 import polars as pl
-from shallows.statistics.estimates import mean_ci, paired_difference
+from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
+from shallows.tables.goodput import total_gbps
 
-from ..common import BACKENDS, dcqcn, drained_us, estimate, goodput, queue
+from ..common import BACKENDS, dcqcn, drained_us, queue
 
 HPCC, DCQCN = "HPCC", "DCQCN"
 BASE_US = 5.4  # a round trip of the empty network
@@ -59,7 +60,7 @@ def leaving(tables):
     The rest of the run where it does not.
     """
     [end] = tables["flows"].filter(pl.col("class") == "short")["end_ps"]
-    times, rates = goodput(tables, "long")
+    times, rates = total_gbps(tables, ["long"])
     before = rates[(times > JOIN_US / 2) & (times <= JOIN_US)].mean()
     short = np.flatnonzero(rates < RECOVERED * before)
     until = max(float(times[short[-1]]), end / 1e6)
@@ -95,15 +96,15 @@ def measure(runs):
         runs.where(spec).frame(seen)
         for spec, seen in (("leave", leaving), ("incast", joining), ("mice", mice))
     )
-    longer = paired_difference(*(samples(small, "p50_us", title=title) for title in (DCQCN, HPCC)))
-    peaks = paired_difference(*(samples(joined, "peak_kb", title=title) for title in (DCQCN, HPCC)))
+    longer = paired_difference(*(Rows(small).samples("p50_us", title=title) for title in (DCQCN, HPCC)))
+    peaks = paired_difference(*(Rows(joined).samples("peak_kb", title=title) for title in (DCQCN, HPCC)))
     return {
-        "leave-hpcc": is_below(estimate(left, "recovery_us", title=HPCC), 10 * BASE_US, unit="us"),
-        "leave-dcqcn": is_above(estimate(left, "recovery_us", title=DCQCN), 2000.0, unit="us"),
-        "incast-drained": estimate(joined, RTTS[runs.reading["round_trip"]], title=HPCC),
-        "first-windows": estimate(joined, "link_rtts", title=HPCC),
+        "leave-hpcc": is_below(Rows(left).estimate("recovery_us", title=HPCC), 10 * BASE_US, unit="us"),
+        "leave-dcqcn": is_above(Rows(left).estimate("recovery_us", title=DCQCN), 2000.0, unit="us"),
+        "incast-drained": Rows(joined).estimate(RTTS[runs.reading["round_trip"]], title=HPCC),
+        "first-windows": Rows(joined).estimate("link_rtts", title=HPCC),
         "incast-order": is_above(peaks, unit="KB more"),
-        "mice-hpcc": estimate(small, "p50_us", title=HPCC),
+        "mice-hpcc": Rows(small).estimate("p50_us", title=HPCC),
         "mice-order": is_above(longer, unit="us more"),
     }
 
@@ -121,12 +122,12 @@ def _lines(runs, spec, series):
 def draw(runs, reference):
     from shallows.figures import curves
 
-    rates, relation = _lines(runs, "leave", lambda tables: goodput(tables, "long"))
+    rates, relation = _lines(runs, "leave", lambda tables: total_gbps(tables, ["long"]))
     queues, _ = _lines(runs, "incast", lambda tables: (queue(tables)[0], queue(tables)[1] / 1e3))
-    small = runs.where("mice").frame(mice)
+    small = Rows(runs.where("mice").frame(mice))
     percentiles = {50: "p50_us", 95: "p95_us"}
     waits = {
-        title: {at: mean_ci(samples(small, name, title=title)) for at, name in percentiles.items()}
+        title: {at: small.estimate(name, title=title) for at, name in percentiles.items()}
         for title in (HPCC, DCQCN)
     }
     published = {"published, HPCC": [(50, 5.4)], "published, DCQCN: more than": [(50, 35.0)]}
@@ -150,7 +151,7 @@ def tables(runs):
         "mice over two elephants": ("mice", mice, ["p50_us", "p95_us", "mice"]),
     }
     return {
-        f"{name}: means over the seeds": table_of(runs.where(spec).frame(seen), names, ["title"])
+        f"{name}: means over the seeds": Rows(runs.where(spec).frame(seen)).table(names, ["title"])
         for name, (spec, seen, names) in shown.items()
     }
 

@@ -1,12 +1,11 @@
 """Figure 16: the first and the last completion of an incast by the number of its senders."""
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_within
-from shallows.studies.paper.kit import of, samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, HEADER_US, estimate, optimum_us, total
+from ..common import BACKENDS, HEADER_US, optimum_us, total
 
 HOSTS, PACKETS = 432, 50
 SENDERS = (1, 11, 51, 101, 201, 431)
@@ -43,19 +42,17 @@ def measure(runs):
     present = sorted(frame["senders"].unique())
     return {
         "close": every(
-            is_above(estimate(frame, "close", senders=n), NEAR, f"of the last, {n} senders")
+            is_above(Rows(frame).estimate("close", senders=n), NEAR, f"of the last, {n} senders")
             for n in present
             if n > 1
         ),
         "other-racks": every(
-            is_above(estimate(frame, "apart", senders=n), NEAR, f"of the last, {n} senders")
+            is_above(Rows(frame).estimate("apart", senders=n), NEAR, f"of the last, {n} senders")
             for n in present
             if n > 1
         ),
         "link-time": every(
-            is_within(
-                mean_ci(samples(frame, "law", senders=n)), WITHIN, 1.0, f"of the link's time, {n} senders"
-            )
+            is_within(Rows(frame).estimate("law", senders=n), WITHIN, 1.0, f"of the link's time, {n} senders")
             for n in present
             if n > 1
         ),
@@ -68,7 +65,7 @@ def draw(runs, reference):
     frame = runs.frame(seen)
     present = sorted(frame["senders"].unique())
     lines = {
-        f"{which} completion": {n: mean_ci(of(frame, senders=n)[which].to_numpy()) for n in present}
+        f"{which} completion": {n: Rows(frame).estimate(which, senders=n) for n in present}
         for which in ("first", "last")
     }
     law = {"all packets on the link": (present, [optimum_us(n, PACKETS) / 1e3 for n in present])}
@@ -79,7 +76,9 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["first", "last", "close", "apart", "law", "nacks", "returns"]
     return {
-        "Completions in ms": table_of(runs.frame(seen).sort(pl.col("senders"), "seed"), columns, ["senders"])
+        "Completions in ms": Rows(runs.frame(seen).sort(pl.col("senders"), "seed")).table(
+            columns, ["senders"]
+        )
     }
 
 

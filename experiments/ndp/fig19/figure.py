@@ -3,9 +3,10 @@
 import polars as pl
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import table_of
+from shallows.studies.paper.kit import Rows
+from shallows.tables.goodput import total_gbps
 
-from ..common import BACKENDS, LINK, PAYLOAD, delivered, estimate, tcp, total
+from ..common import BACKENDS, LINK, PAYLOAD, tcp, total
 
 START_US, STEP_US, BACK_US = 20_000.0, 100.0, 400.0
 SENDERS, PACKETS = 64, 50
@@ -17,7 +18,7 @@ NAMES = {"ndp": "NDP", "dctcp": "DCTCP", "lossless": "DCTCP, lossless"}
 
 def seen(tables):
     """Rates of the long flow and of the incast in Gb/s while it lasts, and when the long flow is back."""
-    times, rates = delivered(tables, "long", STEP_US)
+    times, rates = total_gbps(tables, traffic="long", step_us=STEP_US)
     incast = tables["flows"].filter(traffic="incast")
     over = incast["end_ps"].max() if incast["end_ps"].null_count() == 0 else None
     end = over / 1e6 if over else times[-1]
@@ -37,13 +38,13 @@ def seen(tables):
 
 
 def measure(runs):
-    frame = runs.frame(seen)
+    rows = Rows(runs.frame(seen))
     return {
-        "ndp-back": is_below(estimate(frame, "back_us", spec="ndp"), BACK_US, "us"),
-        "ndp-incast": is_above(estimate(frame, "incast", spec="ndp"), WELL * LINK, "Gb/s"),
-        "dctcp-timeouts": is_above(estimate(frame, "timeouts", spec="dctcp"), 0.5, "timeouts"),
-        "pfc-collateral": is_below(estimate(frame, "during", spec="lossless"), LOW * LINK, "Gb/s"),
-        "pfc-incast": is_above(estimate(frame, "incast", spec="lossless"), GOOD * LINK, "Gb/s"),
+        "ndp-back": is_below(rows.estimate("back_us", spec="ndp"), BACK_US, "us"),
+        "ndp-incast": is_above(rows.estimate("incast", spec="ndp"), WELL * LINK, "Gb/s"),
+        "dctcp-timeouts": is_above(rows.estimate("timeouts", spec="dctcp"), 0.5, "timeouts"),
+        "pfc-collateral": is_below(rows.estimate("during", spec="lossless"), LOW * LINK, "Gb/s"),
+        "pfc-incast": is_above(rows.estimate("incast", spec="lossless"), GOOD * LINK, "Gb/s"),
     }
 
 
@@ -55,7 +56,7 @@ def draw(runs, reference):
         tables = runs.first(spec).tables
         lines = {}
         for traffic, name in (("long", "long flow"), ("incast", "incast")):
-            times, rates = delivered(tables, traffic, STEP_US)
+            times, rates = total_gbps(tables, traffic=traffic, step_us=STEP_US)
             lines[name] = list(zip((times / 1e3).tolist(), rates.tolist(), strict=True))
         panels[title] = relation.panel(lines, ("time (ms)", "goodput (Gb/s)"))
     return {"goodput over time": relation.draw(panels, "-", sharey=True)}
@@ -63,8 +64,10 @@ def draw(runs, reference):
 
 def tables(runs):
     columns = ["before", "during", "back_us", "incast", "ended", "timeouts", "trims", "pauses"]
-    frame = runs.frame(seen).with_columns(scheme=pl.col("spec").replace_strict(NAMES, return_dtype=pl.String))
-    return {"Rates in Gb/s": table_of(frame, columns, ["scheme"])}
+    rows = Rows(
+        runs.frame(seen).with_columns(scheme=pl.col("spec").replace_strict(NAMES, return_dtype=pl.String))
+    )
+    return {"Rates in Gb/s": rows.table(columns, ["scheme"])}
 
 
 FIGURE = Figure(

@@ -4,9 +4,9 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
-from shallows.studies.paper.kit import of, samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, HEADER_US, estimate, optimum_us, total
+from ..common import BACKENDS, HEADER_US, optimum_us, total
 
 HOSTS, PACKETS = 8192, 30
 SENDERS = (1, 2, 4, 8, 16, 32, 100, 256, 1000)
@@ -53,7 +53,7 @@ def measure(runs):
 
     def headers(window):
         for n in (n for n in present if n >= 32):
-            mine = of(frame, senders=n, window=window)
+            mine = Rows(frame).at(senders=n, window=window).frame
             if not len(mine):
                 continue
             yield is_within(
@@ -62,21 +62,21 @@ def measure(runs):
 
     def spread():
         for n in (n for n in present if n in SENDERS and 8 <= n <= 1000):
-            times = {w: samples(frame, "last_ms", senders=n, window=w) for w in WINDOWS}
+            times = {w: Rows(frame).samples("last_ms", senders=n, window=w) for w in WINDOWS}
             for w in WINDOWS[:-1]:
                 yield is_within(mean_ci(100 * (times[w] / times[23] - 1)), ALIKE, 0.0, f"%, {n} senders")
 
     found = {
-        "window-1-few": is_above(estimate(frame, "overhead", senders=4, window=1), SHORT, "%"),
+        "window-1-few": is_above(Rows(frame).estimate("overhead", senders=4, window=1), SHORT, "%"),
         "headers-10": every(headers(10)),
         "headers-23": every(headers(23)),
         "between": every(spread()),
         "no-timeouts": bool((frame["timeouts"] == 0).all() and frame["ended"].all()),
     }
     if 1000 in present:
-        shares = [samples(frame, "by_header", senders=n, window=23) for n in (1000, 32)]
+        shares = [Rows(frame).samples("by_header", senders=n, window=23) for n in (1000, 32)]
         found["fewer-headers"] = is_below(paired_difference(*shares), unit="of them")
-        first = of(frame, senders=1000, window=23)["bounces"].to_numpy() * PACKETS / 23
+        first = Rows(frame).samples("bounces", senders=1000, window=23) * PACKETS / 23
         found["bounced"] = is_above(mean_ci(first), MOST, "of the first windows")
     return found
 
@@ -84,11 +84,11 @@ def measure(runs):
 def draw(runs, reference):
     from shallows.figures import relation
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
 
     def line(column, window):
-        mine = of(frame, window=window)
-        return {n: mean_ci(of(mine, senders=n)[column].to_numpy()) for n in sorted(mine["senders"].unique())}
+        mine = rows.at(window=window).frame
+        return {n: Rows(mine).estimate(column, senders=n) for n in sorted(mine["senders"].unique())}
 
     overhead = {f"first window {w}": line("overhead", w) for w in WINDOWS}
     laws = {}
@@ -112,8 +112,8 @@ def draw(runs, reference):
 def tables(runs):
     columns = ["overhead", "headers", "nacks", "bounces", "trims", "first_ms", "last_ms", "timeouts"]
     return {
-        "Overhead in %, packets sent again over all packets": table_of(
-            frame_of(runs), columns, ["window", "senders"]
+        "Overhead in %, packets sent again over all packets": Rows(frame_of(runs)).table(
+            columns, ["window", "senders"]
         )
     }
 

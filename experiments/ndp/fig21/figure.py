@@ -5,9 +5,9 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
-from shallows.studies.paper.kit import of, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, LINK, estimate
+from ..common import BACKENDS, LINK
 
 FLOWS = {
     "to-b": ("h0", "h124"),
@@ -38,22 +38,22 @@ def seen(tables):
 
 
 def measure(runs):
-    frame = runs.frame(seen)
-    base = of(frame, initial_window=WINDOW)
+    rows = Rows(runs.frame(seen))
+    base = rows.at(initial_window=WINDOW).frame
     found = {name: mean_ci(base[name].to_numpy()) for name in FLOWS}
     found["links-filled"] = every(
-        is_above(estimate(frame, end, initial_window=WINDOW), FILLED, "of the link") for end in ("a", "e")
+        is_above(rows.estimate(end, initial_window=WINDOW), FILLED, "of the link") for end in ("a", "e")
     )
     changes = (
-        of(frame, initial_window=window)[name].to_numpy() / base[name].to_numpy()
+        rows.samples(name, initial_window=window) / base[name].to_numpy()
         for window in OTHERS
         for name in FLOWS
     )
     found["any-window"] = every(
         is_within(mean_ci(change), ALIKE, 1.0, "times the rate") for change in changes
     )
-    found["small-window"] = is_below(estimate(frame, "e", initial_window=SMALL), UNFILLED, "of the link")
-    found["quarter"] = estimate(frame, "off", initial_window=WINDOW)
+    found["small-window"] = is_below(rows.estimate("e", initial_window=SMALL), UNFILLED, "of the link")
+    found["quarter"] = rows.estimate("off", initial_window=WINDOW)
     return found
 
 
@@ -66,7 +66,7 @@ def draw(runs, reference):
     windows = sorted(frame["packets"].unique())
     panels = {}
     for title, names in (("A's flows", [n for n in FLOWS if n != "from-f"]), ("F's flow", ["from-f"])):
-        series = {NAMES[n]: {w: estimate(frame, n, packets=w) for w in windows} for n in names}
+        series = {NAMES[n]: {w: Rows(frame).estimate(n, packets=w) for w in windows} for n in names}
         share = SHARES[names[0]] * LINK
         panels[title] = curves.Panel(
             series,
@@ -79,7 +79,7 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Goodputs in Gb/s, links filled": table_of(runs.frame(seen), [*FLOWS, "a", "e"], ["initial_window"])
+        "Goodputs in Gb/s, links filled": Rows(runs.frame(seen)).table([*FLOWS, "a", "e"], ["initial_window"])
     }
 
 

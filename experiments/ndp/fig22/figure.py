@@ -5,9 +5,9 @@ import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, DCTCP, NDP, estimate, goodputs, ranked, tcp
+from ..common import BACKENDS, DCTCP, NDP, goodputs, ranked, tcp
 
 SMALL, LARGE = f"{NDP}, window 15", f"{NDP}, window 46"
 SLOW = 9.0
@@ -42,21 +42,21 @@ def frame_of(runs):
 
 
 def measure(runs):
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     found = {
-        "slow-flows": estimate(frame, "slow", title=NDP),
-        "ndp-mean": estimate(frame, "mean", title=NDP),
-        "ndp-min": estimate(frame, "least", title=NDP),
+        "slow-flows": rows.estimate("slow", title=NDP),
+        "ndp-mean": rows.estimate("mean", title=NDP),
+        "ndp-min": rows.estimate("least", title=NDP),
     }
     if not len(runs.where("dctcp")):
         return found  # a reading of NDP
-    means = {title: samples(frame, "mean", title=title) for title in (NDP, SMALL, DCTCP)}
-    least = {title: samples(frame, "least", title=title) for title in (NDP, LARGE)}
+    means = {title: rows.samples("mean", title=title) for title in (NDP, SMALL, DCTCP)}
+    least = {title: rows.samples("least", title=title) for title in (NDP, LARGE)}
     few = min(len(means[NDP]), len(means[DCTCP]))
     return found | {
         "window-15": is_above(paired_difference(means[NDP], means[SMALL]), unit="Gb/s more"),
         "window-46": is_above(paired_difference(least[LARGE], least[NDP]), unit="Gb/s more"),
-        "dctcp-mean": estimate(frame, "mean", title=DCTCP),
+        "dctcp-mean": rows.estimate("mean", title=DCTCP),
         "dctcp-below": is_above(paired_difference(means[NDP][:few], means[DCTCP][:few]), unit="Gb/s less"),
     }
 
@@ -81,7 +81,7 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    return {"Goodputs in Gb/s": table_of(frame_of(runs), ["mean", "least", "slow", "others"], ["title"])}
+    return {"Goodputs in Gb/s": Rows(frame_of(runs)).table(["mean", "least", "slow", "others"], ["title"])}
 
 
 FIGURE = Figure(

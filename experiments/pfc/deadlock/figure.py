@@ -2,10 +2,9 @@
 
 import numpy as np
 import polars as pl
-from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
 from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD
 
@@ -59,19 +58,19 @@ def clos(tables):
 
 
 def measure(runs):
-    frame = runs.where("spec").frame(ring)
+    rows = Rows(runs.where("spec").frame(ring))
     tree = runs.where("clos").frame(clos)
-    still, watched, marked = (mean_ci(samples(frame, "late", title=t)) for t in (ALONE, WATCHDOG, DCQCN))
+    still, watched, marked = (rows.estimate("late", title=t) for t in (ALONE, WATCHDOG, DCQCN))
     sizes = tree["buffer"].unique(maintain_order=True)
 
     def by_size(column):
-        return [mean_ci(samples(tree, column, buffer=size)) for size in sizes]
+        return [Rows(tree).estimate(column, buffer=size) for size in sizes]
 
     return {
         "ring-goodput": still,
-        "ring-lossless": is_below(mean_ci(samples(frame, "lost", title=ALONE)), 0.5, "packets"),
+        "ring-lossless": is_below(rows.estimate("lost", title=ALONE), 0.5, "packets"),
         "watchdog-works": is_above(watched, 1.0, "Gb/s"),
-        "watchdog-loses": is_above(mean_ci(samples(frame, "lost", title=WATCHDOG)), 0.5, "packets"),
+        "watchdog-loses": is_above(rows.estimate("lost", title=WATCHDOG), 0.5, "packets"),
         "dcqcn-works": is_above(marked, 1.0, "Gb/s"),
         "clos-ends": every(is_below(each, 0.5, "messages") for each in by_size("without_end")),
         "clos-lossless": every(is_below(each, 0.5, "packets") for each in by_size("lost")),
@@ -92,11 +91,11 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "The ring in the second half": table_of(
-            runs.where("spec").frame(ring), ["late", "most", "lost", "pauses"], ["title"]
+        "The ring in the second half": Rows(runs.where("spec").frame(ring)).table(
+            ["late", "most", "lost", "pauses"], ["title"]
         ),
-        "The fat tree": table_of(
-            runs.where("clos").frame(clos), ["without_end", "lost", "pauses", "last_ms"], ["buffer"]
+        "The fat tree": Rows(runs.where("clos").frame(clos)).table(
+            ["without_end", "lost", "pauses", "last_ms"], ["buffer"]
         ),
     }
 

@@ -4,10 +4,10 @@ import polars as pl
 from shallows.statistics.estimates import Estimate
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
-from shallows.studies.paper.kit import table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory import evaluate
 
-from ..common import BACKENDS, FRAME, estimate
+from ..common import BACKENDS, FRAME
 
 RESPONSES_NS = (0, 1200, 2400)
 AWAY = (-1500, -1000, -500, -100, -1, 0, 1, 500)
@@ -88,7 +88,7 @@ def draw(runs, reference):
         )
         for ns in RESPONSES_NS
     }
-    used = {ns: _in_kb(estimate(many, "most", delay_ns=ns)) for ns in sorted(many["delay_ns"].unique())}
+    used = {ns: _in_kb(Rows(many).estimate("most", delay_ns=ns)) for ns in sorted(many["delay_ns"].unique())}
     bounds = [bound("100Gbps", f"{ns}ns", "0s", FRAME + RETH) / 1e3 for ns in DELAYS_NS]
     most = relation.panel(
         {"used": used}, ("delay of a cable (ns)", "headroom (KB)"), {"bound": (DELAYS_NS, bounds)}, log="xy"
@@ -109,7 +109,7 @@ def tables(runs):
     columns = ["response", "away", "drops", "used"]
     return {
         "The worst schedule": worst_case(runs).select(columns),
-        "Incasts": table_of(crowd(runs), ["most", "bound", "share", "drops"], ["delay"]),
+        "Incasts": Rows(crowd(runs)).table(["most", "bound", "share", "drops"], ["delay"]),
     }
 
 

@@ -4,9 +4,9 @@ import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD, RATE_BPS, estimate
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD, RATE_BPS
 
 WIDTHS = (2, 4, 8, 16, 32)
 IRN, GBN = "IRN, no PFC", "go-back-N, no PFC"
@@ -59,19 +59,19 @@ def frame_of(runs):
 def measure(runs):
     frame = frame_of(runs)
     widths = sorted(frame["senders"].unique())
-    alone = [estimate(frame, "beyond_us", title=ALONE, senders=n) for n in widths]
+    alone = [Rows(frame).estimate("beyond_us", title=ALONE, senders=n) for n in widths]
     found = {
         "never-before": every(is_above(each, -1e-6, "us beyond it") for each in alone),
         "within-a-round-trip": every(is_below(each, ROUND_TRIP_US, "us beyond it") for each in alone),
         "lossless": every(
-            is_below(estimate(frame, "lost", title=t, senders=n), 0.5, "packets lost")
+            is_below(Rows(frame).estimate("lost", title=t, senders=n), 0.5, "packets lost")
             for t in (ALONE, DCQCN) for n in widths
         ),
     }  # fmt: skip
     most = max(widths)
     later = {
         title: paired_difference(
-            *(samples(frame, "last_ms", title=each, senders=most) for each in (title, ALONE))
+            *(Rows(frame).samples("last_ms", title=each, senders=most) for each in (title, ALONE))
         )
         for title in (DCQCN, IRN, GBN)
     }
@@ -83,11 +83,10 @@ def measure(runs):
 
 def draw(runs, reference):
     from shallows.figures import curves
-    from shallows.studies.paper.kit import curve
 
     forms = {n: closed_form_us(n) / 1e3 for n in WIDTHS}
     panel = curves.Panel(
-        curve(frame_of(runs), "last_ms", "senders"),
+        Rows(frame_of(runs)).curve("last_ms", "senders"),
         "last end (ms)",
         log=True,
         references={"closed form": forms},
@@ -99,8 +98,7 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Times, losses and repairs": table_of(
-            frame_of(runs),
+        "Times, losses and repairs": Rows(frame_of(runs)).table(
             ["last_ms", "beyond_us", "lost", "again", "timeouts", "failed"],
             ["title", "senders"],
         )

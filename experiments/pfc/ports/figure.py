@@ -3,9 +3,9 @@
 import polars as pl
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
-from shallows.studies.paper.kit import table_of
+from shallows.studies.paper.kit import Rows
 
-from ..common import ALONE, BACKENDS, DCQCN, RATE_BPS, SCHEMES, estimate, rates
+from ..common import ALONE, BACKENDS, DCQCN, RATE_BPS, SCHEMES, rates
 
 FAR = {1: "a0", 2: "a0..a1", 3: "a0..a2", 7: "a0..a6"}
 """Hosts behind the far port, by their number."""
@@ -28,24 +28,25 @@ def measure(runs):
     present = sorted(frame["hosts"].unique())
     for n in present:
         for key, title in (("port", ALONE), ("flow", DCQCN)):
-            found[f"{key}-near-{n}"] = estimate(frame, "share", title=title, hosts=n)
-            found[f"{key}-far-{n}"] = estimate(frame, "each", title=title, hosts=n)
-    found["lossless"] = every(is_below(estimate(frame, "lost", hosts=n), 0.5, "packets") for n in present)
+            found[f"{key}-near-{n}"] = Rows(frame).estimate("share", title=title, hosts=n)
+            found[f"{key}-far-{n}"] = Rows(frame).estimate("each", title=title, hosts=n)
+    found["lossless"] = every(
+        is_below(Rows(frame).estimate("lost", hosts=n), 0.5, "packets") for n in present
+    )
     return found
 
 
 def draw(runs, reference):
     from shallows.figures import relation
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     many = sorted(FAR)
     panels = {}
     for title, near, far in (
         (ALONE, [20.0 for _ in many], [20.0 / n for n in many]),
         (DCQCN, [40.0 / (n + 1) for n in many], [40.0 / (n + 1) for n in many]),
     ):
-        mine = {name: curve(frame, name, "hosts", title=title)[title] for name in ("near", "far")}
+        mine = {name: rows.curve(name, "hosts", title=title)[title] for name in ("near", "far")}
         lines = {"near, closed form": (many, near), "far, closed form": (many, far)}
         names = {"near": "near host", "far": "each far host"}
         panels[title] = relation.panel(
@@ -56,8 +57,8 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Rates in Gb/s, pauses and losses": table_of(
-            frame_of(runs), ["near", "far", "pauses", "lost"], ["title", "hosts"]
+        "Rates in Gb/s, pauses and losses": Rows(frame_of(runs)).table(
+            ["near", "far", "pauses", "lost"], ["title", "hosts"]
         )
     }
 

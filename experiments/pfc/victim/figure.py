@@ -4,10 +4,10 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below
-from shallows.studies.paper.kit import samples, table_of
+from shallows.studies.paper.kit import Rows
 from shallows.theory.dcqcn import Loop, fixed_point
 
-from ..common import ALONE, BACKENDS, DCQCN, FRAME, RATE_BPS, SCHEMES, estimate, rates
+from ..common import ALONE, BACKENDS, DCQCN, FRAME, RATE_BPS, SCHEMES, rates
 
 WIDTHS = {1: "i0", 2: "i0..i1", 3: "i0..i2", 7: "i0..i6"}
 """Senders behind the right switch, by their number."""
@@ -49,18 +49,21 @@ def measure(runs):
     found = {}
     present = sorted(frame["senders"].unique())
     for m in present:
-        found[f"alone-{m}"] = estimate(frame, "of_victim", title=ALONE, senders=m)
-        found[f"dcqcn-{m}"] = mean_ci(samples(frame, "of_victim", title=DCQCN, senders=m) / resting(m)[0])
-        found[f"gains-{m}"] = estimate(frame, "of_victim", title=DCQCN, senders=m)
-    found["lossless"] = every(is_below(estimate(frame, "lost", senders=m), 0.5, "packets") for m in present)
+        found[f"alone-{m}"] = Rows(frame).estimate("of_victim", title=ALONE, senders=m)
+        found[f"dcqcn-{m}"] = mean_ci(
+            Rows(frame).samples("of_victim", title=DCQCN, senders=m) / resting(m)[0]
+        )
+        found[f"gains-{m}"] = Rows(frame).estimate("of_victim", title=DCQCN, senders=m)
+    found["lossless"] = every(
+        is_below(Rows(frame).estimate("lost", senders=m), 0.5, "packets") for m in present
+    )
     return found
 
 
 def draw(runs, reference):
     from shallows.figures import relation
-    from shallows.studies.paper.kit import curve
 
-    frame = frame_of(runs)
+    rows = Rows(frame_of(runs))
     many = sorted(WIDTHS)
     fair = [40.0 / (m + 1) for m in many]
     resting_gbps = [[40.0 * share for share in shares] for shares in zip(*map(resting, many), strict=True)]
@@ -69,7 +72,7 @@ def draw(runs, reference):
         (ALONE, {"both, closed form": fair}),
         (DCQCN, {"victim, closed form": resting_gbps[0], "other, closed form": resting_gbps[1]}),
     ):
-        mine = {name: curve(frame, name, "senders", title=title)[title] for name in ("victim", "shared")}
+        mine = {name: rows.curve(name, "senders", title=title)[title] for name in ("victim", "shared")}
         names = {"victim": "victim", "shared": "flow on its cable"}
         panels[title] = relation.panel(
             {names[k]: v for k, v in mine.items()},
@@ -81,8 +84,8 @@ def draw(runs, reference):
 
 def tables(runs):
     return {
-        "Rates in Gb/s, pauses and losses": table_of(
-            frame_of(runs), ["victim", "shared", "incast", "pauses", "lost"], ["title", "senders"]
+        "Rates in Gb/s, pauses and losses": Rows(frame_of(runs)).table(
+            ["victim", "shared", "incast", "pauses", "lost"], ["title", "senders"]
         )
     }
 

@@ -5,10 +5,10 @@ from shallows.figures import curves, forest
 from shallows.statistics.estimates import mean_ci, paired_change
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below, is_within
-from shallows.studies.paper.kit import percent
+from shallows.studies.paper.kit import Rows, percent
 from shallows.studies.paper.variants import read_variants
 
-from ..common import bottleneck, difference, estimates, one, responses
+from ..common import bottleneck, difference, responses
 
 COUNTS = ("two", "three", "four", "five")
 LITTLE = 0.1
@@ -46,7 +46,7 @@ def draw(runs, reference):
     frame = runs.frame(seen)
     panel = curves.Panel(
         {
-            f"{name} mapping": estimates(frame, "utilisation", "senders", spec=name)
+            f"{name} mapping": Rows(frame).by("utilisation", "senders", spec=name)
             for name in ("dynamic", "fixed")
         },
         "share of the link (%)",
@@ -64,7 +64,7 @@ def tables(runs):
     frame = runs.frame(seen).with_columns(senders=pl.col("senders").fill_null(12))
     rows = [
         {"experiment": spec, "senders": senders}
-        | {name: str(one(part, name)) for name in ("utilisation", "loss", "queue")}
+        | {name: str(Rows(part).estimate(name)) for name in ("utilisation", "loss", "queue")}
         for (spec, senders), part in frame.sort("spec", "senders").group_by(
             "spec", "senders", maintain_order=True
         )

@@ -6,10 +6,10 @@ from shallows.figures import curves, forest
 from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_below
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 
-from ..common import NAMES, difference, one
+from ..common import NAMES, difference
 
 IDS = ("sack", "cubic", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 WINDOW_MS, STEP_MS, KEPT_MS = 2, 0.2, 8
@@ -48,7 +48,7 @@ def convergence(tables):
 def measure(runs):
     frame = runs.frame(convergence)
     # A flow whose share is fair at once takes a step, which is as short a time as can be told.
-    times = [np.maximum(of(frame, spec=name)["ms"].to_numpy(), STEP_MS) for name in ("dctcp", "sack")]
+    times = [np.maximum(Rows(frame).samples("ms", spec=name), STEP_MS) for name in ("dctcp", "sack")]
     longer = paired_ratio(*times)
     return {"dctcp-slower": longer} | {
         f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
@@ -57,8 +57,8 @@ def measure(runs):
 
 
 def draw(runs, reference):
-    frame = runs.frame(convergence)
-    times = {NAMES[name]: one(frame, "ms", spec=name) for name in NAMES if name in IDS}
+    rows = Rows(runs.frame(convergence))
+    times = {NAMES[name]: rows.estimate("ms", spec=name) for name in NAMES if name in IDS}
     label = "time until Jain's index over 2 ms stays 0.95 (ms)"
     series = {}
     for name in (name for name in NAMES if name in IDS):
@@ -74,12 +74,12 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    frame = runs.frame(convergence)
+    frame = Rows(runs.frame(convergence))
     rows = [
         {
             "transport": NAMES[name],
-            "time (ms)": str(one(frame, "ms", spec=name)),
-            "runs that came to it (%)": round(100 * one(frame, "met", spec=name).value),
+            "time (ms)": str(frame.estimate("ms", spec=name)),
+            "runs that came to it (%)": round(100 * frame.estimate("met", spec=name).value),
         }
         for name in NAMES
         if name in IDS

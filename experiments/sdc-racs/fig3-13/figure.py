@@ -8,6 +8,7 @@ from shallows.figures import curves, style
 from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below, is_within
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 
 from ..common import (
@@ -18,9 +19,7 @@ from ..common import (
     at_link,
     bottleneck,
     difference,
-    estimates,
     mg1_ms,
-    one,
 )
 
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
@@ -96,7 +95,7 @@ def measure(runs):
     if 1_000_000 in by_size:
         measured["racs-worse-above-1mb"] = is_above(by_size[1_000_000], 0, "ms")
     for name in ("racs", "rcp"):
-        measured[f"within-{name}"] = one(frame, "within", spec=name, every=BUSIEST)
+        measured[f"within-{name}"] = Rows(frame).estimate("within", spec=name, every=BUSIEST)
     gain = difference(frame, "within", "racs", "rcp", every=BUSIEST)
     measured["throughput-gain"] = gain
     return measured
@@ -133,7 +132,7 @@ def _by_rate(runs, frame, ids, references=False):
     def series(column):
         found = {}
         for name in ids:
-            by = estimates(frame, column, "every", spec=name)
+            by = Rows(frame).by(column, "every", spec=name)
             found[NAMES[name]] = {PER_SECOND[each]: by[each] for each in rates}
         return found
 
@@ -225,7 +224,7 @@ def tables(runs):
         for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):
             row = {"transport": NAMES[name], "responses a second": PER_SECOND[each]}
             for column in ("afct", "p99", "within", "utilisation", "loss", "queue"):
-                row[HEADS[column]] = str(one(frame, column, spec=name, every=each))
+                row[HEADS[column]] = str(Rows(frame).estimate(column, spec=name, every=each))
             rows.append(row)
     formula = []
     for each in sorted(set(frame["every"]), key=lambda each: PER_SECOND[each]):

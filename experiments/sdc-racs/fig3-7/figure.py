@@ -4,9 +4,10 @@ import polars as pl
 from shallows.figures import curves
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 
-from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one
+from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference
 
 IDS = ("sack", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 CAPTIONS = {
@@ -27,14 +28,14 @@ PRINTED = {
 def measure(runs):
     frame = runs.frame(bottleneck)
     few, many = min(frame["senders"]), max(frame["senders"])
-    red = {n: one(frame, "utilisation", spec="red", senders=n) for n in (2, many)}
-    queue = one(frame, "queue", spec="sack", senders=many)
+    red = {n: Rows(frame).estimate("utilisation", spec="red", senders=n) for n in (2, many)}
+    queue = Rows(frame).estimate("queue", spec="sack", senders=many)
     return {
-        "sack-full": is_above(one(frame, "utilisation", spec="sack", senders=many), 99, "%"),
+        "sack-full": is_above(Rows(frame).estimate("utilisation", spec="sack", senders=many), 99, "%"),
         "sack-queue": is_above(queue, 50, "packets"),
         "red-queue": is_below(difference(frame, "queue", "red", "sack", senders=many), 0, "packets"),
         "red-falls": is_below(difference_of(red[many], red[2]), 0, "points"),
-        "rcp-few": is_below(one(frame, "utilisation", spec="rcp", senders=few), 95, "%"),
+        "rcp-few": is_below(Rows(frame).estimate("utilisation", spec="rcp", senders=few), 95, "%"),
         "sdc-utilisation": least(frame, "sdc"),
         "racs-utilisation": least(frame, "racs"),
         "sack-more": sack_more(frame, runs.reading["senders_of"], many),
@@ -45,7 +46,7 @@ def measure(runs):
 
 def least(frame, name):
     """The least use of the link over all numbers of senders."""
-    by = estimates(frame, "utilisation", "senders", spec=name)
+    by = Rows(frame).by("utilisation", "senders", spec=name)
     n = min(by, key=lambda n: by[n].value)
     return Measured(*by[n], note=f"with {n} senders")
 
@@ -68,7 +69,7 @@ def difference_of(a, b):
 
 def _drawn(frame, ids):
     def series(column):
-        return {NAMES[name]: estimates(frame, column, "senders", spec=name) for name in NAMES if name in ids}
+        return {NAMES[name]: Rows(frame).by(column, "senders", spec=name) for name in NAMES if name in ids}
 
     counts = sorted(set(frame["senders"]))
     printed = {name: [(n, level) for n in counts] for name, level in PRINTED[ids].items()}
@@ -92,7 +93,7 @@ def tables(runs):
     for (name, n), part in frame.sort("spec", "senders").group_by("spec", "senders", maintain_order=True):
         row = {"transport": NAMES[name], "senders": n}
         for column in ("utilisation", "queue", "queue_p99", "loss"):
-            row[HEADS[column]] = str(one(part, column))
+            row[HEADS[column]] = str(Rows(part).estimate(column))
         rows.append(row)
     return {"Long flows: share of the link and loss in per cent, queue in packets": pl.DataFrame(rows)}
 

@@ -8,10 +8,11 @@ from shallows.figures import curves
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 from shallows.theory import disciplines
 
-from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, estimates, one, responses
+from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, bottleneck, difference, responses
 
 ALIKE = 0.1
 LEAST_LOSS = 0.01
@@ -74,7 +75,7 @@ def difference_in_loss(frame, name, many, few):
 
 def most_lost(frame, name):
     """The greatest loss over all numbers of servers."""
-    by = estimates(frame, "loss", "senders", spec=name)
+    by = Rows(frame).by("loss", "senders", spec=name)
     n = max(by, key=lambda n: by[n].value)
     return Measured(*by[n], note=f"with {n} servers")
 
@@ -96,9 +97,7 @@ def _drawn(frame, ids, nothing=None, in_bytes=(), bounds=None):
 
     def series(column, names=ids, how=""):
         return {
-            NAMES[name]: estimates(frame, column, "senders", spec=name + how)
-            for name in NAMES
-            if name in names
+            NAMES[name]: Rows(frame).by(column, "senders", spec=name + how) for name in NAMES if name in names
         }
 
     servers = sorted(set(frame["senders"]))
@@ -137,7 +136,7 @@ def tables(runs):
         words = {"bytes": " (buffer in bytes)", "": ""}
         row = {"transport": NAMES[base] + words[how], "servers": n}
         for column in ("afct", "p99", "round_ms", "loss", "queue"):
-            row[HEADS[column]] = str(one(part, column))
+            row[HEADS[column]] = str(Rows(part).estimate(column))
         rows.append(
             row | {"SRPT (ms)": round(at_link_ms(n, "SRPT"), 3), "PS (ms)": round(at_link_ms(n, "PS"), 3)}
         )

@@ -6,10 +6,11 @@ from shallows.figures import forest, style
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 from shallows.tables import metrics
 
-from ..common import HEADS, NAMES, at_link, bottleneck, difference, mg1_rows, one, responses
+from ..common import HEADS, NAMES, at_link, bottleneck, difference, mg1_rows, responses
 
 IDS = tuple(NAMES)
 
@@ -53,8 +54,8 @@ def _frame(runs, scenario):
 
 def _estimates(runs, column):
     scenario, what, _, _ = SCORES[column]
-    frame = _frame(runs, scenario)
-    return {name: one(frame, what, spec=name) for name in IDS}
+    rows = Rows(_frame(runs, scenario))
+    return {name: rows.estimate(what, spec=name) for name in IDS}
 
 
 def _order(runs, column):
@@ -181,7 +182,7 @@ def tables(runs):
                 known = (
                     column in frame.columns and frame.filter(pl.col("spec") == name)[column].null_count() == 0
                 )
-                row[HEADS[column]] = str(one(frame, column, spec=name)) if known else "-"
+                row[HEADS[column]] = str(Rows(frame).estimate(column, spec=name)) if known else "-"
             detail.append(row)
     return {
         "Ranking: each scenario's number, and the rank in it": pl.DataFrame(rows),

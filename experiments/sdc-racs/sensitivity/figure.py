@@ -6,8 +6,9 @@ from shallows.figures.curves import DASHES
 from shallows.statistics.estimates import Estimate, mean_ci, paired_change, paired_difference
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_below, some
+from shallows.studies.paper.kit import Rows
 
-from ..common import NAMES, TRANSPORTS, at_link, bottleneck, difference, mg1_ms, one, responses
+from ..common import NAMES, TRANSPORTS, at_link, bottleneck, difference, mg1_ms, responses
 
 BASE = "default"
 
@@ -89,7 +90,7 @@ def _found(runs, column, scenario=""):
     frame = runs.frame(mix)
     keys = {(n, p, v): f"{_key(n, p, v)} {scenario}".strip() for n, p, v, _ in _variants()}
     known = set(frame["spec"])
-    return {key: one(frame, column, spec=spec) for key, spec in keys.items() if spec in known}
+    return {key: Rows(frame).estimate(column, spec=spec) for key, spec in keys.items() if spec in known}
 
 
 def measure(runs):

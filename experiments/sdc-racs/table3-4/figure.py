@@ -7,6 +7,7 @@ from shallows.figures import forest, queue_time, style
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
+from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 
 from ..common import (
@@ -19,7 +20,6 @@ from ..common import (
     bottleneck,
     difference,
     mg1_rows,
-    one,
     responses,
 )
 
@@ -52,7 +52,7 @@ def measure(runs):
     measured = {}
     for name in ("sack", "red", "sdc", "racs", "rcp"):
         for column in ("afct", "utilisation", "loss"):
-            measured[f"{column}-{name}"] = one(frame, column, spec=name)
+            measured[f"{column}-{name}"] = Rows(frame).estimate(column, spec=name)
     measured["ecn-slower"] = is_below(difference(frame, "afct", "sack", "red"), 0, "ms")
     for better, worse in (("sdc", "sack"), ("racs", "sdc"), ("racs", "rcp")):
         less = difference(frame, "afct", better, worse)
@@ -80,7 +80,7 @@ def _panels(frame, table):
     ids = list(PUBLISHED[table])
     for k, (ax, (column, label)) in enumerate(zip(axes, QUANTITIES.items(), strict=True)):
         for row, name in enumerate(ids):
-            found, colour = one(frame, column, spec=name), style.colour(row, NAMES[name])
+            found, colour = Rows(frame).estimate(column, spec=name), style.colour(row, NAMES[name])
             ax.plot([found.value], [row], "o", color=colour)
             if found.ci is not None:
                 ax.plot(found.ci, [row, row], color=colour, linewidth=1.2)
@@ -113,8 +113,8 @@ def _over_time(runs, ids):
 def draw(runs, reference):
     frame = runs.frame(mix).filter(~pl.col("spec").str.ends_with("-trace"))
     ids = [name for name in NAMES if name in frame["spec"].unique()]
-    times = {NAMES[name]: one(frame, "afct", spec=name) for name in ids} | references(runs)
-    queues = {NAMES[name]: one(frame, "queue", spec=name) for name in ids}
+    times = {NAMES[name]: Rows(frame).estimate("afct", spec=name) for name in ids} | references(runs)
+    queues = {NAMES[name]: Rows(frame).estimate("queue", spec=name) for name in ids}
     printed = {NAMES[n]: values[0] for of in PUBLISHED.values() for n, values in of.items()}
     return {
         "table 3.4": _panels(frame, "3.4"),
@@ -137,7 +137,7 @@ def _as_printed(frame, table):
         for name, printed in PUBLISHED[table].items():
             row |= {
                 NAMES[name]: f"{printed[k]:g}",
-                f"{NAMES[name]}, ours": str(one(frame, column, spec=name)),
+                f"{NAMES[name]}, ours": str(Rows(frame).estimate(column, spec=name)),
             }
         rows.append(row)
     return pl.DataFrame(rows)
@@ -149,7 +149,7 @@ def tables(runs):
     for name in (name for name in NAMES if name in frame["spec"].unique()):
         row = {"transport": NAMES[name]}
         for column in ("afct", "p99", "utilisation", "loss", "queue"):
-            row[HEADS[column]] = str(one(frame, column, spec=name))
+            row[HEADS[column]] = str(Rows(frame).estimate(column, spec=name))
         rows.append(row)
     lines = [{"transport": name, HEADS["afct"]: str(e)} for name, e in references(runs).items()]
     columns = list(rows[0])

@@ -6,7 +6,7 @@ import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import is_above, is_below
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     AXIS,
@@ -39,8 +39,8 @@ def effect(frame, factor, column):
     for rest in itertools.product((DCTCP, OPTIMUM), repeat=2):
         others = dict(zip([f for f in FACTORS if f != factor], rest, strict=True))
         fixed = {name: source[name] for name, source in others.items()}
-        low = of(frame, **fixed, **{factor: DCTCP[factor]})[column].to_numpy()
-        high = of(frame, **fixed, **{factor: OPTIMUM[factor]})[column].to_numpy()
+        low = Rows(frame).samples(column, **fixed, **{factor: DCTCP[factor]})
+        high = Rows(frame).samples(column, **fixed, **{factor: OPTIMUM[factor]})
         wide.append(100 * (high / low - 1))
     return mean_ci(sum(wide) / len(wide))
 

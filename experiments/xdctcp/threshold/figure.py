@@ -1,10 +1,9 @@
 """Would plain DCTCP with a lower marking threshold do as well as xDCTCP?"""
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 
 from ..common import CHANGES, DCTCP, MAIN, OPTIMUM, RANDOM_PHASES, change, difference, settings, steady
 
@@ -18,8 +17,8 @@ def _bytes(packets):
 
 def matched(frame):
     """The K of DCTCP whose mean delay of short flows comes nearest to the optimum's."""
-    target = of(frame, **OPTIMUM)["short_wait_us"].mean()
-    at = {k: of(frame, **DCTCP, mark_at=_bytes(k))["short_wait_us"].mean() for k in K_PACKETS}
+    target = Rows(frame).at(**OPTIMUM).frame["short_wait_us"].mean()
+    at = {k: Rows(frame).at(**DCTCP, mark_at=_bytes(k)).frame["short_wait_us"].mean() for k in K_PACKETS}
     return min(at, key=lambda k: abs(at[k] - target))
 
 
@@ -79,11 +78,11 @@ def _means(runs):
 
 
 def tables(runs):
-    frame = runs.frame(steady)
+    frame = Rows(runs.frame(steady))
     rows = []
     for row in _means(runs).to_dicts():
         which = {k: row[k] for k in ("g", "ns", "nl")} | {"mark_at": _bytes(row["k_packets"])}
-        cells = {c: str(mean_ci(of(frame, **which)[c].to_numpy())) for c in MAIN}
+        cells = {c: str(frame.estimate(c, **which)) for c in MAIN}
         name = "DCTCP" if row["g"] == DCTCP["g"] else "xDCTCP"
         rows.append({"cc": name, "K (packets)": row["k_packets"]} | cells)
     return {"Means over the seeds [95 % interval]": pl.DataFrame(rows)}

@@ -1,10 +1,9 @@
 """Winners of two tuning studies on seeds that had no part in the choice, against DCTCP and the optimum."""
 
 import polars as pl
-from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_above, is_below
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 
 from ..common import (
     CHANGES,
@@ -93,10 +92,10 @@ def draw(runs, reference):
     frame = runs.frame(steady)
     named = {
         name(point): [
-            mean_ci(of(frame, **which(point))[column].to_numpy()) for column in ("short_wait_us", "long_mbps")
+            Rows(frame).estimate(column, **which(point)) for column in ("short_wait_us", "long_mbps")
         ]
         for point in BASES + TUNED
-        if len(of(frame, **which(point)))
+        if len(Rows(frame).at(**which(point)))
     }
     tried = [[row["wait_us"], row["long_mbps"]] for row in reference.to_dicts()]
     axes = ["mean wait of short flows (us)", "goodput of a long flow (Mbit/s)"]
@@ -114,7 +113,7 @@ def tables(runs):
     frame = runs.frame(steady)
     rows = []
     for point in BASES + TUNED:
-        cells = {c: str(mean_ci(of(frame, **which(point))[c].to_numpy())) for c in MAIN}
+        cells = {c: str(Rows(frame).estimate(c, **which(point))) for c in MAIN}
         rows.append({"setting": name(point), "K (packets)": point[1]} | cells)
     series = {name(point): changes(frame, which(point), which(BASES[1])) for point in TUNED}
     return {

@@ -3,7 +3,7 @@
 import polars as pl
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
-from shallows.studies.paper.kit import of
+from shallows.studies.paper.kit import Rows
 
 from ..common import AXIS, DCTCP, OPTIMUM, RANDOM_PHASES, change, settings, steady
 
@@ -13,7 +13,7 @@ LAST = "400ms"
 
 def relative(frame, column, warmup):
     """The optimum's change in per cent, one number a seed."""
-    new, old = (of(frame, warmup=warmup, **t)[column].to_numpy() for t in (OPTIMUM, DCTCP))
+    new, old = (Rows(frame).samples(column, warmup=warmup, **t) for t in (OPTIMUM, DCTCP))
     return 100 * (new / old - 1)
 
 

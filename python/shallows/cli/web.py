@@ -33,8 +33,8 @@ def web(
     """Serves the live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
     _needs_web()
     from shallows.web.limits import Limits
-    from shallows.web.server import serve
-    from shallows.web.state import Options
+    from shallows.web.pages.state import Options
+    from shallows.web.server.serve import serve
 
     limits = Limits(run_seconds=max_seconds, ports=max_ports, document_bytes=max_document)
     serve(Options(host, port, allow_python, store, limits, browser))
@@ -57,8 +57,8 @@ def export(
     from shallows.document.points import one_run
     from shallows.files import write_whole
     from shallows.results.store import Store
-    from shallows.web.export import page_of
-    from shallows.web.runs import NAME
+    from shallows.web.live.export import page_of
+    from shallows.web.pages.runs import NAME
 
     if NAME.match(run):
         found = Store(store).find(run)

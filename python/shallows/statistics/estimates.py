@@ -225,6 +225,21 @@ def _bca_tails(statistic, arrays, point, replicas, tails) -> tuple[float, float]
     return shifted[0], shifted[1]
 
 
+def jackknife(samples: np.ndarray, statistic: Callable[[np.ndarray], float]) -> np.ndarray:
+    """One value for each column of `samples`, whose mean and interval are those of `statistic(row means)`.
+
+    Rows are quantities, columns are their samples in common, such as batches of one run. The values are the
+    pseudo-values of the jackknife over the columns: Miller, Biometrika 61, 1974. Error: ValueError for fewer
+    than two columns.
+    """
+    values = np.asarray(samples, dtype=float)
+    if values.ndim != 2 or values.shape[1] < 2:
+        raise ValueError(f"needs a table of at least two columns, got one of shape {values.shape}")
+    n = values.shape[1]
+    without = [statistic(np.delete(values, k, axis=1).mean(axis=1)) for k in range(n)]
+    return n * statistic(values.mean(axis=1)) - (n - 1) * np.array(without)
+
+
 def ranks(samples: Samples) -> np.ndarray:
     """Rank of each sample, 1 for the least; equal samples share their mean rank."""
     values = _checked(samples)

@@ -1,7 +1,7 @@
 """The three special functions that confidence intervals need, without scipy.
 
 Regularised incomplete beta function, Student's t and the normal quantile, in double precision;
-`tests/test_special.py` compares each with scipy. Source of the continued fraction: Press et al.,
+`tests/statistics/test_special.py` compares each with scipy. Source of the continued fraction: Press et al.,
 Numerical Recipes (3rd ed., 2007), section 6.4, evaluated by the modified Lentz method.
 """
 

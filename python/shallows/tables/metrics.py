@@ -295,6 +295,15 @@ def binned_quantile(low: Numbers, high: Numbers, counts: Numbers, q: float) -> f
     return None
 
 
+def wait_quantile_ms(tables: Tables, name: str, q: float, what: str = "wait") -> float | None:
+    """The q-quantile of the waits of a class's data packets in ms, or with `what="delay"` of their one-way
+    delays; None without packets. Needs `wait_histogram`."""
+    rows = tables["wait_histogram"].filter((pl.col("class") == name) & (pl.col("what") == what))
+    rows = rows.sort("low_ps")
+    value = binned_quantile(rows["low_ps"], rows["high_ps"], rows["packets"], q)
+    return None if value is None else value / 1e9
+
+
 def arrivals_bits(tables: Tables, port: str, name: str, until_ps: int) -> int:
     """Bits on the wire of class `name` that arrived at `port` in (0, until], dropped ones included.
 

@@ -1,7 +1,7 @@
 """The live page over the laboratory: `./shallows web`.
 
-A server on this machine and a page in the browser. Runs happen in worker processes (`worker`), which a
-session watches (`session`); the page draws films of runs (`film`, `drawing`, `static/`). Everything that a
-page sends is checked first (`safety`). The user interface is NiceGUI, which brings its own assets; it comes
-with the extra `web`.
+A server on this machine and a page in the browser, in packages that use only those before them: `editor`
+(the experiment as a page edits it), `live` (watched runs and their films), `jobs` (commands and files in
+processes of their own), `pages`, `server`. `limits` says how much a page may ask for. Every request passes
+`server.gate` first. The user interface is NiceGUI, which brings its own assets; the extra `web` installs it.
 """

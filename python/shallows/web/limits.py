@@ -1,10 +1,16 @@
-"""How much a page may ask for. Each limit has an option of `./shallows web`, and says so when it bites."""
+"""Limits on what a page may ask for, and on the processes that answer it.
+
+`./shallows web` has options for the run's wall time, the ports and the document. The message of a refusal
+names the limit.
+"""
 
 from __future__ import annotations
 
+import resource
+import signal
 from dataclasses import dataclass
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "confine"]
 
 
 @dataclass(frozen=True)
@@ -25,3 +31,22 @@ class Limits:
     """Laboratories open at once, each with a process."""
     jobs: int = 4
     """Sweeps, comparisons and other work that wait or run at once."""
+
+
+def confine(memory_bytes: int) -> None:
+    """Bounds this process to so much address space beyond its start. It writes no core and ignores Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + memory_bytes, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _address_space() -> int:
+    import numpy as np  # noqa: F401 - before the measurement, since it belongs to the start
+
+    from shallows import _core  # noqa: F401
+
+    try:
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1_000_000_000

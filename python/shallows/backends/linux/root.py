@@ -19,6 +19,9 @@ from shallows.errors import ShallowsError
 
 PLACES = ("dev", "proc", "sys", "run", "tmp", "bin", "sbin", "etc", "lib", "lib64")
 
+COMPILE = ("gcc", "-O2", "-static")
+"""Makes the guest from its sources, as guest/Makefile does by hand."""
+
 __all__ = ["Root", "root"]
 
 
@@ -54,7 +57,7 @@ def _make(place: Path, name: str, programs: dict[str, Path]) -> None:
             (top / directory).mkdir(parents=True)
         sources = [str(file) for file in sorted((HERE / "guest").glob("*.c"))]
         ran = subprocess.run(
-            ["gcc", "-O2", "-static", "-o", str(top / "sbin/init"), *sources], capture_output=True, text=True
+            [*COMPILE, "-o", str(top / "sbin/init"), *sources], capture_output=True, text=True
         )
         if ran.returncode:
             raise ShallowsError(f"the guest program was not compiled:\n{ran.stderr[-1500:]}")

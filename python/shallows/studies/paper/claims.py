@@ -102,6 +102,11 @@ def as_measured(found: Any, n_seeds: int) -> Measured:
     return Measured(found, n_seeds=n_seeds)
 
 
+def noted(estimate: Estimate, note: str) -> Measured:
+    """An estimate with what its numbers alone do not say."""
+    return Measured(estimate.value, estimate.low, estimate.high, estimate.n, note)
+
+
 def is_flat(estimate: Estimate) -> bool:
     """Whether several seeds gave the same number: an interval of no width but for rounding."""
     if estimate.n < 2 or estimate.low is None or estimate.high is None:

@@ -13,6 +13,7 @@ from shallows.document.load import read_toml
 from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, SpecError
 from shallows.studies.paper.claims import Cause, Claim, Kind, Relation, Value, Verdict
+from shallows.studies.paper.claims_each import expanded
 from shallows.studies.paper.readings import Shown
 
 __all__ = ["read_claims"]
@@ -62,7 +63,7 @@ def _published(value: Any) -> Value:
 
 
 class ClaimTable(Strict):
-    """An entry `[[claim]]`."""
+    """An entry `[[claim]]`, or one of those that its `each` makes (`claims_each`)."""
 
     id: Text = Field(description="a name that no other claim of the file has")
     statement: Text = Field(description="the statement of the source")
@@ -94,37 +95,36 @@ class ClaimTable(Strict):
 
 
 class ClaimsFile(Strict):
-    """The whole file."""
+    """The whole file. A claim is read as `ClaimTable` when its `each` is expanded."""
 
-    claim: list[ClaimTable] = Field([])
+    claim: list[dict[str, Any]] = Field([])
 
 
 def read_claims(path: Path) -> list[Claim]:
     """The claims of a claims.toml, in its order. Errors: SpecError with every fault of the file."""
     document = read_toml(path)
     faults: list[Fault] = []
-    table = strict.read(ClaimsFile, document, "", faults)
-    faults += _repeated(document.get("claim"))
-    if faults or table is None:
+    if strict.read(ClaimsFile, document, "", faults) is None:
         raise SpecError(faults)
     # The published numbers with the digits of the source: 73.80 is more than 73.8.
     digits = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)
-    written = [one.get("published", "") for one in digits.get("claim", [])]
-    return [
-        _claim(one, "" if isinstance(text, bool) else str(text))
-        for one, text in zip(table.claim, written, strict=True)
-    ]
-
-
-def _repeated(tables: Any) -> list[Fault]:
-    """The ids that an earlier claim has; also in a file with other faults."""
-    given = tables if isinstance(tables, list) else []
-    ids = [table.get("id") if isinstance(table, dict) else None for table in given]
-    return [
-        Fault(f"claim[{number}].id", "must be written once", f'"{name}"', "", "written-twice")
-        for number, name in enumerate(ids)
-        if name is not None and name in ids[:number]
-    ]
+    claims, ids = [], []
+    for number, table in enumerate(document.get("claim", [])):
+        at = f"claim[{number}]"
+        members = expanded(table, at, faults)
+        written = expanded(digits["claim"][number], at, []) if members else []
+        for one, as_written in zip(members, written, strict=True):
+            read = strict.read(ClaimTable, one, at, faults)
+            name = one.get("id")
+            if name is not None and name in ids:
+                faults.append(Fault(f"{at}.id", "must be written once", f'"{name}"', "", "written-twice"))
+            ids.append(name)
+            text = as_written.get("published", "")
+            if read is not None:
+                claims.append(_claim(read, "" if isinstance(text, bool) else str(text)))
+    if faults:
+        raise SpecError(faults)
+    return claims
 
 
 def _claim(table: ClaimTable, digits: str) -> Claim:

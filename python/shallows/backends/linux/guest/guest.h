@@ -3,29 +3,7 @@
 #ifndef GUEST_H
 #define GUEST_H
 
-#include <stdint.h>
-#include <stdio.h>
-
-typedef int64_t nanoseconds;
-
-#define NEVER INT64_MAX
-
-/* Reports on the console and in the output, and stops the machine. */
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Room for one more element: grows `array` of `count` elements as needed. */
-#define ROOM(array, count) ((array) = grow((array), sizeof *(array), (count)))
-void *grow(void *array, size_t size, size_t count);
-/* A file of results, which `done` closes: what could not be written ends the run. */
-FILE *output(const char *name);
-void done(FILE *file);
-
-/* What an event of the loop is about: the first member of the structure that `watch` was given. */
-enum what { LISTENER, SENDER, RECEIVER, OUTPUT, CHILD, CAPTURE };
-void watch(int descriptor, void *what, uint32_t events, int again);
-void unwatch(int descriptor);
-
-nanoseconds now(void);
-void enter(int node); /* the node's network namespace, for sockets made from here on */
+#include "base.h"
 
 /* commands.c */
 void run_program(char *line);
@@ -103,10 +81,5 @@ void add_capture(char *words);
 void captures_start(void);
 void capture_take(void *what);
 void captures_write(void);
-
-extern nanoseconds began, length, warmup;
-extern uint64_t seed;
-extern int no_delay;
-extern const char *const results;
 
 #endif

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "netlink.h"
 
-#include "guest.h"
+#include "base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,241 @@
+"""A laboratory as the server keeps it: a worker process, and the films of its runs so far.
+
+Bounded: a side keeps the film of its last run only, and a film's size is bounded (`film.MOST_CELLS`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from shallows.errors import Fault
+from shallows.web.limits import Limits
+
+IDLE_S = 900.0
+"""A worker whose page has asked for nothing for so long ends; the page's next wish starts another."""
+
+CHECK_S = 20.0
+"""A check that takes longer ends the worker: its text asks for too much."""
+
+__all__ = ["Film", "Session", "Sessions"]
+
+
+@dataclass
+class Film:
+    """A run as far as it has come: `state` is waiting, running, faulty, failed, stopped or done."""
+
+    number: int
+    name: str = ""
+    state: str = "waiting"
+    header: dict[str, Any] | None = None
+    experiment: dict[str, Any] | None = None
+    chunks: list[bytes] = field(default_factory=list)
+    message: str = ""
+    faults: list[Fault] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Session:
+    """One laboratory: its sides (schemes), each with a film; checks and packets on request."""
+
+    def __init__(self, limits: Limits, allow_python: bool):
+        self.key = secrets.token_urlsafe(16)
+        self._limits, self._allow = limits, allow_python
+        self.films: dict[int, Film] = {}
+        self.used_at = time.monotonic()
+        self._numbers = 0
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._process: Any = None
+        self._pipe: Any = None
+        self._lock = threading.Lock()
+        self._changed = asyncio.Event()
+
+    # ---- requests of a page ----
+
+    def run(self, side: int, text: str, settings: list[str], name: str = "") -> Film:
+        """Begins a run; the one that this side had ends."""
+        film = self.films[side] = Film(self._next(), name)
+        self._send("run", side, film.number, text, settings)
+        self._tell()
+        return film
+
+    def clear(self, side: int) -> None:
+        """The page shows this side no longer."""
+        if self.films.pop(side, None) is not None:
+            self._send("stop", side)
+        self._tell()
+
+    def pace(self, computing: bool) -> None:
+        """Lets the runs go on, or wait."""
+        for side in self.films:
+            self._send("pace", side, computing)
+
+    async def check(self, text: str, settings: list[str]) -> list[Fault]:
+        """All faults of a text with overrides."""
+        try:
+            return await self._ask("check", text, settings)
+        except TimeoutError:
+            self._kill()
+            return [
+                Fault("", f"took longer than {CHECK_S:g} s to check: it describes too much for this page")
+            ]
+        except ConnectionError:
+            return [Fault("", "ended the process that checks it: it describes too much for this page")]
+
+    async def packets(self, side: int, at_ps: int) -> dict[str, Any] | None:
+        """Packets under way at a time of a side's run."""
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            return await self._ask("packets", side, at_ps)
+        return None
+
+    async def changed(self, seconds: float) -> None:
+        """Waits until a film has changed, at most so long."""
+        event = self._changed
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), seconds)
+
+    # ---- the process ----
+
+    def _next(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    async def _ask(self, kind: str, *rest: Any) -> Any:
+        number = self._next()
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        try:
+            self._send(kind, number, *rest)
+            return await asyncio.wait_for(answer, CHECK_S)
+        finally:
+            self._answers.pop(number, None)
+
+    def _send(self, *message: Any) -> None:
+        self.used_at = time.monotonic()
+        for _ in range(2):
+            self._start()
+            try:
+                with self._lock:
+                    self._pipe.send(message)
+                return
+            except OSError:  # it has just ended; another takes its place
+                self._kill()
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.is_alive():
+            return
+        from shallows.web.live.simulation_process import main
+
+        context = multiprocessing.get_context("spawn")
+        self._pipe, end = context.Pipe()
+        self._process = context.Process(target=main, args=(end, self._limits, self._allow), daemon=True)
+        self._process.start()
+        end.close()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
+
+    def _listen(self, pipe: Any, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread: reads the words of the worker, as long as it lives."""
+        with contextlib.suppress(RuntimeError):  # the server is closing
+            while True:
+                try:
+                    message = pipe.recv()
+                except (EOFError, OSError):
+                    loop.call_soon_threadsafe(self._ended, pipe)
+                    return
+                loop.call_soon_threadsafe(self._heard, *message)
+
+    def _ended(self, pipe: Any) -> None:
+        if pipe is not self._pipe:
+            return
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ConnectionError("the worker ended"))
+        for film in self.films.values():
+            if film.state in ("waiting", "running"):
+                film.state = "failed"
+                film.message = (
+                    "the run ended its process: it needs more memory than this page may use, or crashed"
+                )
+        self._tell()
+
+    def _heard(self, kind: str, *rest: Any) -> None:
+        if kind in ("checked", "packets"):
+            number, found = rest
+            answer = self._answers.get(number)
+            if answer is not None and not answer.done():
+                answer.set_result(found)
+            return
+        side, number, *more = rest
+        film = self.films.get(side)
+        if film is None or film.number != number:
+            return
+        if kind == "begin":
+            film.state, (film.header, film.experiment) = "running", more
+        elif kind == "chunk":
+            film.chunks.append(more[0])
+        elif kind == "faulty":
+            film.state, film.faults = "faulty", more[0]
+        elif kind == "failed":
+            film.state, film.message = "failed", more[0]
+        elif kind == "end":
+            film.state, film.seconds = "done", more[0]
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def close(self, films: bool = True) -> None:
+        """Ends the process, and forgets the films unless they are to stay."""
+        self._kill()
+        if films:
+            self.films.clear()
+
+
+class Sessions:
+    """All laboratories of a server."""
+
+    def __init__(self, limits: Limits, allow_python: bool):
+        self.limits, self._allow = limits, allow_python
+        self._open: dict[str, Session] = {}
+
+    def new(self) -> Session:
+        """A laboratory; the one that was used longest ago ends if there are too many."""
+        while len(self._open) >= self.limits.sessions:
+            oldest = min(self._open.values(), key=lambda each: each.used_at)
+            self.end(oldest)
+        session = Session(self.limits, self._allow)
+        self._open[session.key] = session
+        return session
+
+    def get(self, key: str) -> Session | None:
+        """The laboratory of a key."""
+        return self._open.get(key)
+
+    def end(self, session: Session) -> None:
+        """Closes a laboratory."""
+        self._open.pop(session.key, None)
+        session.close()
+
+    def rest(self) -> None:
+        """Ends the processes of laboratories that nobody uses; their films stay."""
+        for session in self._open.values():
+            if time.monotonic() - session.used_at > IDLE_S:
+                session.close(films=False)
+
+    def close(self) -> None:
+        """Ends all."""
+        for session in list(self._open.values()):
+            self.end(session)
