@@ -16,8 +16,8 @@ use crate::events::Source;
 use crate::experiment::Deadlocks;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::{Connections, Opener, Roster};
+use crate::net::port::Port;
 use crate::net::port::chain::Store;
-use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
@@ -197,20 +197,7 @@ impl Simulation {
 
     /// Replaces every discipline that decides at arrival by its two-event twin; call before running.
     pub fn schedule_departures(&mut self) {
-        use crate::events::Event;
-        use crate::net::port::Scheduled;
-        use crate::queue::parts::fifo::Fifo;
-        for cell in &mut self.cells {
-            for (i, port) in (0..).zip(&mut cell.network.ports) {
-                if let Service::Arrival(admission) = &port.service {
-                    let disc = Box::new(Fifo::new(admission.clone(), port.rate));
-                    let mut scheduled = Scheduled::new(disc);
-                    scheduled.source = cell.network.events.add(Event::Port(i));
-                    port.service = Service::Departure(Box::new(scheduled));
-                    port.prepare();
-                }
-            }
-        }
+        self.cells.iter_mut().for_each(|cell| cell.network.schedule_departures());
     }
 }
 

@@ -36,12 +36,13 @@ use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
+use crate::queue::parts::fifo::Fifo;
 use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
 use pfc::NOWHERE;
 use port::chain::Store;
 pub use port::statistics::{Totals, Waits};
-use port::{HOST, Port, Service, WireFaults};
+use port::{HOST, Port, PortFlags, Scheduled, Service, WireFaults};
 use shallows_units::{Span, Time};
 pub use shared::{Change, Commons, Connection, Happened, Net};
 use switch::shared_buffer::Buffers;
@@ -110,7 +111,7 @@ impl Network {
     /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::set_routes`] puts
     /// switches there. The wires of ports that cross lead to other cells.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
-        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.crosses) {
+        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.is(PortFlags::CROSSES)) {
             port.end = events.add_wire(i);
         }
         for (i, port) in (0..).zip(&mut ports) {
@@ -128,6 +129,7 @@ impl Network {
                 pausing.source = events.add(Event::Pause(i));
             }
         }
+        ports.iter_mut().for_each(Port::update_flags);
         let host_waits = vec![Waits::default(); ports.len()];
         Network {
             now: Time::ZERO,
@@ -163,6 +165,18 @@ impl Network {
         (self.links, self.choosers) = (links, choosers);
     }
 
+    /// Replaces every discipline that decides at arrival by its two-event twin; call before packets are sent.
+    pub fn schedule_departures(&mut self) {
+        for (i, port) in (0..).zip(&mut self.ports) {
+            if let Service::Arrival(admission) = &port.service {
+                let mut scheduled = Scheduled::new(Box::new(Fifo::new(admission.clone(), port.rate)));
+                scheduled.source = self.events.add(Event::Port(i));
+                port.service = Service::Departure(Box::new(scheduled));
+                port.update_flags();
+            }
+        }
+    }
+
     /// The first packet of a wire lands at `at`.
     fn expect(&mut self, number: u32, at: Time) {
         let port = &self.ports[number as usize];
@@ -172,7 +186,7 @@ impl Network {
     /// The same, of `port`, whose number it is.
     #[inline(always)]
     fn expect_of(port: &Port, number: u32, at: Time, events: &mut EventQueue, crossing: &mut Vec<u32>) {
-        if port.crosses {
+        if port.is(PortFlags::CROSSES) {
             crossing.push(number);
         } else {
             events.expect(port.end, at);
@@ -251,7 +265,7 @@ impl Network {
         let here = &mut self.ports[port as usize];
         let (slot, next) = here.land(&self.store, self.now);
         self.totals.hops += 1;
-        let (clear, leads_to) = (here.clear, here.leads_to);
+        let (clear, leads_to) = (here.is(PortFlags::CLEAR), here.leads_to);
         match next {
             Some(at) => self.events.expect(here.end, at),
             None => self.events.expect_nothing(here.end),
@@ -287,13 +301,13 @@ impl Network {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(self.store.at(slot).size);
-        if port.plain {
+        if port.is(PortFlags::PLAIN) {
             if let Some(at) = port.accept(slot, &mut self.store, self.now) {
                 Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
             }
             return;
         }
-        if !port.at_arrival {
+        if !port.is(PortFlags::AT_ARRIVAL) {
             return self.arrive_slow(number, slot, commons);
         }
         let serving = port.settle(self.now, &self.store);
@@ -309,7 +323,7 @@ impl Network {
     fn arrive_slow(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
-        if port.controlled {
+        if port.is(PortFlags::CONTROLLED) {
             let packet = self.store.take(slot);
             self.arrive_controlled(number, &packet, commons);
         } else if let Service::Lined(_) = port.service {

@@ -4,7 +4,7 @@ use crate::engine::cells::partition::Partition;
 use crate::events::EventQueue;
 use crate::experiment::{Experiment, SwitchSettings};
 use crate::net::pfc::NOWHERE;
-use crate::net::port::Port;
+use crate::net::port::{Port, PortFlags};
 use crate::net::{Commons, Network};
 use crate::routing::choice::Sharing;
 use crate::routing::graph::{Graph, Link};
@@ -30,7 +30,8 @@ pub(in crate::engine) fn lay_out(
         let (cell, far) = (cell_of(link.from.index()), cell_of(link.to.index()));
         opposites.push(port.opposite);
         if cell != far {
-            (port.crosses, port.far_cell) = (true, far);
+            port.set(PortFlags::CROSSES, true);
+            port.far_cell = far;
             port.opposite = None;
         }
         let (own, links) = &mut of_cell[cell as usize];
@@ -53,7 +54,7 @@ pub(in crate::engine) fn lay_out(
         .map(|((mut ports, links), choosers)| {
             for port in &mut ports {
                 port.opposite = port.opposite.map(place);
-                port.short_ways = experiment.short_ways;
+                port.set(PortFlags::SHORT_WAYS, experiment.short_ways);
             }
             let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
             network.set_routes(links, choosers, &routing);
@@ -66,7 +67,6 @@ pub(in crate::engine) fn lay_out(
             network.share(size.as_u64(), settings.alpha, ports.iter().map(|port| place(*port)).collect());
         }
     }
-    networks.iter_mut().for_each(|network| network.ports.iter_mut().for_each(Port::prepare));
     let crossing = partition.whole.is_none() && opposites.iter().any(Option::is_some);
     let opposites = if crossing { opposites.iter().map(|port| port.map(place)).collect() } else { vec![] };
     let port_places = places.iter().map(|(_, place)| *place).collect();

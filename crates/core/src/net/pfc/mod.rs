@@ -14,7 +14,7 @@ pub mod headroom;
 pub mod ingress;
 
 use crate::events::Source;
-use crate::net::port::{Port, Service};
+use crate::net::port::{Port, PortFlags, Service};
 use crate::net::{Commons, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::queue::DropWhy;
@@ -332,7 +332,7 @@ impl Network {
     pub(super) fn sends_frame(&mut self, number: u32) -> bool {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        if port.down {
+        if port.is(PortFlags::DOWN) {
             return true;
         }
         let free_at = now + port.transmission(FRAME);

@@ -145,12 +145,14 @@ impl Network {
         &self.buffers
     }
 
-    /// `ports` share a buffer of `size` bytes; call before packets are sent, and before [`Port::prepare`].
+    /// `ports` share a buffer of `size` bytes; call before packets are sent.
     pub fn share(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) {
         let numbers = ports.clone();
         let first = self.buffers.add(size, alpha, ports);
         for (share, number) in (first..).zip(numbers) {
-            self.ports[number as usize].share = share;
+            let port = &mut self.ports[number as usize];
+            port.share = share;
+            port.update_flags();
         }
     }
 
@@ -229,7 +231,6 @@ mod tests {
             };
             let mut net = Network::new((0..ports).map(port).collect(), EventQueue::new(1));
             net.share(size, alpha, (0..ports).collect());
-            net.ports.iter_mut().for_each(Port::prepare);
             let commons = Commons::alone(vec![Connection::default()], ports);
             Bench { net, commons, size, alpha }
         }

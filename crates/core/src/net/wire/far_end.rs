@@ -4,6 +4,7 @@
 use crate::events::Event;
 use crate::net::Network;
 use crate::net::pfc::PAUSE;
+use crate::net::port::PortFlags;
 use crate::net::shared::{Change, Commons, Happened};
 use crate::packet::{Flags, Packet};
 use crate::probe::traces::PacketRow;
@@ -20,7 +21,7 @@ impl Network {
         commons: &Commons,
     ) -> Option<Packet> {
         let port = &self.ports[number as usize];
-        if port.clear_of_packets && self.store.at(slot).flow != PAUSE {
+        if port.is(PortFlags::CLEAR_OF_PACKETS) && self.store.at(slot).flow != PAUSE {
             return self.forward_from(self.back(number, commons), port.leads_to, slot, commons);
         }
         let packet = self.store.take(slot);
@@ -75,7 +76,7 @@ impl Network {
                 arrivals[commons.class(packet)].marks += 1;
             }
         }
-        if port.tapped {
+        if port.is(PortFlags::TAPPED) {
             self.tap(number, *packet, lost, commons);
         }
         if lost {
