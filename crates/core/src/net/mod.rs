@@ -26,6 +26,7 @@
 //! forward: a host has the packet, a switch chooses the next port and the packet comes to it (arrive)
 //! ```
 
+mod handle;
 pub mod pfc;
 pub mod port;
 mod shared;
@@ -39,12 +40,13 @@ use crate::queue::DropWhy;
 use crate::queue::parts::fifo::Fifo;
 use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
+pub use handle::Net;
 use pfc::NOWHERE;
 use port::chain::Store;
-pub use port::statistics::{Totals, Waits};
+pub use port::counts::{Totals, Waits};
 use port::{HOST, Port, PortFlags, Scheduled, Service, WireFaults};
 use shallows_units::{Span, Time};
-pub use shared::{Change, Commons, Connection, Happened, Net};
+pub use shared::{Change, Commons, Connection, Happened};
 use switch::shared_buffer::Buffers;
 pub use wire::crossing::{Mailbox, Mailboxes, Parcel, UNDECIDED};
 
@@ -371,5 +373,33 @@ impl Network {
         self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
+    }
+}
+
+impl Network {
+    // ---- the whole network ----
+
+    /// Packets in queues and on wires now.
+    pub fn in_flight(&self) -> u64 {
+        let in_ports = |p: &Port| match &p.service {
+            Service::Arrival(_) | Service::Lined(_) => u64::from(p.chain.len()) + u64::from(p.behind),
+            Service::Departure(s) => p.on_wire() + s.held().0,
+        };
+        let strays = (self.strays.len() - self.free_strays.len()) as u64;
+        self.ports.iter().map(in_ports).sum::<u64>() + strays
+    }
+
+    /// The warm-up ends: the statistics of all ports begin.
+    pub fn restart(&mut self, now: Time) {
+        if now == Time::ZERO && self.totals.sent == 0 {
+            return; // everything is at its beginning
+        }
+        self.ports.iter_mut().for_each(|port| port.restart(now, &self.store));
+        self.host_waits.fill(Waits::default());
+    }
+
+    /// Brings the records of all ports up to `now`.
+    pub fn sync(&mut self, now: Time) {
+        self.ports.iter_mut().for_each(|port| port.sync(now, &self.store));
     }
 }

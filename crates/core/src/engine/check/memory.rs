@@ -6,6 +6,7 @@
 
 use crate::engine::check::facts::Checked;
 use crate::engine::check::priorities;
+use crate::engine::error::gb;
 use crate::events::EVENT_BYTES;
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::CONNECTION_BYTES;
@@ -134,14 +135,6 @@ impl Estimate {
     pub fn show(&self) -> Value {
         let part = |p: &Part| json!({"what": p.what, "count": p.count, "bytes": p.bytes});
         json!({"bytes": self.bytes(), "parts": self.parts.iter().map(part).collect::<Vec<_>>()})
-    }
-}
-
-/// Bytes as a person says them.
-pub fn gb(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }
 

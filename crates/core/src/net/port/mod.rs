@@ -6,12 +6,14 @@
 //! at the instant of an arrival comes first.
 
 pub mod chain;
+pub mod counts;
 mod flags;
 mod line;
 mod scheduled;
 mod service;
 mod small_queues;
-pub mod statistics;
+mod sockets;
+mod statistics;
 
 use crate::events::fetch::fetch;
 use crate::events::{Source, Wire};
@@ -22,11 +24,11 @@ use crate::probe::queue::QueueRecord;
 use crate::probe::traces::Arrivals;
 use crate::queue::{Admission, Backlog, DropWhy, Verdict};
 use chain::{Chain, Store};
+pub use counts::PortCounts;
 use flags::Equipment;
 pub use flags::PortFlags;
 pub use service::{Scheduled, Service};
 use shallows_units::{Bytes, Rate, Span, Time};
-pub use statistics::PortCounts;
 use std::num::NonZeroU32;
 
 /// A controller at work.

@@ -3,8 +3,8 @@
 use crate::events::Source;
 use crate::net::Commons;
 use crate::net::pfc::{NOWHERE, Pausing};
-use crate::net::port::small_queues::Sockets;
-use crate::net::port::statistics::TrimCounts;
+use crate::net::port::counts::TrimCounts;
+use crate::net::port::sockets::Sockets;
 use crate::packet::Packet;
 use crate::probe::inner::InnerRecords;
 use crate::queue::{AnyAdmission, Backlog, InnerQueues, Line, QueueDisc};

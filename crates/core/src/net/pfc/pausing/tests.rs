@@ -1,4 +1,5 @@
 use super::*;
+use crate::net::pfc::PAUSE;
 
 fn at(us: u64) -> Time {
     Time::ZERO + Span::us(us)
