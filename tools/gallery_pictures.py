@@ -46,9 +46,7 @@ def filmed(entry: Entry, settings: list[str], metric: str) -> Run:
     text = json.dumps(experiment)
     plan = json.loads(_core.plan(text))
     ports = layout(plan, experiment)["ports"]
-    filming = Filming(
-        _core.Simulation(text), plan["numbers"]["duration"], [p["rate_bps"] for p in ports], False
-    )
+    filming = Filming(_core.Simulation(text), plan["numbers"]["duration"], ports, False)
     flows: dict[int, list[np.ndarray[Any, Any]]] = {}
     queues = []
     for chunk in filming.chunks():

@@ -1,7 +1,8 @@
 """`make generate`: the files made from the parameters that the Rust sources declare.
 
 They are the JSON Schema of experiment files, the classes of `shallows.experiment` and the pages of
-`docs/reference/`. They are checked in; a test fails when they are stale.
+`docs/reference/`; two pages of `docs/validation/` follow from tests and packet scripts. They are checked in;
+a test fails when they are stale.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import json_schema
 import packet_scripts
 import reference
+import requirements
 import tables_page
 from shallows.document import strict
 from shallows.document.schema import schema
@@ -108,6 +110,7 @@ def files() -> dict[Path, str]:
     found[Path("python/shallows/experiment/_classes.py")] = classes(sections)
     found[Path("docs/reference/tables.md")] = tables_page.page(NOTE_OF_TABLES)
     found[Path("docs/validation/packetdrill.md")] = packet_scripts.page(NOTE_OF_SCRIPTS)
+    found[requirements.PAGE] = requirements.page()
     found[ERRORS] = errors_page()
     written = pages(sections) | reference.pages(f"<!-- {NOTE} -->")
     return found | {Path("docs/reference") / name: text for name, text in written.items()}
@@ -244,6 +247,8 @@ def _section_classes(section: Section, types: dict[str, str]) -> list[str]:
             )
             about = "`grid`, `zip` and `points`: settings by dotted path."
             fields.append(_plain_field("sweep", "dict[str, Any] | None", about))
+            about = "`sizes` and `percentiles`: the grouping of results."
+            fields.append(_plain_field("summary", "dict[str, Any] | None", about))
         base = "Part" if path else "WholeExperiment"
         doc = _docstring(component["doc"] if chosen or path != "transport" or number else "TCP.")
         name = class_name(section, component["name"] if chosen else "")

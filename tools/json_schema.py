@@ -1,6 +1,6 @@
 """The JSON Schema (2020-12) of experiment files, for editors: `make generate` writes it.
 
-It follows from the declared parameters and from the models of the sections `[sweep]`, `[compare]`, `[tune]`.
+It follows from the declared parameters and from the models of the sections that Python reads.
 Editors complete and check with it; the checker in Rust knows more, such as ranges of quantities with units.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shallows.document.summary import SummaryTable
 from shallows.document.sweep import SweepTable
 from shallows.studies.compare.section import CompareTable
 from shallows.studies.tune.section import TuneTable
@@ -42,7 +43,8 @@ def schema_of(sections: list[Json], inner: Json, chosen: Json, opened: tuple, na
     top = made.table(made.sections[""]["components"][0], "")
     seeds = {"description": "A number of seeds from 1 on, or a list.", "type": ["integer", "array"]}
     top["properties"]["seeds"] = seeds
-    for key, model in (("sweep", SweepTable), ("compare", CompareTable), ("tune", TuneTable)):
+    models = {"sweep": SweepTable, "compare": CompareTable, "tune": TuneTable, "summary": SummaryTable}
+    for key, model in models.items():
         one = model.model_json_schema(mode="validation", ref_template="#/$defs/{model}")
         defs |= one.pop("$defs", {})
         top["properties"][key] = one

@@ -78,7 +78,7 @@ def slowdown() -> tuple[float, float]:
         _core.Simulation(text).advance(duration)
 
     def watched(encoding: bool) -> None:
-        filming = Filming(_core.Simulation(text), duration, [port["rate_bps"] for port in ports])
+        filming = Filming(_core.Simulation(text), duration, ports)
         while not filming.ended:
             seen = filming.look()
             if encoding:

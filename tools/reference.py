@@ -1,18 +1,20 @@
-"""Reference pages that follow from Python: metrics, and the sections `[sweep]`, `[compare]`, `[tune]`."""
+"""Reference pages that follow from Python: metrics, and the sections that Python reads."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pydantic import BaseModel
+from shallows.document.summary import SIZE_EDGES_BYTES, SummaryTable
 from shallows.document.sweep import SweepTable
 from shallows.studies.compare.section import CompareTable
 from shallows.studies.tune.section import Bounds, Goal, Range, TuneTable
 from shallows.tables import metric_names
-from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, size_bins
+from shallows.tables.metrics import BY_SIZE, NOT_BY_SIZE, bin_word, size_bins
 
 SECTIONS: dict[str, tuple[type[BaseModel], str, dict[str, type[BaseModel]]]] = {
     "sweep": (SweepTable, "The points of `./shallows sweep`.", {}),
+    "summary": (SummaryTable, "The grouping of results, in every command. It changes no run.", {}),
     "compare": (CompareTable, "The schemes of `./shallows compare` (see [compare](../compare.md)).", {}),
     "tune": (
         TuneTable,
@@ -70,10 +72,27 @@ def _metrics(note: str) -> str:
         rows += [f"| `{before}{m.name}` | {m.unit} | {m.meaning} |" for m in metrics]
         parts.append(f"## {title}\n\n" + "\n".join(rows))
     sizes = ", ".join(f"`{bin_word(*each)}`" for each in size_bins(SIZE_EDGES_BYTES))
-    keys = ", ".join(f"`{key}`" for key in BY_SIZE)
+    keys, without = (", ".join(f"`{key}`" for key in each) for each in (BY_SIZE, NOT_BY_SIZE))
     parts.append(
         "## By size of message\n\n"
-        f"`CLASS.SIZE.name` covers the messages of one size: {sizes}. The names are {keys}. "
+        f"`CLASS.SIZE.name` covers the messages of one size: {sizes}. `[summary]` and `--sizes` choose "
+        f"other sizes. The names are those of messages in a class, without {without}. "
+        f"`--by size` shows {keys}. "
         "A class whose messages all have one of these sizes has none of them."
+    )
+    parts.append(
+        "## Percentiles\n\n"
+        "Percentiles of completion times and slowdowns interpolate between the two nearest messages. "
+        "`[summary]` and `--percentiles` add others: 99.9 is `fct_p99_9_ps`. "
+        "Percentiles of waits and delays come from bins, at most 1/128 of their values wide. "
+        "The error is less than a bin's width. No percentile is below the least nor above the greatest value "
+        "that was seen, and that of a constant is exact."
+    )
+    parts.append(
+        "## Over seeds\n\n"
+        "A mean over seeds has Student's t interval. An end that would leave what is possible, such as a "
+        "negative count, is that of the same interval on the logarithm of the distance from the bound "
+        "(delta method). Runs with different seeds that are equal in every metric count as one run: "
+        "their mean has no interval."
     )
     return "\n\n".join(parts) + "\n"

@@ -27,7 +27,7 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn main() {
-    // The directory is asked for at run time, and cargo hears relative paths: a copied checkout brings this
+    // The directory is asked for at run time, and cargo gets relative paths: a copied checkout brings this
     // program along compiled, and must hash its own sources.
     let package = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's directory");
     let crates = Path::new(&package).join("..");

@@ -89,7 +89,7 @@ def flow_rates(tables, step_ms, payload=960):
     found = {}
     for (flow,), mine in tables["flow_trace"].sort("time_ps").group_by("flow", maintain_order=True):
         due = np.arange(0.0, mine["time_ps"].max() / 1e9 + step_ms, step_ms)
-        sent = np.interp(due, mine["time_ps"].to_numpy() / 1e9, mine["delivered_bytes"].to_numpy())
+        sent = np.interp(due, mine["time_ps"].to_numpy() / 1e9, mine["arrived_bytes"].to_numpy())
         rate = np.diff(sent) * PACKET / payload * 8e-6 / step_ms
         found[names[flow]] = list(zip(due[1:].tolist(), rate.tolist(), strict=True))
     return dict(sorted(found.items()))

@@ -1,4 +1,8 @@
-"""The compiled part: checker and simulator. `docs/architecture.md` specifies the JSON and the tables."""
+"""The compiled part: checker and simulator.
+
+JSON goes in and out as text; times are in picoseconds. Columns cross as bytes, so that Rust needs neither
+numpy nor arrow.
+"""
 
 from random import Random
 from typing import Any, TypeAlias, final
@@ -22,16 +26,55 @@ __all__ = [
 ]
 
 _Column: TypeAlias = tuple[str, str, bytes | tuple[list[str], bytes]]
+"""Name, type and data of a column.
 
-def check(document: str) -> str: ...
-def plan(document: str) -> str: ...
-def ways(document: str) -> str: ...
-def simulable(document: str) -> None: ...
-def numbers(record: str) -> dict[str, int]: ...
-def schema() -> str: ...
-def parse_quantity(kind: str, text: str) -> int: ...
-def read_settings(declared: str, path: str, table: str) -> dict[str, Any]: ...
-def source_hash() -> str: ...
+The type is "u64", "u32" or "f64" with little-endian bytes, or "str" with the distinct words and a u32 a row
+that picks one. A trailing "?" ("u64?") says that 2**64-1 (u64), 2**32-1 (u32) or NaN is null.
+"""
+
+def check(document: str) -> str:
+    """Checks a document: `{"faults": [{"path", "rule", "value", "hint"}], "experiment": {...} | null,
+    "memory": ...}`.
+
+    `memory` is the estimate of a run, `{"bytes", "parts": [{"what", "count", "bytes"}]}`, or null. Checking
+    builds nothing that grows with the run. If there are more than 50 faults, the last entry gives the
+    number of the others.
+    """
+
+def plan(document: str) -> str:
+    """The network as data for other backends: nodes, ports, routes, the hosts of each load, and `numbers`."""
+
+def ways(document: str) -> str:
+    """Groups of equal next hops: `[{"node", "ports", "hosts"}, ...]`."""
+
+def simulable(document: str) -> None:
+    """Raises SpecError with every setting that only another backend runs."""
+
+def numbers(record: str) -> dict[str, int]:
+    """Every quantity of a resolved record, or of some of its sections, by its path: `{"duration": ps, ...}`.
+
+    A record of another version is read as well.
+    """
+
+def schema() -> str:
+    """The declared parameters and the codes of faults, `{"sections": [...], "codes": [{"code", "doc"}]}`.
+
+    A section is `{"path", "what", "components": [{"name", "doc", "params": [...]}]}`. Its path is "" (the
+    top), "topology", "transport.cc"; under "port" and "traffic" stand tables with names of the user's
+    choice. A component that one backend alone runs has "backend". A parameter has name, doc, kind, default,
+    required, range, source and choices. Kinds are span, rate, bytes, size, count, real, flag, text, names,
+    choice and table, "list of KIND" and "KIND or none". A default is written as in a file, and is null for
+    a parameter that must be written.
+    """
+
+def parse_quantity(kind: str, text: str) -> int:
+    """A quantity that a user wrote; kind is span (ps), rate (bit/s) or bytes. Raises ValueError."""
+
+def read_settings(declared: str, path: str, table: str) -> dict[str, Any]:
+    """The settings of a declared component as Python values."""
+
+def source_hash() -> str:
+    """The hash of the core's sources, made at build time."""
 
 @final
 class FlowStart:
@@ -121,19 +164,42 @@ class FlowDone:
 
 @final
 class Simulation:
+    """A run. Raises SpecError with the list of faults.
+
+    `components` maps "module:class" to the Python class of each component that the document declares.
+    `memory` (bytes) refuses a run whose estimate is larger, and ends one that grows beyond it with
+    RunError; None sets no bound. The core has no environment, so Python measures what is free.
+    """
+
     def __new__(
         cls, document: str, components: dict[str, Any] | None = None, memory: int | None = None
     ) -> Simulation: ...
     def set_threads(self, threads: int) -> None: ...
     def cells(self) -> int: ...
-    def run(self) -> None: ...
-    def advance(self, until_ps: int) -> bool: ...
-    def watch(self, every_ps: int, looks: int, flows: int) -> tuple[bool, dict[str, list[_Column]]]: ...
-    def observe(self, packets: int = 0) -> dict[str, list[_Column]]: ...
+    def run(self) -> None:
+        """Runs to the end. Raises RunError, or the error of the user's code; `cancel` stops it.
+
+        It releases the GIL, unless the run calls Python: then at each pause.
+        """
+    def advance(self, until_ps: int) -> bool:
+        """Runs until a simulated time.
+
+        Returns whether the run has ended. Stops and looks leave the tables as they are.
+        """
+    def watch(self, every_ps: int, looks: int, flows: int) -> tuple[bool, dict[str, list[_Column]]]:
+        """Makes `looks` steps and looks at the ports and the first flows after each.
+
+        Returns whether the run has ended.
+        """
+    def observe(self, packets: int = 0) -> dict[str, list[_Column]]:
+        """Tables of the present: ports in the order of `plan`, open flows, at most `packets` packets."""
     def now(self) -> int: ...
-    def cancel(self) -> None: ...
-    def progress(self) -> float: ...
-    def manifest(self) -> str: ...
+    def cancel(self) -> None:
+        """Stops the run; may be called from another thread."""
+    def progress(self) -> float:
+        """The part of the run that is done, 0 to 1; may be called from another thread."""
+    def manifest(self) -> str:
+        """After the run: `{"counts": {...}, "memory": {...}, ...}`."""
     def tables(self) -> dict[str, list[_Column]]: ...
 
 @final

@@ -34,10 +34,16 @@ def test_run(tmp_path, small_file):
 
 
 def test_run_with_seeds_gives_each_and_the_interval(tmp_path, small_file):
-    found = answer("run", shallows("run", small_file, "--seeds", 3, "--json", cwd=tmp_path))
+    jitter = ("--set", "traffic.long.jitter=10us")
+    found = answer("run", shallows("run", small_file, "--seeds", 3, *jitter, "--json", cwd=tmp_path))
     assert [run["seed"] for run in found["seeds"]] == [1, 2, 3]
     assert found["seeds"][0]["hash"] == found["hash"]
-    assert len(found["over_seeds"]["goodput_bps_total"]["ci95"]) == 2
+    assert len(found["over_seeds"]["long.srtt_mean_ps"]["ci95"]) == 2
+    assert found["over_seeds"]["long.srtt_mean_ps"]["n"] == 3
+    found = answer("run", shallows("run", small_file, "--seeds", 3, "--json", cwd=tmp_path))
+    assert found["over_seeds"]["long.srtt_mean_ps"] == {
+        "mean": found["metrics"]["long.srtt_mean_ps"], "ci95": None, "n": 1,
+    }  # fmt: skip
 
 
 def test_run_for_people_shows_queues_and_where_the_run_is(tmp_path, small_file):
@@ -196,7 +202,7 @@ def test_the_version_names_the_sources_of_the_core():
     from shallows import _core
 
     done = shallows("--version", cwd=ROOT)
-    assert done.stdout == f"shallows 0.1.0 (sources {_core.source_hash()[:12]})\n"
+    assert done.stdout == f"shallows 0.2.0 (sources {_core.source_hash()[:12]})\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

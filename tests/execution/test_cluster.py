@@ -229,7 +229,7 @@ def test_a_store_that_is_full_for_all_stops_the_sweep(tmp_path):
 
 def test_a_run_that_fails_of_itself_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr("shallows._core.Simulation", Failing)
-    monkeypatch.setattr("shallows.tables.metrics.with_sizes", lambda tables: {})
+    monkeypatch.setattr("shallows.tables.metrics.with_sizes", lambda tables, summary: {})
     outcomes, stage = on_stage(tmp_path, seeds=3)
     assert [o.status for o in outcomes] == ["done", "failed", "done"]
     assert outcomes[1].error == "seed 2 is unlucky"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from pages import generated, papers, pictures, prose
+from pages import generated, papers, pictures, pointers, prose
 from pages.blocks import Block, blocks_of, commands_of
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,8 +35,9 @@ def test_sentences_average_at_most_20_words(page):
 def test_no_page_has_a_banned_phrase(page):
     text = page.read_text()
     if page == prose.STYLE:
-        text = re.sub(r"## Errors.*<!-- end -->", "", text, flags=re.DOTALL)
+        text = re.sub(r"## Errors.*## Glossary", "", text, flags=re.DOTALL)
     assert prose.banned_in(text) == []
+    assert prose.stems_in(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)) == []
 
 
 PYTHON = ("python/shallows/**/*.py", "tests/**/*.py", "tools/**/*.py", "soak/*.py", "experiments/**/*.py")
@@ -51,6 +52,48 @@ def test_no_source_has_a_banned_phrase():
         if not skipped & {*path.parts}:
             found += [f"{name(path)}:{line}: {phrase}" for line, phrase in prose.banned_in(path.read_text())]
     assert found == []
+
+
+def sources() -> list[Path]:
+    """Hand-written sources of Rust and Python, with comments and docstrings for readers."""
+    generated_ones = {"_classes.py", "study_fixture.py"}  # made from Rust, which is read; a page under test
+    found = {path for path in ROOT.glob("crates/**/*.rs") if not {"net", "engine"} & {*path.parts}}
+    return sorted(path for path in found if path.name not in generated_ones and "_data" not in path.parts)
+
+
+def test_no_comment_or_docstring_has_a_banned_stem():
+    found = [
+        f"{name(path)}:{line}: {stem}"
+        for path in sources()
+        for line, remark in prose.remarks_in(path)
+        for _, stem in prose.stems_in(remark)
+    ]
+    assert found == []
+
+
+def test_every_comment_stands_alone():
+    """An editor shows a doc comment alone: "The same, to change." says nothing there."""
+    found = [
+        f"{name(path)}:{line}: {fragment}"
+        for path in sources()
+        for line, fragment in prose.fragments_in(prose.remarks_in(path))
+    ]
+    assert found == []
+
+
+def test_stems_and_fragments_are_found():
+    rust = "/// Of the run.\n/// It has a part\n/// Of the second.\nlet heard = 1; // The same, bears it.\n"
+    remarks = prose.remarks_in_rust(rust)
+    assert prose.fragments_in(remarks) == [(1, "Of the run."), (4, "The same, bears it.")]
+    assert [stem for _, line in remarks for _, stem in prose.stems_in(line)] == ["bears"]
+    assert prose.stems_in("He hears\nof it; they were told. Beard.") == [
+        (1, "hears"),
+        (2, "were told"),
+    ]
+    python = 'x = 1\n"""Of the run."""\n# The same as x.\nhear = "bears"\n'
+    remarks = prose.remarks_in_python(python)
+    assert [line for line, _ in prose.fragments_in(remarks)] == [2, 3]
+    assert [stem for _, line in remarks for _, stem in prose.stems_in(line)] == []
 
 
 def test_no_comment_of_rust_begins_with_a_clause():
@@ -114,7 +157,8 @@ def test_the_snapshot_of_messages_is_the_programs():
 
 
 def test_no_message_has_a_banned_phrase():
-    assert prose.banned_in(generated.messages.SNAPSHOT.read_text()) == []
+    text = generated.messages.SNAPSHOT.read_text()
+    assert prose.banned_in(text) + prose.stems_in(text) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -194,6 +238,39 @@ def test_every_page_is_in_the_navigation_and_it_has_no_other():
     assert written | made == navigation()
 
 
+def test_every_pointer_leads_somewhere():
+    """A path or an anchor that a comment, a docstring or a page names exists."""
+    found = [
+        fault for path in pointers.checked() for fault in pointers.missing_in(path, pointers.lines_of(path))
+    ]
+    assert found == []
+    assert (
+        sum(len(pointers._PATH.findall(line)) for p in pointers.checked() for _, line in pointers.lines_of(p))
+        > 500
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("see `docs/architecture.md`", None),
+        ("see docs/architecture.md#the-store", None),
+        ("see docs/architecture.md#the-shop", "no anchor docs/architecture.md#the-shop"),
+        ("see docs/architectures.md", "no file docs/architectures.md"),
+        ("the port is in `net/port/mod.rs`", None),
+        ("the port is in `net/harbour.rs`", "no file net/harbour.rs"),
+        ("the scoreboard (`scoreboard.rs`)", None),
+        ("the scoreboard (`blackboard.rs`)", "no file blackboard.rs"),
+        ("[store](../reference/tables.md) of `crates/core/src/cc/NAME.rs`, Linux net/ipv4/tcp_input.c", None),
+        ("[store](../reference/table.md)", "no file ../reference/table.md"),
+        ("https://example.org/a/b.md and a glob `crates/**/x.rs`", None),
+    ],
+)
+def test_a_pointer_that_leads_nowhere_is_found(line, fault):
+    found = pointers.missing_in("docs/concepts/port.md", [(7, line)])
+    assert found == ([] if fault is None else [f"docs/concepts/port.md:7: {fault}"])
+
+
 def test_every_public_name_has_an_entry():
     import shallows
 
@@ -215,3 +292,15 @@ def test_every_paper_has_a_page_with_all_its_figures():
     pages = papers.pages()
     for claims in (ROOT / "experiments").glob("*/*/claims.toml"):
         assert f"{{ #{claims.parent.name} }}" in pages[f"papers/{claims.parents[1].name}.md"]
+
+
+def test_the_walks_of_the_architecture_have_ten_steps_with_files():
+    """One packet, one experiment, one claim: each step names a file, and every file exists."""
+    text = (ROOT / "docs/architecture.md").read_text().split("## Three walks")[1].split("\n## ")[0]
+    for walk in text.split("\n### ")[1:]:
+        steps = re.findall(r"^\d+\. .*$", walk, re.MULTILINE)
+        assert len(steps) == 10, walk
+        for step in steps:
+            files = re.findall(r"`([\w./-]+\.(?:rs|py|toml))`", step)
+            assert files, step
+            assert all((ROOT / file).is_file() for file in files), step

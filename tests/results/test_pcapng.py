@@ -80,6 +80,9 @@ def sack(packet):
     return list(struct.iter_unpack(">II", body))
 
 
+# req: RFC3168 s6.1.1 MUST ecn-setup
+# req: RFC3168 s6.1.1 MUST cwr-kept-right
+# req: RFC3168 s6.1.2 SHOULD cwr-on-new-data
 def test_a_host_sees_its_connection_from_syn_to_fin(run, tmp_path):
     count = pcapng.write(run, "s0", tmp_path / "s0.pcapng")
     packets = list(read(tmp_path / "s0.pcapng"))
@@ -124,6 +127,26 @@ def test_a_host_sees_its_connection_from_syn_to_fin(run, tmp_path):
     reductions = sum(flow[why] for why in ("ecn_reductions", "fast_recoveries", "timeouts"))
     assert sum(p["flags"] >> 7 & 1 for p in out[1:]) in range(1, reductions + 1)
     assert {p["ecn"] for p in data} <= {0, 2}
+    reduced = [number for number, p in enumerate(out) if p["flags"] >> 7 & 1 and number > 0]
+    assert all(out[number]["seq"] not in {p["seq"] for p in out[1:number]} for number in reduced)
+
+
+# req: RFC3168 s6.1.1 SHOULD refusal-is-clear
+# req: RFC3168 s6.1.1 MUST ecn-setup
+def test_a_host_without_ecn_clears_its_flags(tmp_path):
+    """RFC 3168 s.6.1.1: ECE and CWR are clear in SYN and SYN+ACK of a host that does not want ECN."""
+    for transport, flags in (
+        ({"ecn": "off"}, (0x02, 0x12)),
+        ({"ecn": "on", "echo": "never"}, (0xC2, 0x12)),
+        ({"ecn": "on"}, (0xC2, 0x52)),
+    ):
+        document = SMALL | {"transport": {"cc": "newreno", "opening": "handshake"} | transport}
+        done = shallows.run(document | {"probe": {"packets": ["s0->*", "*->s0"]}}, store=tmp_path / "runs")
+        pcapng.write(done, "s0", tmp_path / "s0.pcapng")
+        packets = list(read(tmp_path / "s0.pcapng"))
+        syn = next(p for p in packets if p["src"] == "s0")
+        assert (syn["flags"], next(p for p in packets if p["dst"] == syn["src"])["flags"]) == flags
+        (tmp_path / "s0.pcapng").unlink()
 
 
 def test_a_link_shows_the_marks_that_its_port_set(run, tmp_path):
@@ -176,7 +199,10 @@ def test_recording_changes_nothing(tmp_path):
     assert plain.manifest["counts"] == tapped.manifest["counts"]
     for name in set(plain.tables) - {"packets"}:
         assert plain.tables[name].equals(tapped.tables[name]), name
-    assert len(tapped.tables["packets"]) == tapped.manifest["counts"]["packet_hops"]
+    packets, queues = tapped.tables["packets"], tapped.tables["queues"]
+    assert packets["landed_ps"].drop_nulls().len() == tapped.manifest["counts"]["packet_hops"]
+    # Packets that were on a wire when the run ended have left their ports too.
+    assert packets["landed_ps"].null_count() > 0 and len(packets) == queues["packets_out"].sum()
     with pytest.raises(RunError, match="no packet was recorded"):
         pcapng.write(plain, "s0", tmp_path / "x.pcapng")
 

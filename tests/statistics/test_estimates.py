@@ -176,6 +176,25 @@ def test_pareto_front_holds_exactly_what_nothing_dominates(points):
     assert (np.diff(cost[front]) > 0).all()
 
 
+def test_an_interval_stays_within_what_is_possible():
+    """507 [-387, 1401] drops and a utilisation of 0.9753 [0.936, 1.014] are no intervals of theirs."""
+    counts, shares = [1.0, 0.0, 2000.0, 30.0], [0.93, 0.99, 1.0, 0.98]
+    assert estimates.mean_ci(counts).low < 0 and estimates.mean_ci(shares).high > 1
+    found = estimates.mean_within(counts, 0)
+    assert 0 < found.low < found.value < found.high == estimates.mean_ci(counts).high
+    share = estimates.mean_within(shares, 0, 1)
+    assert share.low == estimates.mean_ci(shares).low and share.value < share.high < 1
+    assert estimates.mean_within([0.0, 0.0], 0)[:3] == (0.0, 0.0, 0.0)
+    assert estimates.mean_within([1.0, 1.0 - 1e-16], 0, 1).high <= 1
+    assert estimates.mean_within(SAMPLE, 0) == estimates.mean_ci(SAMPLE), "a possible interval is Student's"
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=2, max_size=9))
+def test_no_interval_of_a_count_is_negative_or_without_its_mean(samples):
+    found = estimates.mean_within(samples, 0)
+    assert 0 <= found.low <= found.value * (1 + 1e-12) and found.value <= found.high * (1 + 1e-12)
+
+
 def test_the_jackknife_of_a_mean_is_the_samples_and_of_a_ratio_is_millers():
     """Of a linear statistic the pseudo-values are the samples; of a ratio they are n r - (n - 1) r_(-k)."""
     batches = RNG.normal(10, 1, (2, 9))

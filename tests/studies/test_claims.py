@@ -18,6 +18,7 @@ from shallows.studies.paper.claims import (
     is_above,
     is_below,
     is_within,
+    noted,
     some,
 )
 from shallows.studies.paper.claims_file import read_claims
@@ -171,6 +172,7 @@ def test_sides_of_a_bound():
 
 
 def test_what_measure_may_return():
+    assert noted(mean_ci([1.0, 3.0]), "why") == as_measured([1.0, 3.0], 2)._replace(note="why")
     assert as_measured(3, 7) == Measured(3, n_seeds=7)
     assert as_measured([1.0, 2.0, 3.0], 9)[:4] == (2.0, *mean_ci([1, 2, 3]).ci, 3)
     assert as_measured(math.nan, 2).value is None

@@ -245,11 +245,26 @@ def test_the_command_line_writes_one_page_and_its_json(tmp_path, file):
 
 def test_equal_runs_are_no_evidence():
     """Five equal numbers against five others would be certain of a difference; they are one number each."""
-    from shallows.studies.compare.comparison import SEEDS_CHANGE_NOTHING, paired_row, seeds_change_nothing
+    from shallows.studies.compare.comparison import paired_row
+    from shallows.tables.seeds import SEEDS_CHANGE_NOTHING, alike
 
-    assert seeds_change_nothing([{"x": 1.0}] * 5) and not seeds_change_nothing([{"x": 1.0}])
-    assert not seeds_change_nothing([{"x": 1.0}, {"x": 2.0}])
+    assert alike([{"x": 1.0}] * 5) and not alike([{"x": 1.0}])
+    assert not alike([{"x": 1.0}, {"x": 2.0}])
     row = paired_row("x", "new", [2.0] * 5, [1.0] * 5, still=True)
     assert (row.verdict, row.p, row.note) == ("not-determined", None, SEEDS_CHANGE_NOTHING)
     assert row.difference.value == 1.0 and row.difference.ci is None
     assert paired_row("x", "new", [2.0] * 5, [1.0] * 5).p == 0.0
+
+
+def test_a_comparison_of_two_files_says_what_differs(tmp_path, file):
+    """The page said "as written" twice; the two controls stood in a dump of all settings alone."""
+    second = tmp_path / "second.toml"
+    second.write_text(file.read_text().replace('"dctcp"', '"cubic"'))
+    found = json.loads(command("compare", file, second, "--seeds", 2, "--json", cwd=tmp_path).stdout)
+    kinds = {one["setting"]: one["values"] for one in found["differing"]}
+    cc = [values for setting, values in kinds.items() if setting.endswith("transport.cc.kind")]
+    assert cc == [["dctcp", "cubic"]], "the loads share the setting, so it is one line"
+    page = (tmp_path / found["report"]).read_text().split("<h2>What differs</h2>")[1].split("</table>")[0]
+    assert "cubic" in page and "dctcp" in page
+    shown = command("compare", file, second, "--seeds", 2, cwd=tmp_path).stdout
+    assert "What differs between the schemes" in shown and "transport.cc.kind" in shown

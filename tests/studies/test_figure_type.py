@@ -122,6 +122,27 @@ def test_a_slip_is_one_line_and_its_traceback_is_saved(paper, monkeypatch, old, 
     assert saved.read_text() == failed.value.traceback and "Traceback (most" in saved.read_text()
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        (
+            'measure=lambda runs: {"delay": True}',
+            "measure, claim delay: TypeError: claim delay",
+        ),
+        ('measure=lambda runs: {"delay": "fast"}', "measure, claim delay: TypeError: measured must be"),
+        ('draw=lambda runs, reference: {"queue": 3}', "draw: AttributeError: 'int' object has no attribute"),
+        ('tables=lambda runs: {"x": 3}', 'tables must return polars DataFrames; "x" is none'),
+        ('numbers=lambda runs: {"x": (1, 2, 3)}', "numbers, x: ValueError: too many values to unpack"),
+    ],
+)
+def test_an_impossible_value_is_one_line_that_names_it(paper, monkeypatch, field, said):
+    fake_simulator(monkeypatch)
+    declare(paper["root"], field)
+    with pytest.raises(FigureError) as failed:
+        reproduce("paper", **paper)
+    assert str(failed.value).startswith(f"paper/fig/figure.py: {said}") and "\n" not in str(failed.value)
+
+
 @pytest.mark.parametrize("field", ["measure", "draw", "tables", "numbers"])
 def test_an_answer_that_is_no_dict_is_one_line(paper, monkeypatch, field):
     fake_simulator(monkeypatch)

@@ -112,3 +112,46 @@ def test_every_metric_of_a_run_has_a_meaning(swept):
 )
 def test_numbers_need_one_unit(values, found):
     assert _numbers(values) == found
+
+
+LABELLED = SMALL | {
+    "seeds": 2,
+    "traffic": {
+        "web": {
+            "kind": "messages",
+            "from": "s*",
+            "to": "r0",
+            "bytes": "20KB",
+            "interval": "200us",
+            "phase": "random",
+        }
+    },
+    "sweep": {
+        "grid": {"topology.delay": ["10us", "20us"]},
+        "points": [
+            {"label": "Surge", "transport.cc": {"kind": "dctcp"}},
+            {"label": "Tide", "transport.cc": {"kind": "cubic"}, "queue": {"kind": "codel", "limit": "1MB"}},
+        ],
+    },
+}
+
+
+def test_a_report_keeps_labels_and_obeys_by_and_metric(tmp_path):
+    """Schemes were Python's repr of their tables, and the page showed other metrics than those named."""
+    outcomes = shallows.sweep(LABELLED, store=tmp_path / "runs", progress=False)
+    page = report.write_runs(
+        "sweep-labels", "t", outcomes, LABELLED, tmp_path, "x", metric=["slowdown_p*"], by="class"
+    )
+    html = page.read_text()
+    first = html.split("<h2>Results</h2>")[1].split("<h2>")[0]
+    assert first.count("10us, Surge") == 1 and first.count("20us, Tide") == 1 and "{" not in first
+    heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", first)
+    assert [re.sub("<wbr>", "", head) for head in heads] == [
+        "label", "class", "slowdown p50", "slowdown p95", "slowdown p99",
+    ]  # fmt: skip
+    assert "What the labels stand for" in html and "transport.cc = {&#34;kind&#34;: &#34;cubic&#34;}" in html
+    svg = page.with_name("metrics-against-topology-delay.svg").read_text()
+    assert "Surge" in html and "{&#x27;" not in svg and "{'" not in svg
+    with page.with_name("metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert json.loads(rows[-1]["transport.cc"]) == {"kind": "cubic"} and rows[-1]["label"].endswith("Tide")

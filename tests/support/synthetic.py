@@ -1,4 +1,4 @@
-"""Small hand-made tables of a run, in the shape that docs/architecture.md fixes."""
+"""Small hand-made tables of a run, in the shape of docs/reference/tables.md."""
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,9 @@ SCHEMAS = {
         **dict.fromkeys(["traffic", "class", "cc", "src", "dst"], STR),
         **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps"], U64),
         "goodput_bps": F64,
-        **dict.fromkeys(["delivered_bytes", "packets_sent", "retransmissions", "timeouts"], U64),
+        **dict.fromkeys(
+            ["delivered_bytes", "arrived_bytes", "packets_sent", "retransmissions", "timeouts"], U64
+        ),
         **dict.fromkeys(["timeouts_head", "timeouts_tail"], U64),
         **dict.fromkeys(["fast_recoveries", "ecn_reductions", "marks", "drops"], U64),
         "wait_mean_ps": F64,
@@ -85,7 +87,7 @@ SCHEMAS = {
         "time_ps": U64,
         "flow": U32,
         **dict.fromkeys(["cwnd_bytes", "ssthresh_bytes", "srtt_ps", "alpha"], F64),
-        **dict.fromkeys(["delivered_bytes", "flight_bytes"], U64),
+        **dict.fromkeys(["delivered_bytes", "arrived_bytes", "flight_bytes"], U64),
     },
     "packets": {
         "time_ps": U64,
@@ -127,7 +129,7 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
     def flow(number, name, goodput_bps, **more):
         return {"id": number, "class": name, "cc": "dctcp", "src": f"s{number}", "dst": "r0"} | {
             "bytes": None, "end_ps": None, "fct_ps": None, "goodput_bps": goodput_bps,
-            "delivered_bytes": int(goodput_bps / 8),
+            "delivered_bytes": int(goodput_bps / 8), "arrived_bytes": int(goodput_bps / 8),
             "wait_mean_ps": wait_us * US, "delay_mean_ps": (wait_us + 52) * US,
             "srtt_mean_ps": (wait_us + 104) * US, "alpha": 0.2, "ssthresh_bytes": None,
         } | more  # fmt: skip
@@ -184,7 +186,7 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
         flow_trace=[
             {"time_ps": k * MS, "flow": f, "cwnd_bytes": 60_000.0 + 1500 * k, "srtt_ps": 150.0 * US,
              "ssthresh_bytes": None, "alpha": 0.1 + 0.01 * k, "delivered_bytes": 375_000 * k,
-             "flight_bytes": 50_000}
+             "arrived_bytes": 375_000 * k, "flight_bytes": 50_000}
             for k in range(9) for f in (0, 2)
         ],
     )  # fmt: skip
@@ -197,7 +199,7 @@ def traced_run(cubic_bps, dctcp_bps, end_s=100, warmup_s=10):
         times = np.arange(start + 1, end_s + 1)
         total = np.cumsum([rate(t) / 8 for t in times]).astype(int)
         rows += [
-            {"time_ps": int(t) * 10**12, "flow": flow, "delivered_bytes": int(b)}
+            {"time_ps": int(t) * 10**12, "flow": flow, "arrived_bytes": int(b)}
             for t, b in zip(times, total, strict=True)
         ]
     return {

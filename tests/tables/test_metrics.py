@@ -23,7 +23,7 @@ def test_metrics_of_a_small_run():
     assert got["short.delay_mean_ps"] == 122 * US and got["short.srtt_mean_ps"] == 174 * US
     assert got["short.messages"] == 3 and got["short.messages_unfinished"] == 1
     assert got["short.fct_p50_ps"] == 400 * US and got["short.slowdown_mean"] == pytest.approx(22 / 3)
-    assert got["short.wait_p50_ps"] == pytest.approx(15 * US)
+    assert got["short.wait_p50_ps"] == pytest.approx(15 * US, rel=0.005)
     assert got["long.fct_p99_ps"] is None and got["long.wait_p50_ps"] is None
     assert all(isinstance(key, str) for key in got)
     json.dumps(got, allow_nan=False)
@@ -101,11 +101,36 @@ def test_weighted_quantile_is_that_of_the_repeated_list(pairs, q):
     assert got == (repeated[max(math.ceil(q * len(repeated)) - 1, 0)] if repeated else None)
 
 
+def test_quantiles_of_waits_are_of_a_class_in_ms():
+    rows = [("a", "wait", 0, 10**9, 1), ("a", "wait", 10**9, 2 * 10**9, 1)]
+    rows += [("a", "delay", 0, 4 * 10**9, 2), ("b", "wait", 0, 8, 9)]
+    columns = ["class", "what", "low_ps", "high_ps", "packets"]
+    tables = {"wait_histogram": pl.DataFrame(rows[::-1], schema=columns, orient="row")}
+    assert m.wait_quantile_ms(tables, "a", 0.75) == pytest.approx(1.5)
+    assert m.wait_quantile_ms(tables, "a", 0.5, "delay") == pytest.approx(2.0)
+    assert m.wait_quantile_ms(tables, "none", 0.5) is None
+
+
 def test_binned_quantile():
-    assert m.binned_quantile([0, 10], [10, 20], [1, 1], 0.5) == 10
-    assert m.binned_quantile([0, 10], [10, 20], [1, 3], 0.5) == pytest.approx(10 + 10 / 3)
-    assert m.binned_quantile([0, 10], [10, 20], [0, 4], 0.0) == 10
+    assert m.binned_quantile([0, 10], [10, 20], [1, 1], 0.5) == 4.5
+    assert m.binned_quantile([0, 10], [10, 20], [1, 3], 0.5) == pytest.approx(10 + 9 * 0.5 / 3)
+    assert m.binned_quantile([0, 10], [10, 20], [0, 4], 0.0) == 10 + 9 * 0.5 / 4
+    assert m.binned_quantile([52_400_000], [52_400_001], [7], 0.99) == 52_400_000
     assert m.binned_quantile([], [], [], 0.5) is None
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=60), st.floats(0, 1), st.integers(1, 64))
+def test_a_binned_quantile_is_within_a_bin_and_within_what_was_seen(values, q, width):
+    """The bins end at the least and the greatest value, as in `wait_histogram`."""
+    counts: dict[int, int] = {}
+    for value in values:
+        counts[value // width] = counts.get(value // width, 0) + 1
+    low = [max(each * width, min(values)) for each in sorted(counts)]
+    high = [min((each + 1) * width, max(values) + 1) for each in sorted(counts)]
+    found = m.binned_quantile(low, high, [counts[each] for each in sorted(counts)], q)
+    exact = sorted(values)[max(math.ceil(q * len(values)), 1) - 1]
+    assert abs(found - exact) <= width - 1 and min(values) <= found <= max(values)
+    assert len(set(values)) > 1 or found == values[0]
 
 
 def test_arrivals_count_up_to_an_instant():

@@ -39,7 +39,7 @@ def filmed(experiment):
     plan = json.loads(_core.plan(json.dumps(experiment)))
     simulation = _core.Simulation(json.dumps(experiment))
     duration = _core.parse_quantity("span", experiment["duration"])
-    filming = film.Filming(simulation, duration, [port["rate_bps"] for port in plan["ports"]])
+    filming = film.Filming(simulation, duration, plan["ports"])
     return filming, [unpacked(chunk) for chunk in filming.chunks()], simulation, plan
 
 
@@ -375,3 +375,11 @@ def test_a_token_in_the_address_becomes_a_cookie():
 def test_loopback_is_told_from_the_rest():
     assert all(map(safety.is_loopback, ["127.0.0.1", "::1", "localhost", "127.9.9.9"]))
     assert not any(map(safety.is_loopback, ["0.0.0.0", "::", "192.168.1.1", "example.org"]))
+
+
+@pytest.mark.parametrize("entry", [e for e in entries() if e.name != "fabric"], ids=lambda entry: entry.name)
+def test_two_seeds_of_an_entry_differ(entry, tmp_path):
+    """The page compares its schemes over five seeds: equal ones would be one run, and no evidence."""
+    document = {key: value for key, value in tomllib.loads(entry.text).items() if key != "seed"}
+    first, second = shallows.sweep(document | {"seeds": 2}, store=tmp_path, progress=False)
+    assert first.metrics != second.metrics

@@ -19,14 +19,21 @@ def pages() -> dict[str, str]:
         "reference/api.md": api(),
         "reference/cli.md": command_line(),
         "reference/messages.md": messages.page(),
-        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").replace("](docs/", "]("),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "]("),
+        **{f"{Path(name).stem.lower()}.md": _of_root(name) for name in ROOT_PAGES},
         **{f"notebooks/{path.stem}.md": notebook(path) for path in (ROOT / "docs/notebooks").glob("*.ipynb")},
     }
 
 
+ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
+"""Files of the repository's root that are pages of the site too."""
+
+
+def _of_root(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+
+
 GROUPS = {
-    "Run": ("run", "sweep", "compare", "tune", "reproduce", "simulate", "load"),
+    "Run": ("run", "sweep", "compare", "tune", "reproduce", "load"),
     "Write an algorithm": (
         "CongestionControl",
         "Window",

@@ -17,8 +17,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)\s#]*)(#[^)\s]*)
 _DRAWN = re.compile(r"<!-- draws: (\S+)\.svg -->(\n+```python\n.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
 
 MOVED = {
-    "CONTRIBUTING.md": "contributing.md",
-    "CHANGELOG.md": "changelog.md",
+    **{name: f"{Path(name).stem.lower()}.md" for name in generated.ROOT_PAGES},
     "README.md": "index.md",
     "docs/notebooks": "notebooks/1-first-experiment.md",
     "docs/reference": "reference/README.md",

@@ -64,27 +64,31 @@ def banned() -> dict[str, str]:
     return {row[0].strip(): row[1].strip() for row in rows[1:]}
 
 
-CLAUSE = re.compile(r"(?://[/!]?[ ]|[.:;][ ])((?:What|Who|Whoever|Whatever)[ ][^?\n]*)$", re.MULTILINE)
+def stems() -> list[str]:
+    """The stems that the style page bans, as regular expressions."""
+    table = STYLE.read_text(encoding="utf-8").split("<!-- stems -->")[1].split("<!-- end -->")[0]
+    return [stem.replace(r"\|", "|") for stem in re.findall(r"^\| `(.+)` \|", table, re.MULTILINE)]
 
 
-def clauses_in(rust: str) -> list[tuple[int, str]]:
-    """Each comment of Rust that begins a sentence with such a clause, and its line; no question."""
-    return [(rust.count("\n", 0, match.start(1)) + 1, match[1]) for match in CLAUSE.finditer(rust)]
+_CLAUSE = re.compile(r"(?:^|[.:;][ ])((?:What|Who|Whoever|Whatever)[ ][^?\n]*)$")
+_FRAGMENT = re.compile(r"^(?:The same\b|Of ).*")
 
 
-_PYTHON = re.compile(r"(?:^\s*|[.:;,(]\s+)((?:what|who|whoever|whatever)\b[^?]*)$", re.IGNORECASE)
+def remarks_in_rust(text: str) -> list[tuple[int, str]]:
+    """Each line of a comment of Rust without its marks, and the line's number."""
+    lines = enumerate(text.splitlines(), 1)
+    found = [(number, re.search(r"(?:^|\s)//[/!]?(?: (.*)|$)", line)) for number, line in lines]
+    return [(number, match[1] or "") for number, match in found if match]
 
 
-def clauses_in_python(text: str) -> list[tuple[int, str]]:
-    """The same of comments and docstrings of Python, also where a clause follows a comma; line by line."""
+def remarks_in_python(text: str) -> list[tuple[int, str]]:
+    """Each line of a comment or a docstring of Python, and the line's number."""
     parts = [
-        (token.start[0], token.string.strip("#"))
+        (token.start[0], token.string.strip("# "))
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT
     ]
-    for node in ast.walk(
-        ast.parse(text)
-    ):  # a string that stands alone: of a module, a function, an attribute
+    for node in ast.walk(ast.parse(text)):  # a docstring of a module, a function or an attribute
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
@@ -92,11 +96,50 @@ def clauses_in_python(text: str) -> list[tuple[int, str]]:
         ):
             parts.append((node.lineno, node.value.value))
     return sorted(
-        (first + number, match[1])
-        for first, part in parts
-        for number, line in enumerate(part.splitlines())
-        for match in _PYTHON.finditer(line)
+        (first + number, line) for first, part in parts for number, line in enumerate(part.splitlines())
     )
+
+
+def remarks_in(path: Path) -> list[tuple[int, str]]:
+    """Comments and docstrings of a source file by line; none for other files."""
+    read = {".rs": remarks_in_rust, ".py": remarks_in_python, ".pyi": remarks_in_python}.get(path.suffix)
+    return read(path.read_text(encoding="utf-8")) if read else []
+
+
+def clauses_in(rust: str) -> list[tuple[int, str]]:
+    """Each comment of Rust that begins a sentence with such a clause, and its line; no question."""
+    return [(number, match[1]) for number, line in remarks_in_rust(rust) for match in _CLAUSE.finditer(line)]
+
+
+_PYTHON = re.compile(r"(?:^\s*|[.:;,(]\s+)((?:what|who|whoever|whatever)\b[^?]*)$", re.IGNORECASE)
+
+
+def clauses_in_python(text: str) -> list[tuple[int, str]]:
+    """Each such clause in comments and docstrings of Python, even after a comma; line by line."""
+    return [
+        (number, match[1]) for number, line in remarks_in_python(text) for match in _PYTHON.finditer(line)
+    ]
+
+
+def fragments_in(remarks: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Comments that begin with "The same" or "Of", and so say nothing when an editor shows them alone."""
+    numbers = dict(remarks)
+    return [
+        (number, line)
+        for number, line in remarks
+        if _FRAGMENT.match(line.strip()) and not _continues(numbers.get(number - 1))
+    ]
+
+
+def _continues(before: str | None) -> bool:
+    """Whether the line before a remark leaves a sentence open."""
+    return bool(before and before.strip()) and not before.rstrip().endswith((".", ":", "?", "!", "|", "```"))
+
+
+def stems_in(text: str) -> list[tuple[int, str]]:
+    """Each banned stem in a text, with the number of its line."""
+    pattern = re.compile("|".join(stems()), re.IGNORECASE)
+    return [(text.count("\n", 0, match.start()) + 1, match[0]) for match in pattern.finditer(text)]
 
 
 def banned_in(text: str) -> list[tuple[int, str]]:

@@ -181,7 +181,7 @@ pub struct PrioritySpec {
     pub settings: PrioritySettings,
     /// Discipline of its lane at switch ports; or the port's.
     pub queue: Option<Queue>,
-    /// The same at host ports.
+    /// Discipline of its lane at host ports; or the port's.
     pub nic: Option<Queue>,
 }
 

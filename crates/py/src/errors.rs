@@ -91,7 +91,7 @@ impl Shared {
 
 /// An exception of the user's code, with a note of where it came from.
 pub fn noted(py: Python<'_>, error: PyErr, note: &str) -> PyErr {
-    // An exception that refuses notes is told as it is.
+    // An exception that refuses notes is reported as it is.
     _ = error.value(py).call_method1("add_note", (note,));
     error
 }

@@ -47,7 +47,7 @@ pub struct FlowStart {
     /// Declared class of the traffic.
     #[pyo3(get)]
     pub traffic_class: String,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Ack {
     pub acked: u64,
     /// Bytes that it is the first to report, by number or by SACK.
     pub delivered: u64,
-    /// Of them, acknowledged with ECN-Echo.
+    /// Bytes among them that are acknowledged with ECN-Echo.
     pub marked: u64,
     /// It carries ECN-Echo.
     pub ece: bool,

@@ -29,14 +29,14 @@ mod _core {
     #[pymodule_export]
     use crate::workload::{FlowDone, Network};
 
-    /// Checks a document; see `docs/architecture.md` for the answer's form.
+    /// Checks a document; `python/shallows/_core.pyi` has the form of the answer.
     #[pyfunction]
     fn check(py: Python<'_>, document: &str) -> PyResult<String> {
         py.detach(|| crate::errors::guarded(|| shallows_spec::check(document)))
             .map_err(|message| crate::errors::error(py, "RunError", message))
     }
 
-    /// Nodes, ports and routes of a document as JSON; see `docs/architecture.md`.
+    /// Nodes, ports and routes of a document as JSON; `python/shallows/_core.pyi` has its form.
     #[pyfunction]
     fn plan(py: Python<'_>, document: &str) -> PyResult<String> {
         py.detach(|| crate::errors::guarded(|| shallows_spec::plan(document)))
@@ -44,7 +44,7 @@ mod _core {
             .map_err(|faults| crate::errors::spec_error(py, faults))
     }
 
-    /// Groups of equal next hops of a document as JSON; see `docs/architecture.md`.
+    /// Groups of equal next hops of a document as JSON; `python/shallows/_core.pyi` has its form.
     #[pyfunction]
     fn ways(py: Python<'_>, document: &str) -> PyResult<String> {
         py.detach(|| crate::errors::guarded(|| shallows_spec::ways(document)))

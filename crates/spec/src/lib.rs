@@ -51,7 +51,7 @@ pub fn load(document: &str) -> Result<Simulation, Vec<Fault>> {
     load_with(document, &mut NoMakers, None)
 }
 
-/// The same, where `makers` stand behind the components that the document declares, and where the run may take so many
+/// Builds the run of a document whose declared components come from `makers`; a run takes at most so many
 /// bytes of memory, if that is bounded.
 pub fn load_with(
     document: &str,
@@ -100,14 +100,14 @@ pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
 
 /// Gives the code behind declared components; `None` for a name that it does not know.
 pub trait Makers {
-    /// Of a congestion control with these settings.
+    /// Makes a congestion control with these settings.
     fn control(
         &mut self,
         declared: &Declared,
         values: &Map<String, Value>,
         seed: u64,
     ) -> Option<Arc<dyn MakeControl>>;
-    /// Of a workload with these settings.
+    /// Makes a workload with these settings.
     fn workload(&mut self, declared: &Declared, values: &Map<String, Value>)
     -> Option<Arc<dyn MakeWorkload>>;
 }

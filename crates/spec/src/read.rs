@@ -58,10 +58,15 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     top.finish();
 
     let plugins = &settings::<PythonSettings>(python.as_ref(), "python", faults).plugins(faults);
+    // Loads are read first, since their profile decides what a discipline's defaults are; their faults are reported last.
+    let mut load_faults = Faults::default();
+    let transport = transport.map(expand_cc);
+    let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, &mut load_faults);
+    let profile = loads.as_deref().map_or("", profile_of_all);
     let topology = component(topology.as_ref(), "topology", plugins, faults, Topology::read);
-    let queue = component(queue.as_ref(), "queue", plugins, faults, Queue::read);
+    let queue = component(with_habits(queue, profile).as_ref(), "queue", plugins, faults, Queue::read);
     let nic_written = nic.is_some();
-    let nic = match &nic {
+    let nic = match with_habits(nic, profile) {
         None => Some(Queue::default()),
         some => component(some.as_ref(), "nic", plugins, faults, Queue::read),
     };
@@ -69,9 +74,9 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         None => Some(Protocol::default()),
         some => component(some.as_ref(), "port_control", plugins, faults, Protocol::read),
     };
-    let ports = ports(port.as_ref(), faults);
+    let ports = ports(port.as_ref(), profile, faults);
     let switches = switches(switch.as_ref(), faults);
-    let priorities = priorities(priority.as_ref(), faults);
+    let priorities = priorities(priority.as_ref(), profile, faults);
     let pfc_written = pfc.is_some();
     let pfc: PfcSettings = settings(pfc.as_ref(), "pfc", faults);
     if pfc_written && !priorities.iter().any(|spec| spec.settings.pfc) {
@@ -80,8 +85,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     }
     let events = events(event.as_ref(), faults);
     let routing = self::routing(routing.as_ref(), &run, &events, faults);
-    let transport = transport.map(expand_cc);
-    let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, faults);
+    faults.0.extend(load_faults.0);
     let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
     let loads = loads?;
     let nic = if nic_written { nic? } else { nic_of_profiles(&loads, faults)? };
@@ -103,6 +107,28 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         tie_stride: 1,
         short_ways: true,
     })
+}
+
+/// The profile that all loads have; nothing where they differ.
+fn profile_of_all(loads: &[LoadSpec]) -> &'static str {
+    let mut profiles = loads.iter().map(|load| load.transport.profile);
+    let first = profiles.next().unwrap_or_default();
+    if profiles.all(|profile| profile == first) { first } else { "" }
+}
+
+/// A discipline as written, with the settings that it has under the loads' profile unless the file says otherwise.
+fn with_habits(written: Option<Value>, profile: &str) -> Option<Value> {
+    let mut queue = match written? {
+        Value::String(kind) => json!({"kind": kind}),
+        other => other,
+    };
+    if let Some(map) = queue.as_object_mut() {
+        let kind = map.get("kind").and_then(Value::as_str).unwrap_or_default();
+        for (key, value) in Queue::habits(kind, profile) {
+            map.entry(*key).or_insert_with(|| (*value).into());
+        }
+    }
+    Some(queue)
 }
 
 /// The discipline of hosts' ports that the profiles of all loads have, or drop-tail where they differ.
@@ -174,7 +200,7 @@ fn tables<'a>(written: Option<&'a Value>, path: &str, faults: &mut Faults) -> Ve
     found
 }
 
-fn ports(written: Option<&Value>, faults: &mut Faults) -> Vec<PortOverride> {
+fn ports(written: Option<&Value>, profile: &str, faults: &mut Faults) -> Vec<PortOverride> {
     let mut overrides = vec![];
     for (name, map) in tables(written, "port", faults) {
         let path = format!("port.{name}");
@@ -182,8 +208,8 @@ fn ports(written: Option<&Value>, faults: &mut Faults) -> Vec<PortOverride> {
         let settings = PortPatch::read(&mut table);
         let (queue, control) = (table.raw("queue").cloned(), table.raw("port_control").cloned());
         table.finish();
-        let queue =
-            queue.and_then(|q| component(Some(&q), &format!("{path}.queue"), &[], faults, Queue::read));
+        let queue = with_habits(queue, profile)
+            .and_then(|q| component(Some(&q), &format!("{path}.queue"), &[], faults, Queue::read));
         let control = control
             .and_then(|c| component(Some(&c), &format!("{path}.port_control"), &[], faults, Protocol::read));
         overrides.push(PortOverride { ports: Names(vec![name.clone()]), settings, queue, control });
@@ -242,7 +268,7 @@ fn routing(
 }
 
 /// The priorities, in the order of their numbers.
-fn priorities(written: Option<&Value>, faults: &mut Faults) -> Vec<PrioritySpec> {
+fn priorities(written: Option<&Value>, profile: &str, faults: &mut Faults) -> Vec<PrioritySpec> {
     let mut found = vec![];
     for (name, map) in tables(written, "priority", faults) {
         let path = format!("priority.{name}");
@@ -257,7 +283,8 @@ fn priorities(written: Option<&Value>, faults: &mut Faults) -> Vec<PrioritySpec>
         let (queue, nic) = (table.raw("queue").cloned(), table.raw("nic").cloned());
         table.finish();
         let [queue, nic] = [("queue", queue), ("nic", nic)].map(|(key, queue)| {
-            queue.and_then(|q| component(Some(&q), &format!("{path}.{key}"), &[], faults, Queue::read))
+            with_habits(queue, profile)
+                .and_then(|q| component(Some(&q), &format!("{path}.{key}"), &[], faults, Queue::read))
         });
         found.push(PrioritySpec { number, settings, queue, nic });
     }
@@ -279,7 +306,7 @@ fn loads(
             return None;
         }
     };
-    // The common transport is read once, so that its faults are told once.
+    // The common transport is read once, so that its faults are reported once.
     let common =
         base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults).with(plugins), map));
     let mut whole = base.is_none() || common.is_some();

@@ -16,7 +16,7 @@ use shallows_core::workload::Traffic;
 use shallows_core::workload::deadlines::Deadlines;
 use shallows_core::workload::sizes::Sizes;
 
-/// The schema as JSON; `docs/architecture.md` describes its form.
+/// The schema as JSON; `python/shallows/_core.pyi` describes its form.
 pub fn schema() -> String {
     let sections = [
         section("", "run", &[single::<RunSettings>("run")]),

@@ -22,7 +22,7 @@ fn cut(document: &Value, cut: Cut) -> Simulation {
     experiment.build().unwrap_or_else(|faults| panic!("{document}\n{:?}", faults.0))
 }
 
-/// The same, worked by `threads` threads to the end.
+/// The run of `document` in cells, made by `threads` threads to the end.
 fn worked(document: &Value, threads: usize) -> Simulation {
     let mut simulation = cut(document, Cut::Always);
     simulation.set_threads(threads);
@@ -144,7 +144,7 @@ fn rows(simulation: &Simulation, table: &str) -> Vec<String> {
     rows
 }
 
-/// The same tree with wires of rates and lengths that have no common measure, so that no two packets meet.
+/// Gives a tree wires of rates and lengths that have no common measure, so that no two packets meet.
 fn without_ties(mut document: Value, k: u64) -> Value {
     let graph = load(&document);
     let names: Vec<String> =
@@ -207,7 +207,7 @@ fn cut_or_whole_is_one_where_nothing_ties() {
     }
 }
 
-/// The same with flow control: a pause crosses cells as packets do. Memory is short, so that pauses spread.
+/// Adds flow control: a pause crosses cells as packets do. Memory is short, so that pauses spread.
 fn paused(mut document: Value, lossless: &[u8]) -> Value {
     set(&mut document, "queue", json!({"kind": "drop-tail", "limit": "none"}));
     set(&mut document, "switch", json!({"*": {"buffer": "400KB"}}));

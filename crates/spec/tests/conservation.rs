@@ -220,7 +220,7 @@ fn a_connection_without_a_way_ends() {
     }
 }
 
-/// A receiver that heard everything but is not heard goes silent with its connection, and does not
+/// A receiver that got everything but whose answers are lost goes silent with its connection, and does not
 /// speak up in the next one that takes its place.
 #[test]
 fn a_connection_given_up_stays_silent() {

@@ -95,7 +95,7 @@ fn sizes_are_as_promised() {
     assert_eq!(size_of::<Packet>(), 48);
     assert!(size_of::<AnyCc>() <= 128, "{}", size_of::<AnyCc>());
     assert!(size_of::<Port>() <= 320, "{}", size_of::<Port>());
-    // Two lines have lengths of up to ten packets, two the waits that are counted next.
+    // Two lines have lengths of up to ten packets, two the waits that are counted next with their extent.
     assert!(size_of::<QueueRecord>() <= 320, "{}", size_of::<QueueRecord>());
 }
 

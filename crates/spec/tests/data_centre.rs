@@ -44,7 +44,7 @@ fn books_balance_over_8192_hosts() {
     assert_eq!(sum("queues", "drops_full"), books.dropped);
     assert_eq!(sum("flows", "drops"), books.dropped, "each drop is some flow's");
 
-    // Of 3 x 8192 segments, each sent once by now, the receivers have in order at most those that were not dropped.
+    // 3 x 8192 segments were each sent once by now; the receivers have in order at most those that were not dropped.
     assert_eq!(sum("flows", "bytes"), 8192 * 4380);
     let delivered = sum("flows", "delivered_bytes");
     let arrived = (3 * 8192 - books.dropped) * 1460;

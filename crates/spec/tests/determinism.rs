@@ -1,4 +1,4 @@
-//! The same experiment gives the same bytes: again, beside others, whatever is recorded, and, as far
+//! An experiment gives the same bytes each time: again, beside others, whatever is recorded, and, as far
 //! as results are stated, whichever of two simultaneous events comes first.
 
 mod common;

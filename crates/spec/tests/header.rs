@@ -69,7 +69,7 @@ fn a_port_on_the_way_that_writes_nothing_into_the_header_is_refused() {
     };
     let rule = |port: &str, ends: &str| {
         vec![format!(
-            "traffic.x: needs port_control = \"hpcc\" at every port of a switch that its data may pass: cc = \"hpcc\" hears nothing of \
+            "traffic.x: needs port_control = \"hpcc\" at every port of a switch that its data may pass: cc = \"hpcc\" learns nothing about \
              the queue at {port}, between {ends}"
         )]
     };

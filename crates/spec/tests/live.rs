@@ -74,8 +74,8 @@ fn queues_and_windows_seen_are_those_of_the_traces() {
     };
     let looked: Vec<u64> = seen.iter().flat_map(of_switches).collect();
     assert!(traced.len() > 1000 && looked[..traced.len()] == traced[..]);
-    let delivered: Vec<u64> = seen.iter().flat_map(|look| column(look, "flows", "delivered_bytes")).collect();
-    let traced = tables.u64("flow_trace", "delivered_bytes");
+    let delivered: Vec<u64> = seen.iter().flat_map(|look| column(look, "flows", "arrived_bytes")).collect();
+    let traced = tables.u64("flow_trace", "arrived_bytes");
     assert!(traced.len() > 1000 && delivered[..traced.len()] == traced[..]);
 }
 
@@ -127,7 +127,7 @@ fn a_watch_is_a_look_after_each_step() {
     let (ended, seen) =
         at_once.watch(Span::us(30), 10_000, u32::MAX, &Control::new()).expect("the run goes on");
     assert!(ended);
-    for (table, name) in [("ports", "time_ps"), ("ports", "marks"), ("flows", "delivered_bytes")] {
+    for (table, name) in [("ports", "time_ps"), ("ports", "marks"), ("flows", "arrived_bytes")] {
         let stepped: Vec<u64> = looks.iter().flat_map(|look| column(look, table, name)).collect();
         assert_eq!(stepped, column(&seen, table, name), "{table}.{name}");
     }

@@ -300,7 +300,7 @@ fn a_load_without_end_ends_the_run() {
     }
 }
 
-/// A stop is heard also in the midst of one event's work.
+/// A stop takes effect also in the midst of one event's work.
 #[test]
 fn a_run_stops_inside_one_event() {
     let mut simulation = endless(false, Some(1 << 32));

@@ -156,3 +156,31 @@ fn a_load_goes_by_the_rate_that_a_port_has() {
     assert_eq!(flows(star("10Gbps"), json!({"switch->r0": {"rate": "1Gbps"}})), slow);
     assert!(flows(star("10Gbps"), json!({})) > 5 * slow);
 }
+
+#[test]
+fn a_profile_sets_what_its_stack_does_where_the_file_says_nothing() {
+    let settings = |profile: &str, own: Value, queue: Value| -> Value {
+        let document = json!({
+            "duration": "2ms",
+            "topology": {"kind": "star", "senders": 2, "rate": "1Gbps"},
+            "queue": queue,
+            "port": {"s0->switch": {"queue": {"kind": "codel"}}},
+            "transport": {"profile": profile, "cc": "newreno"},
+            "traffic": {
+                "a": {"kind": "bulk", "from": "s0", "to": "r0"},
+                "b": {"kind": "bulk", "from": "s1", "to": "r0", "transport": own},
+            },
+        })
+        .to_string();
+        let shown = |port| planned(&document, port)["queue"].clone();
+        json!([shown("switch->r0")["left_in"], shown("switch->r0")["root"], shown("s0->switch")["root"]])
+    };
+    let fq_codel = || json!("fq-codel");
+    // Linux's sch_fq_codel and sch_codel; the RFCs elsewhere, and where loads have several profiles.
+    assert_eq!(settings("linux", json!({}), fq_codel()), json!(["all", "newton", "newton"]));
+    assert_eq!(settings("rfc", json!({}), fq_codel()), json!(["queue", "exact", "exact"]));
+    assert_eq!(settings("linux", json!({"profile": "rfc"}), fq_codel()), json!(["queue", "exact", "exact"]));
+    // A written setting stands.
+    let written = json!({"kind": "fq-codel", "left_in": "queue", "root": "exact"});
+    assert_eq!(settings("linux", json!({}), written), json!(["queue", "exact", "newton"]));
+}

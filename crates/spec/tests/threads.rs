@@ -99,7 +99,7 @@ fn soon<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, hear) = channel();
     let thread = std::thread::spawn(move || tell.send(act()));
     let heard = hear.recv_timeout(Duration::from_secs(60)).expect("the run ends");
-    thread.join().expect("the thread ends").expect("it is heard");
+    thread.join().expect("the thread ends").expect("the stop took effect");
     heard
 }
 

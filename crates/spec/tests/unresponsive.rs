@@ -53,6 +53,7 @@ fn the_load_is_constant() {
 }
 
 /// S.4.2.1: below the port's rate such traffic keeps its rate, and the others share the rest.
+// req: RFC9332 s2.5.2.2 SHOULD statistics
 #[test]
 fn without_overload_it_keeps_its_rate_and_its_latency() {
     let tables = Tables::of(&run(&document("20Mbps", "on", "wrr")));
@@ -66,6 +67,8 @@ fn without_overload_it_keeps_its_rate_and_its_latency() {
 }
 
 /// S.4.2.3.1: beyond it, ECN-capable or not it is dropped, and the low-latency queue is held at the classic target.
+// req: RFC9332 s2.5.1.1 MUST overload-drops
+// req: RFC9332 s2.5.1 MUST priority-bounded
 #[test]
 fn in_overload_ecn_does_not_save_it() {
     let tables = Tables::of(&run(&document("60Mbps", "on", "wrr")));

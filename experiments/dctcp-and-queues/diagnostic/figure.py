@@ -21,10 +21,7 @@ def _points():
             for k in KS:
                 for rate in RATES:
                     network = star(senders, f"{rate}Mbps", rtt, "1Gbps")
-                    for marking, queue in (
-                        (QUEUE, step(k, 600)),
-                        (AVERAGE, red_step(k, 100, f"{rate}Mbps")),
-                    ):
+                    for marking, queue in ((QUEUE, step(k, 600)), (AVERAGE, red_step(k, 100, f"{rate}Mbps"))):
                         if marking == AVERAGE and senders == 2:
                             continue  # the document's question is about 14 hosts
                         yield scheme(f"{marking}|{name}|{rtt}|{k}|{rate}", "dctcp", queue) | network
@@ -131,17 +128,12 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "By network and K": ("*",),
-    },
+    shows={"By network and K": ("*",)},
     captions={
-        "variability against bandwidth, marks on the queue": (
-            "Standard deviation of the queue against bandwidth, marking on the queue; a line for each "
-            "reading of the delay."
-        ),
+        "variability against bandwidth, marks on the queue": "Standard deviation of the queue against "
+        "bandwidth, marking on the queue; a line for each reading of the delay.",
         "variability against bandwidth, marks on tc-red's average": "The same, marking on tc-red's average.",
-        "N = 14, K = 2, RTT 4 ms, over time": (
-            "One second of the queue at each bandwidth, fourteen hosts and the least threshold."
-        ),
+        "N = 14, K = 2, RTT 4 ms, over time": "One second of the queue at each bandwidth, fourteen hosts and "
+        "the least threshold.",
     },
 )

@@ -137,13 +137,10 @@ FIGURE = Figure(
         PERIOD: ("tcp-period",),
     },
     captions={
-        "100 Mb/s, RTT 4 ms": (
-            "Figure 1 of the document: the queue of TCP fills the buffer in a sawtooth, that of DCTCP "
-            "stays about K."
-        ),
-        "DCTCP with K = 20, longer round trips": (
-            "DCTCP with the same threshold over longer round trips, and where tc-red's average is marked on."
-        ),
+        "100 Mb/s, RTT 4 ms": "Figure 1 of the document: the queue of TCP fills the buffer in a sawtooth, "
+        "that of DCTCP stays about K.",
+        "DCTCP with K = 20, longer round trips": "DCTCP with the same threshold over longer round trips, and "
+        "where tc-red's average is marked on.",
         "DCTCP with K = 20 after its start": "The first seconds over a round trip of 100 ms.",
         "1 Gb/s, RTT 250 us": "Figure 1 of the DCTCP paper, at its own rate.",
     },

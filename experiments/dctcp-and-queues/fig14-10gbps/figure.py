@@ -92,7 +92,5 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "By bursts and K": ("*",),
-    },
+    shows={"By bursts and K": ("*",)},
 )

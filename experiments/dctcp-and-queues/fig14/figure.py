@@ -117,13 +117,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "throughput and swing against K": ("*",),
-    },
+    shows={"throughput and swing against K": ("*",)},
     captions={
-        "throughput and swing against K": (
-            "Figure 14 of the document: throughput against K, marking on the queue and on tc-red's "
-            "average, and how far the queue swings; both round trips."
-        ),
+        "throughput and swing against K": "Figure 14 of the document: throughput against K, marking on the "
+        "queue and on tc-red's average, and how far the queue swings; both round trips."
     },
 )

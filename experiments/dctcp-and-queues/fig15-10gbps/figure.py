@@ -73,9 +73,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "By scheme": ("*",),
-    },
+    shows={"By scheme": ("*",)},
     captions={
         "queue over time, 10 Gb/s": "Figure 15 of the DCTCP paper: the queue over time.",
         "distribution of the queue, 10 Gb/s": "Share of time that the queue spends at or below each length.",

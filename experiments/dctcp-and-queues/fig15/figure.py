@@ -117,7 +117,5 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "By result, reading and scheme": ("*",),
-    },
+    shows={"By result, reading and scheme": ("*",)},
 )

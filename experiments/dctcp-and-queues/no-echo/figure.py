@@ -56,12 +56,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "With and without the fault": ("*",),
-    },
+    shows={"With and without the fault": ("*",)},
     captions={
-        "queue over time": (
-            "The queue with receivers as they should be, and with receivers that never echo a mark."
-        ),
+        "queue over time": "The queue with receivers as they should be, and with receivers that never echo a "
+        "mark."
     },
 )

@@ -118,13 +118,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "ratio against base RTT": ("*",),
-    },
+    shows={"ratio against base RTT": ("*",)},
     captions={
-        "ratio against base RTT": (
-            "Cubic's goodput over DCTCP's against the base round trip, behind the DualQ and behind one "
-            "coupled queue."
-        ),
+        "ratio against base RTT": "Cubic's goodput over DCTCP's against the base round trip, behind the "
+        "DualQ and behind one coupled queue."
     },
 )

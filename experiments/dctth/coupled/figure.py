@@ -100,15 +100,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "rates": ("cubic-*", "reno-*"),
-        "by coupling factor": ("law",),
-    },
+    shows={"rates": ("cubic-*", "reno-*"), "by coupling factor": ("law",)},
     captions={
-        "rates": (
-            "Goodput over DCTCP's behind one coupled queue, by the number of flows and by the coupling "
-            "factor."
-        ),
+        "rates": "Goodput over DCTCP's behind one coupled queue, by the number of flows and by the coupling "
+        "factor.",
         "three Reno and three DCTCP flows over time": "Goodput of three flows of each kind over time.",
     },
 )

@@ -117,9 +117,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "Cubic over DCTCP": ("*",),
-    },
+    shows={"Cubic over DCTCP": ("*",)},
     captions={
         "a third flow joins": "Goodput of each flow before and after a third one joins.",
         "Cubic over DCTCP": "How many times as long Cubic takes; the slides' factor is dashed.",

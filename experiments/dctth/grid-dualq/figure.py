@@ -187,16 +187,13 @@ FIGURE = Figure(
         "Cells with both kinds": ("dctcp-*", "classic-queue", "link-full"),
     },
     captions={
-        "throughput of each flow over time": (
-            "The slides' throughput grid behind the DualQ: goodput of each flow over time in every cell."
-        ),
+        "throughput of each flow over time": "The slides' throughput grid behind the DualQ: goodput of each "
+        "flow over time in every cell.",
         "queue size at dequeue": "The slides' grid of queue sizes behind the DualQ, both queues at dequeue.",
-        "throughput ratio Cubic to DCTCP": (
-            "The slides' ratio of Cubic's goodput to DCTCP's, against the fair window of the cell."
-        ),
+        "throughput ratio Cubic to DCTCP": "The slides' ratio of Cubic's goodput to DCTCP's, against the "
+        "fair window of the cell.",
         "ratio in each cell": "The same ratio by cell.",
-        "ratio and classic queue by slope": (
-            "Ratio and classic queue by the classic slope, which the slides do not give."
-        ),
+        "ratio and classic queue by slope": "Ratio and classic queue by the classic slope, which the slides "
+        "do not give.",
     },
 )

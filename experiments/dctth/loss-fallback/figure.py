@@ -75,12 +75,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "ratio behind drop-tail": ("*",),
-    },
+    shows={"ratio behind drop-tail": ("*",)},
     captions={
-        "ratio behind drop-tail": (
-            "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's answer to loss."
-        ),
+        "ratio behind drop-tail": "Cubic's goodput over DCTCP's behind drop-tail, with and without DCTCP's "
+        "answer to loss."
     },
 )

@@ -227,11 +227,9 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     captions={
-        "traffic that does not respond": (
-            "Three flows of each kind beside traffic that does not respond: ratio and waits by its rate."
-        ),
-        "overload by floors": (
-            "One Cubic flow beside DCTCP flows at their least window: share and waits by their number."
-        ),
+        "traffic that does not respond": "Three flows of each kind beside traffic that does not respond: "
+        "ratio and waits by its rate.",
+        "overload by floors": "One Cubic flow beside DCTCP flows at their least window: share and waits by "
+        "their number.",
     },
 )

@@ -97,13 +97,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "Mean over seeds [95 % interval]": ("*",),
-    },
+    shows={"Mean over seeds [95 % interval]": ("*",)},
     captions={
-        "queue at dequeue, one second, as the slides have it": (
-            "Queue lengths at dequeue over one second, one Reno and one DCTCP flow."
-        ),
+        "queue at dequeue, one second, as the slides have it": "Queue lengths at dequeue over one second, "
+        "one Reno and one DCTCP flow.",
         "queue at dequeue, 225 s": "The same over the whole run.",
         "the same, cumulated": "The same, cumulated.",
     },

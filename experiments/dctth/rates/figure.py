@@ -266,15 +266,11 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "window against the share of marks": ("*",),
-    },
+    shows={"window against the share of marks": ("*",)},
     captions={
-        "window against the share of marks": (
-            "Mean window against the share of marked packets, with the slides' formula and the derived form."
-        ),
-        "senders by the RFCs over the form of their own rules": (
-            "Windows of the senders by the RFCs over the form of their own rules."
-        ),
+        "window against the share of marks": "Mean window against the share of marked packets, with the "
+        "slides' formula and the derived form.",
+        "senders by the RFCs over the form of their own rules": "Windows of the senders by the RFCs over the "
+        "form of their own rules.",
     },
 )

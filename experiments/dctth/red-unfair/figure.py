@@ -99,6 +99,6 @@ FIGURE = Figure(
     tables=tables,
     shows={title: (f"{name}-*",) for name, title in TITLES.items()},
     captions={
-        "one Cubic and one DCTCP flow": "Goodput of one Cubic and one DCTCP flow over time behind each RED.",
+        "one Cubic and one DCTCP flow": "Goodput of one Cubic and one DCTCP flow over time behind each RED."
     },
 )

@@ -46,8 +46,7 @@ def measure(runs):
     return {
         **{
             f"{kind}-exponent": noted(
-                mean_ci(powers[kind]),
-                ", ".join(f"{r} ms {e.value:.2f} Mb/s" for r, e in dualq[kind].items()),
+                mean_ci(powers[kind]), ", ".join(f"{r} ms {e.value:.2f} Mb/s" for r, e in dualq[kind].items())
             )
             for kind in powers
         },
@@ -94,12 +93,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "goodput by base RTT, eight flows at once": ("*",),
-    },
+    shows={"goodput by base RTT, eight flows at once": ("*",)},
     captions={
-        "goodput by base RTT, eight flows at once": (
-            "Goodput of each flow by its base round trip behind three queues."
-        ),
+        "goodput by base RTT, eight flows at once": "Goodput of each flow by its base round trip behind "
+        "three queues."
     },
 )

@@ -75,13 +75,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "ratio in each cell": ("*",),
-    },
+    shows={"ratio in each cell": ("*",)},
     captions={
-        "ratio in all cells": (
-            "Cubic's goodput over DCTCP's against the fair window, queues in time and in bytes."
-        ),
+        "ratio in all cells": "Cubic's goodput over DCTCP's against the fair window, queues in time and in "
+        "bytes.",
         "ratio in each cell": "The same ratio by cell.",
     },
 )

@@ -26,7 +26,7 @@ SPECS = {
                 for ratio in RATIOS
             ],
         },
-    ),
+    )
 }
 """Beside variants.toml: numbers of workers that follow from the window and the buffer."""
 OFTEN = 0.02  # of the queries; fewer are taken for none, as a figure's eye would

@@ -109,14 +109,10 @@ FIGURE = Figure(
     specs=specs,
     measure=measure,
     draw=draw,
-    shows={
-        "figure 3": ("marks-earlier",),
-    },
+    shows={"figure 3": ("marks-earlier",)},
     captions={
-        "figure 3": (
-            "Figure 3, drawn from a run: (a) DCTCP's queue with one threshold, (b) DT-CWA's with two. "
-            "Shaded: the switch marks."
-        ),
+        "figure 3": "Figure 3, drawn from a run: (a) DCTCP's queue with one threshold, (b) DT-CWA's with "
+        "two. Shaded: the switch marks.",
         "figure 2": "Figure 2's change at the sender, drawn from the same runs: the window of one flow.",
     },
 )

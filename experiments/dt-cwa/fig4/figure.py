@@ -101,9 +101,7 @@ FIGURE = Figure(
         f"Means over the seeds, {LOAD_NAMES['query-1MB']}": ("timeouts-*",),
     },
     captions={
-        "throughput by beta": (
-            "Figure 4: throughput against beta, by the number of senders and by load, in the base reading. "
-            "The text prints no value but the choice, 0.2."
-        ),
+        "throughput by beta": "Figure 4: throughput against beta, by the number of senders and by load, in "
+        "the base reading. The text prints no value but the choice, 0.2."
     },
 )

@@ -115,15 +115,11 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "throughput by number of flows": ("gain-*", "*below-200", "right-k-*", "alpha-*"),
-    },
+    shows={"throughput by number of flows": ("gain-*", "*below-200", "right-k-*", "alpha-*")},
     captions={
         "network": "Figure 5 of the document, drawn from the experiment: nine workers behind four switches.",
-        "throughput by number of flows": (
-            "Figure 6: throughput against the number of flows, by load, in the base reading; and the gain "
-            "over DCTCP, with the two that the text prints as crosses. DCTCP's own gain by marking from 20 "
-            "packets instead of 65 stands beside it."
-        ),
+        "throughput by number of flows": "Figure 6: throughput against the number of flows, by load, in the "
+        "base reading; and the gain over DCTCP, with the two that the text prints as crosses. DCTCP's own "
+        "gain by marking from 20 packets instead of 65 stands beside it.",
     },
 )

@@ -63,10 +63,6 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "query completion time by number of flows": ("below-*", "grows-*"),
-    },
-    captions={
-        "query completion time by number of flows": "Figure 7: mean query completion time.",
-    },
+    shows={"query completion time by number of flows": ("below-*", "grows-*")},
+    captions={"query completion time by number of flows": "Figure 7: mean query completion time."},
 )

@@ -98,6 +98,6 @@ FIGURE = Figure(
     },
     captions={
         "completion of short messages by number of flows": "Figure 8: mean completion time of short "
-        "messages beside FTP flows. The text prints no value and no size; two are shown.",
+        "messages beside FTP flows. The text prints no value and no size; two are shown."
     },
 )

@@ -220,9 +220,7 @@ FIGURE = Figure(
     captions={
         "timeouts by number of flows": "Timeouts that a flow suffers during ten queries, by load. "
         "The document names them as the reason of its gain and draws none.",
-        "queue oscillation by number of flows": (
-            "The queue at switch 1 towards the aggregator under FTP flows: standard deviation, and "
-            "amplitude, period and mean of its limit cycle."
-        ),
+        "queue oscillation by number of flows": "The queue at switch 1 towards the aggregator under FTP "
+        "flows: standard deviation, and amplitude, period and mean of its limit cycle.",
     },
 )

@@ -225,6 +225,6 @@ FIGURE = Figure(
     tables=tables,
     captions={
         "gain by circumstance": "Gain of DT-CWA over DCTCP by circumstance, the reading as stated; "
-        "printed are 59 % at 30 and 43 % at 55 flows.",
+        "printed are 59 % at 30 and 43 % at 55 flows."
     },
 )

@@ -63,9 +63,7 @@ FIGURE = Figure(
     draw=draw,
     shows={"phase margin by the number of flows": ("*",)},
     captions={
-        "phase margin by the number of flows": (
-            "Phase margin of patched TIMELY, linearised, with the weight as the text and as the authors' "
-            "model file have it (lines), and as the authors plot it (crosses)."
-        ),
+        "phase margin by the number of flows": "Phase margin of patched TIMELY, linearised, with the weight "
+        "as the text and as the authors' model file have it (lines), and as the authors plot it (crosses)."
     },
 )

@@ -113,11 +113,9 @@ FIGURE = Figure(
         "queue by the number of flows": ("queue-40", "stable-2", "unstable-40", "form-*"),
     },
     captions={
-        "two flows from 7 and 3 Gb/s": (
-            "Rates of two patched TIMELY flows: packets (lines), and the fluid model (dashed)."
-        ),
-        "queue by the number of flows": (
-            "Mean queue by the number of flows; the line is the fixed point. Right: forty flows over time."
-        ),
+        "two flows from 7 and 3 Gb/s": "Rates of two patched TIMELY flows: packets (lines), and the fluid "
+        "model (dashed).",
+        "queue by the number of flows": "Mean queue by the number of flows; the line is the fixed point. "
+        "Right: forty flows over time.",
     },
 )

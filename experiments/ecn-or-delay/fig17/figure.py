@@ -85,12 +85,9 @@ FIGURE = Figure(
     tables=tables,
     shows={"queue by the place of marking, model": ("model-*",), "ten flows in packets": ("ten-*", "two-*")},
     captions={
-        "queue by the place of marking, model": (
-            "The model's queue of two flows at a loop of 85 us, marked as packets leave and as they arrive, "
-            "after the first 20 ms."
-        ),
-        "ten flows in packets": (
-            "Packets of ten flows at a loop of 4 us, marked as they leave and as they come."
-        ),
+        "queue by the place of marking, model": "The model's queue of two flows at a loop of 85 us, marked "
+        "as packets leave and as they arrive, after the first 20 ms.",
+        "ten flows in packets": "Packets of ten flows at a loop of 4 us, marked as they leave and as they "
+        "come.",
     },
 )

@@ -74,10 +74,7 @@ def tables(runs):
 
 
 FIGURE = Figure(
-    specs={
-        "dcqcn": (DCQCN_SPEC, _DCQCN),
-        "dcqcn-late": (DCQCN_SPEC, _DCQCN | _LATE),
-    },
+    specs={"dcqcn": (DCQCN_SPEC, _DCQCN), "dcqcn-late": (DCQCN_SPEC, _DCQCN | _LATE)},
     settings={"jitter": "100us", "flows": 2, "model": ["2000KB", "10 %"], "shares": ["10 %", "1 %"]},
     backends=BACKENDS,
     measure=measure,

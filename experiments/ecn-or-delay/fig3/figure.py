@@ -74,9 +74,7 @@ FIGURE = Figure(
     draw=draw,
     shows={"phase margin by the number of flows": ("*",)},
     captions={
-        "phase margin by the number of flows": (
-            "Phase margin of DCQCN's model as printed, linearised numerically (lines), and as the authors "
-            "plot it (crosses), at loops of 0, 50 and 100 us."
-        ),
+        "phase margin by the number of flows": "Phase margin of DCQCN's model as printed, linearised "
+        "numerically (lines), and as the authors plot it (crosses), at loops of 0, 50 and 100 us."
     },
 )

@@ -66,7 +66,7 @@ FIGURE = Figure(
         "dcqcn": (
             DCQCN_SPEC,
             {"probe.queue_trace": "200us", "probe.ports": "switch->r0", "sweep.grid": _GRID},
-        ),
+        )
     },
     settings={"flows": FLOWS, "loops": list(LOOPS), "idle": "1 %"},
     backends=BACKENDS,

@@ -87,9 +87,7 @@ FIGURE = Figure(
     tables=tables,
     shows={"rates of two TIMELY flows": ("*",)},
     captions={
-        "rates of two TIMELY flows": (
-            "Rates of two TIMELY flows that start in three ways: packets (lines), and the fluid model "
-            "(dashed)."
-        ),
+        "rates of two TIMELY flows": "Rates of two TIMELY flows that start in three ways: packets (lines), "
+        "and the fluid model (dashed)."
     },
 )

@@ -171,9 +171,8 @@ FIGURE = Figure(
     numbers=numbers,
     shows={"slowdown by size": ("small-*",), "queues at switches": ("queue-*",)},
     captions={
-        "slowdown by size": (
-            "Figures 10a and 10c: the median and the 99th percentile of the slowdown by size."
-        ),
+        "slowdown by size": "Figures 10a and 10c: the median and the 99th percentile of the slowdown by "
+        "size.",
         "queues at switches": "Figures 10b and 10d: percentiles of the queues at the switches' ports.",
     },
 )

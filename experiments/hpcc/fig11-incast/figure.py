@@ -75,9 +75,8 @@ FIGURE = Figure(
         "share of the time in which ports are paused": ("pauses-*",),
     },
     captions={
-        "slowdown by size": (
-            "Figure 11a: the 95th percentile of the slowdown by size, at a load of 30 % and with incasts."
-        ),
+        "slowdown by size": "Figure 11a: the 95th percentile of the slowdown by size, at a load of 30 % and "
+        "with incasts.",
         "share of the time in which ports are paused": "Figure 11b: the mean over all ports and the run.",
     },
 )

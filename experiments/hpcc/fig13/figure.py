@@ -73,9 +73,7 @@ FIGURE = Figure(
     tables=tables,
     shows={"throughput and queue": ("*",)},
     captions={
-        "throughput and queue": (
-            "Figure 13: payload that all flows deliver, and the queue, after sixteen senders start at the "
-            "rate of their cards."
-        ),
+        "throughput and queue": "Figure 13: payload that all flows deliver, and the queue, after sixteen "
+        "senders start at the rate of their cards."
     },
 )

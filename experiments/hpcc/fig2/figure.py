@@ -107,9 +107,7 @@ FIGURE = Figure(
         "slowdown by size": "Figure 2a: the 95th percentile of the slowdown by size, by T_i and T_d.",
         "share of the time in which ports are paused": "Figure 2b: the mean over all ports and the run, with "
         "incasts. Crosses are the document's, with a fifth of the incasts.",
-        "completion of small flows": (
-            "Figure 2b: the 95th percentile of flows below 30 KB, with incasts. Crosses are the document's, "
-            "with a fifth of the incasts."
-        ),
+        "completion of small flows": "Figure 2b: the 95th percentile of flows below 30 KB, with incasts. "
+        "Crosses are the document's, with a fifth of the incasts.",
     },
 )

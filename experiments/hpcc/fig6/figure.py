@@ -78,9 +78,7 @@ FIGURE = Figure(
     tables=tables,
     shows={"queue and throughput": ("*",)},
     captions={
-        "queue and throughput": (
-            "Figure 6: two senders whose switch counts the bytes that it has sent, or those that have "
-            "arrived."
-        ),
+        "queue and throughput": "Figure 6: two senders whose switch counts the bytes that it has sent, or "
+        "those that have arrived."
     },
 )

@@ -169,10 +169,8 @@ FIGURE = Figure(
     },
     captions={
         "a flow comes and goes": "Figures 9a and 9b: payload of the long flow while another sends 1 MB.",
-        "seven senders join": (
-            "Figures 9c and 9d: the queue as seven senders join one. The published value is DCQCN's greatest"
-            " queue."
-        ),
+        "seven senders join": "Figures 9c and 9d: the queue as seven senders join one. The published value "
+        "is DCQCN's greatest queue.",
         "mice over two elephants": "Figure 9e: completion of messages of 1 KB beside two long flows.",
     },
 )

@@ -128,7 +128,7 @@ FIGURE = Figure(
                     "transport.initial_window": [f"{w}pkt" for w in WINDOWS],
                 }
             },
-        ),
+        )
     },
     settings={
         "senders": list(SENDERS),
@@ -140,13 +140,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "overhead and packets sent again": ("*",),
-    },
+    shows={"overhead and packets sent again": ("*",)},
     captions={
-        "overhead and packets sent again": (
-            "Figure 20: last completion over the best that is possible, with the time of headers on the "
-            "receiver's link as lines; packets sent again, over all packets."
-        ),
+        "overhead and packets sent again": "Figure 20: last completion over the best that is possible, with "
+        "the time of headers on the receiver's link as lines; packets sent again, over all packets."
     },
 )

@@ -101,9 +101,7 @@ FIGURE = Figure(
     tables=tables,
     shows={"goodput by rank": ("*",)},
     captions={
-        "goodput by rank": (
-            "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' runs; path "
-            "penalties and MPTCP are not built here."
-        ),
+        "goodput by rank": "Figure 22: goodputs of 128 flows, the slowest first. On the right the authors' "
+        "runs; path penalties and MPTCP are not built here."
     },
 )

@@ -23,11 +23,11 @@ STEP_PS = 500_000_000
 
 def course(tables):
     """Instants in ms and the wire rate of all flows in Gb/s, by intervals."""
-    trace = tables["flow_trace"].select("time_ps", "flow", "delivered_bytes")
+    trace = tables["flow_trace"].select("time_ps", "flow", "arrived_bytes")
     due = pl.DataFrame({"time_ps": np.arange(0, trace["time_ps"].max() + 1, STEP_PS)}, {"time_ps": pl.UInt64})
     total = np.zeros(len(due))
     for (_,), mine in trace.sort("time_ps").group_by("flow"):
-        seen = due.join_asof(mine, on="time_ps")["delivered_bytes"].fill_null(0)
+        seen = due.join_asof(mine, on="time_ps")["arrived_bytes"].fill_null(0)
         total += seen.to_numpy()
     rate = np.diff(total) * 8 * FRAME / PAYLOAD / (STEP_PS / 1e12) / 1e9
     return due["time_ps"].to_numpy()[1:] / 1e9, rate
@@ -110,12 +110,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"),
-        "The fat tree": ("clos-*",),
-    },
+    shows={"the ring over time": ("ring-*", "watchdog-*", "dcqcn-*"), "The fat tree": ("clos-*",)},
     captions={
         "the ring over time": "Rate of all five flows together, in intervals of 500 us. Each link of the "
-        "ring carries two flows, so that fair shares make half of the five links' rate.",
+        "ring carries two flows, so that fair shares make half of the five links' rate."
     },
 )

@@ -148,9 +148,7 @@ FIGURE = Figure(
     captions={
         "losses about the bound": "Packets that the worst schedule loses, by the bytes between the headroom "
         "and its bound, for three response times of the neighbour.",
-        "headroom that an incast uses": (
-            "The most headroom that one account used, sixteen senders at line rate, by the delay of their "
-            "cables; the line is the bound."
-        ),
+        "headroom that an incast uses": "The most headroom that one account used, sixteen senders at line "
+        "rate, by the delay of their cables; the line is the bound.",
     },
 )

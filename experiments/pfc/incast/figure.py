@@ -99,8 +99,7 @@ def draw(runs, reference):
 def tables(runs):
     return {
         "Times, losses and repairs": Rows(frame_of(runs)).table(
-            ["last_ms", "beyond_us", "lost", "again", "timeouts", "failed"],
-            ["title", "senders"],
+            ["last_ms", "beyond_us", "lost", "again", "timeouts", "failed"], ["title", "senders"]
         )
     }
 
@@ -122,10 +121,8 @@ FIGURE = Figure(
     tables=tables,
     shows={"last message by the number of senders": ("*",)},
     captions={
-        "last message by the number of senders": (
-            "Time from the first start to the last end of N messages. The line is the time that the "
-            "receiver's link takes for all frames, and for a frame and two cables more. A message without an"
-            " end counts with the duration of the run, 400 ms."
-        ),
+        "last message by the number of senders": "Time from the first start to the last end of N messages. "
+        "The line is the time that the receiver's link takes for all frames, and for a frame and two cables "
+        "more. A message without an end counts with the duration of the run, 400 ms."
     },
 )

@@ -77,9 +77,7 @@ FIGURE = Figure(
     tables=tables,
     shows={"shares by the number of far hosts": ("*",)},
     captions={
-        "shares by the number of far hosts": (
-            "Rate of the near host and of each far one. Lines are the closed forms: half of the link for "
-            "each port, and an equal part of it for each flow."
-        ),
+        "shares by the number of far hosts": "Rate of the near host and of each far one. Lines are the "
+        "closed forms: half of the link for each port, and an equal part of it for each flow."
     },
 )

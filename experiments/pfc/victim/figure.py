@@ -104,10 +104,8 @@ FIGURE = Figure(
     tables=tables,
     shows={"the victim by the width of the incast": ("*",)},
     captions={
-        "the victim by the width of the incast": (
-            "Rate of the victim, and of the flow that shares its cable. Lines are the closed forms: with M "
-            "other senders C / (M + 1) for both under flow control alone, and the resting rates of DCQCN "
-            "where the other flow is marked at two ports and the victim at one."
-        ),
+        "the victim by the width of the incast": "Rate of the victim, and of the flow that shares its cable. "
+        "Lines are the closed forms: with M other senders C / (M + 1) for both under flow control alone, "
+        "and the resting rates of DCQCN where the other flow is marked at two ports and the victim at one."
     },
 )

@@ -25,7 +25,7 @@ def shares(tables):
     delivered = {}
     for name, number in ids.items():
         mine = trace.filter(pl.col("flow") == number).sort("time_ps")
-        delivered[name] = (mine["time_ps"].to_numpy() / 1e9, mine["delivered_bytes"].to_numpy().astype(float))
+        delivered[name] = (mine["time_ps"].to_numpy() / 1e9, mine["arrived_bytes"].to_numpy().astype(float))
     end_ms = delivered["first"][0][-1]
     after = np.arange(0.0, end_ms - start_ms - WINDOW_MS, STEP_MS)
     gained = {}
@@ -93,13 +93,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "convergence": ("racs-before-*", "dctcp-slower"),
-    },
+    shows={"convergence": ("racs-before-*", "dctcp-slower")},
     captions={
-        "convergence": (
-            "How long a second long flow takes to its fair share. The thesis draws no figure of it."
-        ),
+        "convergence": "How long a second long flow takes to its fair share. The thesis draws no figure of "
+        "it.",
         "share": "Share of the second flow after its beginning, mean over the seeds with its 95 % interval.",
     },
 )

@@ -11,16 +11,7 @@ from shallows.studies.paper.claims import every, is_above, is_below, is_within
 from shallows.studies.paper.kit import Rows
 from shallows.studies.paper.variants import read_variants
 
-from ..common import (
-    CHAPTER_3,
-    CHAPTER_4,
-    HEADS,
-    NAMES,
-    at_link,
-    bottleneck,
-    difference,
-    mg1_ms,
-)
+from ..common import CHAPTER_3, CHAPTER_4, HEADS, NAMES, at_link, bottleneck, difference, mg1_ms
 
 PER_SECOND = {"5ms": 200, "2ms": 500, "1ms": 1000, "667us": 1499, "500us": 2000}
 BUSIEST = "500us"
@@ -251,13 +242,10 @@ FIGURE = Figure(
         "figures 4.12 and 4.13": ("within-*", "throughput-gain"),
     },
     captions={
-        "figure 3.13": (
-            "Mean completion time of benchmark traffic by arrival rate, the transports of chapter 3. The "
-            "text prints no value of this figure."
-        ),
-        "figure 4.10": (
-            "The same for the transports of chapter 4, and the share of responses that end in time."
-        ),
+        "figure 3.13": "Mean completion time of benchmark traffic by arrival rate, the transports of chapter "
+        "3. The text prints no value of this figure.",
+        "figure 4.10": "The same for the transports of chapter 4, and the share of responses that end in "
+        "time.",
         "figure 4.11": "Mean completion time by size at the highest rate, RACS against RCP.",
         "figures 4.12 and 4.13": "Share of the responses that ended before a time, at the highest rate. "
         "Grey crosses: the printed shares.",

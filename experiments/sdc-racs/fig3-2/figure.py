@@ -84,14 +84,10 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     numbers=numbers,
-    shows={
-        "class-a-gain": ("*",),
-    },
+    shows={"class-a-gain": ("*",)},
     captions={
-        "class-a-gain": (
-            "Completion time of class A and throughput of the classes by class A's gain; crosses are the "
-            "values that the text gives at 100. Its improvement of class A by about 30 ms is more than the "
-            "longest time here."
-        ),
+        "class-a-gain": "Completion time of class A and throughput of the classes by class A's gain; crosses "
+        "are the values that the text gives at 100. Its improvement of class A by about 30 ms is more than "
+        "the longest time here."
     },
 )

@@ -60,10 +60,6 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "class-b-gain": ("*",),
-    },
-    captions={
-        "class-b-gain": "Completion times and throughputs by class B's gain.",
-    },
+    shows={"class-b-gain": ("*",)},
+    captions={"class-b-gain": "Completion times and throughputs by class B's gain."},
 )

@@ -45,10 +45,6 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "class-a-threshold": ("*",),
-    },
-    captions={
-        "class-a-threshold": "Throughput of the classes by class A's threshold.",
-    },
+    shows={"class-a-threshold": ("*",)},
+    captions={"class-a-threshold": "Throughput of the classes by class A's threshold."},
 )

@@ -57,11 +57,8 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "effective-beta": ("b-*", "alpha-*", "c-*"),
-        CROWD: ("small-share",),
-    },
+    shows={"effective-beta": ("b-*", "alpha-*", "c-*"), CROWD: ("small-share",)},
     captions={
-        "effective-beta": "Effective beta of flows that begin in classes B and C by class A's threshold.",
+        "effective-beta": "Effective beta of flows that begin in classes B and C by class A's threshold."
     },
 )

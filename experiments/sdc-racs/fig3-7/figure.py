@@ -103,10 +103,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "figures 3.7 and 3.8": ("sack-*", "red-*", "sdc-*"),
-        "figures 4.4 and 4.5": ("rcp-*", "racs-*"),
-    },
+    shows={"figures 3.7 and 3.8": ("sack-*", "red-*", "sdc-*"), "figures 4.4 and 4.5": ("rcp-*", "racs-*")},
     captions=CAPTIONS,
     folded=("all transports",),
 )

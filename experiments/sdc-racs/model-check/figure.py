@@ -120,10 +120,7 @@ def tables(runs):
         }
         for name in FLOWS
     ]
-    return {
-        "Windows at a backoff": pl.DataFrame(rows),
-        "The thesis' own case, gain 10": pl.DataFrame(second),
-    }
+    return {"Windows at a backoff": pl.DataFrame(rows), "The thesis' own case, gain 10": pl.DataFrame(second)}
 
 
 FIGURE = Figure(
@@ -134,6 +131,6 @@ FIGURE = Figure(
     tables=tables,
     captions={
         "model-against-packets": "Left: windows at a backoff, simulated against modelled; equal on the line. "
-        "Right: throughput of a flow by class, simulated and by the thesis' model.",
+        "Right: throughput of a flow by class, simulated and by the thesis' model."
     },
 )

@@ -223,11 +223,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "Throughput of each flow (Mb/s on the wire)": ("*",),
-    },
+    shows={"Throughput of each flow (Mb/s on the wire)": ("*",)},
     captions={
         "multi-hop": "Throughput of the four flows on each placement of racks A and B, our defaults; "
-        "crosses are published.",
+        "crosses are published."
     },
 )

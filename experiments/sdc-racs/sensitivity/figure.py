@@ -234,9 +234,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "racs": ("racs-gain-grows",),
-    },
+    shows={"racs": ("racs-gain-grows",)},
     captions={
         "sdc": "SDC: what each parameter changes, against the default; blue the lower value, red the higher.",
         "racs": "RACS: the same.",

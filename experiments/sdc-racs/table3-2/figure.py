@@ -43,7 +43,5 @@ FIGURE = Figure(
     settings=SETTINGS,
     measure=measure,
     tables=tables,
-    shows={
-        "Parameters that give the gains of table 3.2, alpha alike in all classes": ("*",),
-    },
+    shows={"Parameters that give the gains of table 3.2, alpha alike in all classes": ("*",)},
 )

@@ -29,7 +29,5 @@ FIGURE = Figure(
     settings=SETTINGS,
     measure=measure,
     tables=tables,
-    shows={
-        "Parameters that give the gains of table 3.3, alpha alike in all classes": ("*",),
-    },
+    shows={"Parameters that give the gains of table 3.3, alpha alike in all classes": ("*",)},
 )

@@ -172,10 +172,8 @@ FIGURE = Figure(
         "table 4.2": ("*-sdc", "*-racs", "*-rcp", "racs-before-*"),
     },
     captions={
-        "table 3.4": (
-            "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and loss. Grey "
-            "crosses: the printed values. Bars: 95 % intervals over seeds."
-        ),
+        "table 3.4": "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and "
+        "loss. Grey crosses: the printed values. Bars: 95 % intervals over seeds.",
         "table 4.2": "Table 4.2 and figure 4.8: the same for the transports of chapter 4.",
         "queue over time, chapter 3": "Figure 3.12: the receiver's queue over time in one run, the base "
         "reading. SACK with RED lies on SACK with drop-tail, since thresholds above the buffer never mark.",

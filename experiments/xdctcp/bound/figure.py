@@ -32,7 +32,5 @@ FIGURE = Figure(
     specs={},  # theory only
     measure=measure,
     tables=tables,
-    shows={
-        "The bound on g (C RTT + K in packets; all closed forms)": ("*",),
-    },
+    shows={"The bound on g (C RTT + K in packets; all closed forms)": ("*",)},
 )

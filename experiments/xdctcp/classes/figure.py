@@ -68,13 +68,9 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "changes by way of classing": ("*",),
-    },
+    shows={"changes by way of classing": ("*",)},
     captions={
-        "changes by way of classing": (
-            "Change of the optimum against DCTCP for each way of knowing a flow's class; left of zero it "
-            "has less."
-        ),
+        "changes by way of classing": "Change of the optimum against DCTCP for each way of knowing a flow's "
+        "class; left of zero it has less."
     },
 )

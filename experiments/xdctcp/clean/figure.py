@@ -37,9 +37,7 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     captions={
-        "changes": (
-            "Change of the optimum against DCTCP on the clean network, seed by seed; left of zero it has "
-            "less."
-        ),
+        "changes": "Change of the optimum against DCTCP on the clean network, seed by seed; left of zero it "
+        "has less."
     },
 )

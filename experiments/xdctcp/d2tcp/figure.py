@@ -90,10 +90,6 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "deadlines met": ("*",),
-    },
-    captions={
-        "deadlines met": "Share of messages that met their deadline, and what long flows kept.",
-    },
+    shows={"deadlines met": ("*",)},
+    captions={"deadlines met": "Share of messages that met their deadline, and what long flows kept."},
 )

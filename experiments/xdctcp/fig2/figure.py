@@ -106,9 +106,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "delay against throughput": ("*-on-front", "optimum-is-least"),
-    },
+    shows={"delay against throughput": ("*-on-front", "optimum-is-least")},
     captions={
         "delay against throughput": "Figure 2: delay of short flows against throughput of long ones.",
         "the strip of full links": "The same where the link is full, enlarged.",

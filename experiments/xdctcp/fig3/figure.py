@@ -40,13 +40,9 @@ FIGURE = Figure(
     reference=REFERENCE,
     measure=measure,
     draw=draw,
-    shows={
-        "surface": ("*",),
-    },
+    shows={"surface": ("*",)},
     captions={
-        "surface": (
-            "Figure 3 of the document: wait of short flows over ns and nl at the optimum's g, published and "
-            "ours."
-        ),
+        "surface": "Figure 3 of the document: wait of short flows over ns and nl at the optimum's g, "
+        "published and ours."
     },
 )

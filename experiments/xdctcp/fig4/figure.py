@@ -32,13 +32,9 @@ FIGURE = Figure(
     reference=REFERENCE,
     measure=measure,
     draw=draw,
-    shows={
-        "surface": ("*",),
-    },
+    shows={"surface": ("*",)},
     captions={
-        "surface": (
-            "Figure 4 of the document: arrivals of a long flow over ns and nl at the optimum's g, "
-            "published and ours."
-        ),
+        "surface": "Figure 4 of the document: arrivals of a long flow over ns and nl at the optimum's g, "
+        "published and ours."
     },
 )

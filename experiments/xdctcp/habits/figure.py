@@ -119,14 +119,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "difference from the published sweep": ("*",),
-    },
+    shows={"difference from the published sweep": ("*",)},
     captions={
-        "difference from the published sweep": (
-            "Wait of short flows, ours less published, in the corner where both kinds of flow cut hardest "
-            "and elsewhere: with none of the habits, each alone, and all; last, all with a threshold a "
-            "packet lower."
-        ),
+        "difference from the published sweep": "Wait of short flows, ours less published, in the corner "
+        "where both kinds of flow cut hardest and elsewhere: with none of the habits, each alone, and all; "
+        "last, all with a threshold a packet lower."
     },
 )

@@ -74,8 +74,7 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     captions={
-        "changes by mix": (
-            "Change of the optimum against DCTCP by the numbers of query, short and long senders."
-        ),
+        "changes by mix": "Change of the optimum against DCTCP by the numbers of query, short and long "
+        "senders."
     },
 )

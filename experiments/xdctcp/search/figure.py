@@ -109,8 +109,7 @@ FIGURE = Figure(
     tables=tables,
     captions={
         "explored triplets": "Delay and throughput of the explored triplets, three seeds each.",
-        "found triplets against the document's optimum": (
-            "The chosen triplets against the document's optimum on fresh seeds."
-        ),
+        "found triplets against the document's optimum": "The chosen triplets against the document's optimum "
+        "on fresh seeds.",
     },
 )

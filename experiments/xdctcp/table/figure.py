@@ -74,13 +74,10 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={
-        "Our values by the document's definitions": ("*",),
-    },
+    shows={"Our values by the document's definitions": ("*",)},
     captions={
-        "network": (
-            "Figure 1 of the document, drawn from the experiment: senders, the switch and the receiver."
-        ),
+        "network": "Figure 1 of the document, drawn from the experiment: senders, the switch and the "
+        "receiver.",
         "delay of short flows": "Mean wait of short flows under both triplets, published and ours.",
     },
 )

@@ -104,11 +104,9 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     captions={
-        "delay and goodput by threshold": (
-            "Delay of short flows and goodput of long ones: DCTCP by threshold, and the optimum."
-        ),
-        "completion of messages and goodput by threshold": (
-            "The same with the completion time of messages instead of the wait."
-        ),
+        "delay and goodput by threshold": "Delay of short flows and goodput of long ones: DCTCP by "
+        "threshold, and the optimum.",
+        "completion of messages and goodput by threshold": "The same with the completion time of messages "
+        "instead of the wait.",
     },
 )

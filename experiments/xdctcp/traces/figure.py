@@ -59,12 +59,7 @@ FIGURE = Figure(
     specs={
         "spec": (
             "../table/spec.toml",
-            {
-                "probe.queue_trace": "10us",
-                "probe.flow_trace": "20us",
-                "duration": "300ms",
-                "warmup": "100ms",
-            },
+            {"probe.queue_trace": "10us", "probe.flow_trace": "20us", "duration": "300ms", "warmup": "100ms"},
         )
     },
     measure=measure,

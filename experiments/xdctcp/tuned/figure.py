@@ -140,9 +140,8 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     captions={
-        "trials of both studies, and the fresh seeds": (
-            "All trials of the two studies (grey), and the winners with the optimum and DCTCP on fresh seeds."
-        ),
+        "trials of both studies, and the fresh seeds": "All trials of the two studies (grey), and the "
+        "winners with the optimum and DCTCP on fresh seeds.",
         "tuned settings against the optimum": "The winners against the document's optimum on fresh seeds.",
     },
 )

@@ -65,7 +65,5 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    captions={
-        "gain by warm-up": "The optimum's gain by the time from which statistics begin.",
-    },
+    captions={"gain by warm-up": "The optimum's gain by the time from which statistics begin."},
 )

@@ -40,6 +40,16 @@ By = Annotated[
     Literal["class", "size"] | None,
     typer.Option("--by", help="A row for each class, or each class and size of message.", show_default=False),
 ]
+Sizes = Annotated[
+    str | None,
+    typer.Option("--sizes", metavar="ENDS", help="Ends of the size bins: 10KB,1MB.", show_default=False),
+]
+Percentiles = Annotated[
+    str | None,
+    typer.Option(
+        "--percentiles", metavar="LIST", help="More percentiles of times: 90,99.9.", show_default=False
+    ),
+]
 OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the seeds with 95 % intervals.")]
 
 Page = Annotated[bool, typer.Option("--report", help="Writes a page with results, figures and settings.")]
@@ -94,8 +104,10 @@ __all__ = [
     "Out",
     "OverSeeds",
     "Page",
+    "Percentiles",
     "Seeds",
     "Settings",
+    "Sizes",
     "StorePath",
     "Workers",
     "command_line",

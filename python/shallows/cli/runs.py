@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,8 +18,10 @@ from shallows.cli.options import (
     Out,
     OverSeeds,
     Page,
+    Percentiles,
     Seeds,
     Settings,
+    Sizes,
     command_line,
     makes_runs,
 )
@@ -47,6 +48,8 @@ def run(
     ] = [],  # noqa: B006
     metric: Metric = [],  # noqa: B006
     by: By = None,
+    sizes: Sizes = None,
+    percentiles: Percentiles = None,
     over_seeds: OverSeeds = False,
     report: Page = False,
     out: Out = Path("reports"),
@@ -58,11 +61,12 @@ def run(
     from shallows.cli import show_run
     from shallows.document.load import load
     from shallows.document.points import expand
+    from shallows.document.summary import with_options
     from shallows.results import pcapng
     from shallows.studies.outcomes import report as pages
     from shallows.studies.outcomes import rows
 
-    document = load(file, settings)
+    document = with_options(load(file, settings), sizes, percentiles)
     if "sweep" in document:
         hint = f"{program()} sweep {file}"
         raise SpecError([Fault("sweep", "describes several experiments; run takes one", hint=hint)])
@@ -86,12 +90,14 @@ def run(
         title = document.get("title") or file.name
         if metric or by or over_seeds:
             terminal.print_table(title, *rows.table(outcomes, metric, by, over_seeds))
+            for warning in rows.warnings(outcomes, over_seeds):
+                terminal.say(f"note: {warning}")
         else:
             show_run.show(title, outcomes)
     else:
         raise show_run.failure(failed)
     if report:
-        _page(f"run-{file.stem}", outcomes, document, out, as_json)
+        _page(f"run-{file.stem}", outcomes, document, (out, metric, by), as_json)
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
         terminal.note(f"{path}: {count} packets of {name}")
@@ -115,6 +121,8 @@ def sweep(
     ] = False,
     metric: Metric = [],  # noqa: B006
     by: By = None,
+    sizes: Sizes = None,
+    percentiles: Percentiles = None,
     over_seeds: OverSeeds = False,
     report: Page = False,
     out: Out = Path("reports"),
@@ -126,12 +134,13 @@ def sweep(
     from shallows.cli import show_run
     from shallows.document.load import load
     from shallows.document.points import expand
+    from shallows.document.summary import with_options
     from shallows.execution.runner import parse_shard
     from shallows.studies.outcomes import report as pages
     from shallows.studies.outcomes import rows
 
     number, count = parse_shard(shard) if shard else (1, 1)
-    document = load(file, settings)
+    document = with_options(load(file, settings), sizes, percentiles)
     document = document if seeds is None else _with_seeds(document, seeds)
     points = expand(document)[number - 1 :: count]
     _check(metric, by, points)
@@ -147,22 +156,29 @@ def sweep(
         averages = {"over_seeds": rows.over_all_seeds(outcomes)} if over_seeds else {}
         terminal.print_json(show_run.sweep_document(outcomes) | averages)
     else:
-        labelled = '"label"' in json.dumps(document.get("sweep", {}))
-        heads, found = rows.table(outcomes, metric, by, over_seeds, labelled)
+        heads, found = rows.table(outcomes, metric, by, over_seeds)
         if found:
             terminal.print_table(file.name, heads, found)
+        for warning in rows.warnings(outcomes, over_seeds):
+            terminal.say(f"note: {warning}")
         show_run.show_failures(outcomes)
     if report:
-        _page(f"sweep-{file.stem}", outcomes, document, out, as_json)
+        _page(f"sweep-{file.stem}", outcomes, document, (out, metric, by), as_json)
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(1)
 
 
-def _page(name: str, outcomes: Sequence[Outcome], document: dict[str, Any], out: Path, as_json: bool) -> None:
+def _page(
+    name: str,
+    outcomes: Sequence[Outcome],
+    document: dict[str, Any],
+    wanted: tuple[Path, list[str], str | None],
+    as_json: bool,
+) -> None:
     from shallows.studies.outcomes.report import write_runs
 
-    title = document.get("title") or name
-    page = write_runs(name, title, outcomes, document, out, command_line())
+    title, (out, metric, by) = document.get("title") or name, wanted
+    page = write_runs(name, title, outcomes, document, out, command_line(), metric, by)
     (terminal.note if as_json else terminal.say)(f"report: {page}")
 
 
@@ -172,7 +188,9 @@ def _check(metric: list[str], by: str | None, points: Sequence[Point]) -> None:
         from shallows.tables import metric_names
 
         first = {point.label: point.experiment for point in points}
-        metric_names.check([f"*{m}" if by else m for m in metric], first.values(), "--metric")
+        metric_names.check(
+            [f"*{m}" if by else m for m in metric], first.values(), "--metric", points[0].summary
+        )
 
 
 def _job_script(slurm: str | None) -> str:

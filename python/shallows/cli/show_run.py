@@ -8,8 +8,8 @@ from typing import Any
 from shallows import terminal
 from shallows.errors import RunError
 from shallows.execution.jobs import Outcome
-from shallows.statistics.estimates import over_seeds
-from shallows.studies.outcomes.rows import QUEUE_COLUMNS, busiest, notes
+from shallows.studies.outcomes.rows import QUEUE_COLUMNS, busiest, notes, warnings
+from shallows.tables import seeds
 
 __all__ = ["document", "failure", "show", "show_failures", "sweep_document"]
 
@@ -31,13 +31,14 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "metrics": all_metrics[0],
     }
     answer["notes"] = notes(runs)
+    answer["happened"] = runs[0].happened
     answer |= {"flows": flows_json(runs[0].tables), "queues": queues_json(runs[0].tables)}
     if len(runs) > 1:
         each = zip(runs, all_metrics, strict=True)
         answer["seeds"] = [
             {"seed": r.seed, "hash": r.hash, "path": str(r.path), "metrics": m} for r, m in each
         ]
-        answer["over_seeds"] = over_seeds(all_metrics)
+        answer["over_seeds"] = seeds.records(all_metrics)
     return answer
 
 
@@ -53,7 +54,8 @@ def sweep_document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         }
         point |= {"status": outcome.status, "metrics": outcome.metrics}
         points.append(point | ({"error": outcome.error} if outcome.error else {}))
-    return {"points": points, "failed": sum(outcome.error is not None for outcome in outcomes)}
+    failed = sum(outcome.error is not None for outcome in outcomes)
+    return {"points": points, "failed": failed, "warnings": warnings(outcomes)}
 
 
 def failure(failed: Sequence[Outcome]) -> RunError:
@@ -73,13 +75,14 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
         )
     else:
         rows = []
-        for name, estimate in over_seeds(metrics).items():
-            low_high = [terminal.readable(name, bound) for bound in estimate["ci95"]]
-            rows.append((name, terminal.readable(name, estimate["mean"]), " to ".join(low_high)))
+        for name, estimate in seeds.over_seeds(metrics).items():
+            low_high = [terminal.readable(name, bound) for bound in estimate.ci or ()]
+            rows.append((name, terminal.readable(name, estimate.value), " to ".join(low_high) or "-"))
         terminal.print_table(f"{title}: {len(runs)} seeds", ("metric", "mean", "95 % interval"), rows)
     _show_queues(runs[0])
     _show_hosts(runs[0])
-    for note in notes(runs):
+    _show_happened(runs)
+    for note in [*notes(runs), *(warnings(outcomes, over=True) if len(runs) > 1 else ())]:
         print(f"note: {note}")
     found = "found in the store" if outcomes[0].status == "stored" else "stored"
     terminal.say(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
@@ -116,6 +119,16 @@ def _show_hosts(run: Any) -> None:
         terminal.say(
             f"\nHosts' own ports ([nic] {kind}): the longest mean wait is {wait}, at {longest['port']}."
         )
+
+
+def _show_happened(runs: Sequence[Any]) -> None:
+    """What happened in the first run, in sentences."""
+    lines = runs[0].happened
+    if lines:
+        which = "" if len(runs) == 1 else f" with seed {runs[0].seed}"
+        terminal.say(f"\nWhat happened{which}:")
+    for line in lines:
+        terminal.say(f"  {line}")
 
 
 def _draw(outcomes: Sequence[Outcome]) -> str | None:

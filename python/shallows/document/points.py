@@ -12,11 +12,12 @@ import hashlib
 import itertools
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shallows.document.check import check_with_memory
 from shallows.document.paths import Document, set_path
 from shallows.document.places import program
+from shallows.document.summary import DEFAULT, Summary, read_summary
 from shallows.document.sweep import Labels, Settings, read_sweep
 from shallows.errors import Fault, SpecError
 from shallows.words import show
@@ -48,6 +49,12 @@ class Point:
     memory: int = field(default=0, repr=False, compare=False)
     """Bytes that the run takes, by the checker's estimate; 0 if not known."""
 
+    summary: Summary = field(default=DEFAULT, repr=False, compare=False)
+    """The size bins and percentiles of its results."""
+
+    labelled: bool = field(default=False, repr=False, compare=False)
+    """Whether the sweep gives its points labels; without any a label is made of the settings."""
+
 
 def key_of(experiment: Document) -> str:
     """The key of a resolved experiment: SHA-256 of its canonical JSON without title, in hex digits.
@@ -77,6 +84,7 @@ def expand(document: Document) -> list[Point]:
             rule, hint = "is a separate study, not part of a run", f"{program()} {section} FILE"
             faults.append(Fault(section, rule, show(document.pop(section)), hint))
     seeds = read_seeds(document, faults)
+    summary = read_summary(document, faults)
     factors, labels = read_sweep(document.pop("sweep", None), faults)
     size = math.prod(map(len, factors)) * max(len(seeds), 1)
     if size > MAX_RUNS:
@@ -87,7 +95,8 @@ def expand(document: Document) -> list[Point]:
     points = []
     for combination in itertools.product(*factors):
         params = {path: value for step in combination for path, value in step.settings.items()}
-        points += _check_point(document, labels.of(combination, params), params, seeds, faults)
+        checked = _check_point(document, labels.of(combination, params), params, seeds, faults)
+        points += [replace(point, summary=summary, labelled=labels.written) for point in checked]
     _report_twice(points, labels, faults)
     if faults:
         raise SpecError(faults)

@@ -105,7 +105,7 @@ class SweepTable(Strict):
             path for factor in self.factors() for path in {p: 0 for step in factor for p in step.settings}
         ]
         for path in paths:
-            if path.split(".")[0] in ("seed", "seeds", "sweep"):
+            if path.split(".")[0] in ("seed", "seeds", "summary", "sweep"):
                 raise refuse("conflict", "cannot be varied; seeds has its own key", at=(path,), value=None)
             if paths.count(path) > 1:
                 raise refuse("written-twice", "is varied in two places", at=(path,), value=None)

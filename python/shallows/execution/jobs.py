@@ -119,7 +119,7 @@ class Work:
             if "python" not in point.experiment or isinstance(error, ShallowsError):
                 raise
             return Outcome(point, name, "failed", error="".join(traceback.format_exception(error)).rstrip())
-        numbers = with_sizes(run.tables) if self.metrics else None
+        numbers = with_sizes(run.tables, point.summary) if self.metrics else None
         kept = StoredRun(run.path, run.manifest)  # without its tables, which many runs could not keep
         return Outcome(point, name, "stored" if found else "done", kept, metrics=numbers)
 

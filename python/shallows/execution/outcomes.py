@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.document.points import Point
 from shallows.execution.jobs import Outcome
 from shallows.results.notebook import of_sweep
-from shallows.statistics.estimates import over_seeds
+from shallows.tables.seeds import alike, over_seeds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,10 @@ class Sweep(Sequence[Outcome]):
         return [outcome for outcome in self if outcome.error]
 
     def over_seeds(self) -> pl.DataFrame:
-        """One row a point: each metric's mean over its seeds with its 95 % interval (`_low`, `_high`)."""
+        """One row a point: each metric's mean over its seeds with its 95 % interval (`_low`, `_high`).
+
+        `independent` is the number of runs that count: 1, and no interval, where the seeds change nothing.
+        """
         import polars as pl
 
         points: dict[str, list[Outcome]] = {}
@@ -59,10 +62,11 @@ class Sweep(Sequence[Outcome]):
                 points.setdefault(repr((outcome.point.label, outcome.point.params)), []).append(outcome)
         rows = []
         for outcomes in points.values():
-            row = _labelled(outcomes[0].point) | {"seeds": len(outcomes)}
-            for name, estimate in over_seeds([one.metrics for one in outcomes if one.metrics]).items():
-                low, high = estimate["ci95"] or (None, None)
-                row |= {name: estimate["mean"], f"{name}_low": low, f"{name}_high": high}
+            metrics = [one.metrics for one in outcomes if one.metrics]
+            row = _labelled(outcomes[0].point)
+            row |= {"seeds": len(outcomes), "independent": 1 if alike(metrics) else len(outcomes)}
+            for name, estimate in over_seeds(metrics).items():
+                row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -281,46 +281,46 @@ class SdcCc(Part):
     """Multiplicative increase of class A a round trip, until the first overload. Range (0, 10]. Default: not in the thesis: doubling, as slow start."""
 
     gamma_b: float = 1.0
-    """Of class B. Range (0, 10]. Default: not in the thesis, which wants gamma_a >= gamma_b >= gamma_c."""
+    """Multiplicative increase of class B a round trip. Range (0, 10]. Default: not in the thesis, which wants gamma_a >= gamma_b >= gamma_c."""
 
     gamma_c: float = 1.0
-    """Of class C. Range (0, 10]. Default: not in the thesis, as gamma_b."""
+    """Multiplicative increase of class C a round trip. Range (0, 10]. Default: not in the thesis, as gamma_b."""
 
     gamma_d: float = 1.0
-    """Of class D. Range (0, 10]. Default: as gamma_c."""
+    """Multiplicative increase of class D a round trip. Range (0, 10]. Default: as gamma_c."""
 
     gamma_e: float = 1.0
-    """Of class E. Range (0, 10]. Default: as gamma_c."""
+    """Multiplicative increase of class E a round trip. Range (0, 10]. Default: as gamma_c."""
 
     alpha_a: float = 0.9
     """Additive increase of class A in segments a round trip. Range (0, 100]. Default: thesis s.3.3: below 1; note 1: that of class B."""
 
     alpha_b: float = 0.9
-    """Of class B. Range (0, 100]. Default: thesis s.3.4.5 note 1: that of class A."""
+    """Additive increase of class B in segments a round trip. Range (0, 100]. Default: thesis s.3.4.5 note 1: that of class A."""
 
     alpha_c: float = 0.5
-    """Of class C. Range (0, 100]. Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+    """Additive increase of class C in segments a round trip. Range (0, 100]. Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
 
     alpha_d: float = 0.5
-    """Of class D. Range (0, 100]. Default: as alpha_c."""
+    """Additive increase of class D in segments a round trip. Range (0, 100]. Default: as alpha_c."""
 
     alpha_e: float = 0.5
-    """Of class E. Range (0, 100]. Default: as alpha_c."""
+    """Additive increase of class E in segments a round trip. Range (0, 100]. Default: as alpha_c."""
 
     beta_a: float = 0.887
     """Share of the window that an overload leaves of class A. Range (0, 1). Default: eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)."""
 
     beta_b: float = 0.538
-    """Of class B. Range (0, 1). Default: eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)."""
+    """Share of the window that an overload leaves of class B. Range (0, 1). Default: eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)."""
 
     beta_c: float = 0.5
-    """Of class C. Range (0, 1). Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
+    """Share of the window that an overload leaves of class C. Range (0, 1). Default: thesis tables 3.2, 3.3: class C (0.5, 0.5)."""
 
     beta_d: float = 0.5
-    """Of class D. Range (0, 1). Default: as beta_c."""
+    """Share of the window that an overload leaves of class D. Range (0, 1). Default: as beta_c."""
 
     beta_e: float = 0.5
-    """Of class E. Range (0, 1). Default: as beta_c."""
+    """Share of the window that an overload leaves of class E. Range (0, 1). Default: as beta_c."""
 
     mapping: Literal["dynamic", "fixed"] = 'dynamic'
     """Whether classes behave otherwise while no higher one is active. Default: thesis s.3.2.1: class C alone would leave a link unused."""
@@ -1114,6 +1114,9 @@ class FqCodelQueue(Part):
     root: Literal["exact", "newton"] = 'exact'
     """How the control law's square root is taken. Default: RFC 8289 s.5.6."""
 
+    left_in: Literal["queue", "all"] = 'queue'
+    """Where no more than `max_packet` must be left for CoDel to drop nothing: in the packet's own queue, or in all queues together, as in Linux. With many flows and few packets each, "all" drops far more: a queue with a single packet is not spared. Profile "linux" has "all". Default: RFC 8289 s.5.5: `bytes()` of the queue; "all": Linux `fq_codel_dequeue`, which hands `sch->qstats.backlog` to `codel_dequeue`."""
+
     count_in_service: bool = True
     """Whether the packet being transmitted counts as held against the limit. Default: a switch's buffer holds a packet until its last bit has left."""
 
@@ -1364,7 +1367,7 @@ class RcpPortControl(Part):
     """First rate on offer, as a share of the capacity. Range (0, 1]. Default: the authors' ns-2 code: 0.05."""
 
     initial_rtt: str = '300us'
-    """Round trip taken for the average before any has been told. Range (0s, 100s]. Default: of a data centre; the authors' ns-2 code: 200 ms."""
+    """Round trip taken for the average before any sender has reported one. Range (0s, 100s]. Default: of a data centre; the authors' ns-2 code: 200 ms."""
 
     first_rtt: Literal["replaces", "averages"] = 'replaces'
     """The effect of the first reported round trip on the initial one. Default: of a data centre: 200 ms by the authors' average would last for minutes."""
@@ -1397,7 +1400,7 @@ class RacsPortControl(Part):
     """Share of a standing queue that a slot is to drain. Range [0, 1]. Default: not in the thesis; below 1 / (2 e), so that over the two slots of delay a queue drains without swinging."""
 
     initial_slot: str = '300us'
-    """Slot before any round trip has been told. Range (0s, 100s]. Default: thesis s.3.4.1: 300 us; t_p is the average round trip."""
+    """Slot before any sender has reported a round trip. Range (0s, 100s]. Default: thesis s.3.4.1: 300 us; t_p is the average round trip."""
 
 
 class D3PortControl(Part):
@@ -1415,7 +1418,7 @@ class D3PortControl(Part):
     """Gain of the queue. Range [0, 10]. Default: Hong 2012 s.5.2.1: the suggested 1."""
 
     initial_interval: str = '300us'
-    """Interval before any round trip has been told. Range (0s, 100s]. Default: of a data centre; then the average round trip."""
+    """Interval before any sender has reported a round trip. Range (0s, 100s]. Default: of a data centre; then the average round trip."""
 
 
 class HpccPortControl(Part):
@@ -1743,7 +1746,7 @@ class Roce(Part):
     """Without irn, whether routing may send packets of a queue pair over several paths. Each that overtakes counts as a loss. Default: InfiniBand s.9.7.5: a packet beyond the expected one reports a loss."""
 
     ack_every: int = 1
-    """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which the window lets no other out. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each."""
+    """Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which the window lets no other out. Range [1, 4096]. Default: HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry learn from each."""
 
     nak_interval: str = 'none'
     """Without irn, time after which a gap is reported again, or "none": once a gap. Range (0s, 10s]. Default: InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us."""
@@ -1764,7 +1767,7 @@ class Roce(Part):
     """With irn, packets in flight below which rto_low holds. Range [1, 1000000]. Default: Mittal 2018, not verified: N = 3."""
 
     timeout_resends: Literal["first", "all"] = 'first'
-    """With irn, what a timeout sends again: "first", the oldest packet, and others once a later one has arrived; or "all" of which nothing was heard. Default: Mittal 2018, not verified; all: conweave, which pays one timeout for a lost tail."""
+    """With irn, what a timeout sends again: "first", the oldest packet, and others once a later one has arrived; or "all" of which no answer came. Default: Mittal 2018, not verified; all: conweave, which pays one timeout for a lost tail."""
 
     bdp: str = 'none'
     """With irn, most data in flight, counted in full packets; "none": the card's rate times the round trip of the flow's empty path. Range [1B, ]. Default: Mittal 2018: the bandwidth-delay product of the longest path."""
@@ -1800,7 +1803,7 @@ class Ndp(Part):
     """Packets that leave without a pull, in packets or bytes. Range [1pkt, ]. Default: the authors' examples: 15 or 23; Handley 2017 s.6: 20 to 30 fill all links."""
 
     timeout: str = '5ms'
-    """A packet of which nothing is heard is sent again after this, counted from when it leaves the host's port. Range (0s, 10000s]. Default: the authors' simulator: 5 ms at least; Handley 2017 s.3.2.3: 1 ms would do."""
+    """A packet without an answer is sent again after this, counted from when it leaves the host's port. Range (0s, 10000s]. Default: the authors' simulator: 5 ms at least; Handley 2017 s.3.2.3: 1 ms would do."""
 
     pull_timeout: str = '100ms'
     """A packet leaves without its pull when none has come for so long. Range (0s, 10000s]. Default: none: longer than the pulls of an incast of 8000 flows at 10 Gb/s; it matters where pulls are lost."""
@@ -2077,7 +2080,7 @@ class Probe(Part):
     """Time-weighted queue lengths and waiting times of every switch port. Default: the queue is what this laboratory is about."""
 
     nic_queues: bool = False
-    """The same for the hosts' own ports. Default: hosts queue without limit; rarely of interest."""
+    """Time-weighted queue lengths and waiting times of the hosts' own ports. Default: hosts queue without limit; rarely of interest."""
 
     at_dequeue: bool = False
     """Queue length left behind by each departure. Default: the measure of document 003's figures."""
@@ -2182,3 +2185,6 @@ class Experiment(WholeExperiment):
 
     sweep: dict[str, Any] | None = None
     """`grid`, `zip` and `points`: settings by dotted path."""
+
+    summary: dict[str, Any] | None = None
+    """`sizes` and `percentiles`: the grouping of results."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from shallows.document.summary import SIZE_EDGES_BYTES
 from shallows.figures import style
-from shallows.tables.metrics import SIZE_EDGES_BYTES, Tables, by_size, size_name
+from shallows.tables.metrics import Tables, by_size, size_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,10 @@ class GoodputTime(NamedTuple):
 
 
 def info(tables: Tables, flows: Iterable[int] | None = None, bin_ms: float = 1.0) -> GoodputTime:
-    """Delivered bytes of each flow (default: all traced) per bin of at least one trace interval."""
+    """Bytes of each flow (default: all traced) that arrived in each bin of at least one trace interval.
+
+    Bytes count as they arrive, in order or not, each once. So a repaired hole causes no peak.
+    """
     trace = tables["flow_trace"]
     chosen = sorted(trace["flow"].unique()) if flows is None else flows
     series = {}
@@ -30,7 +33,7 @@ def info(tables: Tables, flows: Iterable[int] | None = None, bin_ms: float = 1.0
         bins = -(-rows["time_ps"].to_numpy() // int(bin_ms * 1e9))  # an interval ends with its last instant
         last = np.flatnonzero(np.diff(bins, append=bins[-1:] + 1))
         series[f"flow {flow}"] = _rates(
-            rows["time_ps"].to_numpy()[last], rows["delivered_bytes"].to_numpy()[last]
+            rows["time_ps"].to_numpy()[last], rows["arrived_bytes"].to_numpy()[last]
         )
     return GoodputTime(series, "goodput (Gbit/s)")
 

@@ -102,7 +102,8 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
         packets = packets.filter(pl.col("port") == link_or_host).with_columns(at_ps=pl.col("time_ps"))
     else:
         leaves = pl.col("port").str.starts_with(f"{link_or_host}->")
-        comes = pl.col("port").str.ends_with(f"->{link_or_host}") & (pl.col("lost") == 0)
+        here = (pl.col("lost") == 0) & pl.col("landed_ps").is_not_null()
+        comes = pl.col("port").str.ends_with(f"->{link_or_host}") & here
         packets = packets.filter(leaves | comes)
         packets = packets.with_columns(at_ps=pl.when(leaves).then("time_ps").otherwise("landed_ps"))
     if not len(packets) and not recorded:

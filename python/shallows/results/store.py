@@ -117,7 +117,7 @@ class StoredRun:
 
     @cached_property
     def tables(self) -> Tables:
-        """The tables by name, read when asked for; `docs/architecture.md` lists their columns."""
+        """The tables by name, read when asked for; `docs/reference/tables.md` lists their columns."""
         return Tables(self.path, self.manifest["tables"], self.in_memory)
 
     @cached_property
@@ -126,6 +126,13 @@ class StoredRun:
         from shallows.tables.metrics import metrics
 
         return metrics(self.tables)
+
+    @cached_property
+    def happened(self) -> list[str]:
+        """What happened, in sentences: losses by cause, pauses, timeouts, whatever did not end."""
+        from shallows.tables import happened
+
+        return happened.lines(self.tables, self.experiment, self.numbers)
 
     def figure(self, kind: str = "queue_time", **options: Any) -> Any:
         """A matplotlib figure of this run: `queue_time`, `queue_cdf`, `fct`, `flow_time` or `goodput_time`.

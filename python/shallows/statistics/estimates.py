@@ -8,7 +8,7 @@ Statistics (2003), section 7.1 (distribution-free interval of a quantile).
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,28 @@ def mean_ci(samples: Samples, level: float = 0.95) -> Estimate:
         return Estimate(mean, None, None, 1)
     half = t_quantile(0.5 + level / 2, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n)
+
+
+def mean_within(samples: Samples, low: float, high: float | None = None, level: float = 0.95) -> Estimate:
+    """Mean of samples that cannot lie outside [low, high], with an interval that does not either.
+
+    It is Student's t interval. An end that would lie outside is instead that of the t interval of the
+    logarithm of the mean's distance from the bound, taken back. Its spread follows from that of the mean by
+    the delta method (Casella and Berger, Statistical Inference, section 5.5.4). Both agree where the spread
+    is small. The other end stays Student's, which is the narrower one there.
+    """
+    plain = mean_ci(samples, level)
+    if plain.low is None or plain.high is None:
+        return plain
+    half = (plain.high - plain.low) / 2
+
+    def near(distance: float) -> float:
+        """The end's distance from a bound from which the mean has this distance."""
+        return distance * math.exp(-half / distance) if distance > 0 else 0.0
+
+    least = plain.low if plain.low >= low else low + near(plain.value - low)
+    most = plain.high if high is None or plain.high <= high else high - near(high - plain.value)
+    return plain._replace(low=least, high=most)
 
 
 NARROWER = 0.7
@@ -269,14 +291,3 @@ def pareto_front(cost: Samples, gain: Samples) -> np.ndarray:
             front.append(int(i))
             best = gain[i]
     return np.array(front, dtype=int)
-
-
-def over_seeds(all_metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """`{"mean", "ci95"}` of each metric that is a number in every run."""
-    summary = {}
-    for name in all_metrics[0]:
-        values = [metrics.get(name) for metrics in all_metrics]
-        if all(isinstance(value, int | float) for value in values):
-            estimate = mean_ci(values)
-            summary[name] = {"mean": estimate.value, "ci95": estimate.ci}
-    return summary

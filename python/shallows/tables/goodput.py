@@ -16,7 +16,7 @@ the slowest swing. Law and Kelton, Simulation Modeling and Analysis, section 9.5
 
 
 def delivered(tables: Tables, name: str, step_s: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each flow of a class, instants in s that are multiples of `step_s`, and bytes delivered until then.
+    """For each flow of a class, instants in s, multiples of `step_s`, and bytes that arrived until then.
 
     Only instants of the trace count: `probe.flow_trace` must divide `step_s`.
     """
@@ -25,7 +25,7 @@ def delivered(tables: Tables, name: str, step_s: float) -> list[tuple[np.ndarray
     flow, time_ps = trace["flow"].to_numpy(), trace["time_ps"].to_numpy()
     rows = np.flatnonzero(np.isin(flow, chosen) & (time_ps % int(step_s * 1e12) == 0))
     rows = rows[np.lexsort((time_ps[rows], flow[rows]))]
-    seconds, data = time_ps[rows] / 1e12, trace["delivered_bytes"].to_numpy()[rows].astype(float)
+    seconds, data = time_ps[rows] / 1e12, trace["arrived_bytes"].to_numpy()[rows].astype(float)
     begins = np.flatnonzero(np.diff(flow[rows])) + 1
     return list(zip(np.split(seconds, begins), np.split(data, begins), strict=True)) if len(rows) else []
 
@@ -54,7 +54,7 @@ def batch_mbps(tables: Tables, name: str, batches: int = BATCHES) -> np.ndarray 
 def total_gbps(
     tables: Tables, classes: Sequence[str] = (), traffic: str = "", step_us: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the trace's intervals in us, and the payload that flows together deliver in each in Gb/s.
+    """Ends of the trace's intervals in us, and the payload of flows together that arrives in each in Gb/s.
 
     The flows of these classes and of this load; by default all. `step_us`: only instants that are its
     multiples; 0: every instant of the trace.
@@ -67,7 +67,7 @@ def total_gbps(
     mine = tables["flow_trace"].filter(pl.col("flow").is_in(flows["id"].implode()))
     if step_us:
         mine = mine.filter(pl.col("time_ps") % int(step_us * 1e6) == 0)
-    total = mine.group_by("time_ps").agg(pl.col("delivered_bytes").sum()).sort("time_ps")
+    total = mine.group_by("time_ps").agg(pl.col("arrived_bytes").sum()).sort("time_ps")
     times = total["time_ps"].to_numpy().astype(float)
-    bits = 8e3 * np.diff(total["delivered_bytes"].to_numpy().astype(float))
+    bits = 8e3 * np.diff(total["arrived_bytes"].to_numpy().astype(float))
     return times[1:] / 1e6, bits / np.diff(times)

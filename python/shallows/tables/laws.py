@@ -112,8 +112,22 @@ def broken(
                 found += _rows(known[name], with_times)
                 whole[name] = with_times
     if whole.keys() == known.keys():
-        found += _between(whole | {"counts": pl.DataFrame([dict(counts)])})
+        extra = {"counts": pl.DataFrame([dict(counts)]), "links": _links(whole["queues"], experiment)}
+        found += _between(whole | extra)
     return found
+
+
+def _links(queues: pl.DataFrame, experiment: Mapping[str, Any]) -> pl.DataFrame:
+    """The links with their ends and rates, as a relation of `laws.toml` names them.
+
+    None if an event changes a rate: what a link bears then follows from no table.
+    """
+    import polars as pl
+
+    ends = pl.col("port").str.split_exact("->", 1).struct.rename_fields(["from", "to"])
+    changes = any("rate" in event for event in experiment.get("event", {}).values())
+    known = queues.clear() if changes else queues
+    return known.select(ends.alias("ends"), "rate_bps").unnest("ends")
 
 
 def _columns(table: Table, frame: pl.DataFrame) -> Iterator[Broken]:

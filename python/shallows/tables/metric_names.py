@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+from shallows.document.summary import DEFAULT, Summary
 from shallows.errors import Fault, SpecError
-from shallows.tables.metrics import BY_SIZE, SIZE_EDGES_BYTES, bin_word, size_bins
+from shallows.tables.metrics import NOT_BY_SIZE, bin_word, size_bins
 from shallows.words import did_you_mean
 
 __all__ = [
@@ -20,6 +23,7 @@ __all__ = [
     "OF_STEPS",
     "WITH_STEPS",
     "Metric",
+    "bounds",
     "check",
     "meaning",
     "names",
@@ -27,28 +31,34 @@ __all__ = [
 
 
 class Metric(NamedTuple):
-    """One metric. `unit` is empty for counts and shares."""
+    """One metric. `unit` is empty for counts and shares; `least` and `most` are what it can be."""
 
     name: str
     unit: str
     meaning: str
+    least: float = 0.0
+    most: float | None = None
 
 
-def _quantiles(stem: str, unit: str, meaning: str) -> tuple[Metric, ...]:
+def _quantiles(stem: str, unit: str, meaning: str, least: float = 0.0) -> tuple[Metric, ...]:
     suffix = f"_{unit}" if unit else ""
-    return tuple(Metric(f"{stem}_p{q}{suffix}", unit, f"{q}th percentile of {meaning}") for q in (50, 95, 99))
+    return tuple(
+        Metric(f"{stem}_p{q}{suffix}", unit, f"{q}th percentile of {meaning}", least) for q in (50, 95, 99)
+    )
 
 
 _BUSIEST = "the switch port with the highest utilisation"
 
+_MESSAGES = Metric("messages", "", "Finished messages.")
+
 OF_A_RUN = (
     Metric("goodput_bps_total", "bps", "Unique bytes of all connections over the measured time."),
-    Metric("jain", "", "Jain's index of fairness over the connections' goodputs, from 1/n to 1."),
+    Metric("jain", "", "Jain's index of fairness over the connections' goodputs, from 1/n to 1.", most=1.0),
     Metric("drops", "", "Packets dropped at all ports, for any reason."),
     Metric("marks", "", "Packets marked Congestion Experienced at all ports."),
     Metric("retransmissions", "", "Segments sent again."),
     Metric("timeouts", "", "Retransmission timeouts."),
-    Metric("bottleneck_utilisation", "", f"Share of time in which {_BUSIEST} was sending."),
+    Metric("bottleneck_utilisation", "", f"Share of time in which {_BUSIEST} was sending.", most=1.0),
     Metric("bottleneck_mean_packets", "packets", f"Mean queue over time at {_BUSIEST}."),
     Metric("bottleneck_sd_packets", "packets", "Standard deviation of that queue over time."),
     *(
@@ -75,17 +85,19 @@ OF_A_CLASS = (
     Metric("delay_mean_ps", "ps", "Mean over connections of their mean one-way delay."),
     Metric("srtt_mean_ps", "ps", "Mean over connections of their mean smoothed round-trip time."),
     Metric("cwnd_mean_bytes", "bytes", "Mean over connections of their mean congestion window over time."),
-    Metric("alpha", "", "Mean over connections of DCTCP's alpha at the end."),
+    Metric("alpha", "", "Mean over connections of DCTCP's alpha at the end.", most=1.0),
     *_quantiles("wait", "ps", "the wait in switch queues, over packets."),
     *_quantiles("delay", "ps", "the one-way delay, over packets."),
-    Metric("messages", "", "Finished messages."),
+    _MESSAGES,
     Metric("messages_unfinished", "", "Messages that the run's end cut off; they have no completion time."),
     Metric("deadlines", "", "Messages whose deadline was met or missed."),
-    Metric("application_throughput", "", "Share of those that met it (Wilson et al., SIGCOMM 2011)."),
+    Metric(
+        "application_throughput", "", "Share of those that met it (Wilson et al., SIGCOMM 2011).", most=1.0
+    ),
     Metric("fct_mean_ps", "ps", "Mean completion time of the finished messages."),
     *_quantiles("fct", "ps", "the completion time."),
-    Metric("slowdown_mean", "", "Mean of completion time over the ideal time on the empty network."),
-    *_quantiles("slowdown", "", "the slowdown."),
+    Metric("slowdown_mean", "", "Mean of completion time over the ideal time on the empty network.", 1.0),
+    *_quantiles("slowdown", "", "the slowdown.", 1.0),
 )
 """Of each class of traffic, as `CLASS.name`."""
 
@@ -103,12 +115,12 @@ OF_ROUNDS = (
 
 OF_STEPS = (
     Metric("round_ideal_mean_ps", "ps", "Mean ideal time of a finished round on the empty network."),
-    Metric("round_slowdown_mean", "", "Mean of a round's completion time over its ideal time."),
-    *_quantiles("round_slowdown", "", "the slowdown of a round."),
+    Metric("round_slowdown_mean", "", "Mean of a round's completion time over its ideal time.", 1.0),
+    *_quantiles("round_slowdown", "", "the slowdown of a round.", 1.0),
     Metric("steps", "", "Finished steps."),
     Metric("steps_unfinished", "", "Steps that the run's end cut off."),
     Metric("step_fct_mean_ps", "ps", "Mean completion time of a step, from its first rank's start."),
-    Metric("step_slowdown_mean", "", "Mean of a step's completion time over its ideal time."),
+    Metric("step_slowdown_mean", "", "Mean of a step's completion time over its ideal time.", 1.0),
     *_quantiles("step_fct", "ps", "the completion time of a step."),
 )
 """Of each collective and graph load, as `LOAD.name`."""
@@ -117,32 +129,75 @@ WITH_STEPS = ("collective", "graph")
 """Loads whose messages depend on one another."""
 
 
-def names(experiment: Mapping[str, Any]) -> list[str]:
+def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str]:
     """The metrics that runs of a resolved experiment may have."""
     loads = experiment["traffic"]
     classes = sorted({load["class"] for load in loads.values()})
     rounds = [name for name, load in loads.items() if load["kind"] in ("incast", *WITH_STEPS)]
     steps = [name for name, load in loads.items() if load["kind"] in WITH_STEPS]
-    bins = [bin_word(*each) for each in size_bins(SIZE_EDGES_BYTES)]
+    bins = [bin_word(*each) for each in size_bins(summary.edges)]
+    messages = OF_A_CLASS[OF_A_CLASS.index(_MESSAGES) :]
+    by_size = [metric for metric in messages if metric.name not in NOT_BY_SIZE]
+    of_a_class, of_rounds, of_steps, by_size = (
+        _with_percentiles(each, summary) for each in (OF_A_CLASS, OF_ROUNDS, OF_STEPS, by_size)
+    )
     return [
         *(metric.name for metric in OF_A_RUN),
-        *(f"{one}.{metric.name}" for one in classes for metric in OF_A_CLASS),
-        *(f"{one}.{metric.name}" for one in rounds for metric in OF_ROUNDS),
-        *(f"{one}.{metric.name}" for one in steps for metric in OF_STEPS),
-        *(f"{one}.{size}.{key}" for one in classes for size in bins for key in BY_SIZE),
+        *(f"{one}.{name}" for one in classes for name in of_a_class),
+        *(f"{one}.{name}" for one in rounds for name in of_rounds),
+        *(f"{one}.{name}" for one in steps for name in of_steps),
+        *(f"{one}.{size}.{name}" for one in classes for size in bins for name in by_size),
     ]
+
+
+def _with_percentiles(metrics: Sequence[Metric], summary: Summary) -> list[str]:
+    """Their names, and those of the percentiles that the summary has beside the usual ones."""
+    found = []
+    for metric in metrics:
+        found.append(metric.name)
+        if "_p99" in metric.name:
+            more = [part for part in summary.quantiles if part not in DEFAULT.quantiles]
+            found += [metric.name.replace("_p99", f"_{part}") for part in more]
+    return found
+
+
+@cache
+def _declared() -> tuple[dict[str, Metric], dict[str, Metric]]:
+    """The metrics of a run, and those of its classes and loads, by name."""
+    return {m.name: m for m in OF_A_RUN}, {m.name: m for m in (*OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)}
+
+
+def _find(name: str) -> Metric | None:
+    whole, parts = _declared()
+    last = name.rpartition(".")[2]
+    found = whole.get(name) or parts.get(last)
+    if found is None and (other := re.search(r"_p(\d+(?:_\d+)?)(?=_|$)", last)):
+        usual = parts.get(last.replace(other[0], "_p99"))
+        percentile = other[1].replace("_", ".")
+        found = usual and usual._replace(name=last, meaning=usual.meaning.replace("99th", f"{percentile}th"))
+    return found
 
 
 def meaning(name: str) -> str:
     """The meaning of a metric by its name in a run, such as `web.upto_10KB.fct_p99_ps`; or nothing."""
-    declared = {metric.name: metric.meaning for metric in (*OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)}
-    whole = {metric.name: metric.meaning for metric in OF_A_RUN}
-    return whole.get(name) or declared.get(name.rpartition(".")[2], "")
+    found = _find(name)
+    return found.meaning if found else ""
 
 
-def check(patterns: Iterable[str], experiments: Iterable[Mapping[str, Any]], at: str) -> None:
+def bounds(name: str) -> tuple[float, float | None]:
+    """The least that a metric can be, and the most if there is one."""
+    found = _find(name)
+    return (found.least, found.most) if found else (0.0, None)
+
+
+def check(
+    patterns: Iterable[str],
+    experiments: Iterable[Mapping[str, Any]],
+    at: str,
+    summary: Summary = DEFAULT,
+) -> None:
     """Raises SpecError for each pattern (`*` matches any text) that no metric of these experiments has."""
-    known = list(dict.fromkeys(name for experiment in experiments for name in names(experiment)))
+    known = list(dict.fromkeys(name for experiment in experiments for name in names(experiment, summary)))
     rule = "matches no metric of these runs (* matches any text)"
     faults = [
         Fault(at, rule, pattern, did_you_mean(pattern, known), "unknown-word")

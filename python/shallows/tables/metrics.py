@@ -1,4 +1,4 @@
-"""Numbers of one run: pure functions of its tables (docs/architecture.md, "Tables of a run").
+"""Numbers of one run: pure functions of its tables (docs/reference/tables.md).
 
 `metrics` is what `run --json` and `sweep` print; `flows_json` and `queues_json` are the lists beside
 it. Names end in their units. A missing value (the mean of nothing) is None, never NaN.
@@ -11,21 +11,27 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from shallows.document.summary import DEFAULT, SIZE_EDGES_BYTES, Summary
+
 Tables = Mapping[str, pl.DataFrame]
+Quantiles = Mapping[str, float]
 Number = float | int | None
 Numbers = Sequence | pl.Series
 
-SIZE_EDGES_BYTES = (0, 10_000, 100_000, 1_000_000, 10_000_000)
-"""Lower edges of the size bins (low, high], the last one open: the bins of most data-centre papers."""
+BY_SIZE = (
+    *("messages", "messages_unfinished"),
+    *("fct_mean_ps", "fct_p50_ps", "fct_p99_ps", "slowdown_mean", "slowdown_p50", "slowdown_p99"),
+)
+"""Shown of the messages of a size unless other metrics are named; all but `NOT_BY_SIZE` are known."""
 
-BY_SIZE = ("messages", "fct_mean_ps", "fct_p99_ps", "slowdown_mean", "slowdown_p99")
-"""Of `message_metrics`, by size of message."""
+NOT_BY_SIZE = ("deadlines", "application_throughput")
+"""Of `message_metrics`, what no summary has by size."""
 
 SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
 """Metrics that every sweep has and its table shows; the JSON has all."""
 
-_QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-_DROPS = {
+_QUANTILES = DEFAULT.quantiles
+DROPS = {
     "full": "drops_full",
     "aqm": "drops_aqm",
     "evicted": "drops_evicted",
@@ -36,7 +42,7 @@ _DROPS = {
 }
 
 
-def metrics(tables: Tables) -> dict[str, Number]:
+def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Flat summary of a run.
 
     Always `goodput_bps_total`, `jain`, `drops`, `marks`, `retransmissions`, `timeouts` and the busiest
@@ -55,31 +61,39 @@ def metrics(tables: Tables) -> dict[str, Number]:
     }
     out |= bottleneck_metrics(queues)
     for name in flows["class"].unique().sort():
-        out |= {f"{name}.{key}": value for key, value in class_metrics(tables, name).items()}
+        out |= {f"{name}.{key}": value for key, value in class_metrics(tables, name, quantiles).items()}
     for name in tables["rounds"]["traffic"].unique().sort():
-        out |= {f"{name}.{key}": value for key, value in round_metrics(tables, name).items()}
+        out |= {f"{name}.{key}": value for key, value in round_metrics(tables, name, quantiles).items()}
     for name in tables["steps"]["traffic"].unique().sort():
-        out |= {f"{name}.{key}": value for key, value in step_metrics(tables, name).items()}
+        out |= {f"{name}.{key}": value for key, value in step_metrics(tables, name, quantiles).items()}
     return out
 
 
-def with_sizes(tables: Tables) -> dict[str, Number]:
-    """`metrics`, and for each class and size bin as `web.upto_10KB.fct_p99_ps` what `BY_SIZE` lists.
+def with_sizes(tables: Tables, summary: Summary = DEFAULT) -> dict[str, Number]:
+    """`metrics`, and for each class and size bin those of its messages, as `web.upto_10KB.fct_p99_ps`.
 
-    Classes whose messages are all in one bin have only the former.
+    Classes whose messages are all in one bin have only the former. `summary` has the bins and percentiles.
     """
-    found = metrics(tables)
-    sizes = by_size(tables["messages"])
+    found = metrics(tables, summary.quantiles)
+    sizes = by_size(tables["messages"], summary.edges, summary.quantiles)
     for row in sizes.to_dicts() if len(sizes) else ():
         if len(sizes.filter(sizes["class"] == row["class"])) > 1:
             stem = f"{row['class']}.{bin_word(row['low_bytes'], row['high_bytes'])}"
-            found |= {f"{stem}.{key}": row[key] for key in BY_SIZE}
+            known = {key: value for key, value in row.items() if key not in NOT_BY_SIZE}
+            for key in ("class", "low_bytes", "high_bytes"):
+                del known[key]
+            found |= {f"{stem}.{key}": value for key, value in known.items()}
     return found
 
 
 def drops(queues: pl.DataFrame) -> int:
     """Packets dropped at all ports, for any cause."""
-    return sum(int(queues[column].sum()) for column in _DROPS.values())
+    return sum(int(queues[column].sum()) for column in DROPS.values())
+
+
+def with_drops(queues: pl.DataFrame) -> pl.DataFrame:
+    """The table with a column `drops`: packets that each port dropped or lost, for any cause."""
+    return queues.with_columns(drops=pl.sum_horizontal(DROPS.values()))
 
 
 def jain(values: Sequence[float] | pl.Series) -> float | None:
@@ -115,7 +129,7 @@ def bottleneck_metrics(queues: pl.DataFrame) -> dict[str, Number]:
     return {f"bottleneck_{name}": _number(row[name][0]) if len(row) else None for name in columns.split()}
 
 
-def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
+def class_metrics(tables: Tables, name: str, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Summary of one class.
 
     `goodput_bps` is all that they delivered over the whole measured time; `goodput_mean_bps` the mean over
@@ -142,9 +156,9 @@ def class_metrics(tables: Tables, name: str) -> dict[str, Number]:
     histogram = tables["wait_histogram"].filter(pl.col("class") == name)
     for what in ("wait", "delay"):
         bins = histogram.filter(pl.col("what") == what).sort("low_ps")
-        for label, q in _QUANTILES.items():
+        for label, q in quantiles.items():
             out[f"{what}_{label}_ps"] = binned_quantile(bins["low_ps"], bins["high_ps"], bins["packets"], q)
-    return out | message_metrics(tables["messages"].filter(pl.col("class") == name))
+    return out | message_metrics(tables["messages"].filter(pl.col("class") == name), quantiles)
 
 
 def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
@@ -161,7 +175,7 @@ def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
     return {f"{name}_us": None if value is None else value / 1e6 for name, value in means.items()}
 
 
-def message_metrics(messages: pl.DataFrame) -> dict[str, Number]:
+def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Counts, completion times in ps and slowdowns of a `messages` table, all sizes together.
 
     Unfinished messages have no time and are left out of it, which favours a system that leaves its
@@ -174,7 +188,7 @@ def message_metrics(messages: pl.DataFrame) -> dict[str, Number]:
     for column, stem, unit in (("fct_ps", "fct", "_ps"), ("slowdown", "slowdown", "")):
         values = ended[column].cast(pl.Float64).drop_nulls()
         out[f"{stem}_mean{unit}"] = _mean(values)
-        for label, q in _QUANTILES.items():
+        for label, q in quantiles.items():
             out[f"{stem}_{label}{unit}"] = _number(values.quantile(q, "linear"))
     return out
 
@@ -188,7 +202,7 @@ def met_share(messages: pl.DataFrame) -> float | None:
     return _mean(messages["met"])
 
 
-def round_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
+def round_metrics(tables: Tables, traffic: str, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Rounds of one load, of those that ended: an incast's queries, a collective's operations, a whole graph.
 
     How many, their completion times in ps, `round_goodput_bps` their bytes over the sum of their times,
@@ -202,10 +216,10 @@ def round_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
     out["round_goodput_bps"] = 8e12 * int(ended["bytes"].sum()) / float(times.sum()) if len(times) else None
     for column in ("timeouts", "timeouts_head", "timeouts_tail"):
         out[f"round_{column}_mean"] = _mean(ended[column])
-    return out | {f"round_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in _QUANTILES.items()}
+    return out | {f"round_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in quantiles.items()}
 
 
-def step_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
+def step_metrics(tables: Tables, traffic: str, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Steps of one collective or graph load, of those that ended, and the ideal times of its rounds.
 
     Times in ps. `round_ideal_mean_ps` and `round_slowdown_*` compare whole operations with the empty network.
@@ -218,11 +232,11 @@ def step_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
         "round_ideal_mean_ps": _mean(rounds["ideal_ps"]),
         "round_slowdown_mean": _mean(rounds["slowdown"]),
     }
-    slow = {k: _number(rounds["slowdown"].quantile(q, "linear")) for k, q in _QUANTILES.items()}
+    slow = {k: _number(rounds["slowdown"].quantile(q, "linear")) for k, q in quantiles.items()}
     out |= {f"round_slowdown_{k}": value for k, value in slow.items()}
     out |= {"steps": len(ended), "steps_unfinished": len(steps) - len(ended)}
     out |= {"step_fct_mean_ps": _mean(times), "step_slowdown_mean": _mean(ended["slowdown"])}
-    return out | {f"step_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in _QUANTILES.items()}
+    return out | {f"step_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in quantiles.items()}
 
 
 def timeouts_by(flows: pl.DataFrame, groups: Mapping[str, str]) -> dict[str, Number]:
@@ -237,7 +251,11 @@ def timeouts_by(flows: pl.DataFrame, groups: Mapping[str, str]) -> dict[str, Num
     return dict(found.sort("group").iter_rows())
 
 
-def by_size(messages: pl.DataFrame, edges_bytes: Sequence[int] = SIZE_EDGES_BYTES) -> pl.DataFrame:
+def by_size(
+    messages: pl.DataFrame,
+    edges_bytes: Sequence[int] = SIZE_EDGES_BYTES,
+    quantiles: Quantiles = _QUANTILES,
+) -> pl.DataFrame:
     """`message_metrics` of each class and size bin (low, high] that holds a message.
 
     Columns `class`, `low_bytes`, `high_bytes` (null: open), then the metrics.
@@ -249,7 +267,9 @@ def by_size(messages: pl.DataFrame, edges_bytes: Sequence[int] = SIZE_EDGES_BYTE
             inside = pl.col("bytes") > low if high is None else pl.col("bytes").is_between(low, high, "right")
             chosen = mine.filter(inside)
             if len(chosen):
-                rows.append({"class": name, "low_bytes": low, "high_bytes": high} | message_metrics(chosen))
+                rows.append(
+                    {"class": name, "low_bytes": low, "high_bytes": high} | message_metrics(chosen, quantiles)
+                )
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -260,7 +280,7 @@ def bin_word(low: int, high: int | None) -> str:
 
 def size_name(size: int) -> str:
     """A size in bytes for people: 10 KB."""
-    for unit, name in ((10**6, "MB"), (10**3, "KB")):
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
         if size >= unit:
             return f"{size / unit:g} {name}"
     return f"{size} B"
@@ -286,11 +306,18 @@ def weighted_quantile(values: Numbers, weights: Numbers, q: float) -> Number:
 
 
 def binned_quantile(low: Numbers, high: Numbers, counts: Numbers, q: float) -> float | None:
-    """The q-quantile of binned counts, linear within the bin (its error is below the bin's width)."""
+    """The q-quantile of counts of whole numbers in bins [low, high), as the core takes it.
+
+    It is the least value with at least the share q at or below it. Its bin is certain. Within the bin the
+    values are taken to lie evenly, from its low end to the last value before its high end, so the error is
+    less than the bin's width. A bin of one value is exact. `quantile` of crates/core/src/probe/histogram.rs
+    is this function for the core.
+    """
     total, reached = sum(counts), 0
     for bottom, top, count in zip(low, high, counts, strict=True):
-        if count and reached + count >= q * total:
-            return bottom + (top - bottom) * max(q * total - reached, 0) / count
+        rank = max(math.ceil(q * total - reached), 1)
+        if rank <= count:
+            return float(bottom) + (top - 1 - bottom) * (rank - 0.5) / count
         reached += count
     return None
 
@@ -325,7 +352,7 @@ def queues_json(tables: Tables) -> list[dict]:
     """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
     columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
     columns += " packets_in packets_out packets_held marks utilisation"
-    causes = pl.struct([pl.col(column).alias(cause) for cause, column in _DROPS.items()])
+    causes = pl.struct([pl.col(column).alias(cause) for cause, column in DROPS.items()])
     table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=causes)
     return _records(table)
 
@@ -346,6 +373,6 @@ def _mean(column: pl.Series) -> float | None:
 
 
 def _goodput_bps(flows: pl.DataFrame, queues: pl.DataFrame) -> float:
-    """Unique payload that these connections delivered, over the whole measured time."""
+    """Unique payload of these connections that arrived, over the whole measured time."""
     over_ps = int(queues["over_ps"].max() or 0) if len(queues) else 0
-    return 8e12 * int(flows["delivered_bytes"].sum()) / over_ps if over_ps else 0.0
+    return 8e12 * int(flows["arrived_bytes"].sum()) / over_ps if over_ps else 0.0

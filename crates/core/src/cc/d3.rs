@@ -203,7 +203,7 @@ mod tests {
         let syn = send(&mut control, 0, Kind::Syn, 0).expect("a request");
         assert_eq!((syn.joins, syn.demand.now, syn.demand.before), (true, 79_872.0, 0.0));
         answer(&mut control, 100, 80_000, false);
-        // Of 798 720 bits 8000 are under way; 9.9 ms less two round trips are left.
+        // 8000 of 798 720 bits are under way; 9.9 ms less two round trips are left.
         let next = send(&mut control, 100, Kind::Data, 96_000).expect("a request");
         assert_eq!((next.demand.before, next.demand.now), (79_872.0, f64::ceil(790_720.0 / 9.7)));
         assert_eq!((next.rates[0], next.joins, next.hops), (80_000, false, 0));

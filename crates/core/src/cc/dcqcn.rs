@@ -20,7 +20,7 @@ use shallows_units::{Bytes, Rate, Span, Time};
 crate::choices! {
     /// A set of constants, for those that are not written.
     pub enum Set {
-        /// Of the papers of 2015 and 2016.
+        /// The constants of the papers of 2015 and 2016.
         Paper = "paper",
         /// As network cards are delivered: HPCC's authors' simulator.
         Vendor = "vendor",

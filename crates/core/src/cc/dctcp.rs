@@ -162,6 +162,7 @@ mod tests {
         }
     }
 
+    // req: RFC8257 s3.3 SHOULD alpha
     #[test]
     fn alpha_decays_by_one_minus_g_a_window_without_marks() {
         let mut control = start();
@@ -172,6 +173,8 @@ mod tests {
         }
     }
 
+    // req: RFC8257 s3.3 SHOULD alpha
+    // req: RFC8257 s3.3 MUST estimator
     #[test]
     fn alpha_tends_to_the_share_of_marks() {
         let mut control = start();
@@ -181,6 +184,7 @@ mod tests {
         assert!((control.marks.alpha() - 0.3).abs() < 1e-9);
     }
 
+    // req: RFC8257 s3.3 SHOULD reduce-by-alpha
     #[test]
     fn a_marked_window_shrinks_by_half_of_alpha() {
         let rules = rules();
@@ -213,6 +217,7 @@ mod tests {
 
     /// Linux `dctcp_update_alpha` by hand, g = 1/16: 1024 falls by 64; with 3 of 10 marked 960 falls by 60 and
     /// rises by floor(3 x 64 / 10) = 19; 15 falls by floor(15 / 16) = 0, and so to 0.
+    // req: RFC8257 s4.2 SHOULD alpha-reaches-zero
     #[test]
     fn in_linuxs_arithmetic_alpha_is_rounded_down_and_then_forgotten() {
         let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
@@ -230,6 +235,8 @@ mod tests {
         assert_eq!([round(&mut control, 0), round(&mut control, 0)], [15, 0]);
     }
 
+    // req: RFC8257 s3.5 MUST loss
+    // req: RFC8257 s3.5 MUST loss-state
     #[test]
     fn a_loss_halves_the_window_whatever_alpha() {
         let rules = rules();
@@ -238,7 +245,32 @@ mod tests {
             window(&mut control, 0);
         }
         control.on_congestion(Congestion::Loss, 10_000, &cx(&rules));
-        assert_eq!(control.cwnd(), Bytes(5000)); // RFC 8257 s.3.5
+        assert_eq!((control.cwnd(), control.ssthresh()), (Bytes(5000), Some(5000.0))); // RFC 8257 s.3.5
+    }
+
+    // req: RFC8257 s3.5 MUST timeout
+    #[test]
+    fn a_timeout_leaves_one_segment_whatever_was_reduced_before() {
+        let rules = rules();
+        let mut control = start();
+        control.on_congestion(Congestion::Ecn, 10_000, &cx(&rules));
+        control.on_congestion(Congestion::Timeout, 5000, &cx(&rules));
+        assert_eq!(control.cwnd(), Bytes(1000));
+    }
+
+    // req: RFC8257 s4.2 MUST alpha-clamped
+    #[test]
+    fn in_linuxs_arithmetic_alpha_never_exceeds_one() {
+        let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
+        for g in [1.0 / 16.0, 1.0 / 3.0, 1.0] {
+            let settings = Settings { g, ..Settings::defaults() };
+            let mut control = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
+            for _ in 0..100 {
+                let ack = Ack { round_ended: true, may_grow: false, ..echo(1000, true) };
+                control.on_ack(&ack, &cx(&rules));
+                assert!((0.9..=1.0).contains(&control.marks.alpha()), "{g}: {}", control.marks.alpha());
+            }
+        }
     }
 
     /// Linux 3.18: `dctcp_ssthresh` is max(cwnd - cwnd x alpha / 2, 2), whatever it is asked for.

@@ -217,7 +217,7 @@ mod tests {
             Told { control, rules }
         }
 
-        /// The same after ten acknowledgements of slow start: CWmax = 20, CWmin = 10.
+        /// A control after ten acknowledgements of slow start: CWmax = 20, CWmin = 10.
         fn at_twenty(settings: Settings) -> Self {
             let mut told = Told::new(settings);
             told.acks(10, true);

@@ -37,7 +37,7 @@ pub struct Ack {
 pub enum Congestion {
     /// A segment is lost and is being recovered. Once a window.
     Loss,
-    /// The same, in a window that has been reduced for ECN already. RFC 3168 s.6.1.2 does not reduce it
+    /// A segment is lost in a window that has been reduced for ECN already. RFC 3168 s.6.1.2 does not reduce it
     /// again; RFC 8257 s.3.5 does, since its own reduction may have been slight.
     LossAfterEcn,
     /// ECN-Echo. Once a window.

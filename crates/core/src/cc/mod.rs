@@ -42,7 +42,7 @@ pub trait CongestionControl: Send {
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         self.on_congestion(Congestion::Ecn, 0, cx);
     }
-    /// Over RoCEv2, before a packet leaves and before anything is heard: a card's clock goes on by itself, and so may a rate.
+    /// Over RoCEv2, before a packet leaves and before any answer: a card's clock goes on by itself, and so may a rate.
     /// `sent` are the bytes of the stream sent so far, each counted once.
     fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {}
     /// A packet leaves; returns its header for the switches. Only for algorithms whose settings
@@ -110,7 +110,7 @@ pub trait CcSettings {
     fn header_room(&self) -> Option<Room> {
         None
     }
-    /// Whether it was made for queue pairs: it hears notifications, or its header comes back with their acknowledgements.
+    /// Whether it was made for queue pairs: it gets notifications, or its header comes back with their acknowledgements.
     fn rdma(&self) -> bool {
         false
     }

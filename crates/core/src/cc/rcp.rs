@@ -2,10 +2,10 @@
 //!
 //! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, "Processor Sharing Flows in the Internet"
 //! (IWQoS), s.3. The switch's half is `port_control/rcp.rs`.
-//! The window is twice the rate's data on the path, so that it never limits a sender that hears
+//! The window is twice the rate's data on the path, so that it never limits a sender that learns
 //! from the switches, and bounds a sender that does not.
 //! A sender whose rate leaves a round trip without a packet asks with a header alone, as the authors'
-//! ns-2 code does with its reference packets; else a low rate, once heard, would stand for long.
+//! ns-2 code does with its reference packets; else a low rate, once received, would stand for long.
 //! Loss is repaired by the transport and changes no rate: the queue that caused it has. A timeout or an
 //! idle time means that the rate is out of date; one segment then asks for another.
 

@@ -40,33 +40,33 @@ crate::params! {
         r_d: Option<Size> = "none", "[1pkt, ]", "as r_c";
         /// Multiplicative increase of class A a round trip, until the first overload.
         gamma_a: f64 = 1.0, "(0, 10]", "not in the thesis: doubling, as slow start";
-        /// Of class B.
+        /// Multiplicative increase of class B a round trip.
         gamma_b: f64 = 1.0, "(0, 10]", "not in the thesis, which wants gamma_a >= gamma_b >= gamma_c";
-        /// Of class C.
+        /// Multiplicative increase of class C a round trip.
         gamma_c: f64 = 1.0, "(0, 10]", "not in the thesis, as gamma_b";
-        /// Of class D.
+        /// Multiplicative increase of class D a round trip.
         gamma_d: f64 = 1.0, "(0, 10]", "as gamma_c";
-        /// Of class E.
+        /// Multiplicative increase of class E a round trip.
         gamma_e: f64 = 1.0, "(0, 10]", "as gamma_c";
         /// Additive increase of class A in segments a round trip.
         alpha_a: f64 = 0.9, "(0, 100]", "thesis s.3.3: below 1; note 1: that of class B";
-        /// Of class B.
+        /// Additive increase of class B in segments a round trip.
         alpha_b: f64 = 0.9, "(0, 100]", "thesis s.3.4.5 note 1: that of class A";
-        /// Of class C.
+        /// Additive increase of class C in segments a round trip.
         alpha_c: f64 = 0.5, "(0, 100]", "thesis tables 3.2, 3.3: class C (0.5, 0.5)";
-        /// Of class D.
+        /// Additive increase of class D in segments a round trip.
         alpha_d: f64 = 0.5, "(0, 100]", "as alpha_c";
-        /// Of class E.
+        /// Additive increase of class E in segments a round trip.
         alpha_e: f64 = 0.5, "(0, 100]", "as alpha_c";
         /// Share of the window that an overload leaves of class A.
         beta_a: f64 = 0.887, "(0, 1)", "eq. (3.18) for a gain of 10 over class C, where returns diminish (s.3.4.5)";
-        /// Of class B.
+        /// Share of the window that an overload leaves of class B.
         beta_b: f64 = 0.538, "(0, 1)", "eq. (3.18) for a gain of 2 over class C (tables 3.2, 3.3)";
-        /// Of class C.
+        /// Share of the window that an overload leaves of class C.
         beta_c: f64 = 0.5, "(0, 1)", "thesis tables 3.2, 3.3: class C (0.5, 0.5)";
-        /// Of class D.
+        /// Share of the window that an overload leaves of class D.
         beta_d: f64 = 0.5, "(0, 1)", "as beta_c";
-        /// Of class E.
+        /// Share of the window that an overload leaves of class E.
         beta_e: f64 = 0.5, "(0, 1)", "as beta_c";
         /// Whether classes behave otherwise while no higher one is active.
         mapping: Mapping = "dynamic", "", "thesis s.3.2.1: class C alone would leave a link unused";
@@ -146,7 +146,7 @@ pub struct Control {
     hold: f32,
     /// Bytes announced at the start.
     announced: u64,
-    /// Of the last packet that left.
+    /// Bytes that remained after the last packet that left.
     remaining: u64,
     /// Last echoed: overload, and the highest class active.
     overload: bool,
@@ -205,8 +205,8 @@ impl Control {
         sizes.iter().position(|most| self.remaining <= *most).unwrap_or(sizes.len()) as u8
     }
 
-    /// The same, dynamic: the highest class that is active, alone or over others, behaves as A (one class
-    /// alone; B over C). A flow that no port has heard of yet behaves by its class.
+    /// The behaviour of the flow's class. With a dynamic mapping the highest class that is active, alone or over others, behaves as A (one class
+    /// alone; B over C). A flow that no port has seen yet behaves by its class.
     fn behaviour(&self) -> Behaviour {
         let class = self.class();
         let is_highest = class <= self.highest && self.highest != NO_CLASS;

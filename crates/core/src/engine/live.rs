@@ -11,7 +11,7 @@ use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
 use crate::probe::{TableBuilder, TableData};
-use shallows_units::{Span, Time};
+use shallows_units::{Bytes, Rate, Span, Time};
 
 /// Packets that one look returns at most; a screen shows no more.
 pub const MAX_PACKETS: usize = 20_000;
@@ -23,15 +23,20 @@ pub struct Passed {
     bytes_out: u64,
     marks: u64,
     drops: u64,
+    /// For how long it has transmitted.
+    busy: Span,
 }
 
 impl Passed {
-    /// Since the counters of `port` began, with the packets and bytes that it holds now.
-    fn of(port: &Port, (packets, bytes): (u64, u64)) -> Self {
+    /// Since the counters of `port` began, with the packets and bytes that it holds at `now`.
+    fn of(port: &Port, (packets, bytes): (u64, u64), now: Time, store: &Store) -> Self {
         let counts = &port.counts;
+        let bytes_out = counts.bytes_in - counts.dropped_bytes - bytes;
+        let whole = port.varying().map_or_else(|| port.rate.transmit(Bytes(bytes_out)), |v| v.sent_for);
         Passed {
             packets_out: counts.packets_in - port.gone() - packets,
-            bytes_out: counts.bytes_in - counts.dropped_bytes - bytes,
+            bytes_out,
+            busy: (whole + port.in_service(now, store)).saturating_sub(counts.early),
             marks: counts.marks,
             drops: port.lost() + counts.lost_early,
         }
@@ -43,6 +48,7 @@ impl Passed {
             bytes_out: self.bytes_out + later.bytes_out,
             marks: self.marks + later.marks,
             drops: self.drops + later.drops,
+            busy: self.busy + later.busy,
         }
     }
 }
@@ -52,6 +58,7 @@ struct PortNow {
     time: Time,
     packets: u64,
     bytes: u64,
+    rate: Rate,
     passed: Passed,
 }
 
@@ -64,7 +71,7 @@ struct FlowNow {
     cwnd: Option<f64>,
     srtt: Option<f64>,
     alpha: Option<f64>,
-    delivered: u64,
+    arrived: u64,
     flight: u64,
 }
 
@@ -87,7 +94,7 @@ impl Simulation {
         let passed = |(cell, place): &(u32, u32)| {
             let network = &locked(&shared.cells[*cell as usize]).network;
             let port = &network.ports[*place as usize];
-            Passed::of(port, held(port, now, &network.store))
+            Passed::of(port, held(port, now, &network.store), now, &network.store)
         };
         self.before_warmup = self.places.iter().map(passed).collect();
     }
@@ -139,17 +146,18 @@ impl Simulation {
                 cwnd: sender.window().bound().map(|bytes| bytes as f64),
                 srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
                 alpha: alpha(sender),
-                delivered: receiving.receiver.delivered(),
+                arrived: receiving.receiver.arrived(),
                 flight: sender.flight(&self.roster.configs[about.config as usize]),
             });
         }
     }
 
     fn port_now(&self, number: usize, port: &Port) -> PortNow {
-        let (packets, bytes) = held(port, self.now, self.store(number));
+        let store = self.store(number);
+        let (packets, bytes) = held(port, self.now, store);
         let earlier = self.before_warmup.get(number).copied().unwrap_or_default();
-        let passed = earlier.and(Passed::of(port, (packets, bytes)));
-        PortNow { time: self.now, packets, bytes, passed }
+        let passed = earlier.and(Passed::of(port, (packets, bytes), self.now, store));
+        PortNow { time: self.now, packets, bytes, rate: port.rate, passed }
     }
 
     fn packets_now(&self, most: usize) -> TableData {
@@ -186,6 +194,8 @@ fn ports_table(rows: &[PortNow]) -> TableData {
         .u64("bytes", |r| r.bytes)
         .u64("packets_out", |r| r.passed.packets_out)
         .u64("bytes_out", |r| r.passed.bytes_out)
+        .u64("busy_ps", |r| r.passed.busy.as_ps())
+        .u64("rate_bps", |r| r.rate.as_bps())
         .u64("marks", |r| r.passed.marks)
         .u64("drops", |r| r.passed.drops)
         .done()
@@ -201,7 +211,7 @@ fn flows_table(rows: &[FlowNow]) -> TableData {
         .maybe_f64("cwnd_bytes", |r| r.cwnd)
         .maybe_f64("srtt_ps", |r| r.srtt)
         .maybe_f64("alpha", |r| r.alpha)
-        .u64("delivered_bytes", |r| r.delivered)
+        .u64("arrived_bytes", |r| r.arrived)
         .u64("flight_bytes", |r| r.flight)
         .done()
 }

@@ -9,7 +9,7 @@ use crate::net::port::Port;
 use crate::probe::TraceWhen;
 use crate::probe::traces::{PortRow, QueueRow};
 use shallows_units::Time;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 impl Simulation {
     /// Does all that is due now and sets the next pause.
@@ -51,8 +51,10 @@ impl Simulation {
     /// Brings together the records that cells kept apart, in an order that does not depend on the cells.
     fn gather(&mut self, shared: &SharedCells) {
         let roster = &mut self.roster;
+        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
         for cell in &shared.cells {
             let mut cell = locked(cell);
+            cell.network.tap_wires(&commons);
             roster.message_rows.append(&mut cell.hosts.message_rows);
             roster.trace_rows.append(&mut cell.hosts.trace_rows);
             self.tapped.append(&mut cell.network.tapped);
@@ -66,7 +68,7 @@ impl Simulation {
             let at = |row: &MessageRow| row.ended.unwrap_or(Time::MAX);
             roster.message_rows.sort_by_key(|row| (at(row), row.flow, row.started));
             roster.trace_rows.sort_by_key(|row| (row.time, row.flow));
-            self.tapped.sort_by_key(|row| (row.landed, row.port));
+            self.tapped.sort_by_key(|row| (row.landed.unwrap_or(Time::MAX), row.port));
         }
     }
 

@@ -112,7 +112,7 @@ impl Tournament {
         self.before_below(ROOT, until, found);
     }
 
-    /// The same from `place` on downwards: a node that comes later has nothing sooner below it.
+    /// Calls `found` for keys from `place` on downwards: a node that comes later has nothing sooner below it.
     fn before_below(&self, place: usize, until: u64, found: &mut impl FnMut(u64)) {
         if self.tree[place] >= until {
             return;

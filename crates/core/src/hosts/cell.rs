@@ -100,7 +100,7 @@ pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
     }
 }
 
-/// The same, of one that is not a packet's arrival in the order of its wire: few are not.
+/// Handles an event that is not a packet's arrival in the order of its wire; such events are few.
 #[inline(never)]
 fn handle_other(event: Event, hosts: &mut Hosts, net: &mut Net) {
     match event {

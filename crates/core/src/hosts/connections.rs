@@ -171,7 +171,7 @@ impl Connections<'_> {
             vacant: false,
             ended: None,
             timer: Source::NONE,
-            delivered_before: 0,
+            arrived_before: 0,
             timeouts: TimeoutCounts::default(),
         };
         let cells = [ends.0, ends.1].map(|host| self.roster.cell_of[host.index()]);

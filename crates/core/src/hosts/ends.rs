@@ -118,8 +118,8 @@ pub struct ReceivingEnd {
     pub ended: Option<Time>,
     /// Its timer's events; they stay with the place.
     pub timer: Source,
-    /// Bytes delivered before the statistics began.
-    pub delivered_before: u64,
+    /// Bytes that arrived before the statistics began.
+    pub arrived_before: u64,
     /// Its timeouts since then, if it reads.
     pub timeouts: TimeoutCounts,
 }

@@ -54,7 +54,7 @@ pub struct MessageRow {
     pub started: Time,
     /// When its last byte was delivered in order.
     pub ended: Option<Time>,
-    /// The same, alone on the empty network.
+    /// Its completion time alone on the empty network.
     pub ideal: Span,
     /// Time that it had, if it had a deadline.
     pub deadline: Option<Span>,

@@ -32,9 +32,11 @@ pub struct FlowRow {
     pub opened: Time,
     /// End.
     pub ended: Option<Time>,
-    /// Unique bytes delivered since the warm-up.
+    /// Bytes delivered in order in the whole run.
     pub delivered: u64,
-    /// Time over which they were delivered.
+    /// Unique bytes that arrived since the warm-up, in order or not.
+    pub arrived: u64,
+    /// Time over which they arrived.
     pub over: Span,
     /// Time over which the sender was watched, until its last acknowledgement.
     pub watched: Span,
@@ -79,7 +81,8 @@ impl FlowRow {
             bytes: (!unbounded).then_some(sending.sender.written()),
             opened: about.opened,
             ended: receiving.ended,
-            delivered: receiving.receiver.delivered() - receiving.delivered_before,
+            delivered: receiving.receiver.delivered(),
+            arrived: receiving.receiver.arrived() - receiving.arrived_before,
             over: until.max(from) - from,
             watched: now - from,
             sent: SenderCounts { timeouts: counts.timeouts + receiving.timeouts.all, ..counts },
@@ -182,7 +185,7 @@ impl Hosts {
         }
         for end in &mut self.receivers {
             *end.receiver.counts() = Default::default();
-            end.delivered_before = end.receiver.delivered();
+            end.arrived_before = end.receiver.arrived();
             end.timeouts = Default::default();
         }
     }
@@ -220,6 +223,7 @@ pub(super) fn trace_row(
         srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
         alpha: alpha(sender),
         delivered: receiving.receiver.delivered(),
+        arrived: receiving.receiver.arrived(),
         flight: sender.flight(config),
     }
 }

@@ -104,7 +104,7 @@ pub struct Roster {
     pub(super) lives: Vec<Life>,
     /// Numbers to use again, in one cell.
     pub(super) vacant: Vec<FlowId>,
-    /// The same among several cells, with the times from when.
+    /// Numbers to use again among several cells, with the times from when.
     pub(super) resting: BinaryHeap<Reverse<(Time, FlowId)>>,
     pub(super) opened: u32,
 }

@@ -358,7 +358,7 @@ fn arm(wanted: Time, armed: &mut Time, timer: Source, net: &mut Network) {
     }
 }
 
-/// The same for a sender.
+/// Schedules a sender's event for the soonest of its timers.
 #[inline]
 fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
     let timer = end.timer;

@@ -49,7 +49,7 @@ codes! {
     TooMany = "too-many",
     /// The run needs more memory than is free.
     TooMuchMemory = "too-much-memory",
-    /// The same thing is written in two places.
+    /// One thing is written in two places.
     WrittenTwice = "written-twice",
     /// The backend does not have it; another one may.
     Unsupported = "unsupported",
@@ -78,13 +78,13 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The same with a hint.
+    /// This rule with a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Rule { hint: hint.into(), ..self }
     }
 
-    /// The same with the nearest of `known` to `name` as its hint, if there is one.
+    /// This rule with the nearest of `known` to `name` as its hint, if there is one.
     #[must_use]
     pub fn near(self, name: &str, known: &[&str]) -> Self {
         match nearest(name, known) {
@@ -93,7 +93,7 @@ impl Rule {
         }
     }
 
-    /// The same, judged from these keys of its table alone.
+    /// This rule, judged from these keys of its table alone.
     #[must_use]
     pub fn judged_by(self, keys: &'static [&'static str]) -> Self {
         Rule { judged_by: keys, ..self }
@@ -249,11 +249,11 @@ pub fn unknown(code: Code, what: &str, name: &str, known: &[&str]) -> Rule {
     code.rule(rule).near(name, known)
 }
 
-/// Faults that are told; of more, their number is.
+/// Most faults that are listed; the others are counted.
 const TOLD: usize = 50;
 /// Faults after which no more are looked for.
 const ENOUGH: usize = 1000;
-/// Characters of a value, a rule and a path that are told.
+/// Most characters of a value, a rule and a path in a fault.
 const LONGEST_VALUE: usize = 120;
 const LONGEST_RULE: usize = 1000;
 const LONGEST_PATH: usize = 200;

@@ -23,7 +23,7 @@ impl<'a> Table<'a> {
         Table { path: path.into(), map, known: vec![], faults, plugins: &[] }
     }
 
-    /// The same, in a document that declares `plugins`.
+    /// This reader, in a document that declares `plugins`.
     #[must_use]
     pub fn with(self, plugins: &'a Plugins) -> Self {
         Table { plugins, ..self }
@@ -51,7 +51,7 @@ impl<'a> Table<'a> {
         self.get_at(param.name, &param.default, param.range)
     }
 
-    /// The same for a setting known by its name, default and range.
+    /// The checked value of a setting known by its name, default and range.
     pub fn get_at<T: ParamType>(&mut self, name: &str, default: &Value, range: &str) -> T {
         if !self.map.contains_key(name) && default.is_null() {
             let rule = Code::Missing.rule(format!("is required: {}", T::kind()));

@@ -6,7 +6,7 @@ use shallows_units::{Bytes, Rate, Size, Span};
 
 /// A Rust type that a parameter can have.
 pub trait ParamType: Sized + PartialOrd {
-    /// The form of a value, as the user is told it.
+    /// The form of a value, in the words of a fault.
     fn kind() -> Kind;
     /// Reads a value as written; the error is the rule it breaks.
     fn parse(value: &Value) -> Result<Self, Rule>;

@@ -29,7 +29,7 @@ crate::params! {
         alpha: f64 = 0.1, "[0, 10]", "Hong 2012 s.5.2.1: the suggested 0.1";
         /// Gain of the queue.
         beta: f64 = 1.0, "[0, 10]", "Hong 2012 s.5.2.1: the suggested 1";
-        /// Interval before any round trip has been told.
+        /// Interval before any sender has reported a round trip.
         initial_interval: Span = "300us", "(0s, 100s]", "of a data centre; then the average round trip";
     }
 }
@@ -81,7 +81,7 @@ pub struct Control {
     demand: SoftSum,
     /// A in kb/s.
     allocated: SoftSum,
-    /// Of the link in kb/s.
+    /// Rate of the link in kb/s.
     full: f64,
     /// C in kb/s.
     capacity: f64,

@@ -3,7 +3,7 @@
 //! A controller stands at an output port beside whatever discipline queues there. It sees every packet
 //! that arrives, reads and writes the protocol's header on data packets, and has a clock of its own.
 //! The receiver echoes the header; the sender's half is a congestion control (`cc/`), which fills the
-//! header in as a packet leaves and hears the echo. A header costs bytes on the wire and is lost with
+//! header in as a packet leaves and receives the echo. A header costs bytes on the wire and is lost with
 //! its packet.
 //!
 //! A controller never counts or logs, and keeps no state per flow: its sums over flows are a

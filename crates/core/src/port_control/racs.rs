@@ -25,7 +25,7 @@ crate::params! {
         share: f64 = 1.0, "(0, 1]", "eq. (4.2): all of it";
         /// Share of a standing queue that a slot is to drain.
         drain: f64 = 0.15, "[0, 1]", "not in the thesis; below 1 / (2 e), so that over the two slots of delay a queue drains without swinging";
-        /// Slot before any round trip has been told.
+        /// Slot before any sender has reported a round trip.
         initial_slot: Span = "300us", "(0s, 100s]", "thesis s.3.4.1: 300 us; t_p is the average round trip";
     }
 }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(ask(&mut control, 310, 1.0, 1.0), (250.0, 100));
     }
 
-    /// 40 flows within a slot that is longer than their round trip: none is told a rate as if it were alone.
+    /// 40 flows within a slot that is longer than their round trip: none gets a rate as if it were alone.
     #[test]
     fn a_burst_is_not_assigned_the_link_many_times() {
         let settings = Settings { initial_slot: Span::ms(1), ..Settings::defaults() };

@@ -32,7 +32,7 @@ crate::params! {
         target: f64 = 1.0, "(0, 1]", "Dukkipati 2005 eq. (1); later scripts of the authors: 0.95";
         /// First rate on offer, as a share of the capacity.
         initial_share: f64 = 0.05, "(0, 1]", "the authors' ns-2 code: 0.05";
-        /// Round trip taken for the average before any has been told.
+        /// Round trip taken for the average before any sender has reported one.
         initial_rtt: Span = "300us", "(0s, 100s]", "of a data centre; the authors' ns-2 code: 200 ms";
         /// The effect of the first reported round trip on the initial one.
         first_rtt: FirstRtt = "replaces", "", "of a data centre: 200 ms by the authors' average would last for minutes";

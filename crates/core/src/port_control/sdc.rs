@@ -4,7 +4,7 @@
 //! s.3.2.2 and eq. (3.4).
 //! The thesis counts classes by SYN and FIN and leaves open how the counters recover when those are
 //! lost or a sender falls silent: they drift. Here each flow renews its claim to a class once a round
-//! trip, and a claim that is not renewed fades ([`super::soft`]); a change of class is told by the next packet.
+//! trip, and a claim that is not renewed fades ([`super::soft`]); the next packet reports a change of class.
 //! `expiry = "none"` is the thesis' counter, drift and all.
 //! Nor does it say how q_av is taken: here of the queue that each packet finds, until the next comes, which a
 //! switch can know whatever its discipline. Where packets of two flows come in pairs it is less than the mean over time.
@@ -235,7 +235,7 @@ mod tests {
             assert_eq!(arrive(&mut control, us + 12, 0, None).load, 0.0);
             assert_eq!(control.on_tick(&view(us + 300, 0)), Some(Span::us(300)));
             assert_eq!(arrive(&mut control, us + 301, 0, None).load, 0.08);
-            // 1 of 25, of which nobody hears; then nothing, and it sleeps.
+            // 1 of 25, which nobody learns about; then nothing, and it sleeps.
             assert_eq!(control.on_tick(&view(us + 600, 0)), Some(Span::us(300)));
             assert_eq!(control.load, 0.04);
             assert_eq!(control.on_tick(&view(us + 900, 0)), None);

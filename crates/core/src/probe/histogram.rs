@@ -37,20 +37,25 @@ pub trait Histogram {
         self.rows().iter().map(|row| row.2).sum()
     }
 
-    /// Smallest value at or below which at least the share `q` of the total lies (the bin's low
-    /// end), or nothing when empty.
-    fn quantile(&self, q: f64) -> Option<u64> {
+    /// The quantile, or nothing when empty.
+    fn quantile(&self, q: f64) -> Option<f64> {
         quantile(&self.rows(), q)
     }
 }
 
-/// The quantile of rows as [`Histogram::rows`] gives them.
-pub fn quantile(rows: &[(u64, u64, u64)], q: f64) -> Option<u64> {
+/// The quantile of rows as [`Histogram::rows`] gives them: the least value with at least the share `q` of the total at or
+/// below it. Its bin is known for certain. Within the bin the values are taken to lie evenly, from its low end to the last
+/// value before its high end. So the error is less than the bin's width. A bin of one value is exact, and no quantile is
+/// outside what was seen as long as the first and the last bin end there.
+/// `binned_quantile` in `python/shallows/tables/metrics.py` is the same function.
+pub fn quantile(rows: &[(u64, u64, u64)], q: f64) -> Option<f64> {
     let total: u64 = rows.iter().map(|row| row.2).sum();
     let mut below = 0;
-    rows.iter().find_map(|(low, _, amount)| {
+    rows.iter().find_map(|(low, high, amount)| {
+        let rank = (q * total as f64 - below as f64).ceil().max(1.0);
         below += amount;
-        (below as f64 >= q * total as f64).then_some(*low)
+        let share = (rank - 0.5) / *amount as f64;
+        (rank <= *amount as f64).then(|| *low as f64 + (high - 1 - low) as f64 * share)
     })
 }
 
@@ -122,16 +127,68 @@ impl Histogram for LengthHistogram {
 #[repr(C)] // the fields that each packet needs come first
 pub struct TimeHistogram {
     counts: Box<[[u16; PAGE]]>,
+    /// The least and the greatest value: the first and the last bin end there.
+    extent: Extent,
     /// Bins whose counts have filled their places, with the counts from before.
     spilt: Option<Box<Spilt>>,
     places: Places,
+}
+
+/// The least value that was seen, and the distance of the greatest from it. A value inside costs one comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    least: u64,
+    spread: u64,
+}
+
+impl Default for Extent {
+    /// Nothing was seen.
+    fn default() -> Self {
+        Extent { least: u64::MAX, spread: 0 }
+    }
+}
+
+impl Extent {
+    /// `value` was seen.
+    #[inline(always)]
+    pub fn reach(&mut self, value: u64) {
+        if value.wrapping_sub(self.least) > self.spread {
+            self.stretch(value);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stretch(&mut self, value: u64) {
+        let most = self.most().map_or(value, |most| most.max(value));
+        self.least = self.least.min(value);
+        self.spread = most - self.least;
+    }
+
+    /// The greatest value, if any was seen.
+    fn most(&self) -> Option<u64> {
+        self.least.checked_add(self.spread).filter(|most| *most < u64::MAX)
+    }
+
+    /// All that `other` has seen was seen.
+    pub fn cover(&mut self, other: Self) {
+        if let Some(most) = other.most() {
+            self.reach(other.least);
+            self.reach(most);
+        }
+    }
+
+    /// The bin from `low` to before `high`, as far as values were seen.
+    fn clip(&self, low: u64, high: u64) -> (u64, u64) {
+        (low.max(self.least), self.most().map_or(high, |most| high.min(most + 1)))
+    }
 }
 
 /// Bins of a page: half an octave.
 const PAGE: usize = 1 << (TIMES - 2);
 /// Pages of all bins.
 const PAGES: usize = 2 * (66 - TIMES as usize);
-/// Of a page that was not met.
+/// Place of a page that was not met.
 const NOWHERE: u8 = u8::MAX;
 
 #[derive(Debug, Clone, Default)]
@@ -151,6 +208,7 @@ impl TimeHistogram {
     /// Counts one more at `value`.
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
+        self.extent.reach(value);
         self.count_one(bin::<TIMES>(value));
     }
 
@@ -161,7 +219,7 @@ impl TimeHistogram {
         bin::<TIMES>(value) as u16
     }
 
-    /// Counts one more at each value, given by the number of its bin.
+    /// Counts one more at each value, given by the number of its bin; [`TimeHistogram::reach`] tells how far they reach.
     pub fn add_bins(&mut self, bins: &[u16]) {
         bins.iter().for_each(|bin| self.count_one(usize::from(*bin)));
     }
@@ -198,9 +256,15 @@ impl TimeHistogram {
         place
     }
 
+    /// The values of [`TimeHistogram::add_bins`] reach so far.
+    pub fn reach(&mut self, extent: Extent) {
+        self.extent.cover(extent);
+    }
+
     /// Counts `amount` more at `value`.
     pub fn add_many(&mut self, value: u64, amount: u64) {
         if amount > 0 {
+            self.extent.reach(value);
             self.add_to(bin::<TIMES>(value), amount);
         }
     }
@@ -242,6 +306,7 @@ impl TimeHistogram {
 
     /// Adds all that `other` holds.
     pub fn add_all(&mut self, other: &Self) {
+        self.extent.cover(other.extent);
         other.held().into_iter().for_each(|(bin, amount)| self.add_to(bin, amount));
     }
 
@@ -249,6 +314,7 @@ impl TimeHistogram {
     pub fn clear(&mut self) {
         self.counts.fill([0; PAGE]);
         self.spilt = None;
+        self.extent = Extent::default();
     }
 
     /// Bytes of memory in use.
@@ -260,7 +326,10 @@ impl TimeHistogram {
 
 impl Histogram for TimeHistogram {
     fn rows(&self) -> Vec<(u64, u64, u64)> {
-        let row = |(bin, amount)| (low::<TIMES>(bin), low::<TIMES>(bin + 1), amount);
+        let row = |(bin, amount)| {
+            let (low, high) = self.extent.clip(low::<TIMES>(bin), low::<TIMES>(bin + 1));
+            (low, high, amount)
+        };
         self.held().into_iter().map(row).collect()
     }
 }
@@ -287,9 +356,35 @@ mod tests {
                 times.add(value >> shift);
                 *model.entry(bin::<TIMES>(value >> shift)).or_insert(0) += 1;
             }
-            let rows: Vec<(u64, u64)> = times.rows().into_iter().map(|(low, _, count)| (low, count)).collect();
-            let wanted: Vec<(u64, u64)> = model.into_iter().map(|(bin, n)| (low::<TIMES>(bin), n)).collect();
-            prop_assert_eq!(rows, wanted);
+            prop_assert_eq!(times.held(), model.into_iter().collect::<Vec<_>>());
+        }
+
+        /// Whatever the values are, a quantile is less than a bin's width from the true order statistic, never below the
+        /// least nor above the greatest value, and rises with its share. A constant is exact.
+        #[test]
+        fn quantiles_are_within_a_bin(
+            values in prop::collection::vec((0u32..50, 0u64..1 << 50), 1..300),
+            same in any::<bool>(),
+            share in 0.0f64..=1.0,
+        ) {
+            let mut sorted: Vec<u64> = values.iter().map(|(shift, value)| value >> shift).collect();
+            if same {
+                let first = sorted[0];
+                sorted.fill(first);
+            }
+            let mut times = TimeHistogram::default();
+            sorted.iter().for_each(|value| times.add(*value));
+            sorted.sort_unstable();
+            let (least, most) = (sorted[0] as f64, sorted[sorted.len() - 1] as f64);
+            let mut before = 0.0;
+            for q in [0.0, share / 2.0, share, 1.0] {
+                let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+                let (found, exact) = (times.quantile(q).unwrap_or(-1.0), sorted[rank - 1] as f64);
+                prop_assert!((found - exact).abs() <= exact / 128.0, "{q}: {found} for {exact}");
+                prop_assert!(least <= found && found <= most && before <= found, "{q}: {found} in {least}..{most}");
+                prop_assert!(!same || found == exact);
+                before = found;
+            }
         }
 
         /// Two tables together count as one does that saw all.
@@ -313,7 +408,7 @@ mod tests {
         }
         let rows = lengths.rows();
         assert_eq!(rows, [(0, 1, 10), (3, 4, 30), (4095, 4096, 60)]);
-        assert_eq!([0.1, 0.11, 1.0].map(|q| lengths.quantile(q)), [Some(0), Some(3), Some(4095)]);
+        assert_eq!([0.1, 0.11, 1.0].map(|q| lengths.quantile(q)), [Some(0.0), Some(3.0), Some(4095.0)]);
         assert_eq!((mean(&rows), lengths.total()), ((90.0 + 60.0 * 4095.0) / 100.0, 100));
     }
 
@@ -326,7 +421,7 @@ mod tests {
         let mut twice = times.clone();
         twice.add_all(&times);
         assert_eq!(twice.rows()[0], (7, 8, 2 * many));
-        assert_eq!(times.rows(), [(7, 8, many), (1 << 40, (1 << 40) + (1 << 33), 1)]);
+        assert_eq!(times.rows(), [(7, 8, many), (1 << 40, (1 << 40) + 1, 1)]);
         times.clear();
         assert_eq!((times.rows(), times.quantile(0.5)), (vec![], None));
     }

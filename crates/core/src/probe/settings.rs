@@ -52,7 +52,7 @@ crate::params! {
     pub struct ProbeSettings {
         /// Time-weighted queue lengths and waiting times of every switch port.
         queues: bool = true, "", "the queue is what this laboratory is about";
-        /// The same for the hosts' own ports.
+        /// Time-weighted queue lengths and waiting times of the hosts' own ports.
         nic_queues: bool = false, "", "hosts queue without limit; rarely of interest";
         /// Queue length left behind by each departure.
         at_dequeue: bool = false, "", "the measure of document 003's figures";

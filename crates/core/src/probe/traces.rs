@@ -70,6 +70,8 @@ pub struct FlowTraceRow {
     pub alpha: Option<f64>,
     /// Bytes delivered in order.
     pub delivered: u64,
+    /// Bytes that arrived, in order or not, each once.
+    pub arrived: u64,
     /// Bytes in flight.
     pub flight: u64,
 }
@@ -79,8 +81,8 @@ pub struct FlowTraceRow {
 pub struct PacketRow {
     /// When its last bit left.
     pub left: Time,
-    /// When that bit was at the far end.
-    pub landed: Time,
+    /// When that bit was at the far end; none: it was still on the wire when the run ended.
+    pub landed: Option<Time>,
     /// Which port.
     pub port: u32,
     /// Running number of the connection.

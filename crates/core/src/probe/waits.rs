@@ -4,10 +4,10 @@
 //! before the packet comes, so in a large network the processor would wait for it. So the latest waits are kept and then
 //! counted together: the processor fetches their lines at the same time.
 
-use super::histogram::TimeHistogram;
+use super::histogram::{Extent, TimeHistogram};
 
-/// Waits that are counted together: two cache lines of them.
-const RECENT: usize = 64;
+/// Waits that are counted together: with the extent of all, they fill two cache lines.
+const RECENT: usize = 56;
 
 /// Packets by their wait in ps.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub struct WaitCounts {
     /// How many of `recent` are to be counted.
     fresh: usize,
     counted: Option<Box<TimeHistogram>>,
+    extent: Extent,
     recent: Recent,
 }
 
@@ -33,7 +34,10 @@ impl WaitCounts {
     /// One more packet waited `wait` ps.
     #[inline(always)]
     pub fn add(&mut self, wait: u64) {
-        self.recent.0[self.fresh % RECENT] = TimeHistogram::bin(wait);
+        self.extent.reach(wait);
+        if let Some(place) = self.recent.0.get_mut(self.fresh) {
+            *place = TimeHistogram::bin(wait);
+        }
         self.fresh += 1;
         if self.fresh == RECENT {
             self.count();
@@ -51,13 +55,14 @@ impl WaitCounts {
     pub fn all(&self) -> TimeHistogram {
         let mut all = self.counted.as_deref().cloned().unwrap_or_default();
         all.add_bins(&self.recent.0[..self.fresh]);
+        all.reach(self.extent);
         all
     }
 
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counted.iter_mut().for_each(|counted| counted.clear());
-        self.fresh = 0;
+        (self.fresh, self.extent) = (0, Extent::default());
     }
 
     /// Bytes of memory in use elsewhere.

@@ -40,6 +40,7 @@ macro_rules! under_codel {
             $(#[doc = $of_max_packet:literal])* max_packet;
         }
         rest { $($rest:tt)* }
+        linux { $( $habit:literal: $value:literal; )* }
     ) => {
         $crate::params! {
             $(#[doc = $doc])*
@@ -62,6 +63,14 @@ macro_rules! under_codel {
         }
 
         impl $name {
+            /// Settings that a profile of the transport changes if the file does not say otherwise.
+            pub fn habits(profile: &str) -> &'static [$crate::queue::Habit] {
+                match profile {
+                    "linux" => &[("root", "newton"), $( ($habit, $value), )*],
+                    _ => &[],
+                }
+            }
+
             /// The settings of the control law.
             fn rules(&self) -> $crate::queue::codel::Rules {
                 let Self { target, interval, ecn, ce_threshold, max_packet, root, .. } = *self;
@@ -95,6 +104,7 @@ under_codel! {
         /// Whether the packet being transmitted counts as held against the limit.
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
     }
+    linux {}
 }
 
 impl Settings {
@@ -157,10 +167,17 @@ impl Law {
         self.count
     }
 
-    /// RFC 8289 s.5.5 `dequeue`: the next packet of `held` to transmit, after drops and marks.
-    pub fn dequeue(&mut self, held: &mut Held, rules: &Rules, cx: &mut QueueCx<'_>) -> Option<Packet> {
+    /// RFC 8289 s.5.5 `dequeue`: the next packet of `held` to transmit, after drops and marks. `beside` are the bytes
+    /// outside `held` that count as left when the law asks whether an MTU's worth is.
+    pub fn dequeue(
+        &mut self,
+        held: &mut Held,
+        beside: u64,
+        rules: &Rules,
+        cx: &mut QueueCx<'_>,
+    ) -> Option<Packet> {
         let now = cx.now;
-        let (mut packet, mut ok_to_drop) = self.take(held, rules, now);
+        let (mut packet, mut ok_to_drop) = self.take(held, beside, rules, now);
         if self.dropping {
             // "sojourn time below TARGET - leave drop state"
             self.dropping = ok_to_drop;
@@ -172,7 +189,7 @@ impl Law {
                     break;
                 }
                 drop_it(packet.take(), cx);
-                (packet, ok_to_drop) = self.take(held, rules, now);
+                (packet, ok_to_drop) = self.take(held, beside, rules, now);
                 if ok_to_drop {
                     self.drop_next = self.control_law(self.drop_next, rules);
                 } else {
@@ -182,7 +199,7 @@ impl Law {
         } else if ok_to_drop {
             if !mark(&mut packet, rules, cx) {
                 drop_it(packet.take(), cx);
-                (packet, _) = self.take(held, rules, now);
+                (packet, _) = self.take(held, beside, rules, now);
             }
             self.dropping = true;
             // "If min went above TARGET close to when it last went below, assume that the drop rate that
@@ -210,12 +227,12 @@ impl Law {
     }
 
     /// RFC 8289 s.5.6 `dodequeue`: the packet at the head, and whether it may be dropped.
-    fn take(&mut self, held: &mut Held, rules: &Rules, now: Time) -> (Option<Packet>, bool) {
+    fn take(&mut self, held: &mut Held, beside: u64, rules: &Rules, now: Time) -> (Option<Packet>, bool) {
         let Some(packet) = held.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        if now - packet.at < rules.target || held.bytes() <= rules.max_packet {
+        if now - packet.at < rules.target || held.bytes() + beside <= rules.max_packet {
             // "went below - stay below for at least INTERVAL"
             self.first_above = None;
             return (Some(packet), false);
@@ -298,7 +315,7 @@ impl QueueDisc for Discipline {
     }
 
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
-        let packet = self.law.dequeue(&mut self.held, &self.rules, cx)?;
+        let packet = self.law.dequeue(&mut self.held, 0, &self.rules, cx)?;
         self.wait = cx.now - packet.at;
         Some(packet)
     }

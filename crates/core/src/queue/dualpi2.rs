@@ -281,6 +281,11 @@ mod tests {
         (cx.marked(), drops)
     }
 
+    // req: RFC9332 s2.5.1 MUST square
+    // req: RFC9332 s2.5.1 MUST coupled-marking
+    // req: RFC9332 s2.5.1 SHOULD k
+    // req: RFC9332 s2.5.1 MUST low-marks
+    // req: RFC9332 s2.5.1.1 MUST overload-drops
     #[test]
     fn coupling_marks_k_p_and_drops_p_squared() {
         let settings = Settings::defaults();
@@ -322,6 +327,8 @@ mod tests {
         assert!((dice.0 - 25.0).abs() < 3.5 && (dice.1 - 24.5).abs() < 5.0, "{dice:?}");
     }
 
+    // req: RFC9332 s2.5.1 MUST two-queues
+    // req: RFC9332 s2.5.1 MUST low-marks
     #[test]
     fn the_own_threshold_is_a_step_a_ramp_or_a_number_of_packets() {
         let step = Settings::defaults();
@@ -351,6 +358,7 @@ mod tests {
         assert!((disc.pi.p() - (0.16 * -0.005 + 3.2 * 0.010)).abs() < 1e-12, "{}", disc.pi.p());
     }
 
+    // req: RFC9332 s2.3 MUST identifier-unchanged
     #[test]
     fn it_keeps_the_rules() {
         for scheduler in [Scheduler::Wrr, Scheduler::TsFifo, Scheduler::Priority] {
@@ -365,6 +373,7 @@ mod tests {
     }
 
     /// RFC 9332 s.4.2: unresponsive traffic at half as much again as the rate.
+    // req: RFC9332 s2.5.2.1 SHOULD target-in-time
     #[test]
     fn overload_is_shed_at_the_classic_target() {
         let rate = Rate::mbps(40);
@@ -378,6 +387,7 @@ mod tests {
         }
     }
 
+    // req: RFC9332 s2.5.1 MUST priority-bounded
     #[test]
     fn classic_overload_leaves_low_latency_packets_their_low_latency() {
         let rate = Rate::mbps(40);

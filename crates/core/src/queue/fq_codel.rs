@@ -17,6 +17,16 @@ use crate::queue::parts::sparse::Sparse;
 use shallows_units::{Bytes, Size, Span};
 use std::collections::VecDeque;
 
+crate::choices! {
+    /// Whose bytes CoDel compares with the largest packet before it drops.
+    pub enum Left {
+        /// Those of the packet's own queue.
+        Queue = "queue",
+        /// Those of all queues together.
+        All = "all",
+    }
+}
+
 under_codel! {
     /// FQ-CoDel. Flows are hashed into queues, served by deficit round robin with new ones first, each
     /// under CoDel.
@@ -41,8 +51,15 @@ under_codel! {
         max_packet;
     }
     rest {
+        /// Where no more than `max_packet` must be left for CoDel to drop nothing: in the packet's own queue, or in all
+        /// queues together, as in Linux. With many flows and few packets each, "all" drops far more: a queue with a
+        /// single packet is not spared. Profile "linux" has "all".
+        left_in: Left = "queue", "", "RFC 8289 s.5.5: `bytes()` of the queue; \"all\": Linux `fq_codel_dequeue`, which hands `sch->qstats.backlog` to `codel_dequeue`";
         /// Whether the packet being transmitted counts as held against the limit.
         count_in_service: bool = true, "", "a switch's buffer holds a packet until its last bit has left";
+    }
+    linux {
+        "left_in": "all";
     }
 }
 
@@ -71,6 +88,7 @@ pub struct Discipline {
     count_in_service: bool,
     quantum: i64,
     drop_batch: u64,
+    left_in: Left,
     rules: Rules,
     salt: u64,
     flows: Sparse<Flow>,
@@ -88,6 +106,7 @@ impl Discipline {
             count_in_service: settings.count_in_service,
             quantum: settings.quantum.as_u64() as i64,
             drop_batch: settings.drop_batch,
+            left_in: settings.left_in,
             rules: settings.rules(),
             salt: place.random.below(u64::MAX),
             flows: Sparse::new(settings.flows as usize),
@@ -168,7 +187,11 @@ impl QueueDisc for Discipline {
                 continue;
             }
             let before = flow.held.backlog();
-            let packet = flow.law.dequeue(&mut flow.held, &self.rules, cx);
+            let beside = match self.left_in {
+                Left::Queue => 0,
+                Left::All => self.bytes - before.bytes,
+            };
+            let packet = flow.law.dequeue(&mut flow.held, beside, &self.rules, cx);
             self.packets -= before.packets - flow.held.packets();
             self.bytes -= before.bytes - flow.held.bytes();
             if let Some(packet) = packet {
@@ -315,6 +338,7 @@ mod tests {
         assert_eq!(bench.get(Span::ZERO), Some((1, 1)));
     }
 
+    // req: RFC8290 s5.2.3 MUST limit
     #[test]
     fn overflow_takes_half_of_the_fattest_queue_from_its_head() {
         let mut bench = Bench::new(&Settings { limit: Some(Size::Packets(20)), ..settings(1514) });
@@ -343,6 +367,28 @@ mod tests {
         bench.put(1, 0, 1000, Span::ms(110));
         assert_eq!(bench.get(Span::ms(110)), Some((0, 2)).filter(|_| bench.dropped.len() == 1));
         assert_eq!(bench.dropped[0].0.flow, 0);
+    }
+
+    // req: RFC8289 s4.4 SHOULD occupancy-of-all
+    #[test]
+    fn a_queues_last_packet_is_spared_unless_all_queues_count() {
+        // 20 flows with two packets each wait for longer than target and interval.
+        let drops = |left_in| {
+            let mut bench = Bench::new(&Settings { left_in, ..settings(1500) });
+            let queue = |flow| bench.fq.queue_of(&Packet { flow, ..packet(1) });
+            let alone = |flow: &u32| (0..*flow).all(|other| queue(other) != queue(*flow));
+            let flows: Vec<u32> = (0..100).filter(alone).take(20).collect();
+            for round in 0..2 {
+                flows.iter().for_each(|flow| bench.put(*flow, round, 1500, Span::ZERO));
+            }
+            (0..20).for_each(|_| assert!(bench.get(Span::ms(10)).is_some()));
+            (0..20).for_each(|_| _ = bench.get(Span::ms(200)));
+            (bench.dropped.len(), bench.fq.backlog())
+        };
+        // RFC 8289 s.5.5: after each packet its queue holds nothing, so none is dropped.
+        assert_eq!(drops(Left::Queue), (0, Backlog::default()));
+        // Linux asks the whole discipline: all are dropped but the last, after which an MTU's worth is left nowhere.
+        assert_eq!(drops(Left::All), (18, Backlog::default()));
     }
 
     #[test]

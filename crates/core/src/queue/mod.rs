@@ -22,6 +22,9 @@ use shallows_units::{Rate, Time};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+/// A setting's name and the value that it has under a profile, unless the file says otherwise.
+pub type Habit = (&'static str, &'static str);
+
 /// Where a discipline works.
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -227,7 +230,7 @@ macro_rules! disciplines {
     };
     (
         arrival { $( $aword:literal => $avariant:ident($afile:ident) ),* $(,)? }
-        departure { $( $dword:literal => $dvariant:ident($dfile:ident) $(in $order:ident)? ),* $(,)? }
+        departure { $( $dword:literal => $dvariant:ident($dfile:ident) $(in $order:ident)? $(with $habits:ident)? ),* $(,)? }
     ) => {
         $( pub mod $afile; )*
         $( pub mod $dfile; )*
@@ -278,6 +281,15 @@ macro_rules! disciplines {
                 Self::IN_ORDER.contains(&self.kind())
             }
 
+            /// Settings of the discipline `kind` that the transport's `profile` changes if the file does not say
+            /// otherwise: the habits of the stack that the profile stands for.
+            pub fn habits(kind: &str, profile: &str) -> &'static [Habit] {
+                match kind {
+                    $( $( $dword => $dfile::Settings::$habits(profile), )? )*
+                    _ => &[],
+                }
+            }
+
             /// Bytes of memory that the discipline takes at a port, held packets excluded.
             pub fn memory(&self) -> u64 {
                 match self {
@@ -309,9 +321,9 @@ disciplines! {
         "pi2" => Pi2(pi2),
     }
     departure {
-        "codel" => Codel(codel),
+        "codel" => Codel(codel) with habits,
         "fq" => Fq(fq),
-        "fq-codel" => FqCodel(fq_codel),
+        "fq-codel" => FqCodel(fq_codel) with habits,
         "pie" => Pie(pie),
         "ramp" => Ramp(ramp) in order,
         "priority" => Priority(priority),

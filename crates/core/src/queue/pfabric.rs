@@ -4,7 +4,7 @@
 //! packet's priority is the rest of its flow: here the bytes from its first one to the end of the data that its
 //! flow has to send, which is the paper's unacknowledged rest less the packet's place in the window. A
 //! connection of several messages counts to the end of the one written last. Acknowledgements go first.
-//! Of the flow that is served, the earliest packet leaves (s.4.1): later packets of a flow have less left, and
+//! The earliest packet of the flow that is served leaves (s.4.1): later packets of a flow have less left, and
 //! those before them would starve.
 //!
 //! The minimal transport of s.4.3 is a matter of settings: `cc = "newreno"`, `initial_window` the

@@ -114,6 +114,11 @@ pub(crate) fn conforms(mut make: impl FnMut(Rate) -> Box<dyn QueueDisc>, limit: 
             let again: Vec<_> = again.collect();
             arrivals.extend(again);
             let seen = drive(&mut *disc, rate, arrivals);
+            let ect = |flags: Flags| flags.0 & (Flags::ECT0.0 | Flags::ECT1.0);
+            assert!(
+                seen.out.iter().all(|(packet, _)| ect(packet.flags) == ect(flows[packet.flow as usize])),
+                "a codepoint is altered"
+            );
             assert!(seen.most <= limit, "{} of {limit} held", seen.most);
             if over < 0.5 {
                 assert!(seen.dropped.is_empty(), "an idle queue drops nothing");

@@ -141,6 +141,7 @@ mod tests {
             .collect()
     }
 
+    // req: RFC3168 s5 MUST drop-stays-drop
     #[test]
     fn a_queue_above_k_is_marked_and_a_full_one_drops() {
         let settings = Settings { limit: Some(Size::Packets(8)), ..settings("5pkt") };

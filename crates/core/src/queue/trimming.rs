@@ -252,7 +252,7 @@ mod tests {
         assert!(out[..25].iter().all(|(_, size)| *size == 64));
     }
 
-    /// Of five headers two fit; the others go back, or are dropped. A header that comes back and finds no room is dropped.
+    /// Two of five headers fit; the others go back, or are dropped. A header that comes back and finds no room is dropped.
     #[test]
     fn headers_without_room_return_once() {
         let mut arrivals: Vec<Packet> = (0..13).map(data).collect();

@@ -86,7 +86,7 @@ impl<W: Fn(u32) -> Wire> Ways<'_, W> {
         time
     }
 
-    /// The same to the host.
+    /// Time from `node` to the host, over its link too.
     fn to_host(&self, node: NodeId, size: Bytes) -> Span {
         let last = self.last.map(|link| (self.wire)(link));
         self.to_root(node, size) + last.map_or(Span::ZERO, |(rate, delay)| rate.transmit(size) + delay)
@@ -94,7 +94,7 @@ impl<W: Fn(u32) -> Wire> Ways<'_, W> {
 }
 
 impl Fastest {
-    /// Of a table, for each switch.
+    /// Bytes of a table for each switch.
     pub const BYTES_A_SWITCH: u64 = size_of::<Option<Best>>() as u64;
 
     /// Nothing known yet.

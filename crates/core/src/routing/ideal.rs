@@ -4,7 +4,7 @@
 //! faster than its ideal. Where packets of one flow take several paths at once, links of one distance count
 //! together: the time is then a bound that no assignment of packets to paths can beat, and on paths that are all
 //! alike and no slower than the hosts' links it is the time over one of them.
-//! Of a link whose rate or delay changes, the best of the run counts. Where links fail, [`super::fastest`] has the law.
+//! A link whose rate or delay changes counts with its best of the run. Where links fail, [`super::fastest`] has the law.
 
 use super::graph::NodeId;
 use super::table::Routing;
@@ -53,11 +53,11 @@ pub fn passage(links: &[Wire], burst: Burst) -> Span {
 /// All links of one distance from a destination that shortest paths use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Tier {
-    /// Of the fastest link.
+    /// Rate of the fastest link.
     fastest: Rate,
-    /// Of all links together.
+    /// Rate of all links together.
     together: Rate,
-    /// Of the shortest link.
+    /// Delay of the shortest link.
     delay: Span,
     /// One link, or several of one rate and delay.
     alike: bool,
@@ -84,7 +84,7 @@ struct Ways {
     paths: Vec<Vec<Wire>>,
 }
 
-/// Most different paths between two hosts that are told apart; of more, a bound over all is taken.
+/// Most different paths between two hosts that are looked at one by one; beyond it a bound over all is taken.
 const MAX_PATHS: usize = 64;
 
 impl Burst {

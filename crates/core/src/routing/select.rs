@@ -45,7 +45,7 @@ pub fn select(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     Ok(chosen.into_iter().collect())
 }
 
-/// The same in the order in which `patterns` name them; those of one pattern in the graph's order.
+/// Hosts in the order in which `patterns` name them; those of one pattern in the graph's order.
 pub fn select_in_order(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
     let (mut chosen, mut seen) = (vec![], BTreeSet::new());
     for text in distinct(patterns) {
@@ -84,7 +84,7 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
     Ok(chosen.into_iter().collect())
 }
 
-/// The same, where `a<->b` stands for both directions of a cable.
+/// Links that `patterns` name, where `a<->b` stands for both directions of a cable.
 pub fn select_links(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
     let ways = |text: &String| match text.split_once("<->") {
         Some((a, b)) => vec![format!("{a}->{b}"), format!("{b}->{a}")],

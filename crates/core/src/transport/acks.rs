@@ -1,4 +1,4 @@
-//! The sending end hears from its receiver: acknowledgements, ECN-Echo, SYN+ACK and FIN.
+//! Answers to the sending end: acknowledgements, ECN-Echo, SYN+ACK and FIN.
 //!
 //! Sources: RFC 5681 s.3.2 and RFC 6298 s.5 (the effects of an acknowledgement), RFC 3168 s.6.1.2 (one
 //! reduction a window), RFC 7661 s.4.3 (a window grows only while it is in use).
@@ -40,7 +40,7 @@ impl Sender {
         }
     }
 
-    /// The same, whatever it is.
+    /// Slow path: handles any packet from the receiver.
     #[inline(never)]
     fn on_any_packet(&mut self, packet: &Packet, sack: Option<Extension>, config: &Config, net: &mut Net) {
         if config.explicit {
@@ -133,7 +133,7 @@ impl Sender {
         marks > 0
     }
 
-    /// Everything below `una` is acknowledged for the first time. Returns all that was heard, and the acknowledgement
+    /// Everything below `una` is acknowledged for the first time. Returns the whole report, and the acknowledgement
     /// where the window may grow by it after a reduction (`ece_growth = "cut-first"`).
     #[inline(always)]
     fn on_new_ack(
@@ -179,7 +179,7 @@ impl Sender {
         (heard, (cut_first && may_grow).then_some(Ack { may_grow, ..ack }))
     }
 
-    /// Of `acked` bytes those that duplicate acknowledgements have reported before, where no SACK has: Linux
+    /// Bytes of `acked` that duplicate acknowledgements have reported before, where no SACK has: Linux
     /// `tcp_remove_reno_sacks` counts a segment for each, and the rest, at least one, as new.
     #[inline]
     fn reported_by_duplicates(&self, acked: u64, config: &Config) -> u64 {
@@ -247,11 +247,18 @@ impl Sender {
         }
     }
 
-    /// The congestion control reduces its window. RFC 3168 s.6.1.2: the receiver is told, whatever the reason.
+    /// The congestion control reduces its window. RFC 3168 s.6.1.2: CWR reports each reduction, whatever its reason.
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
+        let before = self.window.bytes();
         self.steer(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
+        // A loss within the round trip of a reduction for marks: CWR again would end the echo of later marks. Linux reports
+        // none in state CWR (tcp_enter_recovery calls tcp_init_cwnd_reduction only outside of it), the RFC where the window shrank.
+        let reported =
+            why == Congestion::LossAfterEcn && (config.settings.prr_on_ecn || self.window.bytes() >= before);
         // RFC 9768 s.3.2.2: CWR is a bit of the counter.
-        self.ecn.tell_cwr = self.ecn.agreed && config.echo != EchoMode::Counted;
+        if !reported && self.ecn.agreed && config.echo != EchoMode::Counted {
+            self.ecn.tell_cwr = true;
+        }
     }
 
     /// Whether the window may grow on this acknowledgement.
@@ -264,7 +271,7 @@ impl Sender {
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
                 EceGrowth::First | EceGrowth::CutFirst => !ece || self.ecn.echoed,
-                // State CWR alone: in state Loss a window grows whatever is told (tcp_cong_control).
+                // State CWR alone: in state Loss a window grows despite ECN-Echo (tcp_cong_control).
                 EceGrowth::Round if self.recovery.is_after_timeout() => true,
                 // Where state CWR spreads a reduction, it tells; the acknowledgement that ends a loss's repair grows the window.
                 EceGrowth::Round if settings.prr_on_ecn => !ece,

@@ -23,7 +23,7 @@ pub enum AnySender {
     Ndp(NdpSender),
 }
 
-/// The same call of any.
+/// One call for an end of any kind.
 macro_rules! any {
     ($on:expr, $end:ident => $call:expr) => {
         match $on {
@@ -35,7 +35,7 @@ macro_rules! any {
     };
 }
 
-/// The same of any sending end: its kind is looked at once, whatever is called.
+/// One call for a sending end of any kind, whose kind is looked at once.
 macro_rules! with_sender {
     ($on:expr, $end:ident => $call:expr) => {
         match $on {
@@ -184,7 +184,7 @@ impl AnySender {
         any!(self, end => &end.window)
     }
 
-    /// The same, to bring its integral up.
+    /// Congestion control and its window, to bring its integral up.
     pub fn window_mut(&mut self) -> &mut Window {
         any!(self, end => &mut end.window)
     }
@@ -244,6 +244,16 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.delivered,
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.next,
+        }
+    }
+
+    /// Bytes of the stream that have arrived, in order or not, each once.
+    pub fn arrived(&self) -> u64 {
+        match self {
+            AnyReceiver::Tcp(receiver) => receiver.arrived(),
+            AnyReceiver::Roce(responder) => responder.arrived(),
+            AnyReceiver::Read(reader) => reader.next,
+            AnyReceiver::Ndp(receiver) => receiver.arrived(),
         }
     }
 

@@ -67,7 +67,7 @@ pub struct Rack {
     sacked: (u64, u64),
     /// Bytes lost, whether sent again or not.
     lost: u64,
-    /// Of them, bytes that wait to be sent again.
+    /// Lost bytes that wait to be sent again.
     waiting: u64,
     /// Bytes in flight twice: a probe sent again although the original was not lost.
     twice: u64,
@@ -84,7 +84,7 @@ pub struct Rack {
 pub struct Found {
     /// Bytes newly lost, lost retransmissions included.
     pub bytes: u64,
-    /// Of them, retransmissions.
+    /// Retransmitted bytes among them.
     pub again: u64,
     /// How long until all that was sent before the newest delivered is lost, if it is not.
     pub wait: Option<Span>,
@@ -338,7 +338,7 @@ impl Rack {
         self.lost > 0
     }
 
-    /// Of `outstanding` bytes those in the network (Linux `tcp_packets_in_flight`).
+    /// Bytes of `outstanding` that are in the network (Linux `tcp_packets_in_flight`).
     ///
     /// It is never negative. Segments cover `outstanding` without holes, since packets are sent, sent again and received
     /// whole, and so an acknowledgement ends where a segment ends (asserted in [`Rack::on_ack`]). No segment is both

@@ -55,7 +55,7 @@ pub struct Receiver {
     pub next: u64,
     /// Held beyond `next`.
     held: Ranges,
-    /// Starts of the ranges heard of last, newest first (RFC 2018 s.4).
+    /// Starts of the ranges that grew last, newest first (RFC 2018 s.4).
     recent: [u64; 4],
     /// Number after the last byte of the stream, once the FIN has come.
     fin_at: Option<u64>,
@@ -217,6 +217,9 @@ impl Receiver {
             self.next += 1; // FIN takes one number
         }
         self.pending += 1;
+        // Any acknowledgement is one of those that were to go at once: Linux tcp_event_ack_sent ends ICSK_ACK_NOW and
+        // calls tcp_dec_quickack_mode, RFC 9768's counter has been reported.
+        self.quick -= u64::from(self.quick > 0);
         self.acknowledge_apart(config, net);
     }
 
@@ -261,6 +264,11 @@ impl Receiver {
     #[inline]
     pub fn delivered(&self) -> u64 {
         self.next - u64::from(self.fin_delivered())
+    }
+
+    /// Bytes that have arrived, in order or not, each once.
+    pub fn arrived(&self) -> u64 {
+        self.delivered() + self.held.bytes()
     }
 
     /// The acknowledgement timer expired.

@@ -125,7 +125,7 @@ impl Sender {
         if config.whole_windows && cwnd > config.rules.mss { cwnd - cwnd % config.rules.mss } else { cwnd }
     }
 
-    /// The same outside of the plain case.
+    /// The window that sending is held against while losses are repaired or duplicates counted.
     fn repair_window(&self, config: &Config) -> u64 {
         let cwnd = self.usable_window(config);
         match &self.recovery {

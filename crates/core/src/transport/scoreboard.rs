@@ -46,7 +46,7 @@ impl Resent {
 pub enum Next {
     /// Send again from the first number up to the second.
     Again(u64, u64),
-    /// The same for the last segment, in case the tail was lost. SACK may still report holes before it.
+    /// Send the last segment again, in case the tail was lost. SACK may still report holes before it.
     Rescue(u64, u64),
     /// Send new data.
     New,
@@ -190,6 +190,7 @@ mod tests {
     }
 
     /// As ns-3's tcp-tx-buffer-test.cc asserts: loss shows after three sacked segments above.
+    // req: RFC6675 s4 SHOULD scoreboard
     #[test]
     fn three_sacked_segments_tell_of_a_loss() {
         assert!(!board(&[2, 3]).first_is_lost(0, 3, MSS));
@@ -197,6 +198,9 @@ mod tests {
         assert!(board(&[2, 4, 6]).first_is_lost(0, 3, MSS));
     }
 
+    // req: RFC6675 s4 SHOULD scoreboard
+    // req: RFC6675 s4 MUST pipe
+    // req: RFC6675 s4 MUST next-lost
     #[test]
     fn pipe_counts_what_is_neither_sacked_nor_lost() {
         // Segments 6, 7, 8 sacked: 1 to 5 lost, 9 and 10 under way.
@@ -208,6 +212,12 @@ mod tests {
         }
     }
 
+    // req: RFC6675 s4 MUST next-new
+    // req: RFC6675 s4 SHOULD next-unsure
+    // req: RFC6675 s4 SHOULD next-rescue
+    // req: RFC6675 s4 MUST next-nothing
+    // req: RFC6675 s4 MUST rescue-keeps-highrxt
+    // req: RFC6675 s5 MUST set-highrxt
     #[test]
     fn after_the_lost_ones_comes_new_data_then_the_unsure_then_the_rescue() {
         let board = board(&[2, 9]); // one sacked range above 3..8: not lost
@@ -228,6 +238,8 @@ mod tests {
     }
 
     /// A partial acknowledgement can leave nothing sacked: rules 2 and 4 ask for no SACK.
+    // req: RFC6675 s4 MUST next-new
+    // req: RFC6675 s4 SHOULD next-rescue
     #[test]
     fn new_data_and_the_rescue_go_with_nothing_sacked() {
         let (board, resent) = (Scoreboard::default(), Resent::first(MSS));
@@ -236,6 +248,7 @@ mod tests {
         assert_eq!(next(false), Some(Next::Rescue(9 * MSS, 10 * MSS)));
     }
 
+    // req: RFC6675 s5 MUST update
     #[test]
     fn blocks_outside_the_window_are_ignored() {
         let mut board = Scoreboard::default();

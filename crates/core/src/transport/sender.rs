@@ -1,6 +1,6 @@
 //! The sending end of a connection: its state, its opening and its application.
 //!
-//! Source: RFC 9293. It hears in `acks.rs`, sends in `sending.rs`, recovers in `recovery.rs`, `by_count.rs` or
+//! Source: RFC 9293. It handles acknowledgements in `acks.rs`, sends in `sending.rs`, recovers in `recovery.rs`, `by_count.rs` or
 //! `by_time.rs` and keeps its timers in `timers.rs`.
 //! Left out: data in both directions of one connection; urgent data; path MTU discovery; undoing
 //! spurious reductions (RFC 3522, RFC 5682).
@@ -38,7 +38,7 @@ pub enum State {
 pub struct SenderCounts {
     /// Packets handed to the NIC.
     pub packets: u64,
-    /// Of them, data sent before.
+    /// Packets among them whose data were sent before.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -61,7 +61,7 @@ pub struct EcnState {
     pub(super) echoed: bool,
     /// The next new segment reports a reduction (CWR).
     pub(super) tell_cwr: bool,
-    /// AccECN: the receiver's counter as last heard, and bytes of marked segments not yet told.
+    /// AccECN: the receiver's counter as last received, and bytes of marked segments not yet reported.
     pub(super) ace: (u8, u64),
 }
 
@@ -107,7 +107,7 @@ pub struct Sender {
     pub(super) early: EarlyTimer,
     /// Pacing, and room in the host's port.
     pub(super) pacing: Pacing,
-    /// Of a protocol with headers.
+    /// State of a protocol with headers.
     pub(super) explicit: Explicit,
     /// Time of the soonest event that will look at all these timers.
     pub timer_at: Time,

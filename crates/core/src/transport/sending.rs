@@ -30,7 +30,7 @@ impl Sender {
         self.pump_here(config, net);
     }
 
-    /// The same, compiled into its caller: for acknowledgements, which are half of all packets.
+    /// `pump`, compiled into its caller: for acknowledgements, which are half of all packets.
     #[inline(always)]
     pub(super) fn pump_here(&mut self, config: &Config, net: &mut Net) {
         if self.state != State::Established {
@@ -188,7 +188,7 @@ impl Sender {
         self.emit_data(seq, payload, flags, config, net);
     }
 
-    /// The same, of data that was never sent before.
+    /// Sends bytes that were never sent before.
     #[inline(always)]
     pub(super) fn emit_new(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
         // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.

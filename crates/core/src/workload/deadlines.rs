@@ -84,7 +84,7 @@ impl DeadlineSource {
     /// Index of the stream among a load's own.
     const STREAM: u64 = u64::MAX - 1;
 
-    /// Of the load that is being built.
+    /// Deadlines of the load that is being built.
     pub fn new(deadlines: &Option<Deadlines>, cx: &super::BuildCx<'_>) -> Self {
         DeadlineSource { deadlines: deadlines.clone(), random: cx.random(Self::STREAM) }
     }

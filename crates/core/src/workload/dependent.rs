@@ -71,7 +71,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of a load whose rounds follow `plan`, with up to `width` messages a step.
+    /// The steps of a load whose rounds follow `plan`, with up to `width` messages a step.
     pub fn new(plan: Vec<Planned>, width: u64, least: Span, begins: Span) -> Self {
         let (rows, rounds, open) = (vec![], vec![], vec![]);
         Steps { plan, width, least, begins, rows, rounds, open, under_way: BTreeMap::new() }
@@ -139,7 +139,7 @@ impl Steps {
             started: cx.now(),
             ended: None,
             timeouts: TimeoutCounts::default(),
-            ideal: None,
+            ideal: (self.least > Span::ZERO).then_some(self.least),
         });
         self.open.push(Open { left: messages, timeouts_before: cx.timeouts(), ideal: Span::ZERO });
     }
@@ -179,7 +179,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Of each node, by its place; links have these rates and delays.
+    /// Links of each node, by its place; links have these rates and delays.
     pub fn of_all(graph: &Graph, wires: &[Wire]) -> Vec<Links> {
         let mut all = vec![Links { out: 0, into: 0, delay: Span::ps(u64::MAX) }; graph.nodes.len()];
         for (link, (rate, delay)) in graph.links.iter().zip(wires) {

@@ -112,7 +112,7 @@ impl WorkCx<'_> {
         self.connections.send(flow, Write { bytes, tag, deadline, asks: false });
     }
 
-    /// Writes a request. The load is told when it arrives, but no table lists it as a message.
+    /// Writes a request. The load learns when it arrives, but no table lists it as a message.
     pub fn ask(&mut self, flow: FlowId, bytes: u64, tag: u64) {
         self.connections.send(flow, Write { bytes, tag, deadline: None, asks: true });
     }

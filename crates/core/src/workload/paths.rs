@@ -64,7 +64,7 @@ impl BuildCx<'_> {
         }
     }
 
-    /// The same for the tables that follow failures, for pairs with their switches in the whole network. A header that is
+    /// Checks the room along the tables that follow failures, for pairs with their switches in the whole network. A header that is
     /// sized by the path of the connection's opening has no room for a longer one.
     fn require_room_after_failures(&mut self, pairs: &[(Pair, u64)], room: Room) {
         let mut routing = Routing::new(self.graph, self.seed);
@@ -120,7 +120,7 @@ impl BuildCx<'_> {
         let (from, to) = (self.graph.name(from), self.graph.name(to));
         let (kind, since, port) = (self.cc.kind(), followed(since), self.graph.port_name(port));
         let rule = format!(
-            "needs port_control = \"{}\" at every port of a switch that its data may pass: cc = \"{kind}\" hears nothing of the \
+            "needs port_control = \"{}\" at every port of a switch that its data may pass: cc = \"{kind}\" learns nothing about the \
              queue at {port}, between {from} and {to}{since}",
             self.cc.protocol().unwrap_or(kind),
         );

@@ -27,7 +27,7 @@ const MOST_S: f64 = 60.0;
 pub struct Outcome {
     /// Runs made.
     pub runs: u64,
-    /// Of them, with the network cut into several cells.
+    /// Runs among them whose network was cut into several cells.
     pub cut: u64,
     /// Runs that ended in words.
     pub ended: u64,

@@ -58,7 +58,7 @@ fn lossless_at_the_bound_and_not_a_byte_below() {
     }
 }
 
-/// The same account, full to its last byte, when its cable fails and is back 1 us later: nothing more may come. The port that
+/// An account full to its last byte, whose cable fails and is back 1 us later, takes nothing more. The port that
 /// comes up is paused at once, since the frame that renews the pause would come too late.
 #[test]
 fn a_cable_that_comes_back_is_paused_before_anything_is_sent() {
@@ -139,7 +139,7 @@ fn asked(document: &Value, path: &str, words: &str) -> Option<String> {
         .next()
 }
 
-/// The same with a buffer hardly larger than the checker demands, and with the shortest pauses.
+/// Sets a buffer hardly larger than the checker demands, and with the shortest pauses.
 fn with_the_least(mut document: Value) -> Value {
     if let Some(quanta) = asked(&document, "pfc.quanta", "must be at least") {
         document["pfc"]["quanta"] = json!(quanta.parse::<u64>().expect("a number"));

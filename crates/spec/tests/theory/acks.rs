@@ -11,6 +11,9 @@ fn send(bytes: u64, transport: Value, lost: &[u64]) -> Run {
 }
 
 /// An acknowledgement every second segment, and one for the rest: exact counts.
+// req: RFC5681 s4.2 SHOULD delayed-acks
+// req: RFC5681 s4.2 SHOULD every-second-segment
+// req: RFC5681 s4.2 MUST one-ack-a-segment
 #[test]
 fn every_second_segment_is_acknowledged() {
     for (every, segments, expected) in [(1, 100, 100), (2, 100, 50), (2, 101, 51), (4, 100, 25), (4, 103, 26)]
@@ -29,6 +32,8 @@ fn the_first_segments_are_acknowledged_one_by_one() {
 
 /// RFC 5681 s.4.2: a lone segment is acknowledged when the delay has passed, a second one ends the wait.
 /// Exact.
+// req: RFC5681 s4.2 SHOULD delayed-acks
+// req: RFC5681 s4.2 MUST within-500ms
 #[test]
 fn a_lone_segment_is_acknowledged_after_the_delay() {
     let transport = || json!({"ack_every": 2, "ack_delay": "1ms"});
@@ -39,6 +44,8 @@ fn a_lone_segment_is_acknowledged_after_the_delay() {
 
 /// RFC 5681 s.4.2: a segment out of order, and one that fills a gap, are acknowledged at once. Of ten
 /// segments the third is lost: 1 and 2 together, 4 to 10 each, then the third: nine.
+// req: RFC5681 s3.2 SHOULD out-of-order-at-once
+// req: RFC5681 s3.2 SHOULD filled-gap-at-once
 #[test]
 fn disorder_is_acknowledged_at_once() {
     for sack in [true, false] {
@@ -80,6 +87,7 @@ fn nagle_holds_the_short_tail_back() {
 /// DCTCP's receiver with every second segment acknowledged, each third marked. Segments before a change of
 /// CE are acknowledged at once; by RFC 8257 s.3.2 (last paragraph) and Linux, so is the packet that changed
 /// it, apart: 1 2 | 3 | 4 | 5, 6 | 7 | 8, 9 | ... Exact.
+// req: RFC8257 s3.2 MUST ce-change
 #[test]
 fn a_change_of_ce_is_acknowledged_at_once() {
     let times = |change: &str| {

@@ -16,7 +16,7 @@ fn a_message_within_the_initial_window_has_slowdown_one() {
     }
 }
 
-/// The same where links differ and where several switches are on the way: store and forward.
+/// Slowdown is exactly 1 even if links differ and several switches are on the way: store and forward.
 #[test]
 fn slowdown_is_one_on_any_path() {
     let parking = json!({"topology": {"kind": "parking-lot"}, "duration": "10ms",
@@ -67,6 +67,7 @@ fn a_handshake_costs_one_round_trip() {
 
 /// RFC 9293 s.3.6: SYN, data with FIN on the last, the last acknowledgement; and nothing more. The other
 /// way SYN+ACK, an acknowledgement a segment, the last of them with FIN.
+// req: RFC5681 s4.2 MUST one-ack-a-segment
 #[test]
 fn a_connection_opens_sends_and_closes_with_no_packet_too_many() {
     let document = pair(json!({"opening": "handshake"}), json!({"bytes": format!("{}B", 5 * MSS)}));
@@ -110,6 +111,7 @@ fn the_loss_of_any_control_packet_is_made_good() {
 
 /// A window of W bytes lets W through each round trip: throughput = W / R while that is below the link's
 /// rate. Counted over 1000 round trips; one window more or less is 0.1 %.
+// req: RFC5681 s2 MUST window-bounds-flight
 #[test]
 fn a_window_limits_throughput_to_window_over_round_trip() {
     for (key, window) in [("receive_window", 20), ("cwnd_max", 20), ("cwnd_max", 1), ("receive_window", 60)] {

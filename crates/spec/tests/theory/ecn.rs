@@ -13,6 +13,11 @@ fn through_marking_switches(transport: Value) -> Run {
 /// RFC 3168 s.6.1.1: data is ECN-capable when both ends are; SYN, acknowledgements and retransmissions are
 /// not (s.6.1.1, 6.1.4, 6.1.5), but in Linux's DCTCP. A switch that marks all that it may counts them:
 /// forward SYN, ten segments, the last acknowledgement; back SYN+ACK and ten acknowledgements.
+// req: RFC3168 s6.1.1 MUST ect-after-both-agree
+// req: RFC3168 s6.1.1 MUST syn-not-ect
+// req: RFC3168 s5.2 MUST ect-needs-detection
+// req: RFC3168 s5.2 MUST pure-acks
+// req: RFC3168 s6.1.4 MUST acks-not-ect
 #[test]
 fn ecn_is_used_when_both_ends_are_able() {
     let cases = [
@@ -51,6 +56,7 @@ fn a_lost_syn_is_the_end_of_ecn_where_there_is_a_fallback() {
 }
 
 /// Linux `tcp_ecn_send`: a DCTCP sends all of its packets ECN-capable, a Reno with ECN data alone.
+// req: RFC8257 s3.6 SHOULD ect-on-control
 #[test]
 fn control_packets_are_ecn_capable_where_it_is_needed() {
     for (transport, expected) in [
@@ -63,6 +69,7 @@ fn control_packets_are_ecn_capable_where_it_is_needed() {
 }
 
 /// RFC 3168 s.6.1.5: a retransmission is not ECN-capable, unless the setting says so.
+// req: RFC3168 s6.1.5 MUST retransmissions-not-ect
 #[test]
 fn retransmissions_are_not_ecn_capable() {
     let marks = |control: bool| {
@@ -76,9 +83,22 @@ fn retransmissions_are_not_ecn_capable() {
     assert_eq!([marks(false), marks(true)], [10.0, 11.0]);
 }
 
+/// RFC 3168 s.12: no router resets CE, whatever its discipline. The first of two links marks each packet.
+// req: RFC3168 s12 MUST ce-kept
+#[test]
+fn no_discipline_resets_a_mark() {
+    for kind in ["drop-tail", "fq", "threshold", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2"] {
+        let document = pair(json!({"ecn": "on"}), json!({"bytes": format!("{}B", 10 * MSS)}));
+        let marked = json!({"queue": {"kind": kind}, "port": {"s0->switch": {"mark": 1.0}}});
+        let done = run(with(document, marked));
+        assert_eq!(done.flow("marks"), 10.0, "{kind}");
+    }
+}
+
 /// RFC 3168 s.6.1.2: at most one reduction for each window of data, though every packet is marked. A window
 /// of at most ten segments lasts from R to R + 10 T, and so 20 ms hold between 20 ms / (R + 10 T) and 20 ms
 /// / R reductions.
+// req: RFC3168 s6.1.2 SHOULD once-a-window
 #[test]
 fn a_window_is_reduced_once() {
     for echo in ["until-cwr", "per-packet"] {
@@ -119,6 +139,9 @@ fn greatest_alpha(transport: Value) -> f64 {
 /// RFC 8257 s.3.2: each mark is echoed once, so one mark in ten makes alpha 0.1, exactly. RFC 3168 s.6.1.3:
 /// ECE goes on until CWR comes, one round trip later, and so on nearly a window of acknowledgements. Either
 /// way the window is reduced once.
+// req: RFC8257 s3.2 MUST echo
+// req: RFC8257 s3.3 MUST estimator
+// req: RFC3168 s6.1.3 MUST ece-until-cwr
 #[test]
 fn a_mark_is_echoed_once_or_until_cwr() {
     assert_eq!(greatest_alpha(json!({})), 0.1);
@@ -129,6 +152,7 @@ fn a_mark_is_echoed_once_or_until_cwr() {
 /// RFC 8257 s.3.2, figure 1: with delayed acknowledgements a change of CE is acknowledged at once, so the
 /// share of marked bytes still comes through. Windows now end with one acknowledgement in two, so they
 /// hold 9 to 11 segments.
+// req: RFC8257 s3.2 MUST ce-change
 #[test]
 fn delayed_acknowledgements_lose_no_mark() {
     let alpha = greatest_alpha(json!({"ack_every": 2}));
@@ -139,6 +163,8 @@ fn delayed_acknowledgements_lose_no_mark() {
 /// queue sorts by that (RFC 9332 s.2.3): the classifier `ect1` takes Prague and flows that are set to ECT(1) only,
 /// `any_ect` every ECN-capable flow. Acknowledgements go back by another port and are not ECN-capable, unless
 /// `ect_on_control` says so.
+// req: RFC3168 s5 SHOULD ect0
+// req: RFC9332 s2.5.1 MUST l4s-node
 #[test]
 fn a_dual_queue_sorts_by_the_codepoint() {
     let low_latency = |transport: Value, classifier: &str| {

@@ -65,7 +65,7 @@ fn racs_divides_the_link_by_weight() {
     }
 }
 
-/// The same with unequal ones, 1 against 4: of loads with weights of their own.
+/// Eq. (4.2) with unequal weights, 1 against 4, of loads with weights of their own.
 #[test]
 fn racs_gives_four_times_the_weight_four_times_the_rate() {
     let heavy = json!({"kind": "bulk", "from": "s1", "to": "r0", "jitter": "2ms",
@@ -185,10 +185,10 @@ fn sdc_divides_between_classes_by_eq_3_12() {
 }
 
 /// Over several hops the long flow is cut by the overloads of each. A window grows by alpha a round trip while no
-/// overload is told, G in all between two of one hop, and loses (1 - beta) w to each, so that at rest
+/// overload is reported, G in all between two of one hop, and loses (1 - beta) w to each, so that at rest
 /// w x (rate of overloads) is alpha / ((1 - beta) T). Where hops overload one by one, all as often, the long flow
 /// meets h times as many: its rate is (T / T0)^2 / h of a crossing flow's. It also stands still for each: an overload is
-/// told for t_p, and once more if the interval in which it is told is full too, so that its G is shorter by at most
+/// reported for t_p, and once more if the interval in which it is reported is full too, so that its G is shorter by at most
 /// 2 (h - 1) t_p. Where hops lock in phase it meets each once: (T / T0)^2. Which one applies depends on when the clocks
 /// began; it lies between, within 3 %.
 #[test]

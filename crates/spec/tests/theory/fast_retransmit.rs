@@ -20,6 +20,10 @@ fn repairs(run: &Run) -> [f64; 3] {
 
 /// RFC 5681 s.3.2: the third duplicate acknowledgement, neither an earlier nor a later event, brings the
 /// segment back, and it alone. Ten segments, the first lost: those behind it each cause a duplicate. Exact.
+// req: RFC5681 s3.2 SHOULD fast-retransmit
+// req: RFC5681 s3.2 MUST third-duplicate-ssthresh
+// req: RFC5681 s3.2 MUST retransmit-una
+// req: RFC6675 s5 MUST count-dupacks
 #[test]
 fn the_third_duplicate_brings_the_segment_back() {
     for (sack, acknowledgement) in [(true, WITH_BLOCK), (false, HEADER)] {
@@ -37,6 +41,7 @@ fn the_third_duplicate_brings_the_segment_back() {
 }
 
 /// Wherever a long flow loses a segment, it is sent again once, without a timeout.
+// req: RFC5681 s3.2 SHOULD fast-retransmit
 #[test]
 fn one_lost_segment_is_sent_again_once() {
     for sack in [true, false] {
@@ -79,6 +84,9 @@ fn limited_transmit_saves_small_windows_from_timeouts() {
 /// RFC 3042 s.2: one new segment on each of the first two duplicates, at once, and cwnd does not change.
 /// Exact. Without SACK no third one, whatever the threshold; with it RFC 6675 s.5 step 3.3 goes on by the
 /// pipe.
+// req: RFC5681 s3.2 SHOULD limited-transmit
+// req: RFC5681 s3.2 MUST limited-transmit-cwnd
+// req: RFC5681 s3.2 MUST limited-transmit-excluded
 #[test]
 fn limited_transmit_sends_a_segment_for_each_of_two_duplicates() {
     for (sack, acknowledgement, more) in [(true, WITH_BLOCK, 4), (false, HEADER, 2)] {
@@ -95,8 +103,25 @@ fn limited_transmit_sends_a_segment_for_each_of_two_duplicates() {
     }
 }
 
+/// RFC 5681 s.3.2 step 1, RFC 6675 s.2: with SACK a duplicate that reports nothing new lets nothing out and counts for
+/// nothing. Every acknowledgement comes twice, and each packet leaves when it left without the copies.
+// req: RFC5681 s3.2 MUST limited-transmit-news
+// req: RFC6675 s5 MUST count-dupacks
+#[test]
+fn a_copy_of_an_acknowledgement_lets_nothing_out() {
+    let times = |copies: f64| {
+        let document = pair(json!({"dup_acks": 5}), json!({"bytes": format!("{}B", 30 * MSS)}));
+        let ports = json!({"s0->switch": {"drop_packets": [1]}, "r0->switch": {"duplicate": copies}});
+        let done = watch(with(document, json!({"duration": "5s", "port": ports})), &["s0->switch"]);
+        assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);
+        done.times("s0->switch")
+    };
+    assert_eq!(times(1.0), times(0.0));
+}
+
 /// RFC 6675 s.2: a duplicate acknowledgement tells something new. Every packet delivered twice causes no
 /// retransmission.
+// req: RFC6675 s5 MUST count-dupacks
 #[test]
 fn duplicated_packets_are_no_duplicate_acknowledgements() {
     for sack in [true, false] {

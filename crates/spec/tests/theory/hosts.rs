@@ -75,7 +75,7 @@ fn a_sender_puts_a_millisecond_of_its_rate_into_its_port() {
     }
 }
 
-/// The same for a sender that paces nothing, with a window W that never moves: it would be paced at 2 W / srtt, far below the
+/// TCP small queues of a sender that paces nothing, with a window W that never moves: it would be paced at 2 W / srtt, far below the
 /// threshold of slow start (tcp_update_pacing_rate), so that the port holds L = 2 W / srtt / 1024. With srtt = base + L / C,
 /// srtt (srtt - base) C = 2 W / 1024. The window is hardly more than that: a far larger one would swing about it, since each
 /// round trip answers the one before.

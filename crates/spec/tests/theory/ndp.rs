@@ -92,7 +92,7 @@ fn an_incast_takes_the_links_time() {
     }
 }
 
-/// Flows of one receiver take turns in its pulls: once all have been heard of, each sixteen pulls in a row are for sixteen flows.
+/// Flows of one receiver take turns in its pulls: once all have begun, each sixteen pulls in a row are for sixteen flows.
 #[test]
 fn a_receivers_flows_take_turns() {
     let done = run(incast(16, 200, json!({"probe": {"packets": ["r0->switch"]}})));
@@ -153,7 +153,7 @@ fn headers_without_room_return_to_their_senders() {
     assert_eq!(sum(&dropped, "flows", "delivered_bytes"), (32 * 30 * MTU) as f64);
 }
 
-/// Pulls bear a running number: the next makes up for one that was lost. Where wires lose a packet in a hundred, either way, each
+/// Pulls have a running number: the next makes up for one that was lost. Where wires lose a packet in a hundred, either way, each
 /// message still ends, and timers wait for single packets alone.
 #[test]
 fn lost_pulls_and_packets_are_made_up_for() {

@@ -48,7 +48,7 @@ fn waits_are_those_of_m_d_1() {
     }
 }
 
-/// The same on a thousand ports of one switch, each with arrivals of its own: their mean waits scatter about the law,
+/// M/D/1 on a thousand ports of one switch, each with arrivals of its own: their mean waits scatter about the law,
 /// and their mean is it, within four of its standard errors.
 #[test]
 fn a_thousand_ports_are_a_thousand_queues() {

@@ -27,6 +27,9 @@ fn srtt(n: u64) -> u64 {
 
 /// s.7.2, 7.3: the last of ten segments is lost. Two round trips after the ninth's acknowledgement it is sent again, and
 /// that repairs all; without probes the timer has to, here of 200 ms.
+// req: RFC8985 s7.2 SHOULD start-pto
+// req: RFC8985 s7.2 SHOULD pto
+// req: RFC8985 s7.3 SHOULD probe-last-segment
 #[test]
 fn a_lost_tail_is_probed_for_after_two_round_trips() {
     let done = lose(&[10], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
@@ -43,6 +46,7 @@ fn a_lost_tail_is_probed_for_after_two_round_trips() {
 /// s.7.4.1: of ten segments the last three are lost. The probe is the last; that it has come tells that those before it
 /// are lost, which were sent earlier. The window is then two segments, of which the probe is counted as one: it, or the
 /// packet that it was for, may still be under way (Linux `tcp_sacktag_one`).
+// req: RFC8985 s7.3 MUST probe-is-recorded
 #[test]
 fn a_probe_tells_of_what_was_lost_before_it() {
     let done = lose(&[8, 9, 10], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
@@ -53,8 +57,32 @@ fn a_probe_tells_of_what_was_lost_before_it() {
     assert_eq!(repairs(&done), [3.0, 0.0, 1.0]);
 }
 
+/// s.7.3: a probe is new data if there is some. A window of two segments is lost whole, and so is the acknowledgement of
+/// the segment before; the third goes as the probe though the window is full.
+// req: RFC8985 s7.3 SHOULD probe-new-data
+#[test]
+fn a_probe_is_new_data_if_there_is_some() {
+    let lossy = |bytes: u64| {
+        let transport = json!({"tail_loss_probe": true, "min_rto": "200ms", "initial_window": "2pkt", "cwnd_max": "2pkt"});
+        lose(&[3, 4], bytes, transport)
+    };
+    // Segments 1 and 2 measure the round trip; 3 and 4 are lost.
+    let more = lossy(8);
+    assert_eq!(more.flow("timeouts"), 0.0);
+    let sent = more.times("s0->switch");
+    let waited = sent[4] - sent[3];
+    assert!((LINE.round()..10 * LINE.round()).contains(&waited), "{waited}");
+    // The probe is the fifth segment: each lost one goes again once, and the fifth is not sent twice.
+    assert_eq!(more.flow("retransmissions"), 2.0);
+    let last = lossy(4);
+    assert_eq!([last.flow("retransmissions"), last.flow("timeouts")], [2.0, 0.0]);
+}
+
 /// s.7.3, condition 2 and s.7.2: a probe is not sent before a round trip was measured, nor a second one for a tail lost
 /// again: then the timer has its turn.
+// req: RFC8985 s7.3 MUST probe-conditions
+// req: RFC8985 s7.3 MUST skip-and-rearm
+// req: RFC8985 s7.3 MUST rearm-rto
 #[test]
 fn a_tail_is_probed_for_once() {
     let done = lose(&[10, 11], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
@@ -64,6 +92,8 @@ fn a_tail_is_probed_for_once() {
 }
 
 /// s.7.4.2: the probe repaired a loss that nothing else reported, and the first acknowledgement beyond it halves the window.
+// req: RFC8985 s7.4.2 MUST repaired-by-probe
+// req: RFC8985 s7.4.2 SHOULD repaired-by-probe-cuts
 #[test]
 fn what_a_probe_repairs_counts_as_congestion() {
     let two = |lost: &[u64]| {
@@ -82,6 +112,7 @@ fn what_a_probe_repairs_counts_as_congestion() {
 
 /// s.9.1, example 1: of three segments the first and the third are lost. The second's SACK reports the first at once, and
 /// the acknowledgement of the repair reports the third.
+// req: RFC8985 s3.3.2 SHOULD fraction-of-rtt
 #[test]
 fn the_first_and_third_of_three_are_recovered_in_two_round_trips() {
     let done = lose(&[1, 3], 3, json!({}));
@@ -103,8 +134,21 @@ fn a_lost_retransmission_is_sent_again() {
     assert_eq!(by_sack.flow("timeouts"), 1.0);
 }
 
+/// RFC 5681 s.4.3: the loss of a retransmission is another indication of congestion. RFC 6675 leaves it to the timer, and
+/// the window falls to one segment.
+// req: RFC5681 s4.3 MUST lost-retransmission-cuts
+#[test]
+fn a_lost_retransmission_lowers_the_window_again() {
+    let least = |lost: &[u64]| {
+        let done = lose(lost, 60, json!({"loss_detection": "rfc6675"}));
+        done.column("flow_trace", "cwnd_bytes").into_iter().fold(f64::INFINITY, f64::min) / MSS as f64
+    };
+    assert_eq!([least(&[1]), least(&[1, 13])], [5.0, 1.0]);
+}
+
 /// Wherever losses strike a long flow, each lost segment is sent again once and no other is: nothing overtakes here. No
 /// timer expires.
+// req: RFC8985 s4 MUST sack
 #[test]
 fn each_loss_is_repaired_by_one_retransmission() {
     for prr in [true, false] {
@@ -119,6 +163,8 @@ fn each_loss_is_repaired_by_one_retransmission() {
 
 /// s.6.2 step 4: once packets have overtaken each other, a missing segment counts as lost only after a quarter of the least
 /// round trip.
+// req: RFC8985 s3.3.2 SHOULD fraction-of-rtt
+// req: RFC8985 s6.2 SHOULD reordering-timer
 #[test]
 fn reordering_that_was_seen_is_waited_for() {
     let reordered = |extra: &str| {
@@ -134,6 +180,7 @@ fn reordering_that_was_seen_is_waited_for() {
 
 /// An acknowledgement that waited for a second segment and then reports a hole too does not look like reordering: a loss
 /// is found when the third segment behind the hole has been sacked, whether or not one was waiting when the hole came.
+// req: RFC8985 s3.3.2 SHOULD zero-window
 #[test]
 fn a_delayed_acknowledgement_is_no_reordering() {
     for number in 40..60 {
@@ -153,6 +200,7 @@ fn a_delayed_acknowledgement_is_no_reordering() {
 
 /// The profile `linux`: two round trips and 2 ms from when the eighth of ten was acknowledged, three ticks of 1 ms, and then
 /// the next one. For a single segment its timer waits for a delayed acknowledgement of the minimum RTO instead.
+// req: RFC8985 s7.2 SHOULD pto
 #[test]
 fn linux_probes_with_a_tick() {
     let load = json!({"bytes": format!("{}B", 10 * 1448)});

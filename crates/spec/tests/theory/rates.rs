@@ -6,7 +6,7 @@
 //! every n-th ECN-capable packet, or each with probability p. Measured is W = rate x R in segments.
 //!
 //! Effects that the textbook's fluid leaves out, and these windows show:
-//! - A mark is heard a round trip after it was made: the window w of that moment sends w packets more.
+//! - A mark reaches the sender a round trip after it was made: the window w of that moment sends w packets more.
 //! - An answered mark is followed by (1 - b) R of silence, until the flight has shrunk to b w, and by a round
 //!   trip at b w in which nothing grows: RFC 3168's ECE lasts until CWR has come.
 //! - Reno grows in steps of a segment at the end of a round trip: half a segment less, on average. A fraction
@@ -56,7 +56,7 @@ fn aimd_periodic(n: f64, a: f64, b: f64, less: f64) -> f64 {
     n / (growing(w) + 2.0 - b)
 }
 
-/// Independent marks. Between reductions come 1/p packets until a mark and w more until the sender hears it; (1 - b) w
+/// Independent marks. Between reductions come 1/p packets until a mark and w more until it reaches the sender; (1 - b) w
 /// less of them, those at b w, make nothing grow. With v = w^2 growing by 2 a a packet, w^2 after a reduction
 /// is b^2 times its value before, and E w = sqrt(2 a m) c for exponential m (Ott, Kemperman and Mathis 1996), where
 /// c = Gamma(3/2) prod (1 - b^(2 k + 1)) / (1 - b^(2 k)): 1.31 / sqrt(p) for Reno in the limit. Steps of half

@@ -28,7 +28,7 @@ fn small(count: u64, transport: Value, changes: Value) -> Run {
 fn a_message_takes_its_requests_way_and_its_packets_times() {
     for packets in [1, 2, 50] {
         let done = watch(read(packets, json!({}), json!({})), &["r0->switch", "s0->switch"]);
-        // Of a message's only packet AETH is counted once, on both links.
+        // A message's only packet has AETH counted once, on both links.
         let aeth = if packets == 1 { 2 } else { 3 } * LINE.transmission(AETH);
         let want = LINE.one_way(REQUEST) + LINE.transmission(FULL) * (packets + 1) + aeth + 2 * LINE.delay;
         assert_eq!(done.fct(), [want], "{packets}");

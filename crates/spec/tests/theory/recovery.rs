@@ -28,10 +28,33 @@ fn without_sack_k_losses_take_k_round_trips() {
     }
 }
 
+/// RFC 5681 s.3.2 steps 3 to 5, without SACK: the third duplicate sets the window to ssthresh plus three segments, and
+/// each further one adds a segment. Of 20 segments the first is lost; two more go by limited transmit, so that 22 are in
+/// flight and half of 20 is ssthresh. So duplicate n lets a new segment out when 10 + n exceeds 22, and 21 come. Exact.
+// req: RFC5681 s3.2 MUST inflate
+// req: RFC5681 s3.2 SHOULD new-data-in-recovery
+#[test]
+fn without_sack_each_duplicate_inflates_the_window() {
+    let document =
+        pair(json!({"sack": false, "initial_window": "20pkt"}), json!({"bytes": format!("{}B", 60 * MSS)}));
+    let done = watch(with(document, json!({"port": {"s0->switch": {"drop_packets": [1]}}})), &["s0->switch"]);
+    let duplicate = |n: u64| LINE.burst(n + 1) + LINE.one_way(HEADER);
+    let repaired = duplicate(3) + LINE.round();
+    let times = done.times("s0->switch");
+    assert_eq!(times[20..23], [duplicate(1), duplicate(2), duplicate(3)]); // the third is the retransmission
+    let new: Vec<u64> = times[23..].iter().copied().filter(|at| *at < repaired).collect();
+    let late = [duplicate(1), duplicate(2)].map(|at| at + LINE.round());
+    assert_eq!(new, (13..=19).map(duplicate).chain(late).collect::<Vec<_>>());
+}
+
 /// RFC 6675 s.5: with SACK all holes are known at once, and half the window (the new cwnd) may be sent
 /// again in one round trip: k losses of n take ceil(k / (n / 2)). Each is sent again once. The round
-/// trips are told apart by half of one; the transmissions together take less. One segment more may go
+/// trips differ by at least half of one; the transmissions together take less. One segment more may go
 /// again, the rescue of s.4 NextSeg rule 4, since there is nothing new to send.
+// req: RFC5681 s4.3 MUST half-while-repairing
+// req: RFC6675 s5 MUST pipe-in-recovery
+// req: RFC6675 s5 SHOULD send-by-pipe
+// req: RFC6675 s5 MUST send-by-nextseg
 #[test]
 fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
     for losses in [1, 2, 5, 10, 11, 14, 17] {
@@ -47,6 +70,7 @@ fn with_sack_k_losses_take_one_round_trip_for_each_half_window() {
 /// RFC 6675 s.4 NextSeg rule 4: "HighRxt MUST NOT be updated" by a rescue. Of 100 segments the first 20 are lost, and
 /// some of the last 20. The first are sent again before SACK reports the others, and nothing new is there to follow,
 /// so the rescue goes early. The holes that SACK reports after it are repaired all the same.
+// req: RFC6675 s4 MUST rescue-keeps-highrxt
 #[test]
 fn an_early_rescue_does_not_hide_the_holes_before_it() {
     let lost: Vec<u64> = (1..=20).chain((0..8).map(|n| 81 + 2 * n)).collect();
@@ -56,7 +80,9 @@ fn an_early_rescue_does_not_hide_the_holes_before_it() {
     assert!((28.0..=29.0).contains(&done.flow("retransmissions")), "{}", done.flow("retransmissions"));
 }
 
-/// The same with holes scattered over the window: every second of the first 2k segments.
+/// SACK repairs holes scattered over the window alike: every second of the first 2k segments.
+// req: RFC6675 s5 MUST update
+// req: RFC6675 s5 MUST send-by-nextseg
 #[test]
 fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
     for losses in [2, 4, 7] {
@@ -66,7 +92,7 @@ fn scattered_losses_take_one_round_trip_with_sack_and_k_without() {
             let document = pair(transport, json!({"bytes": format!("{}B", 20 * MSS)}));
             let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
             assert_eq!(done.flow("timeouts"), 0.0);
-            // Of the first burst the last segment arrives within less than half a round trip more.
+            // The last segment of the first burst arrives within less than half a round trip more.
             ((done.fct()[0] - LINE.burst(1)) as f64 / LINE.round() as f64).round()
         };
         assert_eq!((rounds(true), rounds(false)), (1.0, losses as f64));
@@ -86,6 +112,7 @@ fn only_the_first_partial_acknowledgement_restarts_the_timer() {
 
 /// RFC 6675 s.4 NextSeg rule 4: the loss of the last segments shows in no SACK. With nothing new to send,
 /// the last one goes again once in a recovery, and so no timeout of 10 ms is needed.
+// req: RFC6675 s4 SHOULD next-rescue
 #[test]
 fn a_rescue_saves_a_lost_tail_behind_another_loss() {
     let document = pair(json!({"initial_window": "20pkt"}), json!({"bytes": format!("{}B", 20 * MSS)}));
@@ -94,6 +121,9 @@ fn a_rescue_saves_a_lost_tail_behind_another_loss() {
 }
 
 /// RFC 6582 s.3.2: a recovery of any number of losses in one window halves the window once.
+// req: RFC5681 s4.3 MUST first-loss
+// req: RFC5681 s3.2 MUST deflate
+// req: RFC6675 s5 MUST recovery-ends
 #[test]
 fn a_window_with_losses_is_halved_once() {
     for sack in [true, false] {
@@ -109,6 +139,8 @@ fn a_window_with_losses_is_halved_once() {
 /// event, which halves the window again (RFC 6675 s.5, RFC 6582 s.3.2). Window 20, segment 1 lost. Two new
 /// segments go out by limited transmit, 21 and 22, and belong to the first event; the retransmission is the
 /// 23rd packet, and packet n from then on is segment n - 1.
+// req: RFC5681 s4.3 MUST two-windows-two-cuts
+// req: RFC6675 s5 MUST recovery-ends
 #[test]
 fn a_loss_beyond_the_recovery_point_halves_the_window_again() {
     let lose = |sack: bool, packet: u64| {

@@ -68,6 +68,7 @@ fn mean_window(fault: Value, transport: Value) -> f64 {
 /// segment that cannot be sent (1), growth in steps at the end of a round trip (1/2), the round trip of
 /// recovery at the lower window (1/2) and the one after it, whose count starts from nothing (1/2), and parts
 /// of cycles at the two ends of the run (1/2). So the law must come out the better the larger the window.
+// req: RFC5681 s4.3 MUST after-repair
 #[test]
 fn a_periodic_loss_gives_the_root_of_three_halves() {
     for period in [5000, 20_000_u64] {
@@ -86,7 +87,7 @@ fn a_periodic_loss_gives_the_root_of_three_halves() {
     }
 }
 
-/// The same with independent losses: 1.31 / sqrt(p) (Mathis et al. 1997 table 1, after Ott, Kemperman and
+/// Reno's mean window under independent losses: 1.31 / sqrt(p) (Mathis et al. 1997 table 1, after Ott, Kemperman and
 /// Mathis 1996: 1.3098, averaged over time). 43 s see some 570 losses, so that the standard error is
 /// 1 / (2 sqrt(570)) = 2.1 %; three of them, and downwards the two and a half packets of above besides.
 #[test]

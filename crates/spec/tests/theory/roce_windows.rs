@@ -60,7 +60,7 @@ fn a_window_over_a_rate_keeps_its_product_in_flight() {
     near("packets", done.flow("packets_sent"), rounds * 50.0, 50.0);
 }
 
-/// IRN's bound of the empty path's product: the link is full, and the card sends no more before it hears.
+/// IRN's bound of the empty path's product: the link is full, and the card sends no more before an answer comes.
 #[test]
 fn irn_keeps_a_bandwidth_delay_product_in_flight() {
     let traced =
@@ -102,7 +102,7 @@ fn irn_counts_packets_and_not_bytes() {
 }
 
 /// The last 20 of 100 packets are lost. Mittal 2018 takes a packet for lost if a later one has arrived, and so pays a timeout
-/// for each. conweave takes all for lost of which nothing was heard, and pays one.
+/// for each. conweave takes all packets without an answer for lost, and pays one.
 #[test]
 fn a_lost_tail_costs_irn_a_timeout_a_packet_or_one() {
     let lost = json!({"port": {"s0->switch": {"drop_packets": (81..=100).collect::<Vec<u64>>()}}});

@@ -4,6 +4,7 @@ use crate::bench::{FULL, LINE, MS, MSS, Run, S, close, pair, run, watch, with};
 use serde_json::{Value, json};
 
 /// RFC 6928: the initial window goes out at once, and nothing more before the first acknowledgement.
+// req: RFC5681 s3.1 MUST initial-window
 #[test]
 fn the_initial_window_is_sent_at_once() {
     for window in [1, 2, 4, 10] {
@@ -13,6 +14,20 @@ fn the_initial_window_is_sent_at_once() {
         let before_any_ack = times.iter().filter(|at| **at < LINE.round()).count();
         assert_eq!((at_once, before_any_ack), (window, window));
         assert_eq!(times[window], LINE.round());
+    }
+}
+
+/// RFC 5681 s.3.1: SYN+ACK and its acknowledgement add nothing. After a handshake too the initial window goes out at
+/// once, and nothing more before the first acknowledgement of data.
+// req: RFC5681 s3.1 MUST handshake-adds-nothing
+#[test]
+fn a_handshake_adds_nothing_to_the_initial_window() {
+    for window in [1, 2, 4, 10] {
+        let transport = json!({"initial_window": format!("{window}pkt"), "opening": "handshake"});
+        let sent = watch(pair(transport, json!({"bytes": "100KB"})), &["s0->switch"]).sent("s0->switch");
+        let full: Vec<u64> =
+            sent.iter().filter(|packet| packet.bytes == FULL).map(|packet| packet.at).collect();
+        assert_eq!(full.iter().filter(|at| **at < full[0] + LINE.round()).count(), window);
     }
 }
 
@@ -32,6 +47,8 @@ fn windows(rounds: u64, transport: Value) -> Vec<f64> {
 
 /// RFC 5681 s.3.1: a segment more for each acknowledged one, so the window doubles each round trip.
 /// Exact: the round trips do not overlap.
+// req: RFC5681 s3.1 MUST both-algorithms
+// req: RFC5681 s3.1 SHOULD ssthresh-high
 #[test]
 fn the_window_doubles_each_round_trip() {
     let doubling: Vec<f64> = (1..=8).map(|n| 10.0 * f64::from(1 << n)).collect();
@@ -42,6 +59,7 @@ fn the_window_doubles_each_round_trip() {
 /// RFC 3465 s.2.2, 2.3: with L = 2, counting bytes makes up for an acknowledgement every second segment.
 /// Without it (L = 1, or counting acknowledgements) the window grows by half: RFC 3465 s.1.
 /// Exact where each round's segments come in whole pairs, so 16 segments and three round trips.
+// req: RFC5681 s3.1 SHOULD count-bytes
 #[test]
 fn delayed_acknowledgements_slow_the_start_unless_bytes_are_counted() {
     let delayed = |changes: Value| {
@@ -74,6 +92,9 @@ fn a_flow_in_slow_start_completes_as_the_closed_form_says() {
 
 /// RFC 5681 s.3.1: beyond ssthresh the window grows by one segment each round trip. RFC 3465 s.2.1 counts
 /// bytes for it. Exact but for the round in which the threshold is crossed.
+// req: RFC5681 s3.1 MUST both-algorithms
+// req: RFC5681 s3.1 SHOULD avoidance-once-a-round
+// req: RFC5681 s3.1 MUST avoidance-at-most-one
 #[test]
 fn above_ssthresh_the_window_grows_by_a_segment_each_round_trip() {
     for transport in [json!({}), json!({"growth": "acks"}), json!({"ack_every": 2, "ack_delay": "5ms"})] {
@@ -84,6 +105,7 @@ fn above_ssthresh_the_window_grows_by_a_segment_each_round_trip() {
 }
 
 /// RFC 5681 s.4.1: after an idle time longer than the timeout at most the restart window goes out at once.
+// req: RFC5681 s4.1 SHOULD restart-window
 #[test]
 fn after_an_idle_time_the_window_is_the_initial_one_again() {
     let load = json!({"kind": "messages", "bytes": "146KB", "interval": "50ms", "count": 2});

@@ -89,6 +89,9 @@ fn a_lost_tail_is_sent_again_one_timeout_after_the_last_acknowledgement() {
 
 /// RFC 5681 s.3.1 after a timeout: cwnd is one segment, ssthresh half of the flight, and slow start
 /// sends all again that was not acknowledged: 1, 2, 4, 8 segments in a round trip each.
+// req: RFC5681 s3.1 MUST timeout-ssthresh
+// req: RFC5681 s3.1 MUST loss-window
+// req: RFC5681 s3.1 MUST ssthresh-reduced
 #[test]
 fn after_a_timeout_slow_start_begins_with_one_segment() {
     let document = pair(json!({"initial_window": "16pkt"}), json!({"bytes": format!("{}B", 15 * MSS)}));
@@ -164,6 +167,8 @@ fn a_timeout_forgets_the_duplicates_before_it() {
 /// RFC 6582 s.3.2, RFC 6675 s.5: duplicates that a timeout itself causes report no loss. The first timeout
 /// is shorter than the round trip: nothing is lost, all is sent twice, and the receiver answers each repeated
 /// segment with a duplicate.
+// req: RFC6675 s5.1 MUST timeout-ends-recovery
+// req: RFC6675 s5.1 MUST no-recovery-before-point
 #[test]
 fn late_duplicates_after_a_timeout_stall_nothing() {
     for sack in [true, false] {
@@ -215,7 +220,7 @@ fn after_a_timeout_an_acknowledgement_adds_one_segment() {
     }
 }
 
-/// The same of a whole window of 100 segments: the first is lost, and all that it kept from being delivered in order is
+/// RFC 3465 s.2.3 for a whole window of 100 segments: the first is lost, and all that it kept from being delivered in order is
 /// acknowledged at once. Limited transmit and SACK are off, so that nothing reports the loss before the timer.
 #[test]
 fn after_a_timeout_cubic_does_not_jump_either() {

@@ -151,6 +151,7 @@ def _codel(settings: _Settings, _frame: int) -> Qdisc:
 
 
 def _fq_codel(settings: _Settings, _frame: int) -> Qdisc:
+    _require(settings, {"left_in": "all"}, "Linux's fq_codel_dequeue asks the whole discipline")
     own = [f"flows {settings['flows']}", f"quantum {_amount(settings, 'quantum')[1]}"]
     own.append(f"drop_batch {settings['drop_batch']}")
     return Qdisc(" ".join(["fq_codel", *_codel_words(settings), *own]))

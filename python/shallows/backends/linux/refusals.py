@@ -160,7 +160,7 @@ def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
             rule = f"must be an interval on Linux, whose {what} are sampled"
             found.append(Fault(f"probe.{key}", rule, "change"))
     if len(classes := traced_classes(experiment)) > MOST_CLASSES:
-        rule = f"needs at most {MOST_CLASSES} classes on Linux, where packets bear theirs in three bits"
+        rule = f"needs at most {MOST_CLASSES} classes on Linux, where packets have theirs in three bits"
         found.append(Fault("probe.port_trace", rule, ", ".join(classes)))
     return found
 

@@ -94,7 +94,7 @@ def _flows(
     end = pl.when(ended).then(pl.col("ended_ns") * 1000)
     from_ = pl.max_horizontal(pl.col("opened_ns") * 1000, warmup)
     to = pl.min_horizontal(end.fill_null(duration), duration)
-    delivered = pl.col("received") - pl.col("received_before")
+    arrived = pl.col("received") - pl.col("received_before")  # a socket reports no byte out of order
     samples = pl.when(pl.col("samples") > 0).then("samples")
     return raw.with_row_index("id").select(
         "id",
@@ -107,8 +107,9 @@ def _flows(
         (pl.col("opened_ns") * 1000).alias("start_ps"),
         end.alias("end_ps"),
         (end - pl.col("opened_ns") * 1000).alias("fct_ps"),
-        pl.when(to > from_).then(delivered * 8e12 / (to - from_)).otherwise(0.0).alias("goodput_bps"),
-        delivered.alias("delivered_bytes"),
+        pl.when(to > from_).then(arrived * 8e12 / (to - from_)).otherwise(0.0).alias("goodput_bps"),
+        pl.col("received").alias("delivered_bytes"),
+        arrived.alias("arrived_bytes"),
         _since_warmup("segments").alias("packets_sent"),
         *(_since_warmup(name) for name in ("retransmissions", "timeouts", "marks")),
         (pl.col("srtt_sum_us") * 1e6 / samples).alias("srtt_mean_ps"),
@@ -354,5 +355,6 @@ def _flow_trace(
         (pl.col("srtt_us") * 1_000_000).alias("srtt_ps"),
         pl.when(pl.col("load").is_in(dctcp)).then(pl.col("alpha") / 1024).alias("alpha"),
         pl.col("delivered").alias("delivered_bytes"),
+        pl.col("delivered").alias("arrived_bytes"),
         (pl.col("flight") * pl.col("mss")).alias("flight_bytes"),
     )

@@ -50,7 +50,10 @@ def _rows(
         **{key: port[key] for key in ("packets_out", "bytes_out", "marks", "drops_full", "drops_aqm")},
     }
     flows = [
-        flow | same | {"id": i, "src": f"s{i}", "goodput_bps": _goodput(flow, arguments)}
+        flow
+        | same
+        | {"id": i, "src": f"s{i}", "arrived_bytes": flow["delivered_bytes"], "delivered_bytes": None}
+        | {"goodput_bps": _goodput(flow, arguments)}
         for i, flow in enumerate(answer["flows"])
     ]
     rounds = [

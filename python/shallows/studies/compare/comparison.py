@@ -12,18 +12,20 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shallows.backends.linux.backend import Linux
+from shallows.document.settings import flat
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.jobs import Job, Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
-from shallows.statistics.estimates import Estimate, holm, mean_ci, paired_difference, paired_p, paired_ratio
-from shallows.studies.compare.section import KERNEL, Schemes
-from shallows.tables import metric_names
+from shallows.statistics.estimates import Estimate, holm, paired_difference, paired_p, paired_ratio
+from shallows.studies.compare.section import KERNEL, Scheme, Schemes
+from shallows.tables import metric_names, seeds
+from shallows.tables.seeds import SEEDS_CHANGE_NOTHING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from shallows.tables.metrics import Number, Tables
 
 LEVEL = 0.95
-
-SEEDS_CHANGE_NOTHING = "the seeds change nothing here: add jitter or call it deterministic"
 
 HEADLINE = (
     "goodput_bps_total",
@@ -67,10 +67,11 @@ UNEQUAL = {
 }
 """Counts that schemes must share, by the end of their metric's name: their words, and the reason."""
 
-NOT_HEADLINE = ("*.upto_*.slowdown*", "*.over_*.slowdown*")
+_SIZES = ("*.upto_*", "*.over_*")
+NOT_HEADLINE = tuple(f"{size}.{name}" for size in _SIZES for name in ("slowdown*", "messages_unfinished"))
 """Within a size bin the slowdown says what the completion time says, and costs a comparison."""
 
-__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "paired_row", "seeds_change_nothing"]
+__all__ = ["HEADLINE", "Comparison", "Row", "compare", "corrected", "differing", "paired_row"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     Raises SpecError for metrics that are none and for what the backend cannot do, RunError if a run fails,
     StoreError.
     """
-    metric_names.check(what.metrics, [scheme.points[0].experiment for scheme in what.schemes], "metrics")
+    first = [scheme.points[0] for scheme in what.schemes]
+    metric_names.check(what.metrics, [one.experiment for one in first], "metrics", first[0].summary)
     outcomes = _outcomes(what, runner, progress)
     failed = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)
     if failed:
@@ -130,7 +132,7 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     values = {name: [one.metrics or {} for one in mine] for name, mine in by_scheme.items()}
     chosen = _chosen(values, what.metrics)
     base = what.schemes[0].name
-    still = {name for name, seeds in values.items() if seeds_change_nothing(seeds)}
+    still = {name for name, mine in values.items() if seeds.alike(mine)}
     rows = [
         paired_row(
             n,
@@ -144,6 +146,29 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
     ]
     arrivals = _arrivals(what, runs)
     return Comparison(what, runs, values, corrected(rows), arrivals, _warnings(what, values))
+
+
+def differing(schemes: Sequence[Scheme]) -> dict[str, list[Any]]:
+    """Every effective setting in which the schemes' experiments differ, with its value under each.
+
+    None stands for a setting that a scheme lacks. A path of which all loads have the same values is shown
+    once, with `*` for their names.
+    """
+    every = [flat(scheme.points[0].experiment) for scheme in schemes]
+    paths = dict.fromkeys(path for one in every for path in one if path not in ("title", "seed"))
+    found = {path: [one.get(path) for one in every] for path in paths}
+    found = {path: values for path, values in found.items() if any(each != values[0] for each in values)}
+    loads = [scheme.points[0].experiment["traffic"] for scheme in schemes]
+    names = dict.fromkeys(name for each in loads for name in each)
+    merged: dict[str, list[Any]] = {}
+    for path, values in found.items():
+        section, _, rest = path.partition(".")
+        inner = rest.partition(".")[2]
+        alike = section == "traffic" and len(names) > 1
+        if alike and all(found.get(f"traffic.{name}.{inner}") == values for name in names):
+            path = f"traffic.*.{inner}"
+        merged[path] = values
+    return merged
 
 
 def _outcomes(what: Schemes, runner: Runner, progress: Progress | None) -> list[Outcome]:
@@ -218,11 +243,6 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def seeds_change_nothing(seeds: Sequence[Mapping[str, Number]]) -> bool:
-    """Whether several seeds gave the same value of every metric: equal runs are no independent evidence."""
-    return len(seeds) > 1 and all(one == seeds[0] for one in seeds)
-
-
 def paired_row(
     metric: str,
     scheme: str,
@@ -244,7 +264,7 @@ def paired_row(
         means = Estimate(b[0], None, None, 1), Estimate(a[0], None, None, 1)  # type: ignore[arg-type]
         verdict = "identical" if a[0] == b[0] else "not-determined"
         return Row(metric, scheme, *means, one, verdict=verdict, note=SEEDS_CHANGE_NOTHING)
-    means = mean_ci(b, LEVEL), mean_ci(a, LEVEL)
+    means = seeds.estimate(metric, b), seeds.estimate(metric, a)
     ratio = paired_ratio(a, b, LEVEL) if min(*a, *b) > 0 else None
     p = paired_p(a, b) if ratio is None else paired_p(np.log(a), np.log(b))
     verdict = "identical" if list(a) == list(b) else "not-determined"
@@ -297,17 +317,24 @@ def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[st
 
 def _warnings(what: Schemes, values: Mapping[str, Sequence[Mapping[str, Number]]]) -> list[str]:
     found = []
-    still = [name for name, seeds in values.items() if seeds_change_nothing(seeds)]
+    still = [name for name, mine in values.items() if seeds.alike(mine)]
     if still:
         found.append(f"{', '.join(still)}: {SEEDS_CHANGE_NOTHING}")
     if len(what.seeds) < 5:
         found.append(f"{len(what.seeds)} seeds are few: intervals are wide and assume normality")
     for ending, (counted, reason) in UNEQUAL.items():
         for name in (each for each in values[what.schemes[0].name][0] if each.endswith(ending)):
+            if _matches(name, [f"{size}.*" for size in _SIZES]):
+                continue
             counts = {scheme: sum(one.get(name) or 0 for one in each) for scheme, each in values.items()}
+            stem = name.removesuffix(ending)
             if len(set(counts.values())) > 1:
                 text = ", ".join(f"{scheme} {count}" for scheme, count in counts.items())
-                found.append(f"{counted} of {name.removesuffix(ending)} differ ({text}): {reason}")
+                found.append(f"{counted} of {stem} differ ({text}): {reason}")
+            elif ending == ".messages_unfinished" and (count := next(iter(counts.values()))):
+                found.append(
+                    f"{count} messages of {stem} did not end under each scheme: their times are missing"
+                )
     for name in what.idle:
         found.append(f"--allow {name} has no effect: it names no setting that differs between the schemes")
     differing = [name for name in what.allowed if name not in what.idle]

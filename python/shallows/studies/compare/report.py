@@ -13,7 +13,7 @@ import polars as pl
 
 from shallows.results.store import StoredRun
 from shallows.studies.compare.comparison import LEVEL, Comparison
-from shallows.studies.compare.show import cells, document
+from shallows.studies.compare.show import cells, differences, document
 from shallows.studies.page import place
 from shallows.tables.metrics import Tables, bottleneck_port
 
@@ -66,7 +66,8 @@ def draw(found: Comparison) -> dict[str, bytes]:
             queue_cdf.draw(queue_cdf.info(pooled, port))
         )
     if all(len(tables["messages"]) for tables in pooled.values()):
-        drawn = fct_bins.draw(fct_bins.info(pooled))
+        edges = found.what.schemes[0].points[0].summary.edges
+        drawn = fct_bins.draw(fct_bins.info(pooled, edges))
         figures["completion times by size of message, all seeds"] = interactive.picture(drawn)
     return figures
 
@@ -102,6 +103,7 @@ def render(found: Comparison, images: Mapping[str, bytes], command: str) -> str:
         counts=[(name, counts[name]) for name in ("real", "not-determined", "identical", "no-value")],
         schemes=schemes,
         compared=by_scheme,
+        differences=differences(found),
         seeds=what.seeds,
         seeds_text=_seeds(what.seeds),
         warnings=found.warnings,

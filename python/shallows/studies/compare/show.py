@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from shallows import terminal
 from shallows.statistics.estimates import Estimate
-from shallows.studies.compare.comparison import LEVEL, Comparison, Row
+from shallows.studies.compare.comparison import LEVEL, Comparison, Row, differing
 
-__all__ = ["cells", "document", "record", "show"]
+__all__ = ["cells", "differences", "document", "record", "show"]
 
 
 def document(found: Comparison, report: str | None = None) -> dict[str, Any]:
@@ -26,6 +27,9 @@ def document(found: Comparison, report: str | None = None) -> dict[str, Any]:
             {"name": s.name, "settings": s.settings, "hashes": [run.hash for run in found.runs[s.name]]}
             for s in what.schemes
         ],
+        "differing": [
+            {"setting": path, "values": values} for path, values in differing(what.schemes).items()
+        ],
         "arrivals": [
             {"traffic": traffic, "scheme": scheme, "same": same}
             for traffic, by in found.arrivals.items()
@@ -35,6 +39,26 @@ def document(found: Comparison, report: str | None = None) -> dict[str, Any]:
         "warnings": found.warnings,
         "report": report,
     }
+
+
+MOST_SETTINGS = 12
+"""Settings that differ between schemes in the terminal."""
+
+
+def differences(found: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The settings that differ between the schemes: heads, and rows with a value of each scheme."""
+    schemes = found.what.schemes
+    rows = [
+        [
+            path,
+            *(
+                "-" if each is None else each if isinstance(each, str) else json.dumps(each)
+                for each in values
+            ),
+        ]
+        for path, values in differing(schemes).items()
+    ]
+    return ["setting", *(scheme.name for scheme in schemes)], rows
 
 
 def record(row: Row) -> dict[str, Any]:
@@ -92,6 +116,12 @@ def cells(row: Row) -> dict[str, str]:
 def show(found: Comparison, report: object) -> None:
     """A table a scheme, the warnings, and where the page is."""
     base = found.what.schemes[0].name
+    heads, differ = differences(found)
+    shown = differ[:MOST_SETTINGS]
+    terminal.print_table("What differs between the schemes", heads, shown)
+    if len(differ) > len(shown):
+        terminal.say(f"and {len(differ) - len(shown)} more settings; the report lists all")
+    print()
     for scheme in found.what.schemes[1:]:
         rows = []
         for row in found.rows:

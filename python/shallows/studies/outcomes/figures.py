@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from shallows.execution.jobs import Outcome
-from shallows.statistics.estimates import Estimate, mean_ci
+from shallows.statistics.estimates import Estimate
 from shallows.studies.compare.report import pool
-from shallows.studies.outcomes.rows import groups
+from shallows.studies.outcomes.rows import groups, has_labels
+from shallows.tables import seeds
 from shallows.tables.metrics import Tables, bottleneck_port
 from shallows.terminal import heading, scale
 
@@ -26,9 +28,12 @@ AGAINST = ("goodput_bps_total", "bottleneck_mean_wait_ps", "bottleneck_p99_wait_
 __all__ = ["draw"]
 
 
-def draw(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
-    """Figures by caption. Those of which nothing was recorded are left out."""
-    found = _against(outcomes)
+def draw(outcomes: Sequence[Outcome], metric: Sequence[str] = ()) -> dict[str, Figure]:
+    """Figures by caption. Those of which nothing was recorded are left out.
+
+    `metric`: patterns of the metrics that are drawn against what a sweep varies.
+    """
+    found = _against(outcomes, metric)
     chosen = groups(outcomes)
     if not chosen:
         return {}
@@ -41,7 +46,7 @@ def draw(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
         more = ", all seeds of a point together" if len(chosen[0]) > 1 else ""
     else:
         return found
-    return found | _distributions(labelled, more)
+    return found | _distributions(labelled, more, chosen[0][0].point.summary.edges)
 
 
 def _tables(group: Sequence[Outcome]) -> Tables:
@@ -49,7 +54,7 @@ def _tables(group: Sequence[Outcome]) -> Tables:
     return runs[0].tables if len(runs) == 1 else pool(runs)
 
 
-def _distributions(labelled: Mapping[str, Tables], more: str) -> dict[str, Figure]:
+def _distributions(labelled: Mapping[str, Tables], more: str, edges: Sequence[int]) -> dict[str, Figure]:
     from shallows.figures import fct_bins, goodput_time, queue_cdf, queue_time
 
     first = next(iter(labelled.values()))
@@ -61,7 +66,7 @@ def _distributions(labelled: Mapping[str, Tables], more: str) -> dict[str, Figur
         drawn = queue_cdf.draw(queue_cdf.info(labelled, port))
         found[f"Share of time with at most so many packets in port {port}{more}"] = drawn
     with suppress(ValueError):
-        drawn = fct_bins.draw(fct_bins.info(labelled))
+        drawn = fct_bins.draw(fct_bins.info(labelled, edges))
         found[f"Completion times by size of message{more}"] = drawn
     if len(labelled) == 1 and len(first.get("flow_trace", ())):
         drawn = goodput_time.draw(goodput_time.info(first))
@@ -69,7 +74,7 @@ def _distributions(labelled: Mapping[str, Tables], more: str) -> dict[str, Figur
     return found
 
 
-def _against(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
+def _against(outcomes: Sequence[Outcome], patterns: Sequence[str]) -> dict[str, Figure]:
     """Metrics against the one number that varies most, a line for each value of the others."""
     from shallows.figures import curves
 
@@ -82,20 +87,56 @@ def _against(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
         return {}
     values, unit = numbers[path]
     others = [p for p in numbers if p != path]
+    labels = _other_labels(chosen, path) if has_labels(outcomes) else None
     panels = {}
-    for metric in AGAINST:
+    for metric in _drawn(chosen, patterns):
         series: dict[str, dict[float, Estimate]] = {}
-        for x, group in zip(values, chosen, strict=True):
+        for place, (x, group) in enumerate(zip(values, chosen, strict=True)):
             samples = [(each.metrics or {}).get(metric) for each in group]
             if all(isinstance(sample, int | float) for sample in samples):
-                name = ", ".join(f"{p} = {group[0].point.params.get(p)}" for p in others)
-                series.setdefault(name, {})[x] = mean_ci(samples)
+                own = ", ".join(f"{p} = {group[0].point.params.get(p)}" for p in others)
+                name = labels[place] if labels else own
+                same = seeds.alike([each.metrics or {} for each in group])
+                series.setdefault(name, {})[x] = seeds.estimate(metric, samples, same)
         if series and len(series) <= MOST:
             panels[heading(metric)] = _panel(metric, series)
     if not panels:
         return {}
     label = f"{path} ({unit})" if unit else path
     return {f"Metrics against {path}": curves.draw(curves.info(panels, label))}
+
+
+def _drawn(chosen: Sequence[Sequence[Outcome]], patterns: Sequence[str]) -> Sequence[str]:
+    """The metrics to draw: those that the command names, as many as find room."""
+    if not patterns:
+        return AGAINST
+    known = list(dict.fromkeys(name for group in chosen for name in group[0].metrics or {}))
+    wanted = [
+        name for name in known if any(fnmatchcase(name, p) or fnmatchcase(name, f"*.{p}") for p in patterns)
+    ]
+    return wanted[:MOST_PANELS]
+
+
+MOST_PANELS = 6
+
+
+def _other_labels(chosen: Sequence[Sequence[Outcome]], path: str) -> list[str]:
+    """The label of each point without the setting on the axis: `load 0.3, DCTCP` is `DCTCP`.
+
+    A label is a list of parts; those that all points with one value of the setting share, and no others, go.
+    """
+    points = [group[0].point for group in chosen]
+    parts = [point.label.split(", ") for point in points]
+    by_value: dict[str, list[set[str]]] = {}
+    for point, own in zip(points, parts, strict=True):
+        by_value.setdefault(str(point.params.get(path)), []).append(set(own))
+    shared = {value: set.intersection(*each) for value, each in by_value.items()}
+    everywhere = set.intersection(*shared.values())
+    axis = {value: each - everywhere for value, each in shared.items()}
+    return [
+        ", ".join(part for part in own if part not in axis[str(point.params.get(path))]) or point.label
+        for point, own in zip(points, parts, strict=True)
+    ]
 
 
 def _panel(metric: str, series: Mapping[str, Mapping[float, Estimate]]) -> Any:

@@ -13,9 +13,10 @@ from shallows import terminal
 from shallows.document.settings import sources, text_of
 from shallows.execution.jobs import Outcome
 from shallows.studies.outcomes import figures
-from shallows.studies.outcomes.rows import busiest, groups, notes, table
+from shallows.studies.outcomes.rows import busiest, groups, has_labels, notes, table, warnings
 from shallows.studies.page import place
 from shallows.tables import metric_names
+from shallows.tables import seeds as seeds_of
 
 MOST_QUEUES = 12
 
@@ -28,19 +29,30 @@ def page_of_runs(name: str, out: Path) -> Path:
 
 
 def write_runs(
-    name: str, title: str, outcomes: Sequence[Outcome], document: Mapping[str, Any], out: Path, command: str
+    name: str,
+    title: str,
+    outcomes: Sequence[Outcome],
+    document: Mapping[str, Any],
+    out: Path,
+    command: str,
+    metric: Sequence[str] = (),
+    by: str | None = None,
 ) -> Path:
     """The page and its files; returns its index.html. `document` is the experiment as it was run.
+
+    `metric` and `by` are those of the command: the first table and the figures show what they ask for.
 
     Error: StoreError.
     """
     from shallows.figures import interactive
 
-    images = {caption: interactive.picture(drawn) for caption, drawn in figures.draw(outcomes).items()}
+    images = {
+        caption: interactive.picture(drawn) for caption, drawn in figures.draw(outcomes, metric).items()
+    }
     in_toml = "python" not in document  # classes of a script have no text
 
     def fill(new: Path) -> None:
-        html = render(title, outcomes, images, command, in_toml)
+        html = render(title, outcomes, images, command, in_toml, metric, by)
         (new / "index.html").write_text(html, encoding="utf-8")
         if in_toml:
             (new / "experiment.toml").write_text(text_of(document), encoding="utf-8")
@@ -59,13 +71,24 @@ def _write_csv(path: Path, outcomes: Sequence[Outcome]) -> None:
         writer = csv.writer(file)
         writer.writerow(["label", *varied, "seed", "hash", *metrics])
         for each in outcomes:
-            settings = [each.point.params.get(p) for p in varied]
+            settings = [_cell(each.point.params.get(p)) for p in varied]
             values = [(each.metrics or {}).get(name) for name in metrics]
             writer.writerow([each.point.label, *settings, each.point.seed, each.hash, *values])
 
 
+def _cell(value: Any) -> Any:
+    """A setting in a cell; a table as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
 def render(
-    title: str, outcomes: Sequence[Outcome], images: Mapping[str, bytes], command: str, in_toml: bool = True
+    title: str,
+    outcomes: Sequence[Outcome],
+    images: Mapping[str, bytes],
+    command: str,
+    in_toml: bool = True,
+    metric: Sequence[str] = (),
+    by: str | None = None,
 ) -> str:
     """The HTML text. Equal runs give equal text."""
     good = groups(outcomes)
@@ -81,7 +104,10 @@ def render(
         seeds_text=str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
         failures=list(dict.fromkeys(each.error for each in outcomes if each.error)),
         notes=notes(each.run for each in outcomes if each.run is not None),
-        summary=_headed(*_summary(outcomes, good)),
+        warnings=warnings(outcomes, over=any(len(group) > 1 for group in good)),
+        happened=first.run.happened if first and first.run and len(good) == 1 else [],
+        summary=_headed(*_summary(outcomes, good, metric, by)),
+        points_of=_points(good),
         metrics=_metrics(good[0]) if len(good) == 1 else [],
         by_class=_headed(*table(outcomes, by="class", over=True)),
         by_size=_headed(*_by_size(outcomes)),
@@ -104,10 +130,20 @@ def _headed(heads: list[str], rows: list[list[Any]]) -> tuple[list[tuple[str, st
 
 
 def _summary(
-    outcomes: Sequence[Outcome], good: Sequence[Sequence[Outcome]]
+    outcomes: Sequence[Outcome], good: Sequence[Sequence[Outcome]], metric: Sequence[str], by: str | None
 ) -> tuple[list[str], list[list[Any]]]:
-    """A row a point, for several points."""
+    """What the command asked for; without a wish a row a point, for several points."""
+    if metric or by:
+        return table(outcomes, metric, by, over=True)
     return table(outcomes, metric=COLUMNS, over=True) if len(good) > 1 else ([], [])
+
+
+def _points(good: Sequence[Sequence[Outcome]]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """By label what each point sets, where the tables name points by their labels."""
+    points = [group[0].point for group in good]
+    if not has_labels([each for group in good for each in group]):
+        return []
+    return [(one.label, [(path, str(_cell(value))) for path, value in one.params.items()]) for one in points]
 
 
 COLUMNS = (
@@ -125,11 +161,9 @@ COLUMNS = (
 
 def _metrics(group: Sequence[Outcome]) -> list[tuple[str, str, str]]:
     """Every metric of one point with its mean, its interval over seeds, and its meaning."""
-    from shallows.statistics.estimates import over_seeds
-
     found = []
-    for name, estimate in over_seeds([each.metrics or {} for each in group]).items():
-        shown = terminal.readable_mean(name, estimate["mean"], estimate["ci95"])
+    for name, estimate in seeds_of.over_seeds([each.metrics or {} for each in group]).items():
+        shown = terminal.readable_mean(name, estimate.value, estimate.ci)
         found.append((name, shown, metric_names.meaning(name)))
     return found
 

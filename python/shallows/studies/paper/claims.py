@@ -7,6 +7,7 @@ import math
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 from shallows.statistics.estimates import Estimate, mean_ci, seeds_for
@@ -89,7 +90,7 @@ def as_measured(found: Any, n_seeds: int) -> Measured:
     """The answer of `measure` of a figure.py, as `Measured`.
 
     A number, a boolean or None stands for itself; an `Estimate` brings its interval; a list is one
-    sample a seed, summarised by its mean. NaN counts as None.
+    sample a seed, summarised by its mean. NaN counts as None. Error: TypeError for anything else.
     """
     if isinstance(found, Measured):
         return found if found.n_seeds is not None else found._replace(n_seeds=n_seeds)
@@ -97,6 +98,8 @@ def as_measured(found: Any, n_seeds: int) -> Measured:
         return Measured(found.value, found.low, found.high, found.n, flat=is_flat(found))
     if isinstance(found, Sequence) and not isinstance(found, str):
         return as_measured(mean_ci(found), n_seeds)
+    if found is not None and not isinstance(found, Real):
+        raise TypeError(f"measured must be a number, true, false or None, got {found!r}")
     if isinstance(found, float) and not math.isfinite(found):
         return Measured(None, n_seeds=n_seeds, note="the result is not a number")
     return Measured(found, n_seeds=n_seeds)

@@ -222,7 +222,10 @@ def _second_look(job: _Job, outcomes: Mapping[str, Outcome], quick: bool, most: 
     if not most or job.reading.departures or failed or not runs or not seeds:
         return job
     measured = _measured(figure, runs, failed)
-    found = {claim.id: _found(claim, BASE, measured, runs) for claim in figure.claims}
+    found = {}
+    for claim in figure.claims:
+        with figure.running(f"measure, claim {claim.id}"):
+            found[claim.id] = _found(claim, BASE, measured, runs)
     second = more_seeds.further(figure, figure.documents(quick), job.points, found, most)
     return replace(job, points=second.points, notes=second.notes)
 
@@ -262,6 +265,8 @@ def _runs(job: _Job, outcomes: Mapping[str, Outcome]) -> tuple[Runs, list[str]]:
 def _section(
     figure: Study, jobs: Sequence[_Job], outcomes: Mapping[str, Outcome], quick: bool, backend: str
 ) -> Section:
+    import polars as pl
+
     by_reading = {job.reading.id: _runs(job, outcomes) for job in jobs}
     failed = [reason for _, reasons in by_reading.values() for reason in reasons]
     runs, _ = by_reading[BASE.id]
@@ -270,10 +275,11 @@ def _section(
     kernel = _kernel(outcomes[point.key] for points in jobs[0].points.values() for point in points)
     records = []
     for claim in figure.claims:
-        base, *others = [
-            _found(claim, reading, measured[reading.id], by_reading[reading.id][0])
-            for reading in (BASE, *_concerning(claim, tried))
-        ]
+        with figure.running(f"measure, claim {claim.id}"):
+            base, *others = [
+                _found(claim, reading, measured[reading.id], by_reading[reading.id][0])
+                for reading in (BASE, *_concerning(claim, tried))
+            ]
         base = _with_note(base, jobs[0].notes.get(claim.id))
         records.append(
             record(
@@ -290,6 +296,8 @@ def _section(
     whole = not by_reading[BASE.id][1]
     images = _drawn(figure, runs) if whole else {}
     tables = figure.answer("tables", runs) if whole else {}
+    if wrong := [title for title, table in tables.items() if not isinstance(table, pl.DataFrame)]:
+        raise FigureError(f'{figure.place}: tables must return polars DataFrames; "{wrong[0]}" is none')
     if whole:
         _check_names(figure, [*images, *tables])
     return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
@@ -368,8 +376,9 @@ def _numbers(figure: Study, runs: Runs, whole: bool) -> dict[str, dict[str, Any]
     """The answer of `numbers` in figure.py: by name, a value or a value and its unit."""
     found = {}
     for name, given in figure.answer("numbers", runs).items() if whole else ():
-        value, unit = given if type(given) is tuple else (given, "")
-        known = as_measured(value, len(runs.seeds))
+        with figure.running(f"numbers, {name}"):
+            value, unit = given if type(given) is tuple else (given, "")
+            known = as_measured(value, len(runs.seeds))
         interval = None if known.low is None or known.high is None else [known.low, known.high]
         found[name] = {"measured": known.value, "ci95": interval, "unit": unit, "note": known.note}
     return found

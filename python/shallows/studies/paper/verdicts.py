@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shallows.studies.compare.comparison import SEEDS_CHANGE_NOTHING
 from shallows.studies.paper import numbers
 from shallows.studies.paper.claims import Claim, Measured
 from shallows.studies.paper.readings import Reading
+from shallows.tables.seeds import SEEDS_CHANGE_NOTHING
 
 __all__ = [
     "SEEDS_CHANGE_NOTHING",

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.runner import Progress, Runner
-from shallows.statistics.estimates import Estimate, mean_ci
-from shallows.studies.compare.comparison import Row, corrected, paired_row, seeds_change_nothing
+from shallows.statistics.estimates import Estimate
+from shallows.studies.compare.comparison import Row, corrected, paired_row
 from shallows.studies.tune.section import Objective, Parameter, Tuning
+from shallows.tables import seeds
 from shallows.tables.metrics import Number
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class Candidate:
     def estimate(self, metric: str) -> Estimate | None:
         """The mean with its interval; None where a seed has no value."""
         column = self.values[metric]
-        return None if None in column else mean_ci([float(v) for v in column if v is not None])
+        known = [float(v) for v in column if v is not None]
+        return seeds.estimate(metric, known, self.still) if len(known) == len(column) else None
 
 
 @dataclass(frozen=True)
@@ -293,7 +295,7 @@ def _confirm(what: Tuning, chosen: Sequence[Trial], place: _Place) -> tuple[list
     for k, (name, settings, number) in enumerate(named):
         mine: Any = found[k * len(what.confirm) : (k + 1) * len(what.confirm)]
         values = {metric: [one.get(metric) for one in mine] for metric in wanted}
-        candidates.append(Candidate(name, settings, values, number, seeds_change_nothing(mine)))
+        candidates.append(Candidate(name, settings, values, number, seeds.alike(mine)))
     return candidates[: len(chosen)], candidates[len(chosen) :]
 
 

@@ -281,7 +281,7 @@ def _check_runs(tuning: Tuning, faults: list[Fault]) -> None:
             if not where:
                 return  # a fault of the file is a fault of all
         else:
-            known += names(point.experiment)
+            known += names(point.experiment, point.summary)
     for section, named in (("objectives", tuning.objectives), ("constraints", tuning.constraints)):
         for one in named:
             if one.metric not in known:

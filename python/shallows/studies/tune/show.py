@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shallows import terminal
 from shallows.studies.compare.show import cells, record
 from shallows.studies.tune.search import Candidate, Tuned
+from shallows.tables.seeds import SEEDS_CHANGE_NOTHING
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,8 @@ def _candidate(found: Tuned, one: Candidate) -> dict[str, Any]:
     for metric in one.values:
         estimate = one.estimate(metric)
         values[metric] = {"mean": estimate and estimate.value, "ci95": estimate and estimate.ci}
-    return {"name": one.name, "settings": one.settings, "values": values, "broken": broken(found, one)}
+    about = {"name": one.name, "settings": one.settings, "values": values, "broken": broken(found, one)}
+    return about | {"seeds_change_nothing": one.still}
 
 
 def broken(found: Tuned, one: Candidate) -> list[str]:
@@ -118,6 +120,9 @@ def show(found: Tuned, report: object) -> None:
             rows.append(
                 [*names, *(cell[key] for key in ("metric", "difference", "ratio", "p", "verdict")), verdict]
             )
+    still = [one.name for one in [*found.winners, *found.baselines] if one.still]
+    if still:
+        terminal.say(f"note: {', '.join(still)}: {SEEDS_CHANGE_NOTHING}\n")
     columns = ("winner", "baseline", "metric", "difference [95 %]", "ratio [95 %]", "p", "", "verdict")
     terminal.print_table("Winners against baselines, p adjusted by Holm's method", columns, rows)
     terminal.say(f"report: {report}")

@@ -42,8 +42,7 @@ def page_of(experiment: dict[str, Any]) -> str:
     plan = json.loads(_core.plan(text))
     drawn = layout(plan, experiment)
     duration = plan["numbers"]["duration"]
-    rates = [port["rate_bps"] for port in drawn["ports"]]
-    filming = Filming(_core.Simulation(text), duration, rates, paced=False)
+    filming = Filming(_core.Simulation(text), duration, drawn["ports"], paced=False)
     header = {"layout": drawn, "duration_ps": duration, "every_ps": filming.every_ps, "looks": filming.looks,
               "loads": list(experiment["traffic"]), "title": str(experiment.get("title") or "")}  # fmt: skip
     film = b"".join(filming.chunks())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,11 @@ PORT_METRICS = ("queue", "busy", "marks", "drops")
 """Packets held; share of the interval in which it transmitted; packets marked and dropped in the interval."""
 
 FLOW_METRICS = ("cwnd", "rate", "alpha", "srtt")
-"""Bytes; bit/s delivered in the interval; DCTCP's or Prague's estimate; smoothed round-trip time in us."""
+"""Bytes; bit/s that arrived in the interval; DCTCP's or Prague's estimate; smoothed round-trip time in us.
+
+Bytes count as they arrive, in order or not, each once, and a packet when its last bit arrives. So an interval
+may seem to have a packet more than its links bear; a rate is at most that of the slower end's links.
+"""
 
 MOST_FLOWS = 64
 """Connections that a film follows: the first ones."""
@@ -59,14 +63,21 @@ class Filming:
     Chunks follow the pace of the machine where somebody watches (`paced`), and are always the same elsewhere.
     """
 
-    def __init__(self, simulation: Simulation, duration_ps: int, rates_bps: list[int], paced: bool = True):
+    def __init__(
+        self,
+        simulation: Simulation,
+        duration_ps: int,
+        ports: Sequence[Mapping[str, Any]],
+        paced: bool = True,
+    ):
         self._simulation, self._duration = simulation, duration_ps
-        self._rates = np.array(rates_bps, dtype=float)
-        self.every_ps, self.looks = steps(duration_ps, len(rates_bps))
+        self._ports_at = {end: np.array([port[end] for port in ports], dtype=int) for end in ("from", "to")}
+        self._rates = np.array([port["rate_bps"] for port in ports], dtype=float)
+        self.every_ps, self.looks = steps(duration_ps, len(ports))
         self.done = 0
-        self._before: np.ndarray[Any, Any] = np.zeros((3, len(rates_bps)))
-        self._delivered: dict[int, int] = {}
-        self._most_looks = max(1, min(MOST_LOOKS, CHUNK_CELLS // max(len(rates_bps), 1)))
+        self._before: np.ndarray[Any, Any] = np.zeros((3, len(ports)))
+        self._arrived: dict[int, int] = {}
+        self._most_looks = max(1, min(MOST_LOOKS, CHUNK_CELLS // max(len(ports), 1)))
         self._paced = paced
         first = min(FIRST_LOOKS, FIRST_PS // self.every_ps) if paced else self._most_looks
         self._looks_a_chunk = max(1, min(first, self._most_looks))
@@ -102,7 +113,11 @@ class Filming:
         looks = len(ports["time_ps"]) // max(len(self._rates), 1)
         times = ports["time_ps"].reshape(looks, -1)[:, 0]
         spans = np.diff(times, prepend=min(first * self.every_ps, self._duration)) / 1e12
-        head, per_flow = self._flows(flows, times, spans)
+        rates = ports["rate_bps"].reshape(looks, -1).astype(float)
+        # Of an interval in which an event changes a rate, the higher one.
+        bears = np.maximum(rates, np.concatenate([self._rates[None, :], rates[:-1]])) if looks else rates
+        self._rates = rates[-1] if looks else self._rates
+        head, per_flow = self._flows(flows, times, spans, bears)
         body = [*self._ports(ports, looks, spans), *per_flow]
         return pack(head | {"from": first, "looks": looks}, body)
 
@@ -114,20 +129,22 @@ class Filming:
             self._looks_a_chunk = max(self._looks_a_chunk // 2, 1)
 
     def _ports(self, table: dict[str, Any], looks: int, spans: np.ndarray[Any, Any]) -> list[Any]:
-        totals = [table[name].reshape(looks, -1).astype(float) for name in ("bytes_out", "marks", "drops")]
-        bits, marks, drops = (
+        totals = [table[name].reshape(looks, -1).astype(float) for name in ("busy_ps", "marks", "drops")]
+        sent, marks, drops = (
             np.diff(total, axis=0, prepend=before[None, :])
             for total, before in zip(totals, self._before, strict=True)
         )
         if looks:
             self._before = np.array([total[-1] for total in totals])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # A packet counts whole in the interval in which its transmission ends.
-            busy = np.minimum(np.nan_to_num(bits * 8 / (self._rates * spans[:, None])), 1.0)
+        busy = sent / 1e12 / np.maximum(spans, 1e-15)[:, None]
         return [table["packets"].reshape(looks, -1), busy, marks, drops]
 
     def _flows(
-        self, table: dict[str, Any], times: np.ndarray[Any, Any], spans: np.ndarray[Any, Any]
+        self,
+        table: dict[str, Any],
+        times: np.ndarray[Any, Any],
+        spans: np.ndarray[Any, Any],
+        bears: np.ndarray[Any, Any],
     ) -> tuple[dict[str, Any], list[Any]]:
         ids = np.unique(table["id"])
         rows, columns = np.searchsorted(times, table["time_ps"]), np.searchsorted(ids, table["id"])
@@ -138,17 +155,23 @@ class Filming:
             grid[rows, columns] = values
             return grid
 
-        delivered = spread(table["delivered_bytes"].astype(float))
-        before = np.array([self._delivered.get(int(each), 0) for each in ids], dtype=float)
-        rate = np.diff(delivered, axis=0, prepend=before[None, :]) if len(ids) else delivered
+        arrived = spread(table["arrived_bytes"].astype(float))
+        before = np.array([self._arrived.get(int(each), 0) for each in ids], dtype=float)
+        rate = np.diff(arrived, axis=0, prepend=before[None, :]) if len(ids) else arrived
         # A flow's first look may come within the chunk.
-        first = np.isnan(rate) & ~np.isnan(delivered)
-        rate = np.where(first, delivered, rate) * 8 / np.maximum(spans, 1e-15)[:, None]
+        first = np.isnan(rate) & ~np.isnan(arrived)
+        rate = np.where(first, arrived, rate) * 8 / np.maximum(spans, 1e-15)[:, None]
         for column, each in enumerate(ids):
-            known = delivered[:, column][~np.isnan(delivered[:, column])]
-            self._delivered[int(each)] = int(known[-1])
+            known = arrived[:, column][~np.isnan(arrived[:, column])]
+            self._arrived[int(each)] = int(known[-1])
         _, places = np.unique(table["id"], return_index=True)
         ends = [[int(table[name][place]) for name in ("id", "load", "src", "dst")] for place in places]
+        for column, (_, _, src, dst) in enumerate(ends):
+            most = [
+                bears[:, self._ports_at[end] == node].sum(axis=1)
+                for end, node in (("from", src), ("to", dst))
+            ]
+            rate[:, column] = np.minimum(rate[:, column], np.minimum(*most))
         cwnd, alpha, srtt = (spread(table[name]) for name in ("cwnd_bytes", "alpha", "srtt_ps"))
         return {"flows": ends}, [cwnd, rate, alpha, srtt / 1e6]
 

@@ -164,8 +164,7 @@ class _Side:
         from shallows.web.live.film import Filming
 
         send, where = self._bench.send, (self._side, self._number)
-        rates = [port["rate_bps"] for port in self._layout["ports"]]
-        filming = Filming(self._simulation, self._duration, rates)
+        filming = Filming(self._simulation, self._duration, self._layout["ports"])
         loads = list(self._experiment["traffic"])
         header = {
             "layout": self._layout,

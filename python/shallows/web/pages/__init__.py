@@ -1,1 +1,1 @@
-"""Pages of the live page: what each shows, and what all share. Each page is a function of an address."""
+"""Pages of the live page, and the frame that all share. Each page is a function of an address."""

@@ -96,6 +96,13 @@ export class Film {
     return values;
   }
 
+  // Packets of a full bar: one scale for all ports, so that bars compare. A limit that no queue comes near is not drawn out.
+  get longest() {
+    const marks = this.layout.ports.map((port) => port.mark_at || 0);
+    const limits = this.layout.ports.map((port, i) => (this.peak[i] > (port.limit || 0) / 4 ? port.limit || 0 : 0));
+    return Math.max(1, ...this.peak, ...marks, ...limits);
+  }
+
   // The switch's port that has held most: the one to look at first.
   busiest() {
     let best = -1;

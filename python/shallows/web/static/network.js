@@ -125,7 +125,7 @@ export class Network {
     const [marks, drops] = [film.at("marks", look, number), film.at("drops", look, number)];
     if (!held && !marks && !drops && number !== view.chosen) return;
     const line = this.line(port);
-    const most = Math.max(port.limit || 0, film.peak[number], port.mark_at || 0, 1);
+    const most = film.longest;
     const room = Math.min(line.length * 0.6, this.small ? 26 : 96);
     const [thick, off] = this.small ? [4, 3] : [11, 7];
     const [nx, ny] = [line.uy, -line.ux];

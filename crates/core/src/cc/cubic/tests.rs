@@ -32,6 +32,8 @@ fn near(x: f64, y: f64, tolerance: f64) {
     assert!((x - y).abs() <= tolerance, "{x} is not within {tolerance} of {y}");
 }
 
+// req: RFC9438 s4.6 SHOULD beta
+// req: RFC9438 s5.1 SHOULD c
 #[test]
 fn k_is_the_cube_root_of_the_reduction_over_c() {
     let rules = rules();
@@ -46,6 +48,8 @@ fn k_is_the_cube_root_of_the_reduction_over_c() {
     near(control.w_cubic(control.k + 2.0, 1000.0), 103_200.0, 1e-6); // 0.4 x 8 segments above
 }
 
+// req: RFC9438 s4.4 MUST concave
+// req: RFC9438 s4.5 MUST convex
 #[test]
 fn a_long_path_follows_the_cubic() {
     let rules = rules();
@@ -62,6 +66,8 @@ fn a_long_path_follows_the_cubic() {
     }
 }
 
+// req: RFC9438 s4.3 SHOULD friendly
+// req: RFC9438 s4.3 SHOULD friendly-alpha-one
 #[test]
 fn a_short_path_grows_as_reno_would() {
     let rules = rules();
@@ -78,6 +84,20 @@ fn a_short_path_grows_as_reno_would() {
     let before = control.window.cwnd;
     run(&mut control, Span::ms(1), 1, &rules);
     near(control.window.cwnd - before, 1000.0, 60.0);
+}
+
+// req: RFC9438 s4.10 MUST slow-start
+#[test]
+fn below_ssthresh_the_window_doubles_each_round_trip() {
+    let rules = rules();
+    let mut control = after_loss(&Settings::defaults(), 100, &rules);
+    control.window.cwnd = 10_000.0; // ssthresh is 70 segments
+    for segments in [20, 40] {
+        run(&mut control, Span::ms(1), 1, &rules);
+        assert_eq!(control.window.cwnd, f64::from(segments) * 1000.0);
+    }
+    run(&mut control, Span::ms(1), 1, &rules);
+    assert!(control.window.cwnd >= 70_000.0 && control.window.cwnd < 72_000.0, "{}", control.window.cwnd);
 }
 
 #[test]
@@ -100,6 +120,8 @@ fn without_the_friendly_region_a_short_path_is_slow() {
     near(control.window.cwnd, 14_000.0, 100.0); // 10 ms of 2.5 s to the plateau
 }
 
+// req: RFC9438 s4.7 SHOULD fast-convergence
+// req: RFC9438 s4.6 SHOULD beta
 #[test]
 fn a_smaller_window_than_last_time_makes_room() {
     let rules = rules();
@@ -113,6 +135,7 @@ fn a_smaller_window_than_last_time_makes_room() {
     }
 }
 
+// req: RFC3168 s5 MUST mark-as-drop
 #[test]
 fn ecn_is_answered_as_loss_once_a_window() {
     let rules = rules();
@@ -146,6 +169,7 @@ fn what_is_not_in_use_does_not_count() {
     near(control.window.cwnd, 21_000.0, 1e-6);
 }
 
+// req: RFC9438 s5.8 MUST unused-time
 #[test]
 fn time_without_growth_is_not_counted() {
     let rules = rules();

@@ -119,8 +119,8 @@ fn a_long_silence_is_worked_off_and_ends_at_the_line_rate() {
     }
 }
 
-/// Over RoCEv2 the receiver spaces the notifications, and the paper's set cuts at each. Before a packet leaves, and with nothing
-/// heard, the timer of 55 us brings the rate half of the way back.
+/// Over RoCEv2 the receiver spaces the notifications, and the paper's set cuts at each. Before a packet leaves, and without
+/// notifications, the timer of 55 us brings the rate half of the way back.
 #[test]
 fn over_queue_pairs_each_notification_cuts_and_the_clock_alone_raises() {
     let rules = rules();

@@ -80,7 +80,7 @@ impl FirstSlowStart {
         window.grow(ack, cx);
     }
 
-    /// The same for an algorithm whose windows grow in Linux's arithmetic: whether the window has grown.
+    /// Grows the window of an algorithm in Linux's arithmetic; returns whether it has grown.
     pub fn grow_or_hear(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) -> bool {
         debug_assert!(cx.rules.arithmetic.in_segments());
         match self.0.as_deref_mut() {

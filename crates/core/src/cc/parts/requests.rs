@@ -45,7 +45,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Of a flow that has announced so many bytes, or none.
+    /// Requests of a flow that has announced so many bytes, or none.
     pub fn new(announced: Option<u64>, mss: u64, now: Time) -> Self {
         Requests {
             remaining: announced.unwrap_or(0),
@@ -62,7 +62,7 @@ impl Requests {
         }
     }
 
-    /// The same, one request after the answer to the other; without an answer, after four rounds.
+    /// These requests, one after the answer to the other; without an answer, after four rounds.
     pub fn patient(self) -> Self {
         Requests { patient: true, ..self }
     }

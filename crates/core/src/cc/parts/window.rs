@@ -241,7 +241,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same, with ECN-Echo where `ece`.
+    /// An acknowledgement of `acked` bytes, with ECN-Echo if `ece`.
     pub(crate) fn echo(acked: u64, ece: bool) -> Ack {
         Ack { ece, marked: if ece { acked } else { 0 }, ..ack(acked) }
     }
@@ -271,6 +271,8 @@ pub(crate) mod tests {
         assert_eq!(window.cwnd, 12_000.0);
     }
 
+    // req: RFC5681 s3.1 SHOULD avoidance-once-a-round
+    // req: RFC5681 s3.1 MUST avoidance-at-most-one
     #[test]
     fn avoidance_adds_one_segment_a_window() {
         let rules = rules();
@@ -292,6 +294,9 @@ pub(crate) mod tests {
         assert_eq!(window.cwnd, 5000.0);
     }
 
+    // req: RFC5681 s3.1 MUST timeout-ssthresh
+    // req: RFC5681 s3.1 MUST loss-window
+    // req: RFC5681 s3.1 MUST ssthresh-reduced
     #[test]
     fn loss_halves_the_flight_and_a_timeout_leaves_one_segment() {
         let rules = rules();
@@ -342,9 +347,9 @@ pub(crate) mod tests {
         // One segment by number and one by SACK complete a window of ten after eight.
         assert_eq!(grown(Growth::Bytes, &avoiding, 1000, 2000), (10_000.0, 9000.0));
         assert_eq!(grown(Growth::Delivered, &avoiding, 1000, 2000), (11_000.0, 0.0));
-        // Of 5 segments acknowledged, 4 had been reported before: SACK's do not count twice.
+        // 4 of 5 segments acknowledged had been reported before: SACK's do not count twice.
         assert_eq!(grown(Growth::Delivered, &avoiding, 5000, 1000), (10_000.0, 9000.0));
-        // Of 6 reported, 4 bring the window to ssthresh.
+        // 4 of 6 reported bring the window to ssthresh.
         let slow = Window { cwnd: 10_000.0, ssthresh: 14_000.0, credit: AFTER_TIMEOUT };
         assert_eq!(grown(Growth::Delivered, &slow, 1000, 4000), (14_000.0, AFTER_TIMEOUT));
         assert_eq!(grown(Growth::Delivered, &slow, 1000, 6000), (14_000.0, 2000.0));

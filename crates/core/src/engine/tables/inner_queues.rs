@@ -1,4 +1,4 @@
-//! The tables of queues inside a discipline; `docs/architecture.md` lists them with their columns.
+//! The tables of queues inside a discipline; `docs/reference/tables.md` lists them with their columns.
 
 use crate::engine::Simulation;
 use crate::engine::tables::mean;
@@ -46,7 +46,7 @@ impl Simulation {
             .filter(|(_, _, cell)| cell.packets_in > 0)
             .collect();
         let drops = |why: DropWhy| move |r: &Row<'_>| r.2.drops[why as usize];
-        let wait = |q: f64| move |r: &Row<'_>| r.2.waits.all().quantile(q).map(|ps| ps as f64);
+        let wait = |q: f64| move |r: &Row<'_>| r.2.waits.all().quantile(q);
         TableBuilder::new("inner_queues", &rows)
             .words("port", &self.names.ports, |r| r.0.port)
             .words("queue", &names, |r| r.0.name)

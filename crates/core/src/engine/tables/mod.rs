@@ -1,4 +1,4 @@
-//! The tables of a run; `docs/architecture.md` lists them with their columns.
+//! The tables of a run; `docs/reference/tables.md` lists them with their columns.
 
 mod inner_queues;
 mod packets;
@@ -25,6 +25,8 @@ pub struct Names {
     pub(in crate::engine) hosts: Vec<String>,
     pub(in crate::engine) loads: Vec<String>,
     algorithms: Vec<String>,
+    /// By port the nodes that it leaves and leads to.
+    ends: Vec<(NodeId, NodeId)>,
 }
 
 impl Names {
@@ -35,6 +37,7 @@ impl Names {
             hosts: graph.nodes.iter().map(|n| n.name.clone()).collect(),
             loads: experiment.loads.iter().map(|l| l.name.clone()).collect(),
             algorithms: experiment.loads.iter().map(|l| l.transport.cc.kind().into()).collect(),
+            ends: graph.links.iter().map(|link| (link.from, link.to)).collect(),
         }
     }
 }
@@ -91,7 +94,12 @@ impl Simulation {
 
     fn flows_table(&self) -> TableData {
         let names = &self.names;
-        let rate = |r: &FlowRow| r.delivered as f64 * 8.0 / r.over.as_secs_f64();
+        let bears = self.bears();
+        // A packet counts whole when its last bit arrives, so in a short time the quotient alone would exceed the link.
+        let rate = |r: &FlowRow| {
+            let most = bears[r.ends.0.index()].0.min(bears[r.ends.1.index()].1);
+            (r.arrived as f64 * 8.0 / r.over.as_secs_f64()).min(most)
+        };
         TableBuilder::new("flows", &self.roster.flow_rows)
             .u32("id", |r| r.serial)
             .words("traffic", &names.loads, |r| r.load.into())
@@ -105,6 +113,7 @@ impl Simulation {
             .maybe_u64("fct_ps", |r| r.ended.map(|end| (end - r.opened).as_ps()))
             .f64("goodput_bps", |r| if r.over.as_ps() > 0 { rate(r) } else { 0.0 })
             .u64("delivered_bytes", |r| r.delivered)
+            .u64("arrived_bytes", |r| r.arrived)
             .u64("packets_sent", |r| r.sent.packets)
             .u64("retransmissions", |r| r.sent.retransmissions)
             .u64("timeouts", |r| r.sent.timeouts)
@@ -123,6 +132,17 @@ impl Simulation {
             .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
             .maybe_f64("alpha", |r| r.alpha)
             .done()
+    }
+
+    /// By node: the sum of the rates of its links away and to it in bit/s, each the highest in the run.
+    fn bears(&self) -> Vec<(f64, f64)> {
+        let mut found = vec![(0.0, 0.0); self.names.hosts.len()];
+        for ((from, to), port) in self.names.ends.iter().zip(self.ports()) {
+            let rate = port.highest_rate().as_bps() as f64;
+            found[from.index()].0 += rate;
+            found[to.index()].1 += rate;
+        }
+        found
     }
 
     fn messages_table(&self) -> TableData {
@@ -253,6 +273,7 @@ impl Simulation {
             .maybe_f64("srtt_ps", |r| r.srtt)
             .maybe_f64("alpha", |r| r.alpha)
             .u64("delivered_bytes", |r| r.delivered)
+            .u64("arrived_bytes", |r| r.arrived)
             .u64("flight_bytes", |r| r.flight)
             .done()
     }

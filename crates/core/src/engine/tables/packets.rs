@@ -8,6 +8,7 @@ use crate::transport::config::{Config, TransportKind};
 use crate::transport::ndp::wire::{is_nack, is_pull};
 use crate::transport::roce::wire::{Numbers, asks, is_nak, opcode, payload};
 use crate::transport::settings::EchoMode;
+use shallows_units::Time;
 
 /// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, ACK, ECE, CWR by their places in the header.
 fn tcp_flags(row: &PacketRow, config: &Config) -> u32 {
@@ -73,7 +74,7 @@ impl Simulation {
         );
         TableBuilder::new("packets", rows)
             .u64("time_ps", |r| r.left.as_ps())
-            .u64("landed_ps", |r| r.landed.as_ps())
+            .maybe_u64("landed_ps", |r| r.landed.map(Time::as_ps))
             .words("port", &names.ports, |r| r.port)
             .u32("flow", |r| r.flow)
             .words("traffic", &names.loads, |r| of(r).0.into())

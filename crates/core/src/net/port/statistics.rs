@@ -59,11 +59,12 @@ impl Port {
         (packets.into(), bytes)
     }
 
-    /// For how long the packet in the transmitter has been transmitted; call after [`Port::settle`].
+    /// For how long the packet in the transmitter has been transmitted, with or without settling before.
     pub fn in_service(&self, now: Time, store: &Store) -> Span {
         let serving = match &self.service {
             Service::Arrival(_) | Service::Lined(_) => {
-                self.chain.leaves_next(store).map(|slot| (slot.packet.at - self.delay, slot.packet.size))
+                let mut waiting = self.chain.oldest_waiting(store).map(|p| (p.at - self.delay, p.size));
+                waiting.find(|(ends, _)| *ends > now)
             }
             Service::Departure(scheduled) => scheduled.serving.map(|packet| (self.free_at, packet.size)),
         };

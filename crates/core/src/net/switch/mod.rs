@@ -1,4 +1,4 @@
-//! The memory that a switch shares among its ports, and the controllers of protocols with explicit feedback.
+//! Parts that the ports of a switch share: memory, and the controllers of protocols with explicit feedback.
 
 mod controlled;
 pub mod shared_buffer;

@@ -105,13 +105,32 @@ impl Network {
     pub(in crate::net) fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
         self.tapped.push(PacketRow {
             left: self.ports[number as usize].left_at(self.now),
-            landed: self.now,
+            landed: Some(self.now),
             port: self.links[number as usize],
             flow: commons.connections[packet.flow as usize].serial,
             packet,
             extension: self.extensions.look(packet.extension),
             lost,
         });
+    }
+
+    /// The run ends: records the packets that have left tapped ports and are still on the wire.
+    pub fn tap_wires(&mut self, commons: &Commons) {
+        let mut found = vec![];
+        for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.is(PortFlags::TAPPED))
+        {
+            let packets = port.wire(&self.store).filter(|(_, packet)| packet.flow != PAUSE);
+            found.extend(packets.map(|(left, packet)| PacketRow {
+                left,
+                landed: None,
+                port: *link,
+                flow: commons.connections[packet.flow as usize].serial,
+                packet,
+                extension: self.extensions.look(packet.extension),
+                lost: false,
+            }));
+        }
+        self.tapped.append(&mut found);
     }
 
     fn stray(&mut self, number: u32, packet: Packet, at: Time, came_by: u32) {

@@ -2,7 +2,7 @@
 
 use crate::events::random::Stream;
 use crate::packet::{Flags, Packet};
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
 /// Faults injected on a wire, planned or each with its probability a packet.
@@ -64,6 +64,8 @@ pub struct Varying {
     pub(super) last: Time,
     /// How long the packet in the transmitter takes.
     pub(super) serving_for: Span,
+    /// The highest rate that the link has had before the present one.
+    pub(super) highest: Rate,
     /// How long all packets together were transmitted that have left, or were cut off on the way.
     pub sent_for: Span,
     /// Packets lost at the port because the link was down.

@@ -43,6 +43,15 @@ impl Port {
         }
     }
 
+    /// The packets on its wire, each with the time at which it left; call after [`Port::settle`].
+    pub(super) fn wire<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = (Time, Packet)> + 'a {
+        let left = |(place, packet): (usize, &Packet)| {
+            self.varying().map_or_else(|| packet.at - self.delay, |varying| varying.left[place])
+        };
+        let packets = self.chain.iter(store).take(self.chain.on_wire() as usize).enumerate();
+        packets.map(move |(place, packet)| (left((place, packet)), *packet))
+    }
+
     /// When the packet that is at the far end of the wire at `now` has left.
     pub(in crate::net) fn left_at(&self, now: Time) -> Time {
         self.varying().map_or_else(|| now - self.delay, |varying| varying.last)
@@ -59,8 +68,17 @@ impl Port {
         self.free_at.saturating_sub(now) + self.rate.transmit(Bytes(behind))
     }
 
+    /// The highest rate that its link has had.
+    pub fn highest_rate(&self) -> Rate {
+        self.varying().map_or(self.rate, |varying| varying.highest.max(self.rate))
+    }
+
     /// From now on it sends at `rate`, the packet under way excepted.
     pub fn set_rate(&mut self, rate: Rate) {
+        let before = self.rate;
+        if let Some(varying) = self.varying_mut() {
+            varying.highest = varying.highest.max(before);
+        }
         self.rate = rate;
         self.ps_per_byte = Port::ps_per_byte(rate);
         if let Some(scheduled) = self.service.scheduled_mut() {

@@ -56,6 +56,10 @@ fn a_full_queue_drops_what_arrives() {
     assert_eq!(bench.codel.backlog().packets, 500);
 }
 
+// req: RFC8289 s3.3 SHOULD first-spacing
+// req: RFC8289 s4.2 SHOULD default-interval
+// req: RFC8289 s4.3 SHOULD default-target
+// req: RFC8289 s4.5 SHOULD internet-defaults
 #[test]
 fn drop_state_begins_after_an_interval_and_quickens() {
     // ns-3 codel-queue-disc's basic drop: 20 packets, departures at 2 target, then 2 interval later.
@@ -70,6 +74,7 @@ fn drop_state_begins_after_an_interval_and_quickens() {
     assert_eq!(bench.codel.law.count(), 3);
 }
 
+// req: RFC8289 s3.3 SHOULD first-spacing
 #[test]
 fn the_kth_drop_comes_an_interval_over_the_root_of_k_later() {
     let mut bench = Bench::new(&settings());
@@ -85,6 +90,8 @@ fn the_kth_drop_comes_an_interval_over_the_root_of_k_later() {
     }
 }
 
+// req: RFC8289 s4.1 SHOULD below-target
+// req: RFC8289 s5.3 SHOULD mtu
 #[test]
 fn a_short_wait_or_a_short_queue_leaves_drop_state() {
     let mut bench = Bench::new(&settings());
@@ -115,7 +122,7 @@ fn drop_state_resumes_near_the_last_rate() {
         let (mut held, mut dropped) = (Held::default(), vec![]);
         (0..5).for_each(|_| held.push(plain(1000)));
         let now = Time::ZERO + at;
-        law.dequeue(&mut held, &rules, &mut QueueCx::new(now, 0, Time::ZERO, &mut dropped));
+        law.dequeue(&mut held, 0, &rules, &mut QueueCx::new(now, 0, Time::ZERO, &mut dropped));
         law.count
     };
     assert_eq!(resume(&mut law.clone(), Span::ms(2599)), 10); // within 16 intervals

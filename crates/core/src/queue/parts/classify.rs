@@ -31,6 +31,7 @@ mod tests {
     use super::*;
     use crate::packet::tests::packet;
 
+    // req: RFC9332 s2.5.1 MUST l4s-node
     #[test]
     fn codepoints_decide() {
         let class = |flags: Flags| {

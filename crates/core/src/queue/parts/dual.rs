@@ -162,6 +162,7 @@ mod tests {
             .collect()
     }
 
+    // req: RFC9332 s2.5.1 MUST priority-bounded
     #[test]
     fn round_robin_gives_each_its_weight_while_both_wait() {
         let served = order(&mut dual(Scheduler::Wrr, 2000, 2000), 2000);
@@ -170,6 +171,7 @@ mod tests {
         assert_eq!(order(&mut dual(Scheduler::Wrr, 3, 2), 9), "LcLLc");
     }
 
+    // req: RFC9332 s2.5.1 SHOULD work-conserving
     #[test]
     fn alone_a_queue_earns_and_owes_nothing() {
         let mut dual = dual(Scheduler::Wrr, 0, 50);

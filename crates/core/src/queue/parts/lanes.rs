@@ -36,7 +36,7 @@ struct Lane {
     quantum: Option<i64>,
     credit: i64,
     disc: Box<dyn QueueDisc>,
-    /// Of a lossless lane: the ports by which its packets came, in order.
+    /// The ports by which a lossless lane's packets came, in order.
     came_by: Option<VecDeque<u32>>,
     /// When its last transmission ends.
     free_at: Time,

@@ -41,7 +41,7 @@ impl Pi {
         }
     }
 
-    /// The same for a queue whose delay at any instant up to `now` is `delay`, zero from `empty_from` on.
+    /// Does the updates that were due by `now` for a queue whose delay at any instant is `delay`, zero from `empty_from` on.
     pub fn catch_up_by(&mut self, now: Time, empty_from: Time, delay: impl Fn(Time) -> Span) {
         while self.next <= now {
             let at = self.next;

@@ -58,7 +58,7 @@ impl<T: Default> Sparse<T> {
         self.blocks.iter().enumerate().filter_map(|(i, b)| Some((i, &**b.as_ref()?))).flat_map(block)
     }
 
-    /// The same, to change.
+    /// Those that take memory, in order, to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.blocks.iter_mut().flatten().flat_map(|block| block.iter_mut())
     }

@@ -65,6 +65,7 @@ fn overload(settings: &Settings, flags: Flags, over: f64) -> Seen {
     drive(&mut discipline(settings), rate, load(&[flags], over, rate, 100_000))
 }
 
+// req: RFC8033 s4.4 SHOULD burst
 #[test]
 fn a_burst_shorter_than_the_allowance_loses_nothing() {
     let rate = Rate::mbps(40);
@@ -77,6 +78,7 @@ fn a_burst_shorter_than_the_allowance_loses_nothing() {
     assert!(seen.drops(0) > 0);
 }
 
+// req: RFC8033 s4.2 SHOULD target
 #[test]
 fn an_overload_is_held_at_the_target() {
     for derandomise in [false, true] {
@@ -88,6 +90,24 @@ fn an_overload_is_held_at_the_target() {
         let mean = late.iter().map(|(p, at)| (*at - p.at).as_secs_f64()).sum::<f64>() / late.len() as f64;
         assert!((mean - 0.015).abs() < 0.002, "{mean}");
     }
+}
+
+/// RFC 8033 s.5.1: below a probability of 0.1 an ECN-capable packet is marked, from there on it is dropped.
+// req: RFC8033 s5.1 SHOULD mark-threshold
+#[test]
+fn a_packet_is_marked_below_a_tenth() {
+    let fates = |p: f64| {
+        let mut disc = discipline(&Settings { max_burst: Span::ZERO, ..Settings::defaults() });
+        let mut dropped = vec![];
+        let mut cx = QueueCx::new(Time::ZERO, 1500, Time::ZERO, &mut dropped);
+        (0..10).for_each(|_| disc.held.push(packet(1500)));
+        for _ in 0..200 {
+            (disc.p, disc.before, disc.delay, disc.burst) = (p, 0.030, 0.030, Span::ZERO);
+            disc.enqueue(packet(1500), &mut cx);
+        }
+        (cx.marked() > 0, dropped.is_empty())
+    };
+    assert_eq!([fates(0.0999), fates(0.1)], [(true, true), (false, false)]);
 }
 
 #[test]

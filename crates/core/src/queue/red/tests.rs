@@ -113,6 +113,7 @@ fn small_packets_are_spared_by_size() {
     assert!((gap - 30.0).abs() < 0.7, "{gap}");
 }
 
+// req: RFC3168 s5 SHOULD mark-instead-of-drop
 #[test]
 fn packets_without_ect_are_dropped_and_the_rest_marked() {
     let mut plain = packet(1500);

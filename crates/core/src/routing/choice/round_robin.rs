@@ -16,7 +16,7 @@ pub struct Rule {
     turns: Vec<u32>,
 }
 
-/// Of a group that has chosen nothing yet.
+/// Turn of a group that has chosen nothing yet.
 const UNSET: u32 = u32::MAX;
 
 impl Rule {

@@ -10,8 +10,8 @@
 //! Packets of a flow may take any path: the run's `ecmp` shares them out, `permutation` as the paper's senders do.
 //!
 //! Ours, where the paper speaks of single transfers: a connection to which more is written later goes on with what is left of
-//! its first window and with the pulls that are due, and begins a new first window once everything has been heard of. A packet
-//! of which nothing is heard goes again after `timeout`, and one goes without a pull after `pull_timeout`; both double while
+//! its first window and with the pulls that are due, and begins a new first window once everything has been answered. A packet
+//! without an answer goes again after `timeout`, and one goes without a pull after `pull_timeout`; both double while
 //! nothing comes.
 //!
 //! Left out: a penalty for paths with more NACKs than others; priorities among a receiver's flows; the first packets' handshake

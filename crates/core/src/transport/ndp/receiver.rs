@@ -84,6 +84,11 @@ impl NdpReceiver {
         self.send(flags, self.next, extension, packet.stamp, config, net);
     }
 
+    /// Bytes that have arrived whole, in order or not, each once.
+    pub fn arrived(&self) -> u64 {
+        self.next + self.held.bytes()
+    }
+
     /// Nothing is owed once everything that the sender announced is there; the answer to a packet of that says so.
     fn finish(&mut self, answer: Flags, about_it: bool) -> Flags {
         let done = about_it && self.next == self.ends && self.held.is_empty();

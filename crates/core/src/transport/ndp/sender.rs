@@ -41,11 +41,11 @@ pub struct NdpSender {
     cutting: Cutting,
     /// Arrived beyond `una`.
     arrived: Ranges,
-    /// Sent, and nothing heard of since: first byte, and when it left and its bytes.
+    /// Sent and not yet answered: first byte, and when it left and its bytes.
     silent: BTreeMap<u64, (Time, u64)>,
-    /// The same in the order in which they left, with others that were heard of since.
+    /// Packets in the order in which they left, with others that were answered since.
     order: VecDeque<(Time, u64)>,
-    /// Bytes of which nothing was heard.
+    /// Bytes sent and not yet answered.
     flight: u64,
     /// To be sent again: first bytes.
     again: BTreeSet<u64>,
@@ -57,11 +57,11 @@ pub struct NdpSender {
     pulled: u64,
     /// Answers whose pulls are to come.
     due: u64,
-    /// Of packets below this no pull is to come: the receiver has said so.
+    /// No pull is to come for packets below this: the receiver has said so.
     flushed: u64,
     /// The last answers, newest last: 1 for an acknowledgement.
     answers: u16,
-    /// Timeouts since anything was heard.
+    /// Timeouts since the last answer.
     silence: u32,
     /// Since when pulls have been waited for.
     heard_at: Time,
@@ -139,7 +139,7 @@ impl NdpSender {
         self.una >= self.written
     }
 
-    /// Bytes of which nothing was heard.
+    /// Bytes sent and not yet answered.
     pub fn flight(&self) -> u64 {
         self.flight
     }
@@ -154,7 +154,7 @@ impl NdpSender {
         Some(self.rtt.srtt()).filter(|srtt| *srtt > Span::ZERO)
     }
 
-    // ---- hearing ----
+    // ---- answers ----
 
     /// An answer, a pull, or a packet of its own that came back.
     #[inline(never)]
@@ -178,7 +178,7 @@ impl NdpSender {
             self.on_ack(packet, about.unwrap_or_default(), config, net.now);
         }
         if packet.flags.any(DONE) && !packet.trimmed() {
-            // The same bit means LAST in a packet that came back.
+            // In a packet that came back this bit means LAST.
             self.due = 0;
             self.flushed = self.flushed.max(packet.seq);
         }
@@ -214,7 +214,7 @@ impl NdpSender {
         }
     }
 
-    /// Something was heard of the packet that begins at `seq`; whether that was awaited.
+    /// Notes an answer for the packet that begins at `seq`; returns whether one was awaited.
     fn heard_of(&mut self, seq: u64) -> bool {
         let found = self.silent.remove(&seq);
         self.flight -= found.map_or(0, |(_, bytes)| bytes);
@@ -314,7 +314,7 @@ impl NdpSender {
 
     // ---- timers ----
 
-    /// When the oldest packet of which nothing was heard goes again; else when one goes without its pull, if some wait.
+    /// When the oldest packet without an answer goes again; else when one goes without its pull, if some wait.
     fn set_timer(&mut self, config: &Config, now: Time) {
         let doubled = |span: Span| span * (1 << self.silence.min(MOST_DOUBLINGS));
         while let Some((left, seq)) = self.order.front().copied() {
@@ -360,7 +360,7 @@ impl NdpSender {
         self.heard_at = now;
         let late = |(_, (left, _)): &(&u64, &(Time, u64))| *left + span <= now;
         let late: Vec<u64> = self.silent.iter().filter(late).map(|(seq, _)| *seq).collect();
-        // Those of which nothing was heard go at once; else one goes for a pull that may have been lost.
+        // Those without an answer go at once; else one goes for a pull that may have been lost.
         self.credit += (late.len() as u64).max(1);
         for seq in late {
             self.heard_of(seq);

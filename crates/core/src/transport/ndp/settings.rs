@@ -32,7 +32,7 @@ crate::params! {
         header: Bytes = "64B", "[1B, 200B]", "the authors' simulator";
         /// Packets that leave without a pull, in packets or bytes.
         initial_window: Size = "23pkt", "[1pkt, ]", "the authors' examples: 15 or 23; Handley 2017 s.6: 20 to 30 fill all links";
-        /// A packet of which nothing is heard is sent again after this, counted from when it leaves the host's port.
+        /// A packet without an answer is sent again after this, counted from when it leaves the host's port.
         timeout: Span = "5ms", "(0s, 10000s]", "the authors' simulator: 5 ms at least; Handley 2017 s.3.2.3: 1 ms would do";
         /// A packet leaves without its pull when none has come for so long.
         pull_timeout: Span = "100ms", "(0s, 10000s]", "none: longer than the pulls of an incast of 8000 flows at 10 Gb/s; it matters where pulls are lost";
@@ -48,7 +48,7 @@ crate::params! {
 pub struct Rules {
     /// Packets that leave without a pull.
     pub window: u64,
-    /// A packet of which nothing is heard is sent again after this.
+    /// A packet without an answer is sent again after this.
     pub timeout: Span,
     /// A packet leaves without its pull after this.
     pub pull_timeout: Span,
@@ -57,7 +57,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Of a load with `settings`.
+    /// The rules of a load with `settings`.
     pub fn new(settings: &NdpSettings) -> Self {
         Rules {
             window: match settings.initial_window {

@@ -1,4 +1,4 @@
-//! A requester hears: acknowledgements, NAKs and notifications.
+//! Answers to a requester: acknowledgements, NAKs and notifications.
 //!
 //! Source: as `requester.rs`. A NAK acknowledges all before the packet that it asks for (InfiniBand specification s.9.7.5.1.1).
 

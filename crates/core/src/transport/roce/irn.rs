@@ -5,7 +5,7 @@
 //! each with a later one known to have arrived. A packet goes again once; a retransmission that is lost too waits for the
 //! timer. A recovery ends when all that had been sent at its begin is acknowledged.
 //! By that rule a lost tail costs a timeout for each of its packets. conweave goes back to the acknowledgement at a timeout and
-//! so pays one: `timeout_resends = "all"` takes everything for lost then of which nothing was heard.
+//! so pays one: `timeout_resends = "all"` then takes every packet without an answer for lost.
 //! Not taken over from that code: any plain acknowledgement ends a recovery, and only the first hole is sent again.
 //! One packet is never sent again by a second recovery while the first one's may still come.
 //! Left out: RETH in every packet, by which a card places what comes out of order.
@@ -122,7 +122,7 @@ mod tests {
             let mut sender = Selective::default();
             sender.advance(7000);
             assert_eq!(resend(&mut sender, 7000), [0; 0]);
-            // The packet between has come, and its answer alone was heard.
+            // The packet between has come, and its answer alone arrived.
             sender.arrived.add(8000, 9000);
             sender.on_timeout(7000, 10_000, all);
             assert_eq!(resend(&mut sender, 7000)[..1], want[..1]);

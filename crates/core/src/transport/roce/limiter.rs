@@ -1,7 +1,7 @@
 //! A queue pair's rate limiter: the next packet may go when the last one's bytes have passed at the rate.
 //!
 //! Source: the simulator of HPCC's authors (rdma-hw.cc, 9f4be2a), ChangeRate: a new rate holds for the whole wait, also for
-//! the part that has passed: a flow of three packets a round trip would hear half a round trip late. DCQCN's holds from the
+//! the part that has passed: a flow of three packets a round trip would react half a round trip late. DCQCN's holds from the
 //! next packet on, since it does not call that there.
 
 use shallows_units::{Bytes, Rate, Span, Time};
@@ -21,7 +21,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Of a card that has sent nothing.
+    /// The limiter of a card that has sent nothing.
     pub fn new(line: Rate) -> Self {
         Limiter { line, rate: None, went: Time::ZERO, bytes: 0, line_at: Time::ZERO, at: Time::ZERO }
     }

@@ -26,6 +26,8 @@ pub struct Responder {
     next: u64,
     /// Bytes delivered: with go-back-0 those of whole messages, otherwise all below `next`.
     pub delivered: u64,
+    /// The most that `next` was before it fell back.
+    furthest: u64,
     /// Held beyond `next` (IRN).
     held: Ranges,
     /// Packets not yet acknowledged.
@@ -45,6 +47,7 @@ impl Responder {
             label,
             next: 0,
             delivered: 0,
+            furthest: 0,
             held: Ranges::default(),
             pending: 0,
             nak_at: Time::ZERO,
@@ -64,7 +67,7 @@ impl Responder {
             Notifications::send((self.flow, self.label), packet, config, net);
         }
         if rules.restarts && packet.flags.any(FIRST) && packet.seq == self.delivered {
-            self.next = self.delivered; // another attempt at the message
+            self.fall_back(); // another attempt at the message
         }
         if packet.seq > self.next {
             return self.on_gap(packet, payload, header, config, net);
@@ -88,6 +91,18 @@ impl Responder {
         }
     }
 
+    /// All that came of the message at hand is thrown away (go-back-0).
+    fn fall_back(&mut self) {
+        self.furthest = self.furthest.max(self.next);
+        self.next = self.delivered;
+    }
+
+    /// Bytes that have arrived, each once: those of an attempt that go-back-0 gave up count too, and those of the next
+    /// attempt only from there on.
+    pub fn arrived(&self) -> u64 {
+        self.furthest.max(self.next) + self.held.bytes()
+    }
+
     /// A packet beyond a gap.
     #[cold]
     fn on_gap(&mut self, packet: &Packet, payload: u64, header: Feedback, config: &Config, net: &mut Net) {
@@ -101,7 +116,7 @@ impl Responder {
             size += TRIGGER;
         } else if net.now >= self.nak_at {
             self.nak_at = net.now + rules.nak_interval;
-            self.next = self.delivered; // with go-back-N they are the same
+            self.fall_back(); // with go-back-N it is there
         } else {
             return;
         }
@@ -123,7 +138,7 @@ pub struct Notifications {
 }
 
 impl Notifications {
-    /// Whether a mark that is heard at `now` causes one.
+    /// Whether a mark that arrives at `now` causes one.
     #[inline]
     pub fn due(&mut self, rules: &Rules, now: Time) -> bool {
         let due = now >= self.at;

@@ -29,7 +29,7 @@ crate::choices! {
     pub enum Repair {
         /// The responder drops what is out of order, and all from the gap on is sent again.
         GoBackN = "go-back-n",
-        /// The same, but the whole message is sent again, and counts when all its packets came in a row.
+        /// The whole message is sent again, and counts when all its packets came in a row.
         GoBackZero = "go-back-0",
         /// The responder keeps what is out of order, and each lost packet is sent again (IRN).
         SelectiveRepeat = "irn",
@@ -41,7 +41,7 @@ crate::choices! {
     pub enum Resends {
         /// The oldest, and others once a later one has arrived.
         First = "first",
-        /// All of which nothing was heard.
+        /// All packets without an answer.
         All = "all",
     }
 }
@@ -74,7 +74,7 @@ crate::params! {
         reordering: Reordering = "refused", "", "InfiniBand s.9.7.5: a packet beyond the expected one reports a loss";
         /// Packets that one acknowledgement covers at most. A message's last packet is acknowledged at once, and one behind which
         /// the window lets no other out.
-        ack_every: u64 = 1, "[1, 4096]", "HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry hear with each";
+        ack_every: u64 = 1, "[1, 4096]", "HPCC's authors' simulator, in effect; DCQCN's: 256. Controls by delay or telemetry learn from each";
         /// Without irn, time after which a gap is reported again, or "none": once a gap.
         nak_interval: Option<Span> = "none", "(0s, 10s]", "InfiniBand: one NAK a gap; HPCC's authors' simulator: 500 us";
         /// Without irn, time without an acknowledgement after which all is sent again.
@@ -89,7 +89,7 @@ crate::params! {
         /// With irn, packets in flight below which rto_low holds.
         rto_low_packets: u64 = 3, "[1, 1000000]", "Mittal 2018, not verified: N = 3";
         /// With irn, what a timeout sends again: "first", the oldest packet, and others once a later one has arrived; or "all" of
-        /// which nothing was heard.
+        /// which no answer came.
         timeout_resends: Resends = "first", "", "Mittal 2018, not verified; all: conweave, which pays one timeout for a lost tail";
         /// With irn, most data in flight, counted in full packets; "none": the card's rate times the round trip of the flow's
         /// empty path.
@@ -128,7 +128,7 @@ pub struct Rules {
     pub restarts: bool,
     /// The responder answers each packet.
     pub answers_each: bool,
-    /// A timeout sends all again of which nothing was heard.
+    /// A timeout sends all again of which no answer came.
     pub resends_all: bool,
     /// Timeout with few packets in flight, and with more.
     pub timeouts: [Span; 2],
@@ -145,7 +145,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Of a load with `settings` under `cc`.
+    /// The rules of a load with `settings` under `cc`.
     pub fn new(settings: &RoceSettings, cc: &Algorithm) -> Self {
         let s = settings;
         let selective = s.repair == Repair::SelectiveRepeat;

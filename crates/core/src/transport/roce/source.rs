@@ -3,7 +3,7 @@
 //! Source: InfiniBand specification s.9.7 (READ in the reliable service): a request names a range; its responses take the numbers that
 //! follow, first, middle and last; nobody acknowledges them. A request of a number that has passed is carried out again from
 //! there, and replaces what was asked behind it. One beyond the next number expected is answered with a NAK, one a gap.
-//! Congestion control works here, where the data leave. It hears notifications alone: no acknowledgement, no round-trip time, and
+//! Congestion control works here, where the data leave. It gets notifications alone: no acknowledgement, no round-trip time, and
 //! nothing that a window could count.
 //! A request that goes back reports a loss, as a NAK does to a requester.
 
