@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use shallows_core::Experiment;
-use shallows_core::engine::check::chosen::chosen;
-use shallows_core::engine::check::facts::Chosen;
+use shallows_core::engine::check::chosen;
+use shallows_core::engine::check::chosen::Chosen;
 use shallows_core::experiment::LinkState;
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};

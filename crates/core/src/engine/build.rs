@@ -4,8 +4,8 @@ use crate::cc::Algorithm;
 use crate::engine::cells::Effort;
 use crate::engine::cells::layout::lay_out;
 use crate::engine::cells::partition::{Cut, Partition};
+use crate::engine::check::chosen::Chosen;
 use crate::engine::check::facts::Checked;
-use crate::engine::check::facts::Chosen;
 use crate::engine::check::memory::Estimate;
 use crate::engine::check::notes;
 use crate::engine::check::priorities;
@@ -21,7 +21,7 @@ use crate::hosts::facts::ClassRecord;
 use crate::hosts::work::{Hosts, LoadInfo};
 use crate::net::pfc::NOWHERE;
 use crate::net::port::Varying;
-use crate::net::port::{Controlled, Port, PortFlags, Scheduled, Service, WireFaults};
+use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
 use crate::port_control::Protocol;
 use crate::probe::inner::records;
@@ -100,7 +100,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let configs: Arc<[Config]> = experiment.loads.iter().map(config).collect();
     let partition = partition(experiment, &graph, &best, &ports, &loads);
     for port in &tapped {
-        ports[*port as usize].set(PortFlags::TAPPED, true);
+        ports[*port as usize].set(|flags| flags.tapped = true);
     }
     let mut in_order: Vec<u32> = (0..ports.len() as u32).collect();
     in_order.sort_by_key(|link| partition.cell_of[graph.links[*link as usize].from.index()]);
@@ -285,7 +285,7 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [
     for link in in_order {
         let port = &mut ports[*link as usize];
         let is_traced = traced.binary_search(link).is_ok();
-        let wanted = if port.is(PortFlags::SWITCH) { probes.queues } else { probes.nic_queues };
+        let wanted = if port.flags().switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
             port.record =

@@ -26,8 +26,11 @@ use cells::Effort;
 use cells::partition::Partition;
 pub use control::Control;
 pub use error::{Deadlock, RunError};
+use live::Passed;
 use shallows_units::{Span, Time};
 use std::sync::{Mutex, PoisonError, RwLock};
+use tables::Names;
+use timeline::Timeline;
 
 /// A load, and when it is to wake.
 pub struct Load {
@@ -50,7 +53,7 @@ pub struct Simulation {
     threads: usize,
     effort: Effort,
     loads: Vec<Load>,
-    names: tables::Names,
+    names: Names,
     /// Notes on the experiment for a reader of the results.
     notes: Vec<String>,
     probes: ProbeSettings,
@@ -72,11 +75,11 @@ pub struct Simulation {
     begun: bool,
     warm: bool,
     /// The traffic of each port before the warm-up ended; empty until then.
-    before_warmup: Vec<live::Passed>,
+    before_warmup: Vec<Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
     /// Changes of links.
-    timeline: timeline::Timeline,
+    timeline: Timeline,
     /// By link the one back along its cable, where flow control needs it; else empty.
     backs: Vec<u32>,
     /// The end of a deadlock.

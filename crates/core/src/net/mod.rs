@@ -44,7 +44,7 @@ pub use handle::Net;
 use pfc::NOWHERE;
 use port::chain::Store;
 pub use port::counts::{Totals, Waits};
-use port::{HOST, Port, PortFlags, Scheduled, Service, WireFaults};
+use port::{HOST, Port, Scheduled, Service, WireFaults};
 use shallows_units::{Span, Time};
 pub use shared::{Change, Commons, Connection, Happened};
 use switch::shared_buffer::Buffers;
@@ -113,7 +113,7 @@ impl Network {
     /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::set_routes`] puts
     /// switches there. The wires of ports that cross lead to other cells.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
-        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.is(PortFlags::CROSSES)) {
+        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.flags.crosses) {
             port.end = events.add_wire(i);
         }
         for (i, port) in (0..).zip(&mut ports) {
@@ -188,7 +188,7 @@ impl Network {
     /// The same, of `port`, whose number it is.
     #[inline(always)]
     fn expect_of(port: &Port, number: u32, at: Time, events: &mut EventQueue, crossing: &mut Vec<u32>) {
-        if port.is(PortFlags::CROSSES) {
+        if port.flags.crosses {
             crossing.push(number);
         } else {
             events.expect(port.end, at);
@@ -267,7 +267,7 @@ impl Network {
         let here = &mut self.ports[port as usize];
         let (slot, next) = here.land(&self.store, self.now);
         self.totals.hops += 1;
-        let (clear, leads_to) = (here.is(PortFlags::CLEAR), here.leads_to);
+        let (clear, leads_to) = (here.flags.clear, here.leads_to);
         match next {
             Some(at) => self.events.expect(here.end, at),
             None => self.events.expect_nothing(here.end),
@@ -303,13 +303,13 @@ impl Network {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(self.store.at(slot).size);
-        if port.is(PortFlags::PLAIN) {
+        if port.flags.plain {
             if let Some(at) = port.accept(slot, &mut self.store, self.now) {
                 Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
             }
             return;
         }
-        if !port.is(PortFlags::AT_ARRIVAL) {
+        if !port.flags.at_arrival {
             return self.arrive_slow(number, slot, commons);
         }
         let serving = port.settle(self.now, &self.store);
@@ -325,7 +325,7 @@ impl Network {
     fn arrive_slow(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
-        if port.is(PortFlags::CONTROLLED) {
+        if port.flags.controlled {
             let packet = self.store.take(slot);
             self.arrive_controlled(number, &packet, commons);
         } else if let Service::Lined(_) = port.service {

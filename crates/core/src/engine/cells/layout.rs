@@ -4,7 +4,7 @@ use crate::engine::cells::partition::Partition;
 use crate::events::EventQueue;
 use crate::experiment::{Experiment, SwitchSettings};
 use crate::net::pfc::NOWHERE;
-use crate::net::port::{Port, PortFlags};
+use crate::net::port::Port;
 use crate::net::{Commons, Network};
 use crate::routing::choice::Sharing;
 use crate::routing::graph::{Graph, Link};
@@ -30,7 +30,7 @@ pub(in crate::engine) fn lay_out(
         let (cell, far) = (cell_of(link.from.index()), cell_of(link.to.index()));
         opposites.push(port.opposite);
         if cell != far {
-            port.set(PortFlags::CROSSES, true);
+            port.set(|flags| flags.crosses = true);
             port.far_cell = far;
             port.opposite = None;
         }
@@ -54,7 +54,7 @@ pub(in crate::engine) fn lay_out(
         .map(|((mut ports, links), choosers)| {
             for port in &mut ports {
                 port.opposite = port.opposite.map(place);
-                port.set(PortFlags::SHORT_WAYS, experiment.short_ways);
+                port.set(|flags| flags.short_ways = experiment.short_ways);
             }
             let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
             network.set_routes(links, choosers, &routing);

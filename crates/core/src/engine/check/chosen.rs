@@ -1,11 +1,28 @@
 //! Every port's settings: its overrides over the common ones.
 
-use super::facts::Chosen;
-use super::protocols;
 use crate::experiment::{Experiment, PortSettings};
 use crate::params::{Faults, ParamType, Params};
+use crate::port_control::Protocol;
+use crate::queue::Queue;
 use crate::routing::graph::{Graph, Role};
 use crate::routing::select::select_ports;
+
+/// A port's parts: its own settings, its discipline's, and its controller's, which hosts have none of.
+pub struct Chosen<'a> {
+    /// The port's own.
+    pub settings: PortSettings,
+    /// Its discipline's.
+    pub queue: &'a Queue,
+    /// Its controller's.
+    pub control: Option<&'a Protocol>,
+}
+
+impl Chosen<'_> {
+    /// Its controller's protocol.
+    pub fn kind(&self) -> &str {
+        self.control.map_or("none", Protocol::kind)
+    }
+}
 
 /// Every port's settings in the order of the graph's links, its overrides over the common ones. The links take the rates
 /// and delays that overrides have.
@@ -41,7 +58,5 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
         link.rate = chosen.settings.rate.unwrap_or(link.rate);
         link.delay = chosen.settings.delay.unwrap_or(link.delay);
     }
-    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
-    protocols::check(experiment, &kinds, faults);
     chosen
 }

@@ -1,11 +1,10 @@
 //! The facts that the check of an experiment finds, and the engine builds from.
 
+use super::chosen::Chosen;
 use super::lossless::Flow;
 use crate::engine::timeline::Timeline;
-use crate::experiment::{PortSettings, SwitchSettings};
+use crate::experiment::SwitchSettings;
 use crate::hosts::connections::Class;
-use crate::port_control::Protocol;
-use crate::queue::Queue;
 use crate::routing::graph::Graph;
 use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
@@ -39,21 +38,4 @@ pub struct Checked<'a> {
     pub loads: Vec<Box<dyn Workload>>,
     /// By load: whether packets of one queue pair may take several paths.
     pub parted: Vec<bool>,
-}
-
-/// A port's parts: its own settings, its discipline's, and its controller's, which hosts have none of.
-pub struct Chosen<'a> {
-    /// The port's own.
-    pub settings: PortSettings,
-    /// Its discipline's.
-    pub queue: &'a Queue,
-    /// Its controller's.
-    pub control: Option<&'a Protocol>,
-}
-
-impl Chosen<'_> {
-    /// Its controller's protocol.
-    pub fn kind(&self) -> &str {
-        self.control.map_or("none", Protocol::kind)
-    }
 }

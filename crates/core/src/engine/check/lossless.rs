@@ -3,7 +3,7 @@
 //! With a headroom of at least [`Way::headroom`] at each port and memory for all headrooms, none is; a test holds that
 //! against random schedules. A smaller one is refused with the number that would do.
 
-use crate::engine::check::facts::Chosen;
+use crate::engine::check::chosen::Chosen;
 use crate::experiment::{Deadlocks, Experiment, Lossy, SwitchSettings};
 use crate::net::pfc::headroom::{Way, standard_response};
 use crate::net::pfc::ingress::{Ingress, Law};

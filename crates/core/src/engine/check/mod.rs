@@ -26,8 +26,8 @@ use crate::transport::ndp::settings::Untrimmed;
 use crate::transport::roce::RoceSettings;
 use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Workload};
-use chosen::chosen;
-use facts::{Checked, Chosen};
+use chosen::Chosen;
+use facts::Checked;
 use memory::Estimate;
 use serde_json::Value;
 use shallows_units::Time;
@@ -99,6 +99,14 @@ impl Experiment {
             parted,
         })
     }
+}
+
+/// Every port's settings, and the faults of protocols that no switch answers.
+pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
+    let chosen = chosen::chosen(experiment, graph, faults);
+    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
+    protocols::check(experiment, &kinds, faults);
+    chosen
 }
 
 /// Weights matter to one rule alone.

@@ -3,7 +3,7 @@
 
 use crate::cc::EcnUse;
 use crate::engine::Simulation;
-use crate::engine::check::facts::Chosen;
+use crate::engine::check::chosen::Chosen;
 use crate::engine::check::lossless::Flow;
 use crate::engine::timeline::Timeline;
 use crate::experiment::{Experiment, LoadSpec};

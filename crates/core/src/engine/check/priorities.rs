@@ -1,6 +1,6 @@
 //! Priorities of an experiment: their checks, and the lanes of a port.
 
-use crate::engine::check::facts::Chosen;
+use crate::engine::check::chosen::Chosen;
 use crate::events::random::Stream;
 use crate::experiment::{Experiment, PrioritySpec};
 use crate::params::{Code, Faults};

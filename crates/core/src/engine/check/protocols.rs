@@ -1,7 +1,7 @@
 //! The switches' halves of the protocols that senders speak: somebody answers, and a header is complete.
 
 use crate::cc::Algorithm;
-use crate::engine::check::facts::Chosen;
+use crate::engine::check::chosen::Chosen;
 use crate::experiment::Experiment;
 use crate::params::{Code, Faults};
 

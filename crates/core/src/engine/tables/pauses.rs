@@ -3,7 +3,7 @@
 use crate::engine::Simulation;
 use crate::net::pfc::ingress::{Account, Ingress};
 use crate::net::pfc::ones;
-use crate::net::port::{Port, PortFlags};
+use crate::net::port::Port;
 use crate::probe::{TableBuilder, TableData};
 
 /// A row.
@@ -37,7 +37,7 @@ impl Simulation {
         let over = self.now - self.roster.measured_from;
         TableBuilder::new("pauses", &rows)
             .words("port", &self.names.ports, |r| r.number)
-            .u32("is_switch", |r| r.port.is(PortFlags::SWITCH).into())
+            .u32("is_switch", |r| r.port.flags().switch.into())
             .u32("priority", |r| r.priority.into())
             .u64("over_ps", |_| over.as_ps())
             .u64("paused", |r| r.count)

@@ -2,7 +2,7 @@
 
 use crate::engine::Simulation;
 use crate::engine::tables::mean;
-use crate::net::port::{Port, PortCounts, PortFlags};
+use crate::net::port::{Port, PortCounts};
 use crate::probe::histogram::{self, Histogram};
 use crate::probe::{TableBuilder, TableData};
 use crate::queue::DropWhy;
@@ -62,7 +62,7 @@ impl Simulation {
         let wait = |i: usize| move |r: &Row<'_>| r.waits[i];
         TableBuilder::new("queues", &rows)
             .words("port", &self.names.ports, |r| r.number)
-            .u32("is_switch", |r| r.port.is(PortFlags::SWITCH).into())
+            .u32("is_switch", |r| r.port.flags().switch.into())
             .u64("rate_bps", |r| r.port.rate.as_bps())
             .u64("over_ps", |_| over.as_ps())
             .u64("packets_in", |r| r.counts.packets_in)

@@ -1,7 +1,7 @@
 //! Checks of the changes: links that exist, values that change something, and no contradictions.
 
 use super::{Change, Timeline, What};
-use crate::engine::check::facts::Chosen;
+use crate::engine::check::chosen::Chosen;
 use crate::engine::check::lossless::Flow;
 use crate::experiment::{Experiment, LinkState, Lossy};
 use crate::params::{Code, Faults, ParamType, Rule};

@@ -16,7 +16,7 @@ pub mod headroom;
 pub mod ingress;
 mod pausing;
 
-use super::port::{Port, PortFlags, Service};
+use super::port::{Port, Service};
 use super::{Commons, Network};
 use crate::packet::Packet;
 use crate::queue::DropWhy;
@@ -127,7 +127,7 @@ impl Network {
     pub(super) fn sends_frame(&mut self, number: u32) -> bool {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        if port.is(PortFlags::DOWN) {
+        if port.flags.down {
             return true;
         }
         let free_at = now + port.transmission(FRAME);

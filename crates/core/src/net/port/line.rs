@@ -6,7 +6,7 @@
 //! chain behind those of the line.
 
 use crate::net::port::chain::Store;
-use crate::net::port::{Port, PortFlags, Scheduled, Service};
+use crate::net::port::{Port, Scheduled, Service};
 
 use crate::net::{Commons, Network};
 use crate::packet::Packet;
@@ -23,7 +23,7 @@ impl Network {
         if port.behind > 0 || !lined.line.has_room(port.backlog(&self.store), packet.size) {
             return self.arrive_behind_line(number, slot, commons);
         }
-        if port.is(PortFlags::TRACED) {
+        if port.flags.traced {
             port.note_arrival(commons.class(packet), packet.size, 0);
         }
         if let Some(at) = port.accept(slot, &mut self.store, self.now) {
@@ -43,7 +43,7 @@ impl Network {
             None
         });
         let port = &mut self.ports[number as usize];
-        if port.is(PortFlags::TRACED) {
+        if port.flags.traced {
             port.note_arrival(commons.class(&packet), packet.size, marked);
         }
         if idle {
@@ -63,7 +63,7 @@ impl Network {
             if let Some(record) = &mut port.record {
                 record.waited(wait);
             }
-            if !port.is(PortFlags::SWITCH) {
+            if !port.flags.switch {
                 self.host_waits[number as usize].add(wait);
             }
             if let Some(at) = port.begin(&packet, wait, &mut self.store, now) {
@@ -132,7 +132,7 @@ impl Port {
     fn begin(&mut self, packet: &Packet, wait: Span, store: &mut Store, now: Time) -> Option<Time> {
         self.free_at = now + self.transmission(packet.size);
         let at = self.free_at + self.delay;
-        let waited = packet.waited + if self.is(PortFlags::SWITCH) { wait.as_ps() } else { 0 };
+        let waited = packet.waited + if self.flags.switch { wait.as_ps() } else { 0 };
         let slot = store.put(&Packet { at, waited, ..*packet });
         self.chain.push(slot, store).then_some(at)
     }

@@ -132,15 +132,14 @@ impl Port {
         rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).and_then(NonZeroU32::new)
     }
 
-    /// Whether all of `flag` holds. Facts that follow from others are up to date from [`crate::net::Network::new`] on.
-    #[inline(always)]
-    pub fn is(&self, flag: PortFlags) -> bool {
-        self.flags.has(flag)
+    /// Its yes-or-no facts. Those that follow from others are up to date from [`crate::net::Network::new`] on.
+    pub fn flags(&self) -> PortFlags {
+        self.flags
     }
 
-    /// Sets a fact.
-    pub fn set(&mut self, flag: PortFlags, on: bool) {
-        self.flags = self.flags.with(flag, on);
+    /// Sets facts that follow from no others.
+    pub fn set(&mut self, change: impl FnOnce(&mut PortFlags)) {
+        change(&mut self.flags);
         self.update_flags();
     }
 
@@ -159,7 +158,7 @@ impl Port {
             opposite: self.opposite.is_some(),
             pausing: self.pausing().is_some(),
         });
-        self.passes_below = if self.is(PortFlags::SHORT_WAYS) { self.passing(takes_all) } else { 0 };
+        self.passes_below = if self.flags.short_ways { self.passing(takes_all) } else { 0 };
     }
 
     /// The facts that a controller may know; call after [`Port::settle`].
@@ -276,7 +275,7 @@ impl Port {
         };
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
         self.counts.marks += u64::from(marked);
-        if self.is(PortFlags::TRACED) {
+        if self.flags.traced {
             self.note_arrival(class(packet), packet.size, u64::from(marked));
         }
         packet.flags = packet.flags.with_if(Flags::CE, marked);
@@ -315,7 +314,7 @@ impl Port {
         let at = self.free_at + self.delay;
         packet.at = at;
         // A packet adds up its waits in switches: all ones there and 0 on a host, without a branch.
-        packet.waited += wait.as_ps() & self.flags.at_switch().wrapping_neg();
+        packet.waited += wait.as_ps() & u64::from(self.flags.switch).wrapping_neg();
         let packets = self.queued();
         if let Some(record) = &mut self.record {
             let after = self.bytes + u64::from(size);
@@ -342,7 +341,7 @@ impl Port {
     #[inline(always)]
     pub fn land(&mut self, store: &Store, now: Time) -> (u32, Option<Time>) {
         if self.chain.on_wire() == 0 {
-            if self.is(PortFlags::PLAIN) {
+            if self.flags.plain {
                 self.let_go(store);
             } else {
                 self.settle(now, store);
@@ -376,7 +375,7 @@ impl Port {
     /// Brings its queue up to `now`, before packets are taken from a wire between cells.
     #[inline]
     pub fn leave(&mut self, now: Time, store: &Store) {
-        if !self.is(PortFlags::PLAIN) {
+        if !self.flags.plain {
             self.settle(now, store);
         }
     }
@@ -385,7 +384,7 @@ impl Port {
     /// returned.
     #[inline(always)]
     pub fn take_before<'a>(&mut self, until: Time, store: &'a Store) -> Option<(u32, &'a Packet)> {
-        if self.is(PortFlags::PLAIN) && self.chain.on_wire() == 0 && self.soonest(store) < until {
+        if self.flags.plain && self.chain.on_wire() == 0 && self.soonest(store) < until {
             self.let_go(store);
         }
         debug_assert!(
@@ -400,8 +399,8 @@ impl Port {
     /// A packet that finds fewer than so many is certain to be taken, and nothing is recorded about it; `takes_all` says that
     /// the discipline takes every packet.
     pub(super) fn passing(&self, takes_all: bool) -> u32 {
-        let watched = self.record.is_some() || self.is(PortFlags::TRACED);
-        if watched || self.is(PortFlags::CONTROLLED) || self.is(PortFlags::SWITCH) {
+        let watched = self.record.is_some() || self.flags.traced;
+        if watched || self.flags.controlled || self.flags.switch {
             return 0;
         }
         match &self.service {

@@ -1,7 +1,7 @@
 //! Ports whose discipline decides at departure: two events a packet, and their counts.
 
 use crate::net::port::ALONE;
-use crate::net::port::{PortFlags, Scheduled, Service};
+use crate::net::port::{Scheduled, Service};
 use crate::net::{Commons, Network};
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
@@ -36,7 +36,7 @@ impl Network {
             }
         });
         let port = &mut self.ports[number as usize];
-        if port.is(PortFlags::TRACED) {
+        if port.flags.traced {
             port.note_arrival(class, packet.size, marked);
         }
         if marked > 0
@@ -96,8 +96,7 @@ impl Network {
         if scheduled.serving.is_some() {
             return;
         }
-        let frames =
-            scheduled.pausing.as_ref().is_some_and(|pausing| port.is(PortFlags::DOWN) || pausing.has_frame());
+        let frames = scheduled.pausing.as_ref().is_some_and(|pausing| port.flags.down || pausing.has_frame());
         if frames && self.sends_frame(number) {
             return;
         }
@@ -125,7 +124,7 @@ impl Network {
             return;
         };
         let wait = now - packet.at;
-        if port.flags.has(PortFlags::SWITCH) {
+        if port.flags.switch {
             packet.waited += wait.as_ps();
         } else {
             self.host_waits[number as usize].add(wait);
@@ -213,7 +212,7 @@ impl Network {
     #[cold]
     fn send_back(&mut self, number: u32, packet: Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        let is_switch = port.is(PortFlags::SWITCH);
+        let is_switch = port.flags.switch;
         let Some(scheduled) = port.service.scheduled_mut().filter(|_| is_switch) else {
             return self.lose(number, packet, DropWhy::Full, commons);
         };

@@ -2,7 +2,7 @@
 
 use crate::net::Network;
 use crate::net::port::ALONE;
-use crate::net::port::{PortFlags, Service};
+use crate::net::port::Service;
 use crate::net::shared::Commons;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
@@ -12,7 +12,7 @@ impl Network {
     /// `packet` comes to a port, settled, that a controller watches, that shares a buffer, or whose link is down.
     #[inline(never)]
     pub(in crate::net) fn arrive_controlled(&mut self, number: u32, packet: &Packet, commons: &Commons) {
-        if self.ports[number as usize].is(PortFlags::DOWN) {
+        if self.ports[number as usize].flags.down {
             return self.arrive_down(number, packet, commons);
         }
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {

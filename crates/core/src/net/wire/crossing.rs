@@ -5,7 +5,7 @@
 //! the packets here, each at the time at which it lands.
 
 use crate::net::pfc::{MAC, NOWHERE, PAUSE};
-use crate::net::port::{Port, PortFlags, Service};
+use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::packet::{Carried, NONE, Packet};
 use shallows_units::Time;
@@ -71,7 +71,7 @@ impl Network {
             let port = &mut self.ports[number as usize];
             let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
-            if port.is(PortFlags::CLEAR_OF_PACKETS) && packet.flow != PAUSE {
+            if port.flags.clear_of_packets && packet.flow != PAUSE {
                 let node = port.leads_to;
                 let extended = packet.extension != NONE;
                 mailbox.parcels.push(Parcel { packet: *packet, link, node });
@@ -151,9 +151,7 @@ impl Network {
         self.came_by = came_by;
         let delivered = match self.ports.get_mut(way as usize) {
             // Its discipline holds the packets: no slot on the way there.
-            Some(Port { service: Service::Departure(_), flags, counts, .. })
-                if flags.has(PortFlags::CONTROLLED) =>
-            {
+            Some(Port { service: Service::Departure(_), flags, counts, .. }) if flags.controlled => {
                 counts.packets_in += 1;
                 counts.bytes_in += u64::from(parcel.packet.size);
                 self.show_parcel(parcel, commons);

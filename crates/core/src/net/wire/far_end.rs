@@ -4,7 +4,6 @@
 use crate::events::Event;
 use crate::net::Network;
 use crate::net::pfc::PAUSE;
-use crate::net::port::PortFlags;
 use crate::net::shared::{Change, Commons, Happened};
 use crate::packet::{Flags, Packet};
 use crate::probe::traces::PacketRow;
@@ -21,7 +20,7 @@ impl Network {
         commons: &Commons,
     ) -> Option<Packet> {
         let port = &self.ports[number as usize];
-        if port.is(PortFlags::CLEAR_OF_PACKETS) && self.store.at(slot).flow != PAUSE {
+        if port.flags.clear_of_packets && self.store.at(slot).flow != PAUSE {
             return self.forward_from(self.back(number, commons), port.leads_to, slot, commons);
         }
         let packet = self.store.take(slot);
@@ -76,7 +75,7 @@ impl Network {
                 arrivals[commons.class(packet)].marks += 1;
             }
         }
-        if port.is(PortFlags::TAPPED) {
+        if port.flags.tapped {
             self.tap(number, *packet, lost, commons);
         }
         if lost {
@@ -117,8 +116,7 @@ impl Network {
     /// The run ends: records the packets that have left tapped ports and are still on the wire.
     pub fn tap_wires(&mut self, commons: &Commons) {
         let mut found = vec![];
-        for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.is(PortFlags::TAPPED))
-        {
+        for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.flags.tapped) {
             let packets = port.wire(&self.store).filter(|(_, packet)| packet.flow != PAUSE);
             found.extend(packets.map(|(left, packet)| PacketRow {
                 left,

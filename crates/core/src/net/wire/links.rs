@@ -14,7 +14,7 @@
 use crate::net::pfc::{Frame, NOWHERE, PAUSE};
 use crate::net::port::ALONE;
 use crate::net::port::chain::Store;
-use crate::net::port::{Port, PortFlags, Service, Varying};
+use crate::net::port::{Port, Service, Varying};
 use crate::net::{Commons, Network};
 use crate::packet::{DropWhy, Packet};
 use crate::queue::QueueCx;
@@ -92,7 +92,7 @@ impl Network {
     pub fn cut(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        port.set(PortFlags::DOWN, true);
+        port.set(|flags| flags.down = true);
         self.empty_queue(number, commons);
         self.empty_wire(number, commons);
         if let Some(pausing) = self.ports[number as usize].pausing_mut() {
@@ -103,7 +103,7 @@ impl Network {
     /// The link of port `number` comes up; `pauses` are those of its peer.
     pub fn revive(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        port.set(PortFlags::DOWN, false);
+        port.set(|flags| flags.down = false);
         if port.pausing().is_some() {
             self.restart_flow_control(number, pauses, commons);
         }
@@ -176,13 +176,13 @@ impl Network {
                 port.pausing_mut().into_iter().for_each(|pausing| pausing.on_wire -= 1);
                 continue;
             }
-            if port.is(PortFlags::TAPPED) {
+            if port.flags.tapped {
                 self.tap(number, packet, true, commons);
             }
             self.lose(number, packet, DropWhy::Cut, commons);
         }
         let port = &self.ports[number as usize];
-        if port.is(PortFlags::CROSSES) {
+        if port.flags.crosses {
             self.crossing.retain(|other| *other != number);
         } else {
             self.events.expect_nothing(port.end);
