@@ -71,6 +71,17 @@ SCHEMES = [
     | _at_switches(_STEP | {"mark_at": "1200KB"}),
 ]  # fmt: skip
 NAMES = [scheme["title"] for scheme in SCHEMES]
+
+
+def schemes(samples):
+    """The six schemes; TIMELY takes its round-trip times as a reading says (`segment` or `window`)."""
+    timely = [scheme for scheme in SCHEMES if scheme["title"].startswith(TIMELY)]
+    other = {
+        one["title"]: one | {"transport.cc": one["transport.cc"] | {"samples": samples}} for one in timely
+    }
+    return [other.get(scheme["title"], scheme) for scheme in SCHEMES]
+
+
 HOST, SWITCH = "100Gbps", "400Gbps"
 PODS, EDGES, AGGREGATIONS, CORES, HOSTS = 5, 4, 4, 4, 16
 """Of them edges and aggregations by pod, cores by aggregation switch, hosts by edge switch."""
@@ -125,7 +136,8 @@ def flows(tables, network=FABRIC, traffic="background"):
     # The ideal time has the delays of all links, and for transmissions less than to the next longer way.
     beside = pl.col("ideal_ps").cast(pl.Int64) - pl.col("sent")
     way = pl.max_horizontal(pl.when(beside >= each).then(each).otherwise(0) for each in network.ways_ps)
-    back = pl.col("took") + pl.col("way")  # an acknowledgement's way through an empty network
+    # Until the last acknowledgement; of a flow without one the way of one through an empty network.
+    back = pl.coalesce(pl.col("acked_ps").cast(pl.Int64), pl.col("took") + pl.col("way"))
     return mine.with_columns(way=way).select(
         "bytes",
         "ended",

@@ -48,7 +48,7 @@ def test_the_closed_form_of_dcqcns_switch():
     inputs = ["buffer=12MB", "alpha=8", "rate=40Gbps", "cable=300", "delay=0s"]
     outputs = theory.evaluate("headroom", inputs)["outputs"]
     assert outputs["round_trip_bytes"] == 15_000
-    shared = 12_000_000 - 32 * (outputs["standard_headroom_bytes"] + 1500)
+    shared = 12_000_000 - 32 * (outputs["standard_headroom_bytes"] + 1500 + 4096)
     assert outputs["mark_below_bytes"] == pytest.approx(8 * shared / (32 * 9))
 
 

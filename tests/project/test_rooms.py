@@ -177,6 +177,7 @@ def test_the_tests_stand_in_a_folder_named_after_the_package_they_test():
 WRITTEN_BY_USERS = {
     "cli.linux_exec": "rates, times and lengths of `linux exec`",
     "cli.options": "--timeout of the command line",
+    "document.summary": "sizes of `[summary]` and --sizes, which are no part of a record",
     "theory.registry": "the inputs of `theory` on the command line",
     "studies.validation.matrix": "rate and round trip of a cell of matrix.toml, which make its document",
 }

@@ -10,7 +10,7 @@ SCHEMAS = {
     "flows": {
         **dict.fromkeys(["id"], U32),
         **dict.fromkeys(["traffic", "class", "cc", "src", "dst"], STR),
-        **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps"], U64),
+        **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "acked_ps"], U64),
         "goodput_bps": F64,
         **dict.fromkeys(
             ["delivered_bytes", "arrived_bytes", "packets_sent", "retransmissions", "timeouts"], U64
@@ -27,7 +27,8 @@ SCHEMAS = {
         **dict.fromkeys(["traffic", "class"], STR),
         **dict.fromkeys(["round", "step"], U32),
         **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "ideal_ps"], U64),
-        "slowdown": F64,
+        **dict.fromkeys(["acked_ps", "ideal_acked_ps"], U64),
+        **dict.fromkeys(["slowdown", "slowdown_acked"], F64),
         "deadline_ps": U64,
         "met": U32,
     },

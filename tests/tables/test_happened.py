@@ -1,4 +1,4 @@
-"""The sentences of a summary: what happened, with its cost and its cause."""
+"""The sentences of a summary: events of a run with cost and cause."""
 
 import shallows
 

@@ -1,4 +1,4 @@
-"""Means over seeds by one function: equal runs are one, intervals are possible, what did not end is told."""
+"""Means over seeds by one function: equal runs count as one, intervals are possible."""
 
 import json
 

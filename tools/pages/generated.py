@@ -29,7 +29,10 @@ ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "CODE_OF_CONDUC
 
 
 def _of_root(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+    text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+    for other in ROOT_PAGES:
+        text = text.replace(f"]({other}", f"]({Path(other).stem.lower()}.md")
+    return text
 
 
 GROUPS = {

@@ -120,6 +120,9 @@ crate::params! {
         buffer: Option<Bytes> = "none", "[1B, ]", "a partition by port";
         /// Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all.
         alpha: Option<f64> = 1.0, "(0, 1000000]", "Choudhury and Hahne 1998: a saturated port leaves half free";
+        /// Memory that each lossy priority of each port has for itself, taken off the buffer; or "none": 4096 bytes beside a
+        /// lossless priority, otherwise nothing. It keeps acknowledgements and notifications alive while the headrooms fill.
+        reserve: Option<Bytes> = "none", "", "simulator of HPCC's authors: 4 KB for each port and priority";
     }
 }
 
@@ -271,6 +274,12 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The lossy priorities; one without any section.
+    pub fn lossy(&self) -> u64 {
+        let lossy = self.priorities.iter().filter(|spec| !spec.settings.pfc).count();
+        if self.priorities.is_empty() { 1 } else { lossy as u64 }
+    }
+
     /// The lossless priorities, a bit each.
     pub fn lossless(&self) -> u8 {
         let bit = |spec: &PrioritySpec| u8::from(spec.settings.pfc) << spec.number;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use shallows_core::Experiment;
 use shallows_core::engine::check::chosen;
 use shallows_core::engine::check::chosen::Chosen;
-use shallows_core::experiment::LinkState;
+use shallows_core::experiment::{EventSettings, LinkState};
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
 use shallows_core::routing::select::{select, select_links};
@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 /// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
 /// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.
 ///
-/// A port whose link fails has `"dead": [[ps, ps or null], ...]`, from when until when. `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
+/// A port whose link fails has `"dead": [[ps, ps or null], ...]`, from when until when. One whose link changes has
+/// `"changes": [{"at_ps", "state", "rate_bps", "delay_ps", "loss"}, ...]` in their order, null where nothing changes. `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
 /// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
 /// `"numbers": {path: number}` has every time in ps, rate in bit/s and amount of data in bytes of the resolved record.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
@@ -88,6 +89,7 @@ fn ports(experiment: &Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec
         map.insert("to".into(), link.to.0.into());
         map.insert("rate_bps".into(), link.rate.as_bps().into());
         map.insert("delay_ps".into(), link.delay.as_ps().into());
+        map.insert("reorder_delay_ps".into(), settings.reorder_delay.as_ps().into());
         map.insert("queue".into(), Value::Object(queue.show()));
         Value::Object(map)
     };
@@ -98,15 +100,39 @@ fn ports(experiment: &Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec
             spans.iter().map(|(from, until)| json!([from.as_ps(), until.map(Span::as_ps)])).collect();
         ports[link as usize]["dead"] = spans.into();
     }
+    for (link, changes) in changes(experiment, graph) {
+        ports[link as usize]["changes"] = changes.into();
+    }
     ports
+}
+
+/// The events in their order: by time, then as in the file.
+fn in_order(experiment: &Experiment) -> Vec<&EventSettings> {
+    let mut events: Vec<_> = experiment.events.iter().map(|event| &event.settings).collect();
+    events.sort_by_key(|event| event.at); // stable
+    events
+}
+
+/// By link: its changes.
+fn changes(experiment: &Experiment, graph: &Graph) -> BTreeMap<u32, Vec<Value>> {
+    let mut changes: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
+    for event in in_order(experiment) {
+        let state = event.state.map(|state| if state == LinkState::Up { "up" } else { "down" });
+        let (rate, delay) = (event.rate.map(|rate| rate.as_bps()), event.delay.map(Span::as_ps));
+        let change = json!({
+            "at_ps": event.at.as_ps(), "state": state, "rate_bps": rate, "delay_ps": delay, "loss": event.loss,
+        });
+        for link in select_links(graph, &event.link).unwrap_or_default() {
+            changes.entry(link).or_default().push(change.clone());
+        }
+    }
+    changes
 }
 
 /// By link: from when until when it is down. Faults of events are the checks' matter.
 fn failures(experiment: &Experiment, graph: &Graph) -> BTreeMap<u32, Vec<(Span, Option<Span>)>> {
-    let mut events: Vec<_> = experiment.events.iter().map(|event| &event.settings).collect();
-    events.sort_by_key(|event| event.at); // stable: in the order of the file at one time
     let mut failures: BTreeMap<u32, Vec<(Span, Option<Span>)>> = BTreeMap::new();
-    for event in events {
+    for event in in_order(experiment) {
         for link in select_links(graph, &event.link).unwrap_or_default() {
             let spans = failures.entry(link).or_default();
             let down = spans.last_mut().filter(|(_, until)| until.is_none());

@@ -6,6 +6,8 @@ mod common;
 mod deadlock;
 #[path = "pfc/lossless.rs"]
 mod lossless;
+#[path = "pfc/reserve.rs"]
+mod reserve;
 #[path = "pfc/shares.rs"]
 mod shares;
 

@@ -5,7 +5,7 @@ from shallows.studies import Figure
 from shallows.studies.paper.kit import Rows
 
 from ..common import BACKENDS
-from ..fabric import DCQCN, HPCC, SCHEMES, least_short, seen, slowdowns, topology
+from ..fabric import DCQCN, HPCC, least_short, schemes, seen, slowdowns, topology
 
 
 def measure(runs):
@@ -30,8 +30,13 @@ def tables(runs):
     return {"Means over the seeds": Rows(runs.frame(seen)).table([*names, "flows", "unended"], ["title"])}
 
 
+def specs(reading):
+    """The six schemes at half load."""
+    return {"half": ("spec.toml", {"topology": topology(), "sweep.points": schemes(reading["samples"])})}
+
+
 FIGURE = Figure(
-    specs={"half": ("spec.toml", {"topology": topology(), "sweep.points": SCHEMES})},
+    specs=specs,
     backends=BACKENDS,
     measure=measure,
     draw=draw,

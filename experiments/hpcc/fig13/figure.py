@@ -9,7 +9,7 @@ from shallows.tables.goodput import total_gbps
 from ..common import BACKENDS, drained_us, queue
 
 REFERENCE, EACH, ROUND = "reference window", "each acknowledgement", "each round trip"
-WAYS = {REFERENCE: "reference", EACH: "per-ack", ROUND: "per-rtt"}
+TITLES = (REFERENCE, EACH, ROUND)
 PACKET = 1090  # bytes on the wire with the header of telemetry
 
 
@@ -42,7 +42,7 @@ def draw(runs, reference):
     from shallows.figures import relation
 
     rates, queues = {}, {}
-    for title in WAYS:
+    for title in TITLES:
         tables = runs.first(title=title).tables
         times, gbps = total_gbps(tables)
         at, length = queue(tables)
@@ -60,13 +60,15 @@ def tables(runs):
     return {"Means over the seeds": Rows(runs.frame(seen)).table(names, ["title"])}
 
 
+def specs(reading):
+    """Each reaction; the one by round trips as the reading has it."""
+    ways = dict(zip(TITLES, ("reference", "per-ack", reading["round_trip_reaction"]), strict=True))
+    points = [{"title": title, "transport.cc.reaction": way} for title, way in ways.items()]
+    return {"spec": ("spec.toml", {"sweep.points": points})}
+
+
 FIGURE = Figure(
-    specs={
-        "spec": (
-            "spec.toml",
-            {"sweep.points": [{"title": t, "transport.cc.reaction": way} for t, way in WAYS.items()]},
-        )
-    },
+    specs=specs,
     backends=BACKENDS,
     measure=measure,
     draw=draw,

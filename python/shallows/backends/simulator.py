@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends import calls
+from shallows.backends import calls, silence
 from shallows.backends.base import Made, Running
 from shallows.backends.memory import free_memory
 from shallows.document.schema import schema
@@ -74,7 +74,9 @@ class Simulator:
             running.remove(simulation)
         clocks = {"cpu_s": clock() - cpu, "wall_s": time.perf_counter() - wall}
         tables = {name: to_frame(columns) for name, columns in simulation.tables().items()}
-        return Made(tables, json.loads(simulation.manifest()) | clocks)
+        about = json.loads(simulation.manifest())
+        about["notes"] += silence.notes(experiment, tables, about["bears"], _core.numbers(text))
+        return Made(tables, about | clocks)
 
 
 def _controls(experiment: Document) -> set[str]:

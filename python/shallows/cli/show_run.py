@@ -122,7 +122,7 @@ def _show_hosts(run: Any) -> None:
 
 
 def _show_happened(runs: Sequence[Any]) -> None:
-    """What happened in the first run, in sentences."""
+    """The events of the first run in sentences."""
     lines = runs[0].happened
     if lines:
         which = "" if len(runs) == 1 else f" with seed {runs[0].seed}"

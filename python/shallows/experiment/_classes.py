@@ -376,6 +376,9 @@ class PragueCc(Part):
     rtt_floor: str = '25ms'
     """The floor of that. Range (0s, ]. Default: draft s.2.4.4; no data centre's, where "own" is meant."""
 
+    reduce_at: Literal["round", "mark"] = 'round'
+    """When a mark may shrink the window: "round", once an own round trip and only if a virtual one has passed, or "mark", as soon as a virtual one has passed. Growth follows the virtual round trip in both. With "round" the 25 ms become a multiple of the own round trip, and a flow between 2 and 24 ms exceeds the rate of a flow of 25 ms, which is the draft's aim. With every 50th packet marked that rate is 46 Mb/s; a flow of 10 ms has 64 Mb/s with "round" and 56 with "mark", which still waits for the next mark; one of 20 ms has 58 and 56. Default: tcp_prague.c prague_enter_cwr, called once a round; "mark": draft s.2.4.4, a reduction each RTT_virt."""
+
     rtt_after: int = 500
     """Rounds after slow start before it counts. Range [0, 60000]. Default: draft s.2.4.4: 500 rounds; Linux prague_rtt_transition."""
 
@@ -451,8 +454,11 @@ class TimelyCc(Part):
     weight: float = 0.875
     """Weight of a new difference of round-trip times. Range (0, 1]. Default: Zhu 2016: 0.875; not printed in Mittal 2015; another code of the authors has 0.46."""
 
+    samples: Literal["segment", "window"] = 'segment'
+    """The round-trip times that move the rate: one a segment, or one a round trip. A flow that ends in a few round trips hardly slows down with "window". Default: Mittal 2015 and Zhu 2016: a completion of each segment; simulator of HPCC's authors: window."""
+
     segment: str = '16KB'
-    """Data between two samples. Range [1B, ]. Default: Zhu 2016: 16 KB; Mittal 2015: up to 64 KB."""
+    """Data between two samples, with samples = "segment". Range [1B, ]. Default: Zhu 2016: 16 KB; Mittal 2015: up to 64 KB."""
 
     hai: int = 5
     """Samples in a row without a rise of the round-trip time, from which on a step is this many deltas. Range [1, 1000]. Default: Zhu 2016: N = 5 after five."""
@@ -487,8 +493,8 @@ class HpccCc(Part):
     base_rtt: str = 'none'
     """Round-trip time T of the empty network, a little above the longest; "none": that of the flow's shortest path. Range (0s, 1s]. Default: the authors' simulator works it out from the topology; Li 2019: 13 us in simulations, 9 us in the testbed."""
 
-    reaction: Literal["reference", "per-ack", "per-rtt"] = 'reference'
-    """The acknowledgements that move the window. Default: Li 2019 algorithm 1; the others are its figure 13."""
+    reaction: Literal["reference", "per-ack", "per-rtt", "rtt-measured"] = 'reference'
+    """The acknowledgements that move the window. Default: Li 2019 algorithm 1; the others are its figure 13, of which its authors' simulator runs rtt-measured (rdma-hw.cc, without fast_react)."""
 
     header_hops: int | Literal["none"] = 'none'
     """Hops that the header has room for; "none": as many as the path has switches. Range [1, 7]. Default: Li 2019: 8 bytes a hop; the authors' simulator: always 5."""
@@ -1429,6 +1435,12 @@ class HpccPortControl(Part):
     counts: Literal["sent", "arrived"] = 'sent'
     """The bytes that a switch counts. Default: Li 2019: txBytes; arrived ones (rxRate) make the rate oscillate."""
 
+    written: Literal["first-bit", "last-bit"] = 'last-bit'
+    """The moment of a packet's record: the queue and the bytes sent are those of then, without the packet or with it. Default: Li 2019: as the packet is emitted; its authors' simulator: first-bit, at its dequeue (switch-node.cc)."""
+
+    unit_factor: int = 1
+    """Units of the header: bytes sent count in 128 bytes times this, queues in 80 bytes times this. Range [1, 64]. Default: Li 2019: 128 B and 80 B; its authors' simulator: the hosts' rate / 25 Gb/s, so 4 at 100 Gb/s."""
+
 
 class Port(Part):
     """Overrides of the ports that a name or pattern selects. A pattern changes only the settings that it names. Where several patterns select a port and name the same setting, the last one written decides."""
@@ -1493,6 +1505,9 @@ class Switch(Part):
 
     alpha: float | Literal["none"] = 1.0
     """Dynamic threshold: a port may hold this times the free buffer. "none" shares all with all. Range (0, 1000000]. Default: Choudhury and Hahne 1998: a saturated port leaves half free."""
+
+    reserve: str = 'none'
+    """Memory that each lossy priority of each port has for itself, taken off the buffer; or "none": 4096 bytes beside a lossless priority, otherwise nothing. It keeps acknowledgements and notifications alive while the headrooms fill. Default: simulator of HPCC's authors: 4 KB for each port and priority."""
 
 
 class Priority(Part):
@@ -1758,7 +1773,7 @@ class Roce(Part):
     """Timeouts in a row that a queue pair survives. One more, and it fails: with irn after 8 x rto_high, 2.56 ms without an answer. Range [0, 1000]. Default: InfiniBand: three bits, 7 the most and usual."""
 
     rto_high: str = '320us'
-    """With irn, timeout while at least rto_low_packets are in flight. Range (0s, 10s]. Default: Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s."""
+    """With irn, timeout while at least rto_low_packets are in flight; "none": the round trip of the flow's longest empty path, and the time in which a switch's port sends its full buffer. Range (0s, 10s]. Default: Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s."""
 
     rto_low: str = '100us'
     """With irn, timeout while fewer are. Range (0s, 10s]. Default: Mittal 2018, not verified."""
@@ -1771,6 +1786,9 @@ class Roce(Part):
 
     bdp: str = 'none'
     """With irn, most data in flight, counted in full packets; "none": the card's rate times the round trip of the flow's empty path. Range [1B, ]. Default: Mittal 2018: the bandwidth-delay product of the longest path."""
+
+    ecn: Literal["auto", "on", "off"] = 'auto'
+    """Whether data packets are ECN-capable, so that switches mark them: "auto" where the control learns about marks. Marks cause notifications, which line-rate and controls by delay or telemetry only count. Default: Zhu 2015: DCQCN needs it; a card's packets may be ECN-capable under any control."""
 
     cnp_interval: str = '50us'
     """Least time between two notifications of a queue pair; 0 for one a marked packet. Range [0s, 1s]. Default: Zhu 2015: 50 us at the receiver; cards since: 0 or 4 us, and the sender spaces its cuts."""
@@ -2002,6 +2020,9 @@ class TableLoad(Part):
 
     flows: list[dict[str, Any]] = Field(...)
     """The flows; filled in from the named file. Default: the user's trace."""
+
+    connection: Literal["persistent", "fresh"] = 'fresh'
+    """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
     transport: Transport | Roce | Ndp | None = None
     """Settings over those of `[transport]`, for this load."""

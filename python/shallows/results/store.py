@@ -129,7 +129,7 @@ class StoredRun:
 
     @cached_property
     def happened(self) -> list[str]:
-        """What happened, in sentences: losses by cause, pauses, timeouts, whatever did not end."""
+        """The events in sentences: losses by cause, pauses, timeouts, messages that did not end."""
         from shallows.tables import happened
 
         return happened.lines(self.tables, self.experiment, self.numbers)

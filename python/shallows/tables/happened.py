@@ -1,4 +1,4 @@
-"""What happened in a run, in sentences: losses by kind, pauses, timeouts, and whatever did not end.
+"""The events of a run in sentences: losses by kind, pauses, timeouts, messages that did not end.
 
 Metrics are numbers of a known list, so a reader has to know which one to ask for. A summary prints these
 sentences beside them: each names a cause that the tables hold, and how much it cost.

@@ -120,7 +120,7 @@ def broken(
 def _links(queues: pl.DataFrame, experiment: Mapping[str, Any]) -> pl.DataFrame:
     """The links with their ends and rates, as a relation of `laws.toml` names them.
 
-    None if an event changes a rate: what a link bears then follows from no table.
+    None if an event changes a rate: no table then has the capacity of a link.
     """
     import polars as pl
 

@@ -98,6 +98,10 @@ OF_A_CLASS = (
     *_quantiles("fct", "ps", "the completion time."),
     Metric("slowdown_mean", "", "Mean of completion time over the ideal time on the empty network.", 1.0),
     *_quantiles("slowdown", "", "the slowdown.", 1.0),
+    Metric("acked_mean_ps", "ps", "Mean time until a message's last acknowledgement was back at the sender."),
+    *_quantiles("acked", "ps", "that time."),
+    Metric("slowdown_acked_mean", "", "Mean of that time over the same on the empty network.", 1.0),
+    *_quantiles("slowdown_acked", "", "that slowdown.", 1.0),
 )
 """Of each class of traffic, as `CLASS.name`."""
 

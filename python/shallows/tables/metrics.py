@@ -25,12 +25,18 @@ BY_SIZE = (
 """Shown of the messages of a size unless other metrics are named; all but `NOT_BY_SIZE` are known."""
 
 NOT_BY_SIZE = ("deadlines", "application_throughput")
-"""Of `message_metrics`, what no summary has by size."""
+"""Metrics of messages that no summary has by size."""
 
 SWEEP_COLUMNS = ("goodput_bps_total", "jain", "drops", "marks")
 """Metrics that every sweep has and its table shows; the JSON has all."""
 
 _QUANTILES = DEFAULT.quantiles
+_TIMES = (
+    ("fct_ps", "fct", "_ps"),
+    ("slowdown", "slowdown", ""),
+    ("acked_ps", "acked", "_ps"),
+    ("slowdown_acked", "slowdown_acked", ""),
+)
 DROPS = {
     "full": "drops_full",
     "aqm": "drops_aqm",
@@ -178,6 +184,9 @@ def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
 def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
     """Counts, completion times in ps and slowdowns of a `messages` table, all sizes together.
 
+    A completion time ends when the last byte is in order at the receiver; `acked_*` and
+    `slowdown_acked_*` when its acknowledgement is back at the sender, as papers on RDMA count.
+
     Unfinished messages have no time and are left out of it, which favours a system that leaves its
     slowest unfinished: read `messages_unfinished` first. `deadlines` counts the messages whose deadline
     was met or missed, `application_throughput` is the share that met it.
@@ -185,7 +194,9 @@ def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -
     ended = messages.filter(pl.col("fct_ps").is_not_null())
     out: dict[str, Number] = {"messages": len(ended), "messages_unfinished": len(messages) - len(ended)}
     out |= {"deadlines": len(messages["met"].drop_nulls()), "application_throughput": met_share(messages)}
-    for column, stem, unit in (("fct_ps", "fct", "_ps"), ("slowdown", "slowdown", "")):
+    for column, stem, unit in _TIMES:
+        if column not in messages.columns:  # a run of a release before it
+            continue
         values = ended[column].cast(pl.Float64).drop_nulls()
         out[f"{stem}_mean{unit}"] = _mean(values)
         for label, q in quantiles.items():

@@ -38,6 +38,8 @@ def headroom(
     priorities: int = 1,
     buffer_bytes: int = 32_000_000,
     alpha: float = 0.125,
+    lossy: int = 1,
+    reserve_bytes: int = 4096,
 ) -> dict[str, float | None]:
     """Bytes that still come after XOFF, the headroom without loss, and what it leaves of a switch's memory.
 
@@ -47,8 +49,9 @@ def headroom(
     a frame under way at the switch, the pause frame, and a frame that the neighbour has just begun.
 
     A switch has the standard's headroom and a frame for each of `ports` with this link and for each lossless
-    priority. `shared` is the rest. `xoff_one` is the threshold while one neighbour is over it, `xoff_all`
-    while all but the receiver's are. `mark_below` is the largest threshold of ECN at each port that marks
+    priority, and `reserve` for each of `lossy` priorities, such as that of acknowledgements. `shared` is
+    the rest. `xoff_one` is the threshold while one neighbour is over it, `xoff_all` while all but the
+    receiver's are. `mark_below` is the largest threshold of ECN at each port that marks
     before any pause: packets of one neighbour may stand in every queue.
 
     Source: IEEE 802.1Qbb-2011 annex O; IEEE 802.3-2018 s.31B.3.7; thresholds: Choudhury and Hahne 1998; marks
@@ -61,7 +64,7 @@ def headroom(
     least = math.floor(round_trip + response_ps * rate_bps / 8e12) + frames
     standard = standard_response(rate_bps)
     full = math.floor(round_trip + standard * rate_bps / 8e12) + frames
-    reserved = ports * priorities * (full + mtu_bytes)
+    reserved = ports * (priorities * (full + mtu_bytes) + max(lossy, 0) * max(reserve_bytes, 0))
     shared = max(buffer_bytes - reserved, 0)
     return {
         "round_trip_bytes": round_trip,

@@ -7,7 +7,9 @@
 //! maxStage is 5 in the paper's text; its simulations ran with 0, as the authors say on their page of results.
 //! Losses are repaired by the transport and change no window; a timeout neither: the paper runs it over
 //! lossless Ethernet, or with the repair of its cards.
-//! Left out: the wait for acknowledgements of a path that changes; rates of their own for each hop (`multipleRate`).
+//! On another path the records of the one before say nothing (s.4.1): they are thrown away, and the first header of the new path
+//! is only recorded. So an experiment in which every packet may change its path is refused.
+//! Left out: rates of their own for each hop (`multipleRate`).
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Outgoing, Room};
 use crate::port_control::Feedback;
@@ -21,8 +23,10 @@ crate::choices! {
         Reference = "reference",
         /// Each, from the window itself.
         PerAck = "per-ack",
-        /// One a round trip.
+        /// One a round trip, by U that each acknowledgement has moved.
         PerRtt = "per-rtt",
+        /// One a round trip, which alone is compared with the one of the round before.
+        RttMeasured = "rtt-measured",
     }
 }
 
@@ -38,7 +42,7 @@ crate::params! {
         /// Round-trip time T of the empty network, a little above the longest; "none": that of the flow's shortest path.
         base_rtt: Option<Span> = "none", "(0s, 1s]", "the authors' simulator works it out from the topology; Li 2019: 13 us in simulations, 9 us in the testbed";
         /// The acknowledgements that move the window.
-        reaction: Reaction = "reference", "", "Li 2019 algorithm 1; the others are its figure 13";
+        reaction: Reaction = "reference", "", "Li 2019 algorithm 1; the others are its figure 13, of which its authors' simulator runs rtt-measured (rdma-hw.cc, without fast_react)";
         /// Hops that the header has room for; "none": as many as the path has switches.
         header_hops: Option<u64> = "none", "[1, 7]", "Li 2019: 8 bytes a hop; the authors' simulator: always 5";
     }
@@ -53,6 +57,14 @@ impl CcSettings for Settings {
         true
     }
 
+    fn compares_hops(&self) -> bool {
+        true
+    }
+
+    fn path_settings(&self) -> Vec<&'static str> {
+        self.base_rtt.is_none().then_some("base_rtt").into_iter().collect()
+    }
+
     fn header_room(&self) -> Option<Room> {
         let sized_by_path = self.header_hops.is_none().then_some("header_hops");
         Some(Room { most: self.header_hops.unwrap_or(HOPS as u64), sized_by_path })
@@ -63,6 +75,7 @@ impl CcSettings for Settings {
 #[derive(Debug, Clone, Default)]
 struct Path {
     hops: [Hop; HOPS],
+    identity: u16,
     count: u8,
 }
 
@@ -70,6 +83,8 @@ struct Path {
 #[derive(Debug, Clone)]
 pub struct Control {
     last: Box<Path>,
+    /// The newest header, where not each is compared.
+    newest: Option<Box<Header>>,
     /// W, Wc and the most, in bytes.
     window: f64,
     reference: f64,
@@ -100,6 +115,7 @@ impl Control {
         let hops = settings.header_hops.unwrap_or(u64::from(flow.path.switches)).min(HOPS as u64);
         Control {
             last: Box::default(),
+            newest: None,
             window: most,
             reference: most,
             most,
@@ -119,8 +135,9 @@ impl Control {
     /// Li 2019 algorithm 1, MeasureInflight: the link with the largest share of its capacity in flight. False where there is
     /// nothing to compare with: at first, and on another path.
     fn measure(&mut self, header: &Header) -> bool {
-        let old = std::mem::replace(&mut *self.last, Path { hops: header.hops, count: header.count });
-        if old.count != header.count || header.count == 0 {
+        let Header { hops, identity, count, .. } = *header;
+        let old = std::mem::replace(&mut *self.last, Path { hops, identity, count });
+        if old.count != count || old.identity != identity || count == 0 {
             return false;
         }
         let t = self.base_rtt;
@@ -159,14 +176,19 @@ impl Control {
 
 impl CongestionControl for Control {
     fn on_ack(&mut self, ack: &Ack, _cx: &Cx<'_>) {
+        if ack.round_ended
+            && let Some(newest) = self.newest.take()
+        {
+            self.fresh |= self.measure(&newest);
+        }
         if !std::mem::take(&mut self.fresh) {
             return;
         }
         match self.reaction {
             Reaction::Reference => self.compute(ack.round_ended),
             Reaction::PerAck => self.compute(true),
-            Reaction::PerRtt if ack.round_ended => self.compute(true),
-            Reaction::PerRtt => {}
+            Reaction::PerRtt | Reaction::RttMeasured if ack.round_ended => self.compute(true),
+            Reaction::PerRtt | Reaction::RttMeasured => {}
         }
     }
 
@@ -177,7 +199,10 @@ impl CongestionControl for Control {
     }
 
     fn on_feedback(&mut self, header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {
-        if let Feedback::Hpcc(header) = header {
+        let Feedback::Hpcc(header) = header else { return };
+        if self.reaction == Reaction::RttMeasured {
+            **self.newest.get_or_insert_default() = *header;
+        } else {
             self.fresh |= self.measure(header);
         }
     }
@@ -220,7 +245,7 @@ mod tests {
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };
         let mut header = Header { count: 1, path: 1, ..Header::default() };
-        header.hops[0] = Hop { rate: 10e9, time: ns, sent, queue };
+        header.hops[0] = Hop { rate: 10e9, time: ns, sent, queue, factor: 1 };
         control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
         control.on_ack(&Ack { round_ended, ..ack(1000) }, &cx);
     }
@@ -256,6 +281,27 @@ mod tests {
         assert!(each.window < control.window / 5.0, "{} beside {}", each.window, control.window);
     }
 
+    /// Four halves of T as above: measured once, U is that of the whole round and not an average of its parts.
+    #[test]
+    fn a_round_may_be_measured_as_a_whole_or_by_its_acknowledgements() {
+        let after = |reaction: Reaction| {
+            let mut control = started(Settings { reaction, ..Settings::defaults() });
+            hear(&mut control, 0, 0, 500, true);
+            for half in 1..=4u32 {
+                // The first half of the round is all but idle, the rest full.
+                let sent = half + half.saturating_sub(2) * 48;
+                hear(&mut control, half * 5000, sent, 0, half == 4);
+            }
+            control.utilisation
+        };
+        // One unit of 128 bytes in 5 us is a share of 0.02048, 49 are 1.00352.
+        let parts = [0.02048, 0.02048, 1.00352, 1.00352];
+        let want = parts.iter().fold(1.0, |u, part| 0.5 * u + 0.5 * part);
+        assert!((after(Reaction::PerRtt) - want).abs() < 1e-9, "{}", after(Reaction::PerRtt));
+        // 100 units in 20 us; a time above T counts as T.
+        assert!((after(Reaction::RttMeasured) - 0.512).abs() < 1e-9, "{}", after(Reaction::RttMeasured));
+    }
+
     #[test]
     fn stages_of_additive_steps_come_before_a_multiplicative_one() {
         let mut control = started(Settings { max_stage: 2, ..Settings::defaults() });
@@ -279,9 +325,11 @@ mod tests {
         let before = (control.window, control.utilisation);
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };
-        let header = Header { count: 3, path: 3, ..Header::default() };
-        control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
-        control.on_ack(&ack(1000), &cx);
-        assert_eq!((control.window, control.utilisation), before);
+        for (count, identity) in [(3, 0), (3, 77), (1, 77), (1, 78)] {
+            let header = Header { count, path: 3, identity, ..Header::default() };
+            control.on_feedback(&Feedback::Hpcc(header), Span::us(10), &cx);
+            control.on_ack(&ack(1000), &cx);
+            assert_eq!((control.window, control.utilisation), before, "{count} {identity}");
+        }
     }
 }

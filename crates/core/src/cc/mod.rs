@@ -53,6 +53,11 @@ pub trait CongestionControl: Send {
     /// The receiver's echo of a header has come, with whatever packet: SYN+ACK, acknowledgement of new
     /// data (then before [`CongestionControl::on_ack`]) or not.
     fn on_feedback(&mut self, _header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {}
+    /// Whether a mark reported at `now` makes the window shrink. If not, the transport counts no reduction, and asks again
+    /// at the next mark; else it asks after a round trip (RFC 3168 s.6.1.2).
+    fn answers_marks(&self, _now: Time) -> bool {
+        true
+    }
     /// No data may leave until an echo says otherwise.
     fn paused(&self) -> bool {
         false
@@ -109,6 +114,14 @@ pub trait CcSettings {
     /// Room for switches in its header, where it has one that they add to.
     fn header_room(&self) -> Option<Room> {
         None
+    }
+    /// Whether it compares what successive packets met at each hop, so that they must keep to a path.
+    fn compares_hops(&self) -> bool {
+        false
+    }
+    /// Its settings that follow from the path at a connection's opening.
+    fn path_settings(&self) -> Vec<&'static str> {
+        vec![]
     }
     /// Whether it was made for queue pairs: it gets notifications, or its header comes back with their acknowledgements.
     fn rdma(&self) -> bool {
@@ -217,6 +230,22 @@ macro_rules! algorithms {
                 }
             }
 
+            /// Whether it compares what successive packets met at each hop, so that they must keep to a path.
+            pub fn compares_hops(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.compares_hops(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Its settings that follow from the path at a connection's opening.
+            pub fn path_settings(&self) -> Vec<&'static str> {
+                match self {
+                    $( Algorithm::$variant(s) => s.path_settings(), )*
+                    Algorithm::Custom(_) => vec![],
+                }
+            }
+
             /// Checks across its settings, which stand at `path`.
             pub fn check(&self, path: &str, faults: &mut crate::params::Faults) {
                 match self {
@@ -305,6 +334,9 @@ impl CongestionControl for AnyCc {
     }
     fn on_feedback(&mut self, header: &Feedback, srtt: Span, cx: &Cx<'_>) {
         each!(self, cc => cc.on_feedback(header, srtt, cx));
+    }
+    fn answers_marks(&self, now: Time) -> bool {
+        each!(self, cc => cc.answers_marks(now))
     }
     fn paused(&self) -> bool {
         each!(self, cc => cc.paused())

@@ -5,6 +5,8 @@
 //! so do all constants, which are its authors' guesses and not Google's. Two of its errors are not taken over: the
 //! root of a window below one segment, and the first decrease.
 //! The delay is the acknowledgement's round-trip time, from the NIC's queue on, on the transport's clock.
+//! Hops are those of the path at the connection's opening; Swift takes them from each packet's time to live. A note says so where
+//! a failure makes a path longer.
 //! Left out: the window of the endpoint's delay, since hosts here take no time over a packet; Swift's own repair
 //! of losses, for which the transport's stands.
 
@@ -39,6 +41,11 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
+    fn path_settings(&self) -> Vec<&'static str> {
+        let base = self.base_target.is_none().then_some("base_target");
+        base.into_iter().chain((self.hop_target > Span::ZERO).then_some("hop_target")).collect()
+    }
+
     fn check(&self, path: &str, faults: &mut crate::params::Faults) {
         if self.scaling_max <= self.scaling_min {
             let rule = crate::params::Code::Conflict.rule("must be above scaling_min");

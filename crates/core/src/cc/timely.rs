@@ -12,6 +12,7 @@
 
 use super::parts::own_rate::{OwnRate, by_own_rate};
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo};
+use crate::params::Params;
 use shallows_units::{Bytes, Rate, Span};
 
 crate::choices! {
@@ -21,6 +22,16 @@ crate::choices! {
         Original = "original",
         /// By gradient and round-trip time together (Zhu 2016).
         Patched = "patched",
+    }
+}
+
+crate::choices! {
+    /// The round-trip times that move the rate.
+    pub enum Samples {
+        /// One a segment.
+        Segment = "segment",
+        /// One a window: the first acknowledgement of what was sent after the sample before.
+        Window = "window",
     }
 }
 
@@ -41,7 +52,10 @@ crate::params! {
         min_rtt: Span = "20us", "(0s, 100s]", "Zhu 2016: D_minRTT, 20 us";
         /// Weight of a new difference of round-trip times.
         weight: f64 = 0.875, "(0, 1]", "Zhu 2016: 0.875; not printed in Mittal 2015; another code of the authors has 0.46";
-        /// Data between two samples.
+        /// The round-trip times that move the rate: one a segment, or one a round trip. A flow that ends in a few round trips hardly
+        /// slows down with "window".
+        samples: Samples = "segment", "", "Mittal 2015 and Zhu 2016: a completion of each segment; simulator of HPCC's authors: window";
+        /// Data between two samples, with samples = "segment".
         segment: Bytes = "16KB", "[1B, ]", "Zhu 2016: 16 KB; Mittal 2015: up to 64 KB";
         /// Samples in a row without a rise of the round-trip time, from which on a step is this many deltas.
         hai: u64 = 5, "[1, 1000]", "Zhu 2016: N = 5 after five";
@@ -62,6 +76,11 @@ impl CcSettings for Settings {
     }
 
     fn check(&self, path: &str, faults: &mut crate::params::Faults) {
+        if self.samples == Samples::Window && self.segment != Self::defaults().segment {
+            let rule =
+                crate::params::Code::Conflict.rule("changes nothing: it belongs to samples = \"segment\"");
+            faults.add(&format!("{path}.segment"), rule, &self.segment.to_string().into());
+        }
         if self.t_high < self.t_low {
             let rule = crate::params::Code::Conflict.rule("must be at least t_low");
             faults.add(&format!("{path}.t_high"), rule, &self.t_high.to_string().into());
@@ -85,6 +104,7 @@ pub struct Control {
     max_cut: f32,
     /// In bit/s.
     delta: f64,
+    samples: Samples,
     segment: u32,
     hai: u16,
     /// Samples in a row without a rise.
@@ -116,6 +136,7 @@ impl Control {
             weight: s.weight as f32,
             max_cut: s.max_cut as f32,
             delta: s.delta.as_bps() as f64,
+            samples: s.samples,
             segment: s.segment.as_u64().min(u64::from(u32::MAX)) as u32,
             hai: s.hai as u16,
             calm: 0,
@@ -156,11 +177,18 @@ impl Control {
 impl CongestionControl for Control {
     fn on_ack(&mut self, ack: &Ack, _cx: &Cx<'_>) {
         self.acked += ack.acked;
-        if let Some(rtt) = ack.rtt
-            && self.acked >= u64::from(self.segment)
-        {
+        let due = match self.samples {
+            Samples::Segment => self.acked >= u64::from(self.segment),
+            Samples::Window => ack.round_ended,
+        };
+        if let Some(rtt) = ack.rtt.filter(|_| due) {
             self.acked = 0;
-            self.complete((rtt.as_secs_f64() - f64::from(self.burst)).max(0.0));
+            let rtt = (rtt.as_secs_f64() - f64::from(self.burst)).max(0.0);
+            if self.samples == Samples::Window && self.last.is_none() {
+                self.last = Some(rtt); // rdma-hw.cc: the first is only recorded
+            } else {
+                self.complete(rtt);
+            }
         }
     }
 
@@ -178,7 +206,6 @@ impl CongestionControl for Control {
 mod tests {
     use super::*;
     use crate::cc::parts::window::tests::rules;
-    use crate::params::Params;
     use shallows_units::Time;
 
     fn started(settings: &Settings, gbps: u64) -> Control {
@@ -204,6 +231,22 @@ mod tests {
         control.own.set(5e9);
         control.complete(1e-3); // above t_high: 1 - 0.8 (1 - 1 / 2)
         assert!((control.own.bps() - 3e9).abs() < 200.0, "{}", control.own.bps());
+    }
+
+    /// 64 KB in four round trips: four samples by segments of 16 KB, three by windows, whose first is only recorded.
+    #[test]
+    fn samples_come_with_segments_or_with_windows() {
+        let rules = rules();
+        let cx = Cx { now: Time::ZERO, rules: &rules };
+        for (samples, want) in [(Samples::Segment, 4.0), (Samples::Window, 3.0)] {
+            let mut control = started(&Settings { samples, ..Settings::defaults() }, 5);
+            for n in 0..64 {
+                let round_ended = n % 16 == 0;
+                let rtt = Some(Span::us(40)); // below t_low: each sample is one step
+                control.on_ack(&Ack { rtt, round_ended, ..crate::cc::parts::window::tests::ack(1000) }, &cx);
+            }
+            assert_eq!((control.own.bps() - 5e9) / 10e6, want);
+        }
     }
 
     #[test]

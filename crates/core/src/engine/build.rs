@@ -23,7 +23,7 @@ use crate::net::pfc::NOWHERE;
 use crate::net::port::Varying;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
-use crate::port_control::Protocol;
+use crate::port_control::{Place as Stand, Protocol};
 use crate::probe::inner::records;
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
@@ -74,6 +74,8 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         best,
         loads,
         parted,
+        notes: mut told,
+        drain,
     } = checked;
     let run = &experiment.run;
     let mut ports = ports(experiment, &graph, &chosen, &timeline);
@@ -91,11 +93,16 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
             class: *class,
             listens: load.work.listens(),
             timeouts: Default::default(),
+            lost: 0,
         })
         .collect();
     let config = |load: &LoadSpec| {
         let config = Config::new(&load.transport);
-        Config { predicts: config.predicts && experiment.short_ways, ..config }
+        let mut config = Config { predicts: config.predicts && experiment.short_ways, ..config };
+        if config.roce.above_path {
+            config.roce.timeouts[1] = drain;
+        }
+        config
     };
     let configs: Arc<[Config]> = experiment.loads.iter().map(config).collect();
     let partition = partition(experiment, &graph, &best, &ports, &loads);
@@ -137,7 +144,13 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
     Simulation {
         names: ResultNames::new(experiment, &graph),
-        notes: notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
+        notes: {
+            told.splice(
+                0..0,
+                notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
+            );
+            told
+        },
         places,
         cells,
         commons,
@@ -210,7 +223,9 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         {
             scheduled.sockets = Some(Box::default());
         }
-        port.control = control.build(rate).map(|control| Box::new(Controlled::new(control)));
+        port.control = control
+            .build(Stand { rate, switch: link.from.0 })
+            .map(|control| Box::new(Controlled::new(control)));
         let back = graph.find_link(link.to, link.from);
         port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());
         let chances = [settings.loss, settings.mark, settings.duplicate, settings.reorder];

@@ -3,7 +3,7 @@
 use crate::engine::{Control, RunError, SharedCells, Simulation};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
-use crate::hosts::facts::MessageRow;
+use crate::hosts::facts::{Acked, MessageRow};
 use crate::net::Network;
 use crate::net::port::Port;
 use crate::probe::TraceWhen;
@@ -51,9 +51,11 @@ impl Simulation {
     /// Brings together the records that cells kept apart, in an order that does not depend on the cells.
     fn gather(&mut self, shared: &SharedCells) {
         let roster = &mut self.roster;
+        let mut acked: Vec<Acked> = vec![];
         let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
         for cell in &shared.cells {
             let mut cell = locked(cell);
+            acked.append(&mut cell.hosts.acked);
             cell.network.tap_wires(&commons);
             roster.message_rows.append(&mut cell.hosts.message_rows);
             roster.trace_rows.append(&mut cell.hosts.trace_rows);
@@ -63,6 +65,11 @@ impl Simulation {
             } else {
                 roster.waits.iter_mut().zip(&cell.hosts.waits).for_each(|(all, own)| all.add(own));
             }
+        }
+        acked.sort_unstable();
+        for row in &mut roster.message_rows {
+            let found = acked.binary_search_by_key(&(row.flow, row.end), |acked| (acked.flow, acked.end));
+            row.acked = found.ok().map(|place| acked[place].at);
         }
         if shared.cells.len() > 1 {
             let at = |row: &MessageRow| row.ended.unwrap_or(Time::MAX);

@@ -196,6 +196,7 @@ impl Simulation {
         if cuts {
             self.end_deadlock(shared);
         }
+        self.roster.longest.forget();
         if self.timeline.follow(self.now) {
             let down: Vec<u32> = self.timeline.left_out.iter().copied().collect();
             shared.commons.write().unwrap_or_else(PoisonError::into_inner).routing.rebuild(&down);

@@ -16,7 +16,7 @@ use crate::events::Source;
 use crate::net::{Change, Commons, Connection, Net};
 use crate::routing::graph::NodeId;
 use crate::transport::{AnyReceiver, AnySender, State};
-use shallows_units::Time;
+use shallows_units::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -117,16 +117,26 @@ impl Connections<'_> {
         let serial = self.roster.opened;
         self.roster.opened += 1;
         let id = self.number();
-        let (labels, enters, path, last) = self.change(|commons| {
+        let mut longest = std::mem::take(&mut self.roster.longest);
+        let (labels, enters, path, last, least) = self.change(|commons| {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
             let enters = [ends.0, ends.1].map(|host| commons.enters(host));
-            let path =
-                PathInfo::of(routing.path(ends).map(|link| commons.links[link as usize]), config.packet);
-            let last =
-                routing.path(ends).last().map_or(path.line_rate, |link| commons.links[link as usize].0);
-            (routing.labels(ends, serial), enters, path, last)
+            let wire = |link: u32| commons.links[link as usize];
+            let rate = |link: Option<u32>| link.map_or(Rate::bps(1), |link| wire(link).0);
+            let there = longest.time(routing, ends, config.packet, wire);
+            let path = PathInfo {
+                line_rate: rate(routing.path(ends).next()),
+                switches: (routing.path(ends).count() as u32).saturating_sub(1),
+                base_rtt: there + longest.time(routing, (ends.1, ends.0), 0, wire),
+            };
+            let last = rate(routing.path(ends).last());
+            let least = routing.path(ends).map(|link| wire(link).0).min();
+            (routing.labels(ends, serial), enters, path, last, least.unwrap_or(last))
         });
+        self.roster.longest = longest;
+        let bears = self.roster.bears.entry(opener.load).or_insert((least, path.base_rtt));
+        *bears = (bears.0.min(least), bears.1.max(path.base_rtt));
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
         {
@@ -135,6 +145,9 @@ impl Connections<'_> {
         if config.keeps_short_timers() && config.roce.timeouts[0] <= path.base_rtt {
             let longest = self.roster.short_timers.entry(opener.load).or_default();
             *longest = path.base_rtt.max(*longest);
+        }
+        if config.cc.paces_wire() {
+            self.roster.note_opening(opener.load, ends, self.now);
         }
         let class = &self.roster.classes[load.class as usize];
         let info = FlowInfo { class: &class.name, bytes, path };
@@ -154,6 +167,8 @@ impl Connections<'_> {
             lost: 0,
             doubled: 0,
             blocks: VecDeque::new(),
+            awaits: u64::MAX,
+            acked_at: Time::ZERO,
             closed: false,
             vacant: false,
             timer: Source::NONE,

@@ -66,8 +66,12 @@ pub struct SendingEnd {
     pub lost: u64,
     /// Copies that faults made of its packets.
     pub doubled: u64,
-    /// Messages not acknowledged whole, and some before them.
+    /// Messages not acknowledged whole.
     pub blocks: VecDeque<Block>,
+    /// One beyond the last byte of the first of them, or [`u64::MAX`].
+    pub awaits: u64,
+    /// When the last acknowledgement that completed a message came.
+    pub acked_at: Time,
     /// The application has closed it.
     pub closed: bool,
     /// The place is empty.

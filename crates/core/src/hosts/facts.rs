@@ -56,10 +56,27 @@ pub struct MessageRow {
     pub ended: Option<Time>,
     /// Its completion time alone on the empty network.
     pub ideal: Span,
+    /// One beyond its last byte in the stream.
+    pub end: u64,
+    /// When the acknowledgement of its last byte was back.
+    pub acked: Option<Time>,
+    /// How much later that is on the empty network than the end.
+    pub ideal_back: Option<Span>,
     /// Time that it had, if it had a deadline.
     pub deadline: Option<Span>,
     /// Whether it met its deadline; none without one, or where the run ended first.
     pub met: Option<bool>,
+}
+
+/// The acknowledgement of a message's last byte has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Acked {
+    /// The flow's running number.
+    pub flow: u32,
+    /// One beyond the message's last byte in the stream.
+    pub end: u64,
+    /// When.
+    pub at: Time,
 }
 
 /// Waits and delays of the data packets of a class.

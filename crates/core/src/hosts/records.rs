@@ -8,7 +8,7 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::roce::wire::RETH;
+use crate::transport::roce::wire::{AETH, RETH};
 use crate::transport::sender::SenderCounts;
 use crate::transport::{AnySender, Config, TransportKind};
 use shallows_units::{Bytes, Span, Time};
@@ -32,6 +32,8 @@ pub struct FlowRow {
     pub opened: Time,
     /// End.
     pub ended: Option<Time>,
+    /// When the acknowledgement of its last byte was back.
+    pub acked: Option<Time>,
     /// Bytes delivered in order in the whole run.
     pub delivered: u64,
     /// Unique bytes that arrived since the warm-up, in order or not.
@@ -81,6 +83,9 @@ impl FlowRow {
             bytes: (!unbounded).then_some(sending.sender.written()),
             opened: about.opened,
             ended: receiving.ended,
+            acked: receiving
+                .ended
+                .and((sending.acked_at >= from && sending.blocks.is_empty()).then_some(sending.acked_at)),
             delivered: receiving.receiver.delivered(),
             arrived: receiving.receiver.arrived() - receiving.arrived_before,
             over: until.max(from) - from,
@@ -111,6 +116,7 @@ impl Hosts {
             return;
         }
         let ideal = self.ideal(place, message, commons);
+        let ideal_back = self.ideal_back(place, commons);
         let Message { bytes, started, deadline, tag, .. } = *message;
         let met = deadline.and_then(|deadline| match ended {
             Some(ended) => Some(ended - started <= deadline),
@@ -127,6 +133,9 @@ impl Hosts {
             started,
             ended,
             ideal,
+            end: message.end,
+            acked: None,
+            ideal_back,
             deadline,
             met,
         });
@@ -166,6 +175,21 @@ impl Hosts {
         handshake + request + time((from, to), full, last)
     }
 
+    /// Time of an acknowledgement on the empty network, from the receiver back; none of a READ, which nobody acknowledges.
+    fn ideal_back(&mut self, place: usize, commons: &Commons) -> Option<Span> {
+        let about = self.receivers[place].about;
+        let config = &self.configs[about.config as usize];
+        let more = if config.kind == TransportKind::Roce { AETH } else { 0 };
+        let last = Bytes(u64::from(config.header + more));
+        let burst = Burst { packets: 0, first: last, full: last, last };
+        let (ends, wire) = ((about.ends.1, about.ends.0), |link| commons.best(link));
+        let time = match &commons.fastest {
+            Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),
+            None => self.ideals.time(&commons.routing, ends, burst, wire),
+        };
+        config.roce.reads.is_none().then_some(time)
+    }
+
     /// Rows of the messages that a connection has not delivered.
     pub(super) fn undelivered_messages(&mut self, place: usize, now: Time, commons: &Commons) {
         for message in std::mem::take(&mut self.receivers[place].messages) {
@@ -177,6 +201,7 @@ impl Hosts {
     pub(super) fn restart(&mut self, now: Time) {
         self.measured_from = now;
         self.message_rows.clear();
+        self.acked.clear();
         self.waits.iter_mut().for_each(ClassRecord::clear);
         for end in &mut self.senders {
             end.sender.restart_counts(now);

@@ -9,8 +9,10 @@ use super::work::LoadInfo;
 use crate::events::{EVENT_BYTES, MAX_SOURCES};
 use crate::net::Connection;
 use crate::probe::traces::FlowTraceRow;
+use crate::routing::graph::NodeId;
+use crate::routing::longest::Longest;
 use crate::transport::Config;
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -82,6 +84,15 @@ pub struct Roster {
     pub all_opened: Option<Vec<(u16, Pair)>>,
     /// By load: the longest round trip of an empty path that its shorter timer is not above.
     pub short_timers: BTreeMap<u16, Span>,
+    /// By load and receiver, of senders that pace from their first packet on: the last instant at which one opened a connection, its
+    /// sender, and the senders that did so in that instant.
+    pub(super) openings: BTreeMap<(u16, NodeId), (Time, NodeId, u32)>,
+    /// By load: most senders to a receiver that began in one instant, and the receiver.
+    pub in_step: BTreeMap<u16, (u32, NodeId)>,
+    /// Times of the longest of equally short paths.
+    pub longest: Longest,
+    /// By load: the least rate of a link on its connections' ways, and the longest round trip of an empty one.
+    pub bears: BTreeMap<u16, (Rate, Span)>,
     /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
     pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.
@@ -138,6 +149,19 @@ impl Roster {
     /// Bytes of memory that messages take of which `done` are no longer held.
     pub fn message_bytes(&self, done: u64) -> u64 {
         (self.announced - done) * MESSAGE_BYTES as u64
+    }
+
+    /// A sender that paces opens a connection of `load` at `now`.
+    pub(super) fn note_opening(&mut self, load: u16, (from, to): Pair, now: Time) {
+        let last = self.openings.entry((load, to)).or_insert((now, from, 1));
+        *last = match *last {
+            (at, sender, many) if at == now => (now, from, many + u32::from(sender != from)),
+            _ => (now, from, 1),
+        };
+        let most = self.in_step.entry(load).or_insert((0, to));
+        if last.2 > most.0 {
+            *most = (last.2, to);
+        }
     }
 
     /// A load has called; looks now and then at its number of items, since it may call for ever.

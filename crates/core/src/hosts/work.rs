@@ -1,7 +1,7 @@
 //! The ends of one cell at work: packets and timers come in, packets leave.
 
 use super::ends::{Block, ReceivingEnd, SendingEnd};
-use super::facts::{ClassRecord, FlowId, MessageDone, MessageRow, TimeoutCounts};
+use super::facts::{Acked, ClassRecord, FlowId, MessageDone, MessageRow, TimeoutCounts};
 use super::pulls::Pacers;
 use super::timeouts::{classify, classify_read};
 use crate::cc::MessageInfo;
@@ -27,6 +27,8 @@ pub struct LoadInfo {
     pub listens: bool,
     /// Retransmission timeouts of its connections so far.
     pub timeouts: TimeoutCounts,
+    /// Packets of its connections that were lost so far, either way.
+    pub lost: u64,
 }
 
 /// A request of the application to a sending end, or of one that reads to the receiving end.
@@ -62,6 +64,8 @@ pub struct Hosts {
     pub(super) free_receivers: Vec<u32>,
     /// Rows of messages that have been delivered here.
     pub message_rows: Vec<MessageRow>,
+    /// Messages whose last acknowledgement has come here.
+    pub acked: Vec<Acked>,
     /// Messages that were delivered or given up.
     pub messages_done: u64,
     /// Rows of the flow trace on change.
@@ -95,6 +99,7 @@ impl Hosts {
             free_senders: vec![],
             free_receivers: vec![],
             message_rows: vec![],
+            acked: vec![],
             messages_done: 0,
             trace_rows: vec![],
             done: VecDeque::new(),
@@ -121,11 +126,8 @@ impl Hosts {
         match order {
             Order::Open => end.sender.open(config, net),
             Order::Announce(block, due) => {
-                let una = end.sender.una();
-                while end.blocks.front().is_some_and(|block| block.end <= una) {
-                    end.blocks.pop_front();
-                }
                 end.blocks.push_back(block);
+                end.awaits = end.awaits.min(block.end);
                 let message = MessageInfo { end: block.end, due };
                 end.sender.announce(&message, config, now);
                 return;
@@ -169,15 +171,19 @@ impl Hosts {
             let config = &self.configs[end.about.config as usize];
             let sack = if packet.extension == NONE { None } else { net.extension(packet) };
             let (timer, closed) = (end.timer, end.closed);
-            let over = with_sender!(&mut end.sender, half => {
+            let (over, una) = with_sender!(&mut end.sender, half => {
                 half.on_packet(packet, sack, config, net);
                 arm(half.wake_at(), &mut half.timer_at, timer, net);
-                closed && half.all_acknowledged() || half.state == State::Failed
+                (closed && half.all_acknowledged() || half.state == State::Failed, half.una)
             });
+            let whole = una >= end.awaits;
             end.passed.0 += net.totals.sent - sent;
             end.passed.1 += 1;
             if end.traced && self.trace_changes {
                 self.trace_change(packet.flow, net);
+            }
+            if whole {
+                self.note_acked(connection.sender.1, una, net.now);
             }
             if over {
                 self.note_idle(packet.flow, net.now);
@@ -296,6 +302,7 @@ impl Hosts {
             return;
         }
         end.lost += 1;
+        self.loads[end.about.load as usize].lost += 1;
         if end.is_over() {
             self.note_idle(change.flow, change.at);
         }
@@ -307,6 +314,22 @@ impl Hosts {
         let end = &mut self.senders[place as usize];
         end.sender.on_room(at);
         arm_sender(end, network);
+    }
+
+    /// Everything below `una` is acknowledged, some message whole for the first time. A source of READ gets requests alone.
+    #[cold]
+    fn note_acked(&mut self, place: u32, una: u64, now: Time) {
+        let end = &mut self.senders[place as usize];
+        let (serial, reads) =
+            (end.about.serial, self.configs[end.about.config as usize].roce.reads.is_some());
+        while let Some(block) = end.blocks.front().copied().filter(|block| block.end <= una) {
+            end.blocks.pop_front();
+            if !reads {
+                end.acked_at = now;
+                self.acked.push(Acked { flow: serial, end: block.end, at: now });
+            }
+        }
+        end.awaits = end.blocks.front().map_or(u64::MAX, |block| block.end);
     }
 
     #[cold]

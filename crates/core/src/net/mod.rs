@@ -47,7 +47,9 @@ pub use port::counts::{Totals, Waits};
 use port::{HOST, Port, Scheduled, Service, WireFaults};
 use shallows_units::{Span, Time};
 pub use shared::{Change, Commons, Connection, Happened};
+use std::collections::BTreeMap;
 use switch::shared_buffer::Buffers;
+pub use switch::shared_buffer::Memory;
 pub use wire::crossing::{Mailbox, Mailboxes, Parcel, UNDECIDED};
 
 /// The network at work, or the part of it that is one cell.
@@ -88,6 +90,9 @@ pub struct Network {
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
+    /// By port of a switch: packets to senders (acknowledgements, notifications, requests) that found no room, and how many of
+    /// them in the shared memory.
+    pub lost_answers: BTreeMap<u32, (u64, u64)>,
     /// Packets that left tapped ports.
     pub tapped: Vec<PacketRow>,
 }
@@ -154,6 +159,7 @@ impl Network {
             stray_sources: vec![],
             free_strays: vec![],
             dropped: vec![],
+            lost_answers: BTreeMap::new(),
             tapped: vec![],
         }
     }
@@ -367,6 +373,11 @@ impl Network {
             port.drop_for(why);
             port.counts.dropped_bytes += if why.on_wire() { 0 } else { u64::from(packet.size) };
         }
+        let cut = matches!(why, DropWhy::Dead | DropWhy::Cut) || why.on_wire();
+        if port.flags.switch && !cut && packet.flags.any(Flags::REVERSE) {
+            let (all, shared) = self.lost_answers.entry(number).or_default();
+            (*all, *shared) = (*all + 1, *shared + u64::from(why == DropWhy::Buffer));
+        }
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[commons.class(&packet)].drops += 1;
         }
@@ -396,6 +407,7 @@ impl Network {
         }
         self.ports.iter_mut().for_each(|port| port.restart(now, &self.store));
         self.host_waits.fill(Waits::default());
+        self.lost_answers.clear();
     }
 
     /// Brings the records of all ports up to `now`.

@@ -16,9 +16,9 @@
 //! room of flows that are held back elsewhere.
 
 use super::soft::{Claim, SoftSum};
-use super::{Feedback, PortControl, PortView};
+use super::{Feedback, Place, PortControl, PortView};
 use crate::packet::Packet;
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::params! {
     /// D3. Each port grants the rates that deadlines need, in order of requests, and shares out the rest.
@@ -100,7 +100,8 @@ impl Control {
     pub const DEPARTURES: bool = false;
 
     /// At a port of `rate`, without flows.
-    pub fn new(settings: &Settings, rate: Rate) -> Self {
+    pub fn new(settings: &Settings, at: Place) -> Self {
+        let rate = at.rate;
         let sum = || SoftSum::new(settings.expiry);
         let full = rate.as_bps() as f64 / 1e3;
         Control {
@@ -205,6 +206,7 @@ mod tests {
     use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
+    use shallows_units::Rate;
 
     /// 40 bytes and 50 of header in 300 us.
     const BASE: u32 = 2400;
@@ -215,7 +217,7 @@ mod tests {
     }
 
     fn control() -> Control {
-        Control::new(&Settings::defaults(), Rate::gbps(1))
+        Control::new(&Settings::defaults(), Place { rate: Rate::gbps(1), switch: 0 })
     }
 
     /// A flow as its sender would keep it.

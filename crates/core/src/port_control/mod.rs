@@ -26,12 +26,23 @@ pub struct PortView {
     pub backlog: Backlog,
 }
 
+/// Where a controller stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Rate of the port.
+    pub rate: Rate,
+    /// Number of the switch in the network.
+    pub switch: u32,
+}
+
 /// The switch's half of a protocol, at one port.
 pub trait PortControl: Send {
     /// Required. Each packet that arrives, before the discipline decides about it; one that the
     /// discipline drops has been seen too. `header` is [`Feedback::None`] on packets without one and on
     /// acknowledgements, whose echo belongs to the ports of the other direction.
     fn on_arrive(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView);
+    /// Each packet whose transmission begins, at such a port as [`PortControl::on_depart`]'s. The backlog has the packet.
+    fn on_begin(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
     /// Each packet whose transmission has ended, at a port whose controller asks for it by
     /// `DEPARTURES`; such a port takes two events a packet.
     fn on_depart(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
@@ -108,11 +119,11 @@ macro_rules! port_controls {
         }
 
         impl Protocol {
-            /// The controller of a port of `rate`; none where there is to be none.
-            pub fn build(&self, rate: Rate) -> Option<AnyPortControl> {
+            /// The controller of a port; none where there is to be none.
+            pub fn build(&self, at: Place) -> Option<AnyPortControl> {
                 match self {
                     Protocol::None(_) => None,
-                    $( Protocol::$variant(s) => Some(AnyPortControl::$variant($file::Control::new(s, rate))), )*
+                    $( Protocol::$variant(s) => Some(AnyPortControl::$variant($file::Control::new(s, at))), )*
                 }
             }
 
@@ -159,6 +170,9 @@ impl Default for Protocol {
 impl PortControl for AnyPortControl {
     fn on_arrive(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
         each!(self, control => control.on_arrive(packet, header, port));
+    }
+    fn on_begin(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
+        each!(self, control => control.on_begin(packet, header, port));
     }
     fn on_depart(&mut self, packet: &Packet, header: &mut Feedback, port: &PortView) {
         each!(self, control => control.on_depart(packet, header, port));

@@ -12,9 +12,9 @@
 //! the larger of that sum and the present one: weight that comes counts at once, weight that goes with the slot.
 
 use super::soft::{Claim, SoftSum};
-use super::{Feedback, PortControl, PortView};
+use super::{Feedback, Place, PortControl, PortView};
 use crate::packet::Packet;
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::params! {
     /// RACS. Each port shares its capacity among the flows by their weights.
@@ -72,7 +72,8 @@ impl Control {
     pub const DEPARTURES: bool = false;
 
     /// At a port of `rate`, without flows.
-    pub fn new(settings: &Settings, rate: Rate) -> Self {
+    pub fn new(settings: &Settings, at: Place) -> Self {
+        let rate = at.rate;
         Control {
             weights: SoftSum::new(settings.expiry),
             assigned: 0.0,
@@ -137,8 +138,13 @@ mod tests {
     use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
+    use shallows_units::Rate;
 
     const RATE: Rate = Rate::gbps(1);
+
+    fn place() -> Place {
+        Place { rate: RATE, switch: 0 }
+    }
     const MOST: Span = Span::s(1);
 
     fn view(us: u64, queued: u64) -> PortView {
@@ -164,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_slot_sums_and_the_next_assigns_by_weight() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         ask(&mut control, 0, 0.0, 1.0);
         ask(&mut control, 10, 0.0, 3.0);
         control.on_tick(&view(100, 0));
@@ -186,7 +192,7 @@ mod tests {
     #[test]
     fn a_burst_is_not_assigned_the_link_many_times() {
         let settings = Settings { initial_slot: Span::ms(1), ..Settings::defaults() };
-        let mut control = Control::new(&settings, RATE);
+        let mut control = Control::new(&settings, place());
         assert_eq!(control.on_wake(&view(0, 0)), Some(Span::ms(1)));
         for _ in 0..40 {
             ask(&mut control, 0, 0.0, 2.0);
@@ -198,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_lowest_rate_and_the_shortest_slot_on_the_path_stand() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         ask(&mut control, 0, 0.0, 1.0);
         control.on_tick(&view(100, 0));
         let us = |us| Time::ZERO + Span::us(us);
@@ -217,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_standing_queue_is_drained_before_more_is_assigned() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         ask(&mut control, 0, 0.0, 1.0);
         // 12500 bytes are 100 us of the link, a slot; 15 % of it are not assigned.
         control.on_tick(&view(100, 12_500));
@@ -228,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_crashed_is_forgotten() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         ask(&mut control, 0, 0.0, 9.0);
         for round in 0..201 {
             ask(&mut control, 100 * round, if round == 0 { 0.0 } else { 1.0 }, 1.0);

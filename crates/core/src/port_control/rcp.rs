@@ -5,9 +5,9 @@
 //! trips, the first rate, the least rate.
 //! Left out: the rate of the return path, since data flows one way.
 
-use super::{Feedback, PortControl, PortView};
+use super::{Feedback, Place, PortControl, PortView};
 use crate::packet::Packet;
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::choices! {
     /// The effect of the first round trip that a sender reports on the initial one.
@@ -81,7 +81,8 @@ impl Control {
     pub const DEPARTURES: bool = false;
 
     /// At a port of `rate`.
-    pub fn new(settings: &Settings, rate: Rate) -> Self {
+    pub fn new(settings: &Settings, at: Place) -> Self {
+        let rate = at.rate;
         let capacity = settings.target * rate.as_bps() as f64;
         Control {
             capacity,
@@ -165,8 +166,13 @@ mod tests {
     use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
+    use shallows_units::Rate;
 
     const RATE: Rate = Rate::gbps(1);
+
+    fn place() -> Place {
+        Place { rate: RATE, switch: 0 }
+    }
 
     fn view(us: u64, queued: u64) -> PortView {
         let backlog = Backlog { packets: 0, bytes: queued, serving: 0, free_at: Time::ZERO };
@@ -189,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_lowered_and_never_raised() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         let mut high = header(0);
         control.on_arrive(&packet(1500), &mut high, &view(0, 0));
         assert_eq!(high, Feedback::Rcp(Header { rate: 50e6, rtt: Span::ZERO }));
@@ -205,7 +211,7 @@ mod tests {
         let first = |first_rtt: FirstRtt| {
             let initial_rtt = Span::ms(200);
             let mut control =
-                Control::new(&Settings { initial_rtt, first_rtt, ..Settings::defaults() }, RATE);
+                Control::new(&Settings { initial_rtt, first_rtt, ..Settings::defaults() }, place());
             control.on_arrive(&packet(1250), &mut header(300), &view(0, 0));
             control.on_tick(&view(10_000, 0));
             control.rtt
@@ -217,7 +223,7 @@ mod tests {
 
     #[test]
     fn spare_capacity_raises_the_rate_by_eq_2() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         rounds(&mut control, 0, 1, 0, 0);
         // T / d0 = 100 / 300, y = 0: R (1 + 0.4 / 3).
         assert!((control.rate / 50e6 - (1.0 + 0.4 / 3.0)).abs() < 1e-12);
@@ -228,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_full_link_without_a_queue_keeps_its_rate_and_a_queue_lowers_it() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         rounds(&mut control, 0, 1, 12_500, 0);
         let rate = control.rate;
         rounds(&mut control, 1, 5, 12_500, 0);
@@ -240,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_idle_port_offers_all_it_has_and_sleeps() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         let mut ticks = 0;
         while let Some(after) = control.on_tick(&view(300 * (ticks + 1), 0)) {
             assert_eq!(after, Span::us(300));

@@ -10,9 +10,9 @@
 //! switch can know whatever its discipline. Where packets of two flows come in pairs it is less than the mean over time.
 
 use super::soft::{Claim, SoftSum};
-use super::{Feedback, PortControl, PortView};
+use super::{Feedback, Place, PortControl, PortView};
 use crate::packet::Packet;
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Span, Time};
 
 crate::params! {
     /// SDC. Each port tells its load factor and the highest class that is active.
@@ -101,7 +101,7 @@ impl Control {
     pub const DEPARTURES: bool = false;
 
     /// At a port, idle.
-    pub fn new(settings: &Settings, _rate: Rate) -> Self {
+    pub fn new(settings: &Settings, _at: Place) -> Self {
         Control {
             classes: std::array::from_fn(|_| SoftSum::new(settings.expiry)),
             load: 0.0,
@@ -187,8 +187,13 @@ mod tests {
     use crate::packet::Backlog;
     use crate::packet::tests::packet;
     use crate::params::Params;
+    use shallows_units::Rate;
 
     const RATE: Rate = Rate::gbps(1);
+
+    fn place() -> Place {
+        Place { rate: RATE, switch: 0 }
+    }
 
     fn view(us: u64, queued: u64) -> PortView {
         let backlog = Backlog { packets: 0, bytes: queued, serving: 0, free_at: Time::ZERO };
@@ -212,7 +217,7 @@ mod tests {
     /// 300 us at 1 Gb/s are 25 packets of 1500 bytes.
     #[test]
     fn the_load_factor_counts_arrivals_and_the_mean_queue() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         control.on_wake(&view(0, 0));
         for i in 0..20 {
             arrive(&mut control, 15 * i, 3000, None);
@@ -227,7 +232,7 @@ mod tests {
     /// t_p, which begins with the first of them.
     #[test]
     fn a_load_after_idleness_is_that_of_a_whole_interval() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         for us in [7, 50_000] {
             assert_eq!(control.on_wake(&view(us, 0)), Some(Span::us(300)));
             assert_eq!(arrive(&mut control, us, 0, None).load, 0.0);
@@ -245,7 +250,7 @@ mod tests {
     #[test]
     fn two_bits_tell_overload_and_little_else() {
         for (packets, told) in [(10, 0.0), (22, 0.8), (25, 1.0), (60, 1.0)] {
-            let mut control = Control::new(&Settings::defaults(), RATE);
+            let mut control = Control::new(&Settings::defaults(), place());
             control.on_wake(&view(0, 0));
             for _ in 0..packets {
                 arrive(&mut control, 100, 0, None);
@@ -263,7 +268,7 @@ mod tests {
 
     #[test]
     fn classes_are_counted_from_syn_through_graduation_to_fin() {
-        let mut control = Control::new(&Settings::defaults(), RATE);
+        let mut control = Control::new(&Settings::defaults(), place());
         control.on_wake(&view(0, 0));
         assert_eq!(arrive(&mut control, 0, 0, Some((NO_CLASS, 2))).highest, 2);
         assert_eq!(arrive(&mut control, 0, 0, Some((NO_CLASS, 0))).highest, 0);
@@ -275,7 +280,7 @@ mod tests {
     #[test]
     fn a_class_whose_fin_was_lost_fades_unless_told_otherwise() {
         for (expiry, left) in [(Some(Span::ms(10)), NO_CLASS), (None, 0)] {
-            let mut control = Control::new(&Settings { expiry, ..Settings::defaults() }, RATE);
+            let mut control = Control::new(&Settings { expiry, ..Settings::defaults() }, place());
             arrive(&mut control, 0, 0, Some((NO_CLASS, 0)));
             assert_eq!(arrive(&mut control, 9_000, 0, None).highest, 0);
             assert_eq!(arrive(&mut control, 20_000, 0, None).highest, left);

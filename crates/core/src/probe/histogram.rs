@@ -359,7 +359,7 @@ mod tests {
             prop_assert_eq!(times.held(), model.into_iter().collect::<Vec<_>>());
         }
 
-        /// Whatever the values are, a quantile is less than a bin's width from the true order statistic, never below the
+        /// A quantile of any values is less than a bin's width from the true order statistic, never below the
         /// least nor above the greatest value, and rises with its share. A constant is exact.
         #[test]
         fn quantiles_are_within_a_bin(

@@ -172,6 +172,14 @@ pub trait QueueDisc: Send {
     fn line(&self) -> Option<Line> {
         None
     }
+    /// It has a lane for each priority.
+    fn has_lanes(&self) -> bool {
+        false
+    }
+    /// Bytes held of `priority`; a discipline without priorities has one queue for all.
+    fn held_of(&self, _priority: u8) -> u64 {
+        self.backlog().bytes
+    }
     /// A packet of `priority` is held that came by the port `came_by`, which is charged for it.
     fn holds_from(&self, _priority: u8, _came_by: u32) -> bool {
         false

@@ -4,6 +4,7 @@ pub mod choice;
 pub mod fastest;
 pub mod graph;
 pub mod ideal;
+pub mod longest;
 mod search;
 pub mod select;
 pub mod table;

@@ -309,7 +309,7 @@ impl Sender {
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
     #[inline(never)]
     pub(super) fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
-        if !self.may_reduce() {
+        if !self.may_reduce() || !self.window.cc().answers_marks(now) {
             return;
         }
         self.counts.ecn_reductions += 1;

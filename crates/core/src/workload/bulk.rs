@@ -72,6 +72,10 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        self.settings.jitter > Span::ZERO
+    }
+
     fn expects(&self, _duration: Span) -> Expected {
         let Settings { bytes, primer, .. } = self.settings;
         let n = self.waiting.len() as u64;

@@ -237,6 +237,10 @@ fn check(settings: &Settings, n: u64, cx: &mut BuildCx<'_>) {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        self.settings.jitter > Span::ZERO
+    }
+
     fn expects(&self, duration: Span) -> Expected {
         let n = self.ranks.len() as u64;
         let round = (self.least + self.settings.gap).as_ps().max(1);

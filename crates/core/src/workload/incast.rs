@@ -166,6 +166,10 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        self.settings.jitter > Span::ZERO
+    }
+
     fn expects(&self, _duration: Span) -> Expected {
         // Requests and responses; how many rounds there will be, the network decides.
         let n = 2 * self.workers.len() as u64;

@@ -120,6 +120,10 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        self.settings.phase == Phase::Random
+    }
+
     fn expects(&self, duration: Span) -> Expected {
         let Settings { interval, count, bytes, connection, .. } = self.settings;
         let n = self.sources.len() as u64;

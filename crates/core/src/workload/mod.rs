@@ -41,6 +41,17 @@ pub struct Round {
     pub ideal: Option<Span>,
 }
 
+/// A rule of next hops that may send packets of one connection over several paths.
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    /// The rule.
+    pub ecmp: Ecmp,
+    /// Each packet may take another path, and the control compares what packets met: refused.
+    pub blinds: bool,
+    /// Packets may overtake, and the transport takes that for a loss: refused.
+    pub reorders: bool,
+}
+
 /// The data for building a workload.
 pub struct BuildCx<'a> {
     /// The network.
@@ -61,10 +72,16 @@ pub struct BuildCx<'a> {
     pub cc: &'a Algorithm,
     /// By link: the port of a switch that writes nothing into its header. Empty if it has no such header, or all write.
     pub silent: &'a [bool],
-    /// The rule of next hops, where it may send packets of one queue pair over several paths; and whether that is refused.
-    pub spreads: Option<(Ecmp, bool)>,
+    /// The rule of next hops, where it may send packets of one connection over several paths.
+    pub spreads: Option<Spread>,
     /// Whether it does so between one of the pairs.
     pub parts: bool,
+    /// Its connections are queue pairs.
+    pub queue_pairs: bool,
+    /// Settings that follow from the path at a connection's opening.
+    pub from_path: Vec<String>,
+    /// Lines for a reader of the results.
+    pub notes: Vec<String>,
     /// Where faults go.
     pub faults: &'a mut Faults,
 }
@@ -171,6 +188,10 @@ pub trait Workload: Send {
     }
     /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell.
     fn listens(&self) -> bool {
+        false
+    }
+    /// Its times of sending are drawn by the seed.
+    fn is_random(&self) -> bool {
         false
     }
     /// Its future in a run of this length, as far as it is known: for the estimate of memory.

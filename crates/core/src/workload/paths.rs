@@ -1,14 +1,15 @@
 //! The paths that a workload needs: its hosts reach each other, and the header of its congestion control has room for all
 //! switches, also for those of the paths that tables take after failures.
 
-use super::BuildCx;
+use super::{BuildCx, Spread};
 use crate::cc::Room;
 use crate::hosts::Pair;
 use crate::params::{Code, ParamType};
 use crate::routing::choice::Ecmp;
 use crate::routing::graph::NodeId;
+use crate::routing::longest::Longest;
 use crate::routing::table::Routing;
-use shallows_units::Time;
+use shallows_units::{Span, Time};
 use std::collections::BTreeSet;
 
 /// Pairs of hosts that are looked at before a run; beyond them an unreachable one ends the run.
@@ -28,7 +29,7 @@ impl BuildCx<'_> {
     /// control.
     pub fn require_paths(&mut self, pairs: impl Iterator<Item = Pair>) {
         let room = self.cc.header_room();
-        let mut in_order = vec![];
+        let (mut in_order, mut followed) = (vec![], vec![]);
         for (from, to) in pairs.filter(|(from, to)| from != to).take(PAIRS_CHECKED) {
             let there = self.routing.leads(from, to);
             if !there || !self.routing.leads(to, from) {
@@ -38,13 +39,19 @@ impl BuildCx<'_> {
                 self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
                 return;
             }
-            if let Some((ecmp, refused)) = self.spreads.filter(|_| !self.parts)
+            if let Some(Spread { ecmp, blinds, reorders }) = self.spreads.filter(|_| !self.parts)
                 && let Some(fork) = fork(self.routing, (from, to))
             {
-                if refused {
+                if blinds {
+                    return self.compares_nothing((from, to), fork, ecmp);
+                }
+                if reorders {
                     return self.overtakes((from, to), fork, ecmp);
                 }
                 self.parts = true;
+            }
+            if !self.tables.is_empty() && !self.from_path.is_empty() {
+                followed.push((from, to));
             }
             if let Some(room) = room {
                 let switches = switches(self.routing, (from, to));
@@ -62,6 +69,49 @@ impl BuildCx<'_> {
         {
             self.require_room_after_failures(&in_order, room);
         }
+        self.note_longer_paths(&followed);
+    }
+
+    /// Notes the pair whose path becomes longest in tables that follow failures, where settings follow from the path at a
+    /// connection's opening: those of before the failure then hold for a path that is none any more.
+    fn note_longer_paths(&mut self, pairs: &[Pair]) {
+        let (mut routing, links) = (Routing::new(self.graph, self.seed), self.links);
+        let mut times = |down: &[u32]| -> Vec<(Span, u64)> {
+            routing.rebuild(down);
+            let mut longest = Longest::default();
+            let of = |ends: &Pair| {
+                let switches = switches(&mut routing, *ends);
+                let leads = routing.leads(ends.0, ends.1) && routing.leads(ends.1, ends.0);
+                let mut way = |ends| longest.time(&routing, ends, 0, |link| links[link as usize]);
+                let time = if leads { way(*ends) + way((ends.1, ends.0)) } else { Span::ZERO };
+                (time, switches)
+            };
+            pairs.iter().map(of).collect()
+        };
+        let before = if pairs.is_empty() { vec![] } else { times(&[]) };
+        let (mut most, mut worst) = ((Span::ZERO, 0), None);
+        for Tables { at, down } in self.tables.iter().filter(|_| !pairs.is_empty()) {
+            for ((ends, was), is) in pairs.iter().zip(&before).zip(times(down)) {
+                let longer = (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1));
+                if longer > most {
+                    (most, worst) = (longer, Some((*ends, *was, is, *at)));
+                }
+            }
+        }
+        let Some(((from, to), was, is, at)) = worst else { return };
+        let load = self.path.replace("traffic.", "traffic ");
+        self.notes.push(format!(
+            "{load}: the path of {from} to {to} has {} switches and {} there and back when the tables follow at {}, instead of {} \
+             and {}. A connection that was opened before keeps {} of its first path. Write values for the longest path.",
+            is.1,
+            is.0,
+            at - Time::ZERO,
+            was.1,
+            was.0,
+            self.from_path.join(" and "),
+            from = self.graph.name(from),
+            to = self.graph.name(to),
+        ));
     }
 
     /// Checks the room along the tables that follow failures, for pairs with their switches in the whole network. A header that is
@@ -77,6 +127,11 @@ impl BuildCx<'_> {
                 }
                 if let Some(port) = silent(&routing, *ends, self.silent) {
                     return self.says_nothing(*ends, port, Some(*at));
+                }
+                if let Some(spread) = self.spreads.filter(|spread| spread.blinds)
+                    && let Some(fork) = fork(&routing, *ends)
+                {
+                    return self.compares_nothing(*ends, fork, spread.ecmp);
                 }
                 if let Some(key) = room.sized_by_path.filter(|_| switches > *before) {
                     let (from, to) = (self.graph.name(ends.0), self.graph.name(ends.1));
@@ -101,6 +156,20 @@ impl BuildCx<'_> {
             self.cc.kind()
         );
         self.faults.add(self.path, Code::Unsupported.rule(rule), &switches.into());
+    }
+
+    /// A control that compares what two packets met at the same hop has nothing to compare where each takes another path.
+    fn compares_nothing(&mut self, (from, to): Pair, fork: NodeId, ecmp: Ecmp) {
+        let (from, to, fork) = (self.graph.name(from), self.graph.name(to), self.graph.name(fork));
+        let gap = if ecmp == Ecmp::Flowlet { " with routing.flowlet_gap above 0s" } else { "" };
+        let rule = format!(
+            "must be \"flow\", \"weighted\" or \"flowlet\"{gap}: {} has cc = \"{}\", which compares what two packets met on the same \
+             path, and each packet from {from} to {to} may take another path from {fork} on. Its window would not move. Or choose a \
+             control without telemetry, such as dcqcn, swift or line-rate",
+            self.path,
+            self.cc.kind()
+        );
+        self.faults.add("ecmp", Code::Conflict.rule(rule), &ecmp.show());
     }
 
     /// A responder that drops what is out of order takes each packet that overtakes for a loss.

@@ -149,6 +149,10 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn is_random(&self) -> bool {
+        true
+    }
+
     fn expects(&self, duration: Span) -> Expected {
         let until = self.stop.min(Time::ZERO + duration);
         let arrivals =

@@ -1,9 +1,12 @@
 //! Table: flows as listed, each with its ends, size and start.
 
 use super::ends::{Pair, hosts};
+use super::messages::Connection;
 use super::{BuildCx, Expected, WorkCx, Workload};
+use crate::hosts::FlowId;
 use crate::params::{Code, Names, Row};
 use shallows_units::{Bytes, Span, Time};
+use std::collections::BTreeMap;
 
 crate::params! {
     /// One flow of the table.
@@ -28,6 +31,9 @@ crate::params! {
         name: String = "", "", "recorded with the result";
         /// The flows; filled in from the named file.
         flows: Vec<Row<FlowRow>> = required, "", "the user's trace";
+        /// The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of
+        /// their starts. The completion time of a row then counts from its start in both cases.
+        connection: Connection = "fresh", "", "flows of a trace; RDMA applications keep their queue pairs, so \"persistent\" there";
     }
 }
 
@@ -45,6 +51,8 @@ struct Waiting {
 pub struct Load {
     /// Soonest last.
     waiting: Vec<Waiting>,
+    /// With persistent connections, by ends: the connection if it stands, and the rows that are left.
+    kept: BTreeMap<Pair, (Option<FlowId>, u64)>,
 }
 
 impl Load {
@@ -82,7 +90,22 @@ impl Load {
         }
         waiting.sort_by_key(|flow| std::cmp::Reverse((flow.start, flow.number)));
         cx.require_paths(waiting.iter().map(|flow| flow.ends));
-        (cx.faults.0.len() == before).then_some(Load { waiting })
+        let mut kept: BTreeMap<Pair, (Option<FlowId>, u64)> = BTreeMap::new();
+        waiting.iter().for_each(|flow| kept.entry(flow.ends).or_default().1 += 1);
+        let again = waiting.len() - kept.len();
+        if settings.connection == Connection::Fresh {
+            kept.clear();
+            if again > 0 && cx.queue_pairs {
+                cx.notes.push(format!(
+                    "{}: the table opens a queue pair for each of its {} rows, {again} of them between hosts that have one already. Each \
+                     starts at the rate of its card and shares it with the others. Write connection = \"persistent\" for one queue \
+                     pair for each sender and receiver.",
+                    cx.path.replace("traffic.", "traffic "),
+                    waiting.len(),
+                ));
+            }
+        }
+        (cx.faults.0.len() == before).then_some(Load { waiting, kept })
     }
 }
 
@@ -91,8 +114,10 @@ impl Workload for Load {
         let until = Time::ZERO + duration;
         let due = || self.waiting.iter().filter(|flow| flow.start < until);
         let n = due().count() as u64;
-        let bytes = due().map(|flow| u128::from(flow.bytes)).sum::<u128>() / u128::from(n.max(1));
-        Expected { at_once: n, in_all: n, messages: n, bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX)) }
+        let connections = if self.kept.is_empty() { n } else { n.min(self.kept.len() as u64) };
+        let bytes = due().map(|flow| u128::from(flow.bytes)).sum::<u128>() / u128::from(connections.max(1));
+        let bytes = Some(u64::try_from(bytes).unwrap_or(u64::MAX));
+        Expected { at_once: connections, in_all: connections, messages: n, bytes }
     }
 
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
@@ -104,7 +129,16 @@ impl Workload for Load {
                 return Some(flow.start);
             }
             self.waiting.pop();
-            cx.send_once(flow.ends, flow.bytes, flow.number, flow.deadline);
+            let Some((connection, left)) = self.kept.get_mut(&flow.ends) else {
+                cx.send_once(flow.ends, flow.bytes, flow.number, flow.deadline);
+                continue;
+            };
+            let id = *connection.get_or_insert_with(|| cx.open(flow.ends, None));
+            cx.send(id, flow.bytes, flow.number, flow.deadline);
+            *left -= 1;
+            if *left == 0 {
+                cx.close(id);
+            }
         }
         None
     }

@@ -74,7 +74,7 @@ fn a_victim_waits_for_a_port_it_does_not_use() {
             "topology": {"kind": "graph", "hosts": ["v", "s", "i0", "i1", "i2", "busy", "free"], "switches": ["left", "right"],
                 "links": links.map(|(from, to)| link(from, to))},
             "queue": {"kind": "drop-tail", "limit": if pfc { "none" } else { "100pkt" }},
-            "switch": if pfc { json!({"*": {"buffer": "500KB"}}) } else { json!({}) },
+            "switch": if pfc { json!({"*": {"buffer": "500KB", "reserve": "0B"}}) } else { json!({}) },
             "priority": {"3": {"pfc": pfc}, "6": {"queue": {"kind": "drop-tail", "limit": "none"}}},
             "transport": {"cc": "newreno", "ecn": "off", "priority": 3, "ack_priority": 6},
             "traffic": {"victim": {"kind": "bulk", "from": "v", "to": "free"},

@@ -229,3 +229,32 @@ fn cubic_of_rfc_8312_stands_a_clock_coarser_than_the_round_trip() {
         assert!(most <= 2.0 && last < 60.0, "{profile}: {most} segments at once, {last} at the end");
     }
 }
+
+/// Draft-briscoe-iccrg-prague-congestion-control s.2.4.4: with a virtual round trip of v R a flow has the window of one of v R,
+/// divided by v. Reductions come v w + 1 / p segments apart where the next mark makes them: w p / 2 = (1 - p) (v w + 1 / p) / (w v^2).
+/// Linux's tcp_prague asks once an own round trip, and makes three of two and a half.
+#[test]
+fn prague_by_its_virtual_round_trip() {
+    let law = |p: f64, v: f64| {
+        zero(|w| {
+            let flight = w - 0.5;
+            w * p / 2.0 - (1.0 - p) * (v * flight + 1.0 / p) / (w * v * v)
+        }) - 0.5
+    };
+    let window = |round_ms: u64, marks: Value, reduce_at: &str| {
+        let cc = json!({"kind": "prague", "rtt_virt": "floor", "reduce_at": reduce_at, "rtt_after": 10});
+        mean_window(round_ms, 100, marks, json!({"cc": cc}))
+    };
+    for (round_ms, p) in [(5, 0.02), (10, 0.02), (10, 0.05)] {
+        let got = window(round_ms, json!({"mark": p}), "mark");
+        close(
+            &format!("Prague at the next mark, {round_ms} ms, p = {p}"),
+            got,
+            law(p, 25.0 / round_ms as f64),
+            0.1,
+        );
+    }
+    // The next round comes later than the next mark: reductions are rarer, and the window is greater.
+    let [round, mark] = ["round", "mark"].map(|at| window(10, json!({"mark": 0.02}), at));
+    assert!(round > 1.03 * mark, "{round:.1} and {mark:.1} segments");
+}

@@ -8,6 +8,7 @@ from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shallows.backends import silence
 from shallows.backends.base import Made, Running
 from shallows.backends.linux import kernel as kernels
 from shallows.backends.linux import machine, readback, refusals, scenario
@@ -17,7 +18,7 @@ from shallows.backends.linux.root import root
 from shallows.backends.linux.tables import tables
 from shallows.backends.simulator import Simulator
 from shallows.document.places import program
-from shallows.errors import RunError, ShallowsError, SpecError
+from shallows.errors import ShallowsError, SpecError
 
 if TYPE_CHECKING:
     from shallows.document.paths import Document
@@ -67,7 +68,7 @@ class Linux:
         """See `Backend`. Its arrivals are the simulator's, and so is the shape of its tables."""
         used = ready(self.kernel)
         built = checked(experiment, used)
-        simulated = Simulator().run(with_stand_ins(experiment), running).tables
+        simulated = Simulator().run(with_stand_ins(experiment), running)
         try:
             return _booted(used, experiment, built, simulated, running)
         finally:
@@ -111,18 +112,18 @@ def _booted(
     used: kernels.Kernel,
     experiment: Document,
     built: tuple[dict[str, Any], list[dict[str, Any]]],
-    simulated: dict[str, Any],
+    simulation: Made,
     running: Running,
 ) -> Made:
+    simulated = simulation.tables
     made = scenario.scenario(experiment, *built, simulated["flows"], simulated["messages"])
     seed, memory = experiment["seed"], made.memory_mb
     with machine.boot(
-        used, root(), made.plan, seed, lambda: running.cancelled, running.tell, memory
+        used, root(), made.plan, seed, lambda: running.cancelled, running.tell, memory, ready=made.verify
     ) as answer:
+        made.verify_end(answer.directory)
         log = (answer.directory / "commands.log").read_text(errors="replace")
-        qdiscs = readback.disciplines(log)
-        if wrong := readback.differences(made.asked, qdiscs):
-            raise RunError("the kernel's settings differ from the requested ones:\n" + "\n".join(wrong))
+        qdiscs = readback.objects((answer.directory / "disciplines").read_text(errors="replace"))
         found = tables(answer.directory, made, experiment, simulated)
     effective = [
         line for line in log.splitlines() if line.lstrip().startswith(("qdisc", "Sent", "marked", "backlog"))
@@ -143,4 +144,16 @@ def _booted(
         "messages": len(found["messages"]),
         "switch_packets": int(queues["packets_out"].sum()),
     }
-    return Made(found, {"linux": about, "counts": counts, "cpu_s": answer.cpu_s, "wall_s": answer.wall_s})
+    bears = simulation.about["bears"]
+    notes = silence.notes(experiment, found, bears, made.numbers)
+    return Made(
+        found,
+        {
+            "notes": notes,
+            "bears": bears,
+            "linux": about,
+            "counts": counts,
+            "cpu_s": answer.cpu_s,
+            "wall_s": answer.wall_s,
+        },
+    )

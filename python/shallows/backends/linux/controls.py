@@ -29,7 +29,10 @@ HONOURED = {
     "sack",
     "nagle",
     "ecn",
+    "echo",
     "burst",
+    "receive_window",
+    "ack_every",
 }
 """Settings that a sysctl, a route or a socket passes on to the kernel. The others are the kernel's own."""
 
@@ -43,6 +46,14 @@ LIKE = "as in experiments/quickstart-linux.toml"
 
 MOST_BURST = 44
 """Segments of the largest super-packet of IPv4, 64 KB."""
+
+HEADER = "40B"
+"""IPv4 and TCP without options: the kernel's."""
+
+ACK_EVERY = (1, 2)
+"""The kernel's own rule, and that of routes with `quickack`."""
+
+ECHOES = ("auto", "accecn")
 
 __all__ = [
     "CONTROLS",
@@ -116,6 +127,18 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
         found.append(
             Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
         )
+    if transport["header"] != HEADER:
+        rule = f"must be {HEADER} on Linux, whose packets have these headers"
+        found.append(Fault(f"{path}.header", rule, transport["header"]))
+    if transport["ack_every"] not in ACK_EVERY:
+        rule = "must be 2 on Linux, or 1 (quickack of a route): it has no setting for more"
+        found.append(Fault(f"{path}.ack_every", rule, str(transport["ack_every"])))
+    if transport["echo"] not in ECHOES:
+        rule = f"must be one of {', '.join(ECHOES)} on Linux, whose receivers follow the negotiation"
+        found.append(Fault(f"{path}.echo", rule, transport["echo"]))
+    elif transport["echo"] == "accecn" and not (transport["ecn"] == "on" or cc.get("kind") == "dctcp"):
+        rule = 'needs ecn = "on" on Linux, where one setting (tcp_ecn) chooses both'
+        found.append(Fault(f"{path}.echo", rule, transport["echo"]))
     if "dctcp" in (cc["kind"], cc.get("name")) and transport["ecn"] == "off":
         found.append(Fault(f"{path}.ecn", "must not be off: Linux's DCTCP always negotiates ECN", "off"))
     return found

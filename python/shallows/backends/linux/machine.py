@@ -54,8 +54,11 @@ def boot(
     silence_s: float = SILENCE_S,
     options: Sequence[str] = (),
     confined: bool = False,
+    ready: Callable[[Path], None] = lambda directory: None,
 ) -> Iterator[Answer]:
     """Runs a plan to its end; the results are there within the block.
+
+    `ready` looks at the machine's directory once its network stands, and ends the run if it raises RunError.
 
     `options` are further words of the kernel's command line. A machine that is `confined` may write to its
     own directory and nowhere else, as far as the host's kernel can see to that (`confine`).
@@ -70,7 +73,7 @@ def boot(
         try:
             command = [*_command(kernel, seed, memory_mb), *options]
             with confine.to(directory) if confined else nullcontext(_as_before) as limit:
-                cpu = _run(command, directory, cancelled, progress, silence_s, limit)
+                cpu = _run(command, directory, cancelled, progress, silence_s, limit, ready)
             said = console.read_text(errors="replace")
             if (directory / "failed").exists():
                 raise RunError(_refusal(directory))
@@ -112,6 +115,9 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
         if "guest: end" not in said:
             raise RunError(f"{why}\nits console is kept in {_keep(log)}")
 
+
+READY = b"guest: network ready"
+"""The guest's line once the plan's network stands and its settings have been told."""
 
 VIRTUAL = ("time-travel", "con0=", "con=")
 """Words of the command line of a machine in virtual time without a terminal."""
@@ -174,6 +180,7 @@ def _run(
     progress: Callable[[float], None],
     silence_s: float,
     limit: Callable[[], None],
+    ready: Callable[[Path], None],
 ) -> float:
     with (directory / "console.log").open("wb") as console, _core() as core:
         process = subprocess.Popen(
@@ -187,7 +194,7 @@ def _run(
             preexec_fn=lambda: _prepare(core, limit),  # the child does nothing else
         )
         try:
-            return _watch(process, directory / "console.log", cancelled, progress, silence_s)
+            return _watch(process, directory, cancelled, progress, silence_s, ready)
         finally:
             _kill(process)
 
@@ -233,16 +240,22 @@ def _prepare(core: int, limit: Callable[[], None]) -> None:
 
 def _watch(
     process: subprocess.Popen[bytes],
-    console: Path,
+    directory: Path,
     cancelled: Callable[[], bool],
     progress: Callable[[float], None],
     silence_s: float,
+    ready: Callable[[Path], None],
 ) -> float:
-    size, heard = 0, time.monotonic()
+    console = directory / "console.log"
+    size, heard, stands = 0, time.monotonic(), False
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
+        if not stands and READY in console.read_bytes():
+            stands = True
+            ready(directory)
+        if pid:
             return usage.ru_utime + usage.ru_stime
         if cancelled():
             raise Cancelled("stopped on request")

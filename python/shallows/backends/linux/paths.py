@@ -43,7 +43,7 @@ class Ways:
         groups: Sequence[Mapping[str, Any]],
         weights: Sequence[int] | None = None,
     ):
-        self._routes, self._weights = routes, weights
+        self._routes, self.weights = routes, weights
         self._several = {
             (group["node"], host): tuple(group["ports"]) for group in groups for host in group["hosts"]
         }
@@ -62,8 +62,8 @@ class Ways:
             return None
         if len(hops) == 1:
             return f"add {address}/32 {hops[0]}{rules}"
-        if self._weights is not None:
-            hops = [f"{hop} weight {self._weights[port]}" for hop, port in zip(hops, ports, strict=True)]
+        if self.weights is not None:
+            hops = [f"{hop} weight {self.weights[port]}" for hop, port in zip(hops, ports, strict=True)]
         return f"add {address}/32{rules} " + " ".join(f"nexthop {hop}" for hop in hops)
 
     def sysctls(self, node: int, name: str, seed: int) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shallows.backends.linux.kernel import Kernel
+    from shallows.backends.linux.network import Scenario
     from shallows.document.paths import Document
 
 __all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment", "session", "shell"]
@@ -194,6 +195,7 @@ def execute(
         memory,
         options=options,
         confined=True,
+        ready=made.verify,
     ) as answer:
         return _outcome(used, resolved, lab, made, network, started, simulated, answer, out, idle)
 
@@ -282,7 +284,7 @@ def _outcome(
     used: Kernel,
     resolved: Document,
     lab: Lab,
-    made: scenario.Scenario,
+    made: Scenario,
     network: Mapping[str, Any],
     started: list[_Started],
     simulated: Mapping[str, pl.DataFrame],

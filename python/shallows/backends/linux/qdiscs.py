@@ -7,9 +7,12 @@ simulator's includes it unless told otherwise. Limits and thresholds are moved b
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from shallows.backends.linux.readback import Shown, microseconds, number
 
 UNLIMITED_BYTES = 2_000_000_000
 """Of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
@@ -27,12 +30,20 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Qdisc:
-    """Words of `tc qdisc add ... KIND OPTIONS`, or what the guest sets over netlink."""
+    """Words of `tc qdisc add ... KIND OPTIONS`, or what the guest sets over netlink; and what tc reports
+    then.
 
+    `shows` has options of `tc -j -d qdisc show` with the values that the settings ask for (`readback`). It
+    does not come
+    from the words, so that it finds a setting that they leave out.
+    """
+
+    kind: str
     words: str = ""
     step: tuple[int, int, int] | None = None  # limit in bytes, threshold in bytes, flags
-    kind: str = ""
     attributes: tuple[tuple[int, int, int], ...] = ()  # number, bits, value
+    adaptive: bool = False  # RED's timer is to be started
+    shows: Mapping[str, Shown] = field(default_factory=dict)
 
 
 def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:
@@ -87,14 +98,18 @@ def _limit_bytes(settings: _Settings, frame: int) -> int:
 
 def _drop_tail(settings: _Settings, frame: int) -> Qdisc:
     if settings["limit"] != "none" and _amount(settings, "limit")[0] == "packets":
-        return Qdisc(f"pfifo limit {_limit_packets(settings)}")
+        limit = _limit_packets(settings)
+        return Qdisc("pfifo", f"pfifo limit {limit}", shows={"limit": number(limit)})
     if settings["measure"] == "before" and settings["limit"] != "none":
         raise Refusal(("measure", 'must be "after": Linux\'s bfifo counts the arriving packet'))
-    return Qdisc(f"bfifo limit {_limit_bytes(settings, frame)}")
+    limit = _limit_bytes(settings, frame)
+    return Qdisc("bfifo", f"bfifo limit {limit}", shows={"limit": number(limit)})
 
 
 # Flags of RED, linux/pkt_sched.h.
 _RED_ECN, _RED_NODROP = 1, 8
+_RED_FLAGS = {"ecn": "ecn", "harddrop": "harddrop", "nodrop": "nodrop", "adaptative": "adaptive"}
+"""By the word for tc: the name that it reports."""
 
 
 def _threshold(settings: _Settings, frame: int) -> Qdisc:
@@ -108,8 +123,20 @@ def _threshold(settings: _Settings, frame: int) -> Qdisc:
     least = (mark_at + 1 - in_service) * frame if unit == "packets" else mark_at + 1 - in_service * frame
     if least <= 0:
         raise Refusal(("mark_at", "must be above the packet in service, which Linux's RED does not see"))
-    flags = _RED_ECN | (_RED_NODROP if settings["not_ect"] == "pass" else 0)
-    return Qdisc(step=(_limit_bytes(settings, frame), least, flags))
+    spares = settings["not_ect"] == "pass"
+    limit = _limit_bytes(settings, frame)
+    shows = {
+        "limit": number(limit),
+        "min": number(least),
+        "max": number(least),
+        "ewma": number(0),
+        "ecn": True,
+        "nodrop": spares,
+        "harddrop": False,
+        "adaptive": False,
+    }
+    flags = _RED_ECN | (_RED_NODROP if spares else 0)
+    return Qdisc("red", step=(limit, least, flags), shows=shows)
 
 
 def _tc_red(settings: _Settings, _frame: int) -> Qdisc:
@@ -125,8 +152,54 @@ def _tc_red(settings: _Settings, _frame: int) -> Qdisc:
         words += ["burst", str(settings["burst"])]
     words += ["probability", repr(settings["probability"])]
     words += ["bandwidth", f"{settings.numbers['bandwidth']}bit"]
-    words += [key for key in ("ecn", "harddrop", "nodrop", "adaptative") if settings[key]]
-    return Qdisc(" ".join(words))
+    words += [key for key in _RED_FLAGS if settings[key]]
+    least, most = _red_thresholds(settings)
+    average = _amount(settings, "avpkt")[1]
+    burst = (2 * least + most) // (3 * average) if settings["burst"] == "none" else settings["burst"]
+    ewma = red_weight(least, burst, average)
+    if ewma is None:
+        raise Refusal(("burst", "must be larger: tc finds no weight for it (tc_red_eval_ewma)"))
+    cells = red_cells(ewma, average, settings.numbers["bandwidth"])
+    shows = {
+        "limit": number(_amount(settings, "limit")[1]),
+        "min": number(least),
+        "max": number(most),
+        "ewma": number(ewma),
+        "Scell_log": number(cells),
+        "probability": number(settings["probability"], within=1e-6),
+        **{shown: bool(settings[key]) for key, shown in _RED_FLAGS.items()},
+    }
+    return Qdisc("red", " ".join(words), adaptive=settings["adaptative"], shows=shows)
+
+
+def _red_thresholds(settings: _Settings) -> tuple[int, int]:
+    """`min` and `max` in bytes, as tc completes them (iproute2, red_parse_opt)."""
+    given = {key: _amount(settings, key)[1] for key in ("min", "max") if settings[key] != "none"}
+    most = given.get("max", 3 * given["min"] if "min" in given else _amount(settings, "limit")[1] // 4)
+    return given.get("min", most // 3), most
+
+
+def red_weight(least: int, burst: int, average: int) -> int | None:
+    """The binary logarithm of 1 / W by which tc averages a queue (iproute2, tc_red_eval_ewma), or None.
+
+    That is the largest weight with which a burst of so many packets stays below `least` bytes (Floyd and
+    Jacobson 1993 s.6.2).
+    """
+    room = burst + 1 - least / average
+    if room < 1:
+        return None
+    weights = ((log, 0.5**log) for log in range(1, 32))
+    return next((log for log, weight in weights if room <= (1 - (1 - weight) ** burst) / weight), None)
+
+
+def red_cells(ewma: int, average: int, bandwidth_bps: int) -> int:
+    """The binary logarithm of the cells of RED's table of idle times (iproute2, tc_red_eval_idle_damping), in
+    ticks.
+    """
+    whole_us = average * 8_000_000 // bandwidth_bps
+    ticks = int(whole_us * 15.625)  # of 64 ns each (/proc/net/psched)
+    longest = 31 * ticks / -math.log(1 - 0.5**ewma)
+    return next((log for log in range(32) if longest / (1 << log) < 512), 0)
 
 
 def _require(settings: _Settings, own: dict[str, Any], whose: str) -> None:
@@ -136,37 +209,53 @@ def _require(settings: _Settings, own: dict[str, Any], whose: str) -> None:
         raise Refusal(*faults)
 
 
-def _codel_words(settings: _Settings) -> list[str]:
+def _codel_words(settings: _Settings) -> tuple[list[str], dict[str, Shown]]:
     _require(settings, {"root": "newton"}, "Linux takes one Newton step on 16 bits")
     _require(settings, {"max_packet": "1500B"}, "Linux takes the largest packet of the device")
     words = [f"limit {_limit_packets(settings)}"]
     words += [f"{key} {_span_us(settings, key)}" for key in ("target", "interval")]
     if settings["ce_threshold"] != "none":
         words.append(f"ce_threshold {_span_us(settings, 'ce_threshold')}")
-    return [*words, "ecn" if settings["ecn"] else "noecn"]
+    spans = [key for key in ("target", "interval", "ce_threshold") if key in settings.numbers]
+    shows: dict[str, Shown] = {
+        "limit": number(_limit_packets(settings)),
+        **{key: microseconds(settings.numbers[key]) for key in spans},
+        "ecn": bool(settings["ecn"]),
+    }
+    if settings["ce_threshold"] == "none":
+        shows["ce_threshold"] = None
+    return [*words, "ecn" if settings["ecn"] else "noecn"], shows
 
 
 def _codel(settings: _Settings, _frame: int) -> Qdisc:
-    return Qdisc(" ".join(["codel", *_codel_words(settings)]))
+    words, shows = _codel_words(settings)
+    return Qdisc("codel", " ".join(["codel", *words]), shows=shows)
 
 
 def _fq_codel(settings: _Settings, _frame: int) -> Qdisc:
     _require(settings, {"left_in": "all"}, "Linux's fq_codel_dequeue asks the whole discipline")
-    own = [f"flows {settings['flows']}", f"quantum {_amount(settings, 'quantum')[1]}"]
-    own.append(f"drop_batch {settings['drop_batch']}")
-    return Qdisc(" ".join(["fq_codel", *_codel_words(settings), *own]))
+    own = {"flows": settings["flows"], "quantum": _amount(settings, "quantum")[1]}
+    own["drop_batch"] = settings["drop_batch"]
+    words, shows = _codel_words(settings)
+    words += [f"{name} {value}" for name, value in own.items()]
+    shows |= {name: number(value) for name, value in own.items()}
+    return Qdisc("fq_codel", " ".join(["fq_codel", *words]), shows=shows)
 
 
 def _fq(settings: _Settings, _frame: int) -> Qdisc:
     _require(settings, {"fast_path": 8}, "Linux's fq_fastpath_check does this")
     limit = _limit_packets(settings)
-    words = [
-        f"limit {limit}",
-        f"flow_limit {limit if settings['flow_limit'] == 'none' else settings['flow_limit']}",
-    ]
-    words += [f"{key} {_amount(settings, key)[1]}" for key in ("quantum", "initial_quantum")]
+    own = {
+        "limit": limit,
+        "flow_limit": limit if settings["flow_limit"] == "none" else settings["flow_limit"],
+    }
+    own |= {key: _amount(settings, key)[1] for key in ("quantum", "initial_quantum")}
+    words = [f"{name} {value}" for name, value in own.items()]
     words.append(f"refill_delay {_span_us(settings, 'refill_delay')}")
-    return Qdisc(" ".join(["fq", *words, "nopacing"]))  # a sender paces itself, where its control does
+    shows: dict[str, Shown] = {name: number(value) for name, value in own.items()}
+    shows |= {"refill_delay": microseconds(settings.numbers["refill_delay"]), "pacing": False}
+    # A sender paces itself, where its control does.
+    return Qdisc("fq", " ".join(["fq", *words, "nopacing"]), shows=shows)
 
 
 PIE = {
@@ -194,7 +283,16 @@ def _pie(settings: _Settings, _frame: int) -> Qdisc:
         f"target {_span_us(settings, 'target')}",
         f"tupdate {_span_us(settings, 'interval')}",
     ]
-    return Qdisc(" ".join(["pie", f"limit {_limit_packets(settings)}", *spans, *gains, "ecn"]))
+    limit = _limit_packets(settings)
+    shows: dict[str, Shown] = {
+        "limit": number(limit),
+        "target": microseconds(settings.numbers["target"]),
+        "tupdate": microseconds(settings.numbers["interval"]),
+        **{key: number(settings[key] * 16) for key in ("alpha", "beta")},
+        "ecn": True,
+        "bytemode": False,
+    }
+    return Qdisc("pie", " ".join(["pie", f"limit {limit}", *spans, *gains, "ecn"]), shows=shows)
 
 
 # Attributes of sch_dualpi2, linux/pkt_sched.h: limit (packets), target and period (us), gains (Hz x 256),
@@ -211,7 +309,7 @@ def _dualpi2(settings: _Settings, frame: int) -> Qdisc:
         if not holds:
             faults.append((key, rule))
 
-    def microseconds(key: str) -> int:
+    def whole_us(key: str) -> int:
         try:
             return int(_span_us(settings, key).removesuffix("us"))
         except Refusal as refusal:
@@ -258,10 +356,10 @@ def _dualpi2(settings: _Settings, frame: int) -> Qdisc:
         "must be in packets",
     )
     packets = settings["threshold_packets"]
-    step = (_STEP_US, 32, microseconds("threshold")) if packets == "none" else (_STEP_PACKETS, 32, packets)
+    step = (_STEP_US, 32, whole_us("threshold")) if packets == "none" else (_STEP_PACKETS, 32, packets)
     found = [
-        (_TARGET, 32, microseconds("target")),
-        (_TUPDATE, 32, microseconds("interval")),
+        (_TARGET, 32, whole_us("target")),
+        (_TUPDATE, 32, whole_us("interval")),
         (_ALPHA, 32, scaled("alpha")),
         (_BETA, 32, scaled("beta")),
         step,
@@ -274,7 +372,7 @@ def _dualpi2(settings: _Settings, frame: int) -> Qdisc:
     ]
     if faults:
         raise Refusal(*faults)
-    return Qdisc(kind="dualpi2", attributes=((_LIMIT, 32, _limit_packets(settings)), *found))
+    return Qdisc("dualpi2", attributes=((_LIMIT, 32, _limit_packets(settings)), *found))
 
 
 KINDS: dict[str, Callable[[_Settings, int], Qdisc]] = {

@@ -1,83 +1,126 @@
-"""Compares the requested qdiscs with those that the kernel reports."""
+"""Compares what was asked of the kernel with what programs report of it, before any traffic starts.
+
+The reports come another way than the settings went in: `tc -j` shows the settings of the guest and of tc,
+`ip -j` shows devices and routes. Sysctls are read again by the guest, and each connection reports its own
+settings as it opens.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-UNCHECKED = {"avpkt", "bandwidth", "burst"}
-"""Words that tc works into other numbers (RED's), or rounds to its ticks (the shaper's)."""
+__all__ = [
+    *("Asked", "Number", "Shown", "differences", "microseconds", "number"),
+    *("objects", "of_devices", "of_disciplines", "of_routes"),
+]
 
-FLAGS = {
-    "ecn": "ecn",
-    "bytemode": "bytemode",
-    "harddrop": "harddrop",
-    "nodrop": "nodrop",
-    "adaptative": "adaptive",
-}
 
-OFF = {"noecn": "ecn", "nopacing": "pacing"}
-"""Words that switch something off."""
+@dataclass(frozen=True)
+class Number:
+    """A number that a program reports, up to its rounding."""
+
+    value: float
+    within: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.value:g}"
+
+
+Shown = Number | bool | str | None
+"""A reported value. None says that the option is not there."""
+
+
+def number(value: float, within: float = 0.0) -> Number:
+    """A number that may differ by `within`."""
+    return Number(value, within)
+
+
+def microseconds(picoseconds: int) -> Number:
+    """A time that tc reports in us; disciplines keep it in units of 1024 ns, and tc cuts it."""
+    return Number(picoseconds / 1e6, 2)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The settings asked of one thing: a discipline, a device, or a route of a node."""
+
+    what: str  # for a reader
+    key: tuple[Any, ...]
+    shows: Mapping[str, Shown] = field(default_factory=dict)
+
 
 SHOWN_IF_OFF = {"pacing"}
 """Options that tc reports where they are off, and else leaves out."""
 
-__all__ = ["differences", "disciplines"]
 
+def objects(text: str) -> list[dict[str, Any]]:
+    """All objects of the lists that programs printed, a list a line or over several.
 
-def disciplines(log: str) -> list[dict[str, Any]]:
-    """All that `tc -j qdisc show` printed into a log. One that this tc does not know has no options."""
-    found = []
-    for line in log.splitlines():
-        if line.startswith("[{"):
-            found += json.loads(re.sub(r"\{\[Unknown qdisc[^]]*\]\s*\}", "{}", line))
+    A discipline that this tc does not know has no options.
+    """
+    text = re.sub(r"\{\[Unknown qdisc[^]]*\]\s*\}", "{}", text)
+    decoder, place, found = json.JSONDecoder(), 0, []
+    while (place := text.find("[", place)) >= 0:
+        more, place = decoder.raw_decode(text, place)
+        found += more
     return found
 
 
-def differences(asked: Iterable[tuple[str, str]], has: list[dict[str, Any]]) -> list[str]:
-    """Where a device's discipline is not what `asked` for it; each asked is a device and the words for tc."""
-    by_place = {(each["dev"], each["kind"]): each["options"] for each in has}
+def of_disciplines(text: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """By device, kind and handle: the options that `tc -j -d qdisc show` printed, and the size table as
+    `stab`.
+    """
+    return {
+        (each["dev"], each["kind"], each["handle"]): each.get("options", {}) | {"stab": each.get("stab")}
+        for each in objects(text)
+    }
+
+
+def of_devices(node: int, text: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """By node and name: the devices that `ip -j -d link show` printed."""
+    return {(node, each["ifname"]): each for each in objects(text)}
+
+
+def of_routes(node: int, text: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """By node and destination: device, metrics and weights of the next hops that `ip -j -d route show`
+    printed.
+    """
+    found = {}
+    for each in objects(text):
+        own = {"dev": each.get("dev")}
+        for metrics in each.get("metrics", ()):
+            own |= metrics
+        own |= {f"weight of {hop['dev']}": hop["weight"] for hop in each.get("nexthops", ())}
+        found[node, each["dst"]] = own
+    return found
+
+
+def differences(asked: Iterable[Asked], has: Mapping[tuple[Any, ...], Mapping[str, Any]]) -> list[str]:
+    """A line for each thing that is not there, and for each value that is another than was asked."""
     found = []
-    for device, words in asked:
-        kind, *settings = words.split()
-        if (device, kind) not in by_place:
-            found.append(f"{device} has no {kind}")
+    for each in asked:
+        if each.key not in has:
+            found.append(f"{each.what} is not there")
             continue
-        options = by_place[device, kind]
-        found += [f"{kind} of {device}: {text}" for text in _differences(settings, options)]
+        found += [f"{each.what}: {text}" for text in _differences(each.shows, has[each.key])]
     return found
 
 
-def _differences(words: list[str], options: dict[str, Any]) -> Iterable[str]:
-    wanted = {name: False for name in FLAGS.values() if name in options}
-    places = iter(words)
-    for word in places:
-        if word in FLAGS:
-            wanted[FLAGS[word]] = True
-        elif word in OFF:
-            wanted[OFF[word]] = False
+def _differences(shows: Mapping[str, Shown], has: Mapping[str, Any]) -> Iterable[str]:
+    for name, wanted in shows.items():
+        found: Any = has
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(wanted, bool):
+            found = bool(found) if found is not None else name in SHOWN_IF_OFF
+            same = found == wanted
+        elif isinstance(wanted, Number):
+            same = isinstance(found, int | float) and abs(found - wanted.value) <= wanted.within
         else:
-            wanted[word] = next(places)
-    for name, value in wanted.items():
-        if name in UNCHECKED or (
-            name == "limit" and "lat" in options
-        ):  # the shaper reports its limit as a time
-            continue
-        if isinstance(value, bool):
-            has = bool(options.get(name, name in SHOWN_IF_OFF))
-            if has != value:
-                yield f"{name} is {has} after {value} was asked"
-        elif not _same(value, options.get(name)):
-            yield f"{name} is {options.get(name)} after {value} was asked"
-
-
-def _same(asked: str, has: Any) -> bool:
-    if not isinstance(has, int | float):
-        return False
-    if asked.endswith("us"):  # kept in 1024 ns by some, in ns by others, and cut when reported
-        return abs(has - float(asked.removesuffix("us"))) <= 2
-    if asked.endswith("bit"):  # reported in bytes a second
-        return abs(has * 8 - float(asked.removesuffix("bit"))) <= 8
-    return abs(has - float(asked)) <= 1e-6 * abs(float(asked))
+            same = found == wanted
+        if not same:
+            yield f"{name} is {found} after {wanted} was asked"

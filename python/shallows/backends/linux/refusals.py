@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from shallows.backends.linux import controls
+from shallows.backends.linux.links import HOLDS
 from shallows.backends.linux.qdiscs import Refusal, qdisc
 from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import schema
@@ -17,15 +18,13 @@ TOPOLOGIES = (
     *("leaf-spine", "fat-tree", "graph"),
 )
 LOADS = ("bulk", "messages", "poisson", "incast", "table")
-PORT = ("queue", "rate", "delay", "loss", "reorder_delay", "weight")
-"""Settings of ports that are done; `reorder_delay` says nothing by itself."""
+PORT = ("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight")
+"""Settings of ports that are done."""
 
 NETEM = {
     "drop_packets": "netem loses packets by chance alone",
     "mark": "where netem marks, it drops packets that are not ECN-capable",
     "mark_every": "netem marks by chance alone",
-    "duplicate": "netem sends the copy after the packet, in the time of the next one",
-    "reorder": "netem holds back all packets but those that overtake",
 }
 """Faults of wires that netem cannot say, and the reasons."""
 
@@ -53,6 +52,9 @@ SEEDED_HASH: Version = (6, 11)
 """Kernels from which on each switch has a seed of its own for the choice among paths."""
 SEEDED_NETEM: Version = (6, 6)
 """Kernels from which on each netem has random numbers of its own."""
+OLD_NETEM = "needs Linux 6.6: in older ones all wires draw from one stream"
+COUNTED_ECN: Version = (7, 2)
+"""The kernel in which AccECN was tried; tcp_ecn = 3 is newer than 6.12."""
 
 __all__ = ["check", "of_network"]
 
@@ -68,21 +70,22 @@ def check(
     kind = experiment["topology"]["kind"]
     if kind not in TOPOLOGIES:
         found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
+    frame = _frame(experiment)
     for place in ("queue", "nic"):
-        found += _queue_faults(place, experiment[place], without)
+        found += _queue_faults(place, experiment[place], without, frame)
     for name, port in experiment["port"].items():
         if "queue" in port:
-            found += _queue_faults(f"port.{name}.queue", port["queue"], without)
+            found += _queue_faults(f"port.{name}.queue", port["queue"], without, frame)
         found += _not_done("port", f"port.{name}", port, PORT, NETEM)
-        if port.get("loss") and version and version < SEEDED_NETEM:
-            rule = f"needs Linux {_text(SEEDED_NETEM)}: in older ones all wires draw from one stream"
-            found.append(Fault(f"port.{name}.loss", rule, _text(version)))
+        found += _wire_faults(f"port.{name}", port, version)
+    for name, event in experiment.get("event", {}).items():
+        if event["loss"] not in ("none", 0) and version and version < SEEDED_NETEM:
+            found.append(Fault(f"event.{name}.loss", OLD_NETEM, _text(version)))
     found += _probe_faults(experiment)
     sections = {
         "switch": "shared buffers",
         "priority": "priorities",
         "pfc": "flow control",
-        "event": "links that change",
     }
     for section, what in (sections | {"python": "components in Python"}).items():
         if experiment.get(section):
@@ -99,6 +102,9 @@ def check(
     for name, load in experiment["traffic"].items():
         found += _load_faults(f"traffic.{name}", load)
         found += controls.faults(name, load["transport"])
+        if load["transport"].get("echo") == "accecn" and version and version < COUNTED_ECN:
+            rule = f"needs Linux {_text(COUNTED_ECN)} for accecn"
+            found.append(Fault(f"traffic.{name}.transport.echo", rule, _text(version)))
     transports = [load["transport"] for load in experiment["traffic"].values()]
     if any(transport["profile"] in controls.OTHER_TRANSPORTS for transport in transports):
         return found
@@ -135,8 +141,18 @@ def of_network(
     if ways and version and version < SEEDED_HASH:
         rule = f"needs Linux {_text(SEEDED_HASH)} for several shortest paths: older switches all choose alike"
         found.append(Fault("topology", rule, _text(version)))
+    states = [name for name, event in experiment.get("event", {}).items() if event["state"] != "none"]
+    if ways:
+        rule = "is not supported on Linux where there are several paths: its tables do not follow a failure"
+        found += [Fault(f"event.{name}.state", rule, experiment["event"][name]["state"]) for name in states]
+    found += _fine_delays(network)
     numbers = network["numbers"]
     for name, load in experiment["traffic"].items():
+        path = f"traffic.{name}.transport.initial_window"
+        mss = numbers.get(f"traffic.{name}.transport.mss", 1)
+        if numbers.get(path, 0) % mss:
+            rule = f"must be a whole number of segments of {mss} bytes on Linux"
+            found.append(Fault(path, rule, load["transport"]["initial_window"]))
         path = f"traffic.{name}.transport.min_rto"
         if numbers.get(path, 0) % 1_000_000_000:  # queue pairs have none
             rule = "must be a whole number of milliseconds on Linux"
@@ -146,6 +162,20 @@ def of_network(
             rule = "must be a whole number of nanoseconds on Linux"
             found.append(Fault(f"probe.{trace}", rule, experiment["probe"][trace]))
     return found
+
+
+def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
+    """Delays of wires and times of their changes that no clock of nanoseconds has."""
+    found = {}
+    for port in network["ports"]:
+        changes = port.get("changes", ())
+        spans = [port["delay_ps"], *(change["delay_ps"] or 0 for change in changes)]
+        name = "->".join(network["nodes"][port[end]]["name"] for end in ("from", "to"))
+        fine = next((span for span in spans if span % 1000), None)
+        if fine is not None:
+            rule = "must be a whole number of nanoseconds on Linux"
+            found.setdefault(fine, Fault(f"port.{name}.delay", rule, f"{fine}ps"))
+    return list(found.values())[:1]
 
 
 def _text(version: Version) -> str:
@@ -200,13 +230,39 @@ def _not_done(
     ]
 
 
-def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str]) -> list[Fault]:
+def _frame(experiment: Mapping[str, Any]) -> int:
+    """Bytes of a full packet on the wire, of the first load; all loads have one mss."""
+    from shallows import _core
+
+    name, load = next(iter(experiment["traffic"].items()))
+    sizes = _core.numbers(json.dumps({"traffic": {name: load}}))
+    size = sum(sizes.get(f"traffic.{name}.transport.{key}", 0) for key in ("mss", "header"))
+    return size + 12 * bool(load["transport"].get("timestamps"))
+
+
+def _wire_faults(path: str, port: Mapping[str, Any], version: Version | None) -> list[Fault]:
+    """Faults of a wire that netem cannot make."""
+    found = []
+    for key in ("loss", "duplicate", "reorder"):
+        if port.get(key) and version and version < SEEDED_NETEM:
+            found.append(Fault(f"{path}.{key}", OLD_NETEM, _text(version)))
+    if port.get("duplicate") and port.get("loss"):
+        rule = "cannot stand beside loss on Linux: a lost packet's copy would arrive there"
+        found.append(Fault(f"{path}.duplicate", rule, str(port["duplicate"])))
+    share = port.get("reorder", 0) * HOLDS
+    if abs(share - round(share)) > 0.01 * share:
+        rule = f"must be a multiple of 1/{HOLDS} within 1 % on Linux, as netem draws from a table"
+        found.append(Fault(f"{path}.reorder", rule, str(port["reorder"])))
+    return found
+
+
+def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str], frame: int) -> list[Fault]:
     option = "CONFIG_NET_SCH_" + settings["kind"].upper().replace("-", "_")
     if option in without:
         rule = "is newer than this kernel, which was built without it"
         return [Fault(f"{path}.kind", rule, settings["kind"])]
     try:
-        qdisc(settings, 1500)
+        qdisc(settings, frame)
     except Refusal as refusal:
         return [Fault(f"{path}.{key}", rule, json.dumps(settings.get(key))) for key, rule in refusal.faults]
     return []

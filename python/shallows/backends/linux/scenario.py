@@ -10,27 +10,22 @@ the simulator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import loads
-from shallows.backends.linux.paths import Ways, drawn, gateway
+from shallows.backends.linux import links, loads
+from shallows.backends.linux.network import Port, Scenario
+from shallows.backends.linux.paths import Ways, gateway
 from shallows.backends.linux.qdiscs import qdisc
+from shallows.backends.linux.readback import Asked, Shown
+from shallows.backends.linux.readback import number as as_number
 
 if TYPE_CHECKING:
     import polars as pl
 
 MOST_MEMORY_MB = 8192
-ETHERNET_BYTES = 14
-"""Header that a qdisc counts and the simulator does not; a size table takes it off."""
-
 GSO_HEADERS = 512
 """Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
-
-LATENESS_NS = 10
-"""Of a port's timer at most: User-Mode Linux adds 1 ns, and so does each reading of the clock. A port's
-bucket holds so much more than a frame, and so keeps its rate; at 100 Gb/s that is a tenth of a frame."""
 
 SINK = "count"
 """A node's device for copies of packets that were counted; it drops them."""
@@ -46,38 +41,7 @@ SYSCTLS = {
 """Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
 sent yet would only take memory."""
 
-__all__ = ["Port", "Scenario", "address", "scenario", "sysctls", "traced_classes"]
-
-
-@dataclass(frozen=True)
-class Port:
-    """A port whose counts the guest reads, and the tables that have its samples."""
-
-    name: str
-    rate_bps: int
-    switch: bool
-    measured: bool  # lengths in `queues` and their histogram
-    traced: bool  # queue_trace and port_trace
-
-    @property
-    def sampled(self) -> bool:
-        """Whether its length is read again and again."""
-        return self.measured or self.traced
-
-
-@dataclass
-class Scenario:
-    """The work of the guest, and the meaning of its answers."""
-
-    plan: str
-    ports: list[Port] = field(default_factory=list)  # in the plan's order
-    hosts: list[str] = field(default_factory=list)
-    loads: list[str] = field(default_factory=list)
-    ends: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # hosts that each load names
-    sample_ps: int = 0
-    numbers: Mapping[str, int] = field(default_factory=dict)  # the experiment's quantities (`_core.plan`)
-    memory_mb: int = 512
-    asked: list[tuple[str, str]] = field(default_factory=list)  # of tc: device and words of its discipline
+__all__ = ["address", "scenario", "sysctls", "traced_classes"]
 
 
 def scenario(
@@ -106,12 +70,18 @@ def address(host: int) -> str:
 def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
     """net.ipv4 of every node: written by the guest, which reads each back."""
     transport = next(iter(experiment["traffic"].values()))["transport"]
+    counted = transport["echo"] == "accecn"
     own = {
-        # 2: only what a congestion control asks for, which is what "auto" means.
-        "tcp_ecn": {"auto": "2", "on": "1", "off": "0"}[transport["ecn"]],
+        # 2: only what a congestion control asks for, which is what "auto" means. 3: with AccECN where both
+        # ends can.
+        "tcp_ecn": "3" if counted else {"auto": "2", "on": "1", "off": "0"}[transport["ecn"]],
         "tcp_sack": str(int(transport["sack"])),
         "tcp_timestamps": str(int(transport["timestamps"])),
     }
+    if transport["receive_window"] != "none":
+        own["tcp_moderate_rcvbuf"] = "0"  # it moves the clamp that the route has set (tcp_rcv_space_adjust)
+    if counted:
+        own["tcp_ecn_option"] = "0"  # the counter of the ACE field alone, as in the simulator
     if traced_classes(experiment):
         own["tcp_reflect_tos"] = "1"  # acknowledgements bear their connection's class
     return SYSCTLS | own
@@ -141,7 +111,9 @@ class _Writer:
         self.reverse = [by_ends[port["to"], port["from"]] for port in self.ports]
         self.classes = traced_classes(experiment)
         self.files: dict[str, list[str]] = {}
-        self.asked: list[tuple[str, str]] = []
+        self.asked: dict[str, list[Asked]] = {key: [] for key in ("disciplines", "devices", "routes")}
+        self.changed: dict[tuple[Any, ...], Asked] = {}
+        self.changes: list[tuple[int, str]] = []
         self.lines: list[str] = []
 
     def _number(self, key: str) -> int:
@@ -166,13 +138,22 @@ class _Writer:
         self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
-        self.lines += [*further, "go"]
-        for node in range(len(self.nodes)):
-            self.lines.append(f"run /bin/tc -s -d -n n{node} qdisc show")
-        for node in range(len(self.nodes)):
-            self.lines.append(f"run /bin/tc -j -d -n n{node} qdisc show")
+        self.lines += [self._expected(), f"window {self._receive_window()}"]
+        self.lines += [f"change {at} {line}" for at, line in sorted(self.changes, key=lambda each: each[0])]
+        self.lines += further
+        every = range(len(self.nodes))
+        self.lines += [f"told disciplines /bin/tc -j -d -n n{node} qdisc show" for node in every]
+        for node in every:
+            self.lines.append(f"told devices{node} /bin/ip -j -d -n n{node} link show")
+            self.lines.append(f"told routes{node} /bin/ip -j -d -n n{node} route show")
+        self.lines.append("go")
+        self.lines += [f"run /bin/tc -s -d -n n{node} qdisc show" for node in every]
+        self.lines += [f"told at_end /bin/tc -j -d -n n{node} qdisc show" for node in every]
         made.plan = "\n".join(self.lines) + "\n"
-        made.asked = self.asked
+        made.disciplines = self.asked["disciplines"]
+        made.at_end = [self.changed.get(each.key, each) for each in made.disciplines]
+        made.nodes = len(self.nodes)
+        made.devices, made.routes = self.asked["devices"], self.asked["routes"]
         made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
         return made
 
@@ -206,9 +187,12 @@ class _Writer:
             self._batch("ip", node, f"addr add {address(self.hosts.index(node))}/32 dev lo")
         for number, port in enumerate(self.ports):
             if port["from"] == node:
-                # No super-packets: a qdisc sees the packets of the wire.
                 gso = self._offload()
-                self._batch("ip", node, f"link set p{number} up mtu {self.frame} txqueuelen 1000 {gso}")
+                words = " ".join(f"{name} {value}" for name, value in gso.items())
+                self._batch("ip", node, f"link set p{number} up mtu {self.frame} txqueuelen 1000 {words}")
+                shows: dict[str, Shown] = {name: as_number(value) for name, value in gso.items()}
+                shows |= {"mtu": as_number(self.frame), "txqlen": as_number(1000)}
+                self._ask("devices", f"device p{number}", (node, f"p{number}"), shows)
                 # Known once and for all, so that no ARP crosses the queue under test.
                 peer = self.reverse[number]
                 self._batch(
@@ -218,26 +202,76 @@ class _Writer:
                 )
                 self._batch("ip", node, f"link add i{peer} numtxqueues 1 numrxqueues 1 type ifb")
                 self._batch("ip", node, f"link set i{peer} up txqueuelen 1000")
+                link = self._link(peer)
+                for name in (links.copies(link), links.mirror(link)) if self.ports[peer]["duplicate"] else ():
+                    self._batch("ip", node, f"link add {name} numtxqueues 1 numrxqueues 1 type ifb")
+                    self._batch("ip", node, f"link set {name} up txqueuelen 1000")
         if any(port["from"] == node and self._counted(number) for number, port in enumerate(self.ports)):
             self._batch("ip", node, f"link add {SINK} numtxqueues 1 numrxqueues 1 type ifb")
             self._batch("ip", node, f"link set {SINK} up txqueuelen 1000")
         own = f" src {address(self.hosts.index(node))}" if self.nodes[node]["host"] else ""
-        rules = own and f"{own} initcwnd {self._packets('initial_window')} rto_min {self._ms('min_rto')}"
+        words = " ".join(f"{name} {value}" for name, value in self._metrics().items())
+        rules = own and f"{own} {words}"
         for number, host in enumerate(self.hosts):
             route = self.ways.route(node, number, address(number), rules)
             if host != node and route is not None:
                 self._batch("ip", node, f"route {route}")
+                self._route(node, number, bool(rules))
         chosen = self.ways.sysctls(node, self.nodes[node]["name"], self.experiment["seed"])
         for name, value in [*sysctls(self.experiment).items(), *chosen]:
             self.lines.append(f"sysctl {node} {name} {value}")
 
-    def _offload(self) -> str:
+    def _offload(self) -> dict[str, int]:
         """How much TCP may hand down at once: one packet, so that what a qdisc sees is what the wire carries;
         or a burst, which the sender's own token bucket takes apart (tbf_segment): switches see packets.
         """
         segments = self.transport["burst"]
-        size = self.frame + ETHERNET_BYTES if segments == 1 else segments * self._number("mss") + GSO_HEADERS
-        return f"gso_max_segs {segments} gso_max_size {size}"
+        size = self.frame + links.ETHERNET_BYTES
+        size = size if segments == 1 else segments * self._number("mss") + GSO_HEADERS
+        return {"gso_max_segs": segments, "gso_max_size": size}
+
+    def _ask(self, what: str, name: str, key: tuple[Any, ...], shows: Mapping[str, Shown]) -> None:
+        self.asked[what].append(Asked(name, key, shows))
+
+    def _metrics(self) -> dict[str, str]:
+        """Words of `ip route` by which a connection starts, and its ends answer."""
+        found = {"initcwnd": str(self._packets("initial_window")), "rto_min": self._ms("min_rto")}
+        if self.transport["receive_window"] != "none":
+            # The first window that a receiver offers (RTAX_WINDOW, tcp_select_initial_window).
+            found["window"] = str(self._receive_window())
+        if self.transport["ack_every"] == 1:
+            found["quickack"] = "1"  # tcp_in_quickack_mode
+        return found
+
+    def _receive_window(self) -> int:
+        """The most that a receiver offers, in bytes; 0 for the kernel's choice."""
+        if self.transport["receive_window"] == "none":
+            return 0
+        written = self.numbers.get(f"traffic.{self.first}.transport.receive_window")
+        return written if written is not None else self._packets("receive_window") * self._number("mss")
+
+    def _route(self, node: int, host: int, rules: bool) -> None:
+        """Notes the report of ip about a node's route to a host."""
+        ports = self.ways.ports(node, host)
+        shows: dict[str, Shown] = {}
+        if len(ports) == 1:
+            shows["dev"] = f"p{ports[0]}"
+        elif self.ways.weights is not None:
+            shows |= {f"weight of p{port}": as_number(self.ways.weights[port]) for port in ports}
+        else:
+            shows |= {f"weight of p{port}": as_number(1) for port in ports}
+        for name, value in self._metrics().items() if rules else ():
+            shows[name] = as_number(float(value.removesuffix("ms")))
+        self._ask(
+            "routes", f"route of {self.nodes[node]['name']} to {address(host)}", (node, address(host)), shows
+        )
+
+    def _expected(self) -> str:
+        """The report that each connection is to make about itself."""
+        transport = self.transport
+        window = self._packets("initial_window")
+        flags = f"{int(transport['timestamps'])} {int(transport['sack'])} {int(transport['ecn'] != 'off')}"
+        return f"expect {self._number('mss')} {window} {flags}"
 
     def _packets(self, key: str) -> int:
         text = self.transport[key]
@@ -250,34 +284,80 @@ class _Writer:
     def _ms(self, key: str) -> str:
         return f"{self._number(key) // 1_000_000_000}ms"
 
+    def _link(self, number: int) -> links.Link:
+        port = self.ports[number]
+        return links.Link(
+            self._name(number),
+            f"p{number}",
+            port["from"],
+            f"i{number}",
+            port["to"],
+            port["rate_bps"],
+            port["delay_ps"],
+            port["loss"],
+        )
+
     def _port(self, number: int) -> Iterable[str]:
-        port, node = self.ports[number], self.ports[number]["from"]
-        table = f"stab overhead -{ETHERNET_BYTES} mtu 2048"
-        burst = self.frame + max(port["rate_bps"] * LATENESS_NS // 8_000_000_000, 10)
-        shaper = f"tbf rate {_shaped_bps(port['rate_bps'])}bit burst {burst} limit 2000000000"
-        self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {table} {shaper}")
-        self.asked.append((f"p{number}", shaper))
+        port, node, link, seed = (
+            self.ports[number],
+            self.ports[number]["from"],
+            self._link(number),
+            self.experiment["seed"],
+        )
+        shaper = links.shaper(link, self.frame, self._segments(number))
+        self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {shaper.table}{shaper.words}")
+        self._ask("disciplines", f"shaper of {link.name}", (f"p{number}", "tbf", "1:"), shaper.shows)
         under = qdisc(port["queue"], self.frame)
         place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
         if under.words:
             self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")
-            self.asked.append((f"p{number}", under.words))
         elif under.step:
-            yield f"step {place} {' '.join(str(number) for number in under.step)}"
+            yield f"step {place} {' '.join(str(value) for value in under.step)}"
         else:
-            words = [":".join(str(number) for number in each) for each in under.attributes]
+            words = [":".join(str(value) for value in each) for each in under.attributes]
             yield f"attributes {place} {under.kind} {' '.join(words)}"
+        if under.adaptive:
+            yield f"adapt {node} p{number} {0x10 << 16:x}"
+        self._ask(
+            "disciplines", f"{under.kind} of {link.name}", (f"p{number}", under.kind, "10:"), under.shows
+        )
         # The wire, at its far end.
         far, device = port["to"], f"p{self.reverse[number]}"
         counted = self._counted(self.reverse[number])
         self._batch("tc", far, f"qdisc add dev {device} {'clsact' if counted else 'handle ffff: ingress'}")
-        redirect = f"action mirred egress redirect dev i{number}"
+        copy = f"action mirred ingress mirror dev {links.mirror(link)} " if port["duplicate"] else ""
+        redirect = f"{copy}action mirred egress redirect dev i{number}"
         hook = "ingress" if counted else "parent ffff:"
         self._batch("tc", far, f"filter add dev {device} {hook} protocol all matchall {redirect}")
         if counted:
             self._count(far, device)
-        speed = f"{port['delay_ps'] // 1000} {port['rate_bps'] // 8} -{ETHERNET_BYTES}"
-        yield f"wire {far} i{number} {speed} {self._loss(number)}"
+        if port["duplicate"]:
+            self._batch("tc", far, f"qdisc add dev {links.mirror(link)} handle ffff: ingress")
+            onward = f"matchall action mirred egress redirect dev {links.copies(link)}"
+            self._batch("tc", far, f"filter add dev {links.mirror(link)} parent ffff: protocol all {onward}")
+        words, shows = links.wire(link, seed)
+        yield f"wire {words}"
+        self._ask("disciplines", f"wire of {link.name}", (f"i{number}", "netem", "1:"), shows)
+        if port["duplicate"]:
+            words, shows = links.copied(link, port["duplicate"], seed)
+            yield f"wire {words}"
+            self._ask("disciplines", f"copies of {link.name}", (links.copies(link), "netem", "1:"), shows)
+        if port["reorder"]:
+            yield f"hold {links.held(link, port['reorder'], port['reorder_delay_ps'], seed)}"
+        for at, line, new in links.changes(link, port, self.frame, self._segments(number), under, seed):
+            self.changes.append((at, line))
+            after = links.shaper(new, self.frame, self._segments(number))
+            final = {
+                (f"p{number}", "tbf", "1:"): after.shows,
+                (f"i{number}", "netem", "1:"): links.wire(new, seed)[1],
+                (links.copies(link), "netem", "1:"): links.copied(new, port["duplicate"], seed)[1],
+            }
+            for key, values in final.items():
+                self.changed[key] = Asked(f"{key[1]} of {link.name} after its last change", key, values)
+
+    def _segments(self, number: int) -> bool:
+        """Whether a port takes apart the super-packets of its host."""
+        return bool(self.transport["burst"] > 1 and self.nodes[self.ports[number]["from"]]["host"])
 
     def _count(self, node: int, device: str) -> None:
         """Counts what comes to a port by class, before its discipline: a copy goes to a device that drops it,
@@ -289,13 +369,6 @@ class _Writer:
                 "tc", node, f"filter add dev {device} egress protocol ip pref {number + 1} {match} {action}"
             )
 
-    def _loss(self, number: int) -> str:
-        """Of 2^32 - 1 packets those that the wire loses, and the seed of its random numbers."""
-        share = self.ports[number]["loss"]
-        if not share:
-            return "0 0"
-        return f"{round(share * (2**32 - 1))} {drawn(self.experiment['seed'], 'loss', self._name(number))}"
-
     def _queues(self, made: Scenario) -> None:
         """Ports that are read, and how."""
         probe = self.experiment["probe"]
@@ -303,9 +376,10 @@ class _Writer:
         for number, port in enumerate(self.ports):
             name, switch = self._name(number), not self.nodes[port["from"]]["host"]
             measured = switch or probe["nic_queues"]
-            read = Port(name, port["rate_bps"], switch, measured, traces and self._covered(number))
+            header = links.shaper(self._link(number), self.frame, self._segments(number)).header
+            read = Port(name, port["rate_bps"], switch, measured, traces and self._covered(number), header)
             made.ports.append(read)
-            wire = f"{port['to']} i{number}" if port["loss"] else "-1 -"
+            wire = f"{port['to']} i{number}" if port["loss"] or port.get("changes") else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"
             self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x} {flags} {wire}")
             if self._counted(number):
@@ -341,12 +415,6 @@ class _Writer:
             f"ports {numbers.get('probe.port_trace', 0) // 1000}",
             f"nodelay {int(not self.transport['nagle'])}",
         ]
-
-
-def _shaped_bps(rate_bps: int) -> int:
-    """A millionth less: the shaper's fixed point takes up to 1 ns from a frame's time, and what it sends too
-    fast would wait, unseen, in the netem behind it."""
-    return (rate_bps - -(-rate_bps // 1_000_000)) // 8 * 8
 
 
 def _mac(port: int) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
-from shallows.backends.linux.scenario import ETHERNET_BYTES, traced_classes
+from shallows.backends.linux.links import ETHERNET_BYTES
+from shallows.backends.linux.scenario import traced_classes
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shallows.backends.linux.scenario import Scenario
+    from shallows.backends.linux.network import Scenario
 
 UNKNOWN_SSTHRESH = 0x7FFFFFFF
 """Linux's slow-start threshold before there is one."""
@@ -32,8 +33,7 @@ def tables(
 
     duration, warmup = (made.numbers[key] for key in ("duration", "warmup"))
     names = ("flows", "messages", "rounds", "queues", "samples", "trace", "ports", "arrivals")
-    # Whole numbers all; a file without rows would else have columns of text.
-    read = {name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in names}
+    read = _read(directory, names, made)
     flows = _flows(read["flows"], made, experiment, warmup, duration)
     counted = pl.col("start_ps") >= warmup
     found = {
@@ -57,16 +57,38 @@ def until(
     ended_ps: int,
 ) -> dict[str, pl.DataFrame]:
     """`queues` and `flows` of a run that was counted from 0 to `ended_ps`."""
-    import polars as pl
-
-    read = {
-        name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in ("flows", "queues", "samples")
-    }
+    read = _read(directory, ("flows", "queues", "samples"), made)
     found = {
         "queues": _queues(read["queues"], read["samples"], made, 0, ended_ps),
         "flows": _flows(read["flows"], made, experiment, 0, ended_ps),
     }
     return {name: _shaped(table, simulated[name]) for name, table in found.items()}
+
+
+def _read(directory: Path, names: Sequence[str], made: Scenario) -> dict[str, pl.DataFrame]:
+    """The guest's files, in bytes of the link: without headers that the disciplines of some ports count."""
+    import polars as pl
+
+    # Whole numbers all; a file without rows would else have columns of text.
+    read = {name: pl.read_csv(directory / f"{name}.csv").cast(pl.Int64) for name in names}
+    headers = pl.DataFrame(
+        {"queue": range(len(made.ports)), "header": [port.header for port in made.ports]},
+        schema={"queue": pl.Int64, "header": pl.Int64},
+    )
+    if headers["header"].sum() == 0:
+        return read
+
+    def less(table: pl.DataFrame, **packets_of: str) -> pl.DataFrame:
+        joined = table.join(headers, on="queue", how="left", maintain_order="left")
+        own = [pl.col(size) - pl.col("header") * pl.col(count) for size, count in packets_of.items()]
+        return joined.with_columns(own).drop("header")
+
+    queues = read["queues"].with_columns(pl.int_range(pl.len()).alias("queue"))
+    queues = less(queues, bytes_before="packets_before", bytes="packets", held_bytes="held").drop("queue")
+    read |= {"queues": queues, "samples": less(read["samples"], bytes="packets")}
+    if "ports" in read:
+        read["ports"] = less(read["ports"], bytes="packets", backlog="length")
+    return read
 
 
 def _shaped(found: pl.DataFrame | None, like: pl.DataFrame) -> pl.DataFrame:

@@ -21,13 +21,15 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     """The program's arguments for a resolved experiment whose flows start then. Raises Refusal."""
     from shallows import _core
 
+    if len(experiment["traffic"]) > 1:
+        raise Refusal("the program for ns-3 has one load only")
     [(name, load)] = experiment["traffic"].items()
     numbers = _core.numbers(json.dumps(experiment))
 
     def ns(path: str) -> int:
         return numbers[path] // 1000
 
-    for section in ("switch", "priority", "pfc", "event", "routing"):
+    for section in ("port", "switch", "priority", "pfc", "event", "routing"):
         if experiment.get(section):
             raise Refusal(f"the program for ns-3 has no [{section}]")
     if experiment["topology"]["kind"] != "star":
@@ -40,6 +42,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     if transport["profile"] in others:
         raise Refusal(f"the program for ns-3 has no {others[transport['profile']]}, only TCP")
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
+    _only(transport, receive_window="none", echo="auto")
     if transport["cc"]["kind"] not in ("newreno", "cubic", "dctcp"):
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")
     if experiment["nic"]["kind"] != "drop-tail":

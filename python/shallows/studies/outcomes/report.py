@@ -132,7 +132,7 @@ def _headed(heads: list[str], rows: list[list[Any]]) -> tuple[list[tuple[str, st
 def _summary(
     outcomes: Sequence[Outcome], good: Sequence[Sequence[Outcome]], metric: Sequence[str], by: str | None
 ) -> tuple[list[str], list[list[Any]]]:
-    """What the command asked for; without a wish a row a point, for several points."""
+    """The rows that the command asked for; by default a row a point, for several points."""
     if metric or by:
         return table(outcomes, metric, by, over=True)
     return table(outcomes, metric=COLUMNS, over=True) if len(good) > 1 else ([], [])

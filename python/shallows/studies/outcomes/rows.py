@@ -76,7 +76,7 @@ def has_labels(outcomes: Sequence[Outcome]) -> bool:
 
 
 def warnings(outcomes: Sequence[Outcome], over: bool = False) -> list[str]:
-    """What a reader of these results must know: seeds that change nothing, messages that did not end.
+    """Warnings about these results: seeds that change nothing, messages that did not end.
 
     `over`: the results are means over seeds.
     """
@@ -86,7 +86,7 @@ def warnings(outcomes: Sequence[Outcome], over: bool = False) -> list[str]:
         still = [g[0].point.label for g in chosen if seeds.alike([each.metrics or {} for each in g])]
         if still:
             which = "" if len(still) == len(chosen) else f"{', '.join(still)}: "
-            found.append(f"{which}{seeds.SEEDS_CHANGE_NOTHING}; means are of one run and have no interval")
+            found.append(f"{which}{seeds.SEEDS_CHANGE_NOTHING}; means stand for one run and have no interval")
     unfinished: dict[str, list[tuple[str, int, int]]] = {}
     for group in chosen:
         for what, (missing, of) in seeds.unfinished([each.metrics or {} for each in group]).items():

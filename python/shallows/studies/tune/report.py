@@ -9,7 +9,7 @@ from pathlib import Path
 from shallows.studies.compare.show import cells
 from shallows.studies.page import place
 from shallows.studies.tune.search import Tuned
-from shallows.studies.tune.show import broken, document, draw, settings_text, summary, with_interval
+from shallows.studies.tune.show import broken, document, draw, settings_text, still, summary, with_interval
 
 
 def page_of_tuning(name: str, out: Path) -> Path:
@@ -70,6 +70,7 @@ def render(found: Tuned, image: bytes, command: str) -> str:
         what=what,
         states=Counter(trial.state for trial in found.trials).items(),
         metrics=metrics,
+        notes=still(found),
         candidates=candidates,
         contests=contests,
         summary=summary(found),

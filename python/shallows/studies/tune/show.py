@@ -15,7 +15,7 @@ from shallows.tables.seeds import SEEDS_CHANGE_NOTHING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["broken", "document", "draw", "settings_text", "show", "summary", "with_interval"]
+__all__ = ["broken", "document", "draw", "settings_text", "show", "still", "summary", "with_interval"]
 
 
 def document(found: Tuned, report: str | None = None) -> dict[str, Any]:
@@ -66,6 +66,12 @@ def broken(found: Tuned, one: Candidate) -> list[str]:
         if estimate is None or constraint.excess(estimate.value) > 0:
             names.append(constraint.metric)
     return names
+
+
+def still(found: Tuned) -> list[str]:
+    """A note about the winners and baselines whose runs no seed changes, if there are any."""
+    names = [one.name for one in [*found.winners, *found.baselines] if one.still]
+    return [f"{', '.join(names)}: {SEEDS_CHANGE_NOTHING}"] if names else []
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
@@ -120,9 +126,8 @@ def show(found: Tuned, report: object) -> None:
             rows.append(
                 [*names, *(cell[key] for key in ("metric", "difference", "ratio", "p", "verdict")), verdict]
             )
-    still = [one.name for one in [*found.winners, *found.baselines] if one.still]
-    if still:
-        terminal.say(f"note: {', '.join(still)}: {SEEDS_CHANGE_NOTHING}\n")
+    for note in still(found):
+        terminal.say(f"note: {note}\n")
     columns = ("winner", "baseline", "metric", "difference [95 %]", "ratio [95 %]", "p", "", "verdict")
     terminal.print_table("Winners against baselines, p adjusted by Holm's method", columns, rows)
     terminal.say(f"report: {report}")

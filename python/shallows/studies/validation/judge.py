@@ -1,7 +1,8 @@
 """Decides whether two backends agree on a cell, by rules that were written before any cell was run.
 
 Mean queue: within the largest of 5 % (10 % for Reno and CUBIC), 1 packet, and two standard errors of the
-difference. Throughput: within 1 %. Marks: within the larger of 10 % and 0.5 % of the packets. Mean
+difference. Throughput: within 1 %. Marks: within the larger of 10 % and 0.5 % of the packets. The first of
+two loads' share: within the largest of 10 %, a point, and two standard errors. Mean
 completion of incast rounds: within the larger of 5 % and two standard errors. Cells in which no two runs
 can be expected to agree stand apart, by rule too: windows at the floor, phase-locked flows, few events.
 """
@@ -25,6 +26,7 @@ QUANTITIES = {
     "queue_mean": "pkt",
     "throughput_bps": "bit/s",
     "marks": "",
+    "first_share": "",
     "fct_mean_ps": "ps",
 }
 """The judged quantity, with its unit."""
@@ -99,6 +101,8 @@ def _allowed(cell: Cell, what: str, ours: Mean, theirs: Mean, packets: float) ->
         return 0.01 * size
     if what == "marks":
         return max(0.1 * size, 0.005 * packets)
+    if what == "first_share":
+        return max(0.1 * size, 0.01, noise)
     return max(0.05 * size, noise)
 
 
@@ -114,7 +118,7 @@ def group(cell: Cell, runs: Mapping[str, Sequence[Numbers]]) -> tuple[str, str]:
     events = min(
         mean([_of(run, "marks") + _of(run, "drops") for run in of]).value for of in runs.values() if of
     )
-    if events < FEW_EVENTS:
+    if events < FEW_EVENTS and not cell.quiet:
         return "few", f"{events:.0f} marks and drops a run"
     least = min(run["least_share"] or 0.0 for run in every)
     if cell.flows > 1 and least < LOCKED_SHARE:

@@ -20,7 +20,7 @@ from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
-MOST_CELLS = 60
+MOST_CELLS = 90
 
 PEERS = ("linux", "ns3")
 """The peers of the simulator; an explanation concerns the first unless it names one."""
@@ -40,6 +40,11 @@ class CellTable(Strict):
     spines: int = Field(0, description="the spines of a leaf-spine, whose uplinks are the bottleneck")
     incast: dict[str, Any] | None = Field(None, description="an incast load instead of bulk flows")
     ecn: str | None = None
+    transport: dict[str, Any] = Field({}, description="further settings of the transport")
+    beside: dict[str, Any] | None = Field(None, description="a second load: cc, and its number of flows")
+    wire: dict[str, Any] = Field({}, description="settings of the senders' wires, as of `port`")
+    event: dict[str, dict[str, Any]] = Field({}, description="changes of the bottleneck's link")
+    quiet: bool = Field(False, description="judged although it marks and drops next to nothing")
     warmup: str = "0s"
     duration: str = "1s"
     jitter: str | None = None
@@ -101,6 +106,7 @@ class Cell:
     points: tuple[Point, ...]  # one a seed
     not_run: str = ""
     spines: int = 0
+    quiet: bool = False
 
     @property
     def ports(self) -> tuple[str, ...]:
@@ -190,6 +196,7 @@ def _cell(where: str, table: CellTable, seeds: int, faults: list[Fault]) -> list
         faults.append(Fault(where, str(error)))
         return []
     flows = table.flows or (table.incast or {}).get("workers", 0)
+    flows += (table.beside or {}).get("flows", 0)
     points: tuple[Point, ...] = ()
     if table.not_run is None:
         try:
@@ -199,13 +206,15 @@ def _cell(where: str, table: CellTable, seeds: int, faults: list[Fault]) -> list
             return []
     about = ", ".join(f"{k} {v}" if k != "kind" else str(v) for k, v in table.queue.items())
     not_run = table.not_run or ""
-    return [Cell(table.name, table.cc, flows, rate, rtt, about, points, not_run, table.spines)]
+    return [Cell(table.name, table.cc, flows, rate, rtt, about, points, not_run, table.spines, table.quiet)]
 
 
 def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, Any]:
     """A star whose receiver's link is the bottleneck, or a leaf-spine whose uplinks are."""
     senders_rate = min(10 * rate, max(4 * rate, 10 * 10**9))
-    transport = {"profile": "linux", "cc": table.cc} | ({"ecn": table.ecn} if table.ecn else {})
+    transport: dict[str, Any] = {"profile": "linux", "cc": table.cc} | table.transport
+    if table.ecn:
+        transport["ecn"] = table.ecn
     ends = {"from": "s*", "to": "r0"}
     topology: dict[str, Any] = {
         "kind": "star", "senders": flows, "rate": table.rate, "sender_rate": f"{senders_rate}bps",
@@ -222,9 +231,18 @@ def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, An
         load = {"kind": "incast"} | ends | {"start": "1ms", "jitter": "100us"} | table.incast
     else:
         load = {"kind": "bulk"} | ends | {"jitter": table.jitter or f"{20 * rtt // 1000}ns"}
+    traffic = {"load": load}
+    if table.beside is not None:
+        first = flows - table.beside["flows"]
+        load["from"] = f"s0..s{first - 1}"
+        other = {"from": f"s{first}..s{flows - 1}", "transport": {"cc": table.beside["cc"]}}
+        traffic["beside"] = load | other
     queue = dict(table.queue)
     if queue["kind"] == "threshold":
-        queue["not_ect"] = "drop"  # as Linux's RED does
+        queue.setdefault("not_ect", "drop")  # as Linux's RED does unless it is told otherwise
+    more: dict[str, Any] = {"port": {"s*->switch": table.wire}} if table.wire else {}
+    if table.event:
+        more["event"] = {name: {"link": "switch<->r0"} | event for name, event in table.event.items()}
     return {
         "title": table.name,
         "duration": table.duration,
@@ -233,5 +251,6 @@ def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, An
         "queue": queue,
         "nic": "drop-tail",  # as ns-3 has; one flow leaves each host
         "transport": transport,
-        "traffic": {"load": load},
+        "traffic": traffic,
+        **more,
     }  # fmt: skip

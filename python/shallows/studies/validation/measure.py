@@ -7,6 +7,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shallows.tables.metrics import Tables
 
 
@@ -42,7 +44,8 @@ def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, flo
         "marks": sum(row["marks"] for row in rows),
         "drops": sum((row["drops_full"] or 0) + (row["drops_aqm"] or 0) for row in rows),
         "alpha": flows["alpha"].mean(),
-        "least_share": float(goodputs.min() * len(flows) / goodputs.sum()) if goodputs.sum() else None,
+        "least_share": _least_share(flows),
+        "first_share": _first_share(flows),
         "retransmissions": int(flows["retransmissions"].sum()),
         "timeouts": None if flows["timeouts"].null_count() else int(flows["timeouts"].sum()),
         "fct_mean_ps": None,
@@ -52,3 +55,21 @@ def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, flo
         found["fct_mean_ps"] = rounds["fct_ps"].mean()
         found["fct_p99_ps"] = rounds["fct_ps"].quantile(0.99, "nearest")
     return {name: None if value is None else float(value) for name, value in found.items()}
+
+
+def _least_share(flows: pl.DataFrame) -> float | None:
+    """The least goodput over the mean of its load's flows: a load is not locked out by another's control."""
+    import polars as pl
+
+    mean = pl.col("goodput_bps").mean().over("traffic")
+    return (flows["goodput_bps"] / flows.select(mean).to_series()).fill_nan(None).min()
+
+
+def _first_share(flows: pl.DataFrame) -> float | None:
+    """The share of the first load, if there are two."""
+    import polars as pl
+
+    if flows["traffic"].n_unique() < 2:
+        return None
+    total = flows["goodput_bps"].sum()
+    return flows.filter(pl.col("traffic") == "load")["goodput_bps"].sum() / total if total else None

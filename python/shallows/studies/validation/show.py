@@ -12,7 +12,7 @@ __all__ = ["document", "rows", "show"]
 
 SHOWN = (
     "throughput_bps", "goodput_bps", "queue_mean", "queue_p5", "queue_p50", "queue_p95", "queue_p99",
-    "marks", "drops", "packets", "alpha", "least_share", "retransmissions", "timeouts",
+    "marks", "drops", "packets", "alpha", "least_share", "first_share", "retransmissions", "timeouts",
     "fct_mean_ps", "fct_p99_ps",
 )  # fmt: skip
 """The numbers of each backend, judged or not."""

@@ -24,7 +24,7 @@ FLOW_METRICS = ("cwnd", "rate", "alpha", "srtt")
 """Bytes; bit/s that arrived in the interval; DCTCP's or Prague's estimate; smoothed round-trip time in us.
 
 Bytes count as they arrive, in order or not, each once, and a packet when its last bit arrives. So an interval
-may seem to have a packet more than its links bear; a rate is at most that of the slower end's links.
+may seem to have a packet more than its links carry; a rate is at most that of the slower end's links.
 """
 
 MOST_FLOWS = 64

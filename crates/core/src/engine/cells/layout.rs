@@ -3,9 +3,10 @@
 use crate::engine::cells::partition::Partition;
 use crate::events::EventQueue;
 use crate::experiment::{Experiment, SwitchSettings};
+
 use crate::net::pfc::NOWHERE;
 use crate::net::port::Port;
-use crate::net::{Commons, Network};
+use crate::net::{Commons, Memory, Network};
 use crate::routing::choice::Sharing;
 use crate::routing::graph::{Graph, Link};
 use crate::routing::table::Routing;
@@ -64,7 +65,9 @@ pub(in crate::engine) fn lay_out(
     for (settings, ports) in buffers {
         if let (Some(size), Some(first)) = (settings.buffer, ports.first()) {
             let network = &mut networks[places[*first as usize].0 as usize];
-            network.share(size.as_u64(), settings.alpha, ports.iter().map(|port| place(*port)).collect());
+            let reserve = settings.reserve.map_or(0, |bytes| bytes.as_u64());
+            let law = Memory { size: size.as_u64(), alpha: settings.alpha, reserve };
+            network.share(law, ports.iter().map(|port| place(*port)).collect());
         }
     }
     let crossing = partition.whole.is_none() && opposites.iter().any(Option::is_some);

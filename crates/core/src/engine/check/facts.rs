@@ -9,6 +9,7 @@ use crate::routing::graph::Graph;
 use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
 use crate::workload::Workload;
+use shallows_units::Span;
 
 /// An experiment without faults, and the facts found on the way.
 pub struct Checked<'a> {
@@ -38,4 +39,8 @@ pub struct Checked<'a> {
     pub loads: Vec<Box<dyn Workload>>,
     /// By load: whether packets of one queue pair may take several paths.
     pub parted: Vec<bool>,
+    /// Lines for a reader of the results.
+    pub notes: Vec<String>,
+    /// Time in which a port of a switch sends its full buffer, where a timeout follows from it.
+    pub drain: Span,
 }

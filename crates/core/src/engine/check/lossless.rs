@@ -80,10 +80,11 @@ pub fn check(
     buffers: &mut [(SwitchSettings, Vec<u32>)],
     faults: &mut Faults,
 ) -> Vec<Option<Flow>> {
+    let check = Check { experiment, graph, chosen, frames: Frames::new(experiment) };
     if experiment.lossless() == 0 {
+        check.reserves(buffers, faults);
         return refuse_idle(experiment, faults);
     }
-    let check = Check { experiment, graph, chosen, frames: Frames::new(experiment) };
     check.disciplines(faults);
     let flows: Vec<Option<Flow>> = (0..graph.links.len()).map(|link| check.flow(link)).collect();
     check.pauses_last(&flows, faults);
@@ -303,12 +304,16 @@ impl Check<'_> {
             let taken: u64 = ports
                 .iter()
                 .map(|port| self.taken(flows[*port as usize].as_ref()))
-                .fold(0, u64::saturating_add);
+                .fold(self.reserved(settings, ports), u64::saturating_add);
             let size = settings.buffer.map_or(0, Bytes::as_u64);
             if size <= taken {
                 let switch = owner(ports).map_or("", |node| self.graph.name(node));
+                let reserves = match self.reserved(settings, ports) {
+                    0 => String::new(),
+                    bytes => format!(", and {} in reserves of lossy priorities", Bytes(bytes)),
+                };
                 let rule = format!(
-                    "must be more than {}: the headrooms of {switch}, with one packet beside each, take so much and \
+                    "must be more than {}: the headrooms of {switch}, with one packet beside each{reserves}, take so much and \
                      leave nothing to share",
                     Bytes(taken)
                 );
@@ -319,7 +324,31 @@ impl Check<'_> {
         }
     }
 
-    /// Headrooms and reserves of a port.
+    /// The reserves of a switch's lossy priorities.
+    fn reserved(&self, settings: &SwitchSettings, ports: &[u32]) -> u64 {
+        let queues = self.experiment.lossy().saturating_mul(ports.len() as u64);
+        settings.reserve.map_or(0, Bytes::as_u64).saturating_mul(queues)
+    }
+
+    /// Without lossless priorities: every switch has memory for its reserves, and some to share.
+    fn reserves(&self, buffers: &mut [(SwitchSettings, Vec<u32>)], faults: &mut Faults) {
+        for (settings, ports) in buffers {
+            let (taken, size) = (self.reserved(settings, ports), settings.buffer.map_or(0, Bytes::as_u64));
+            if taken > 0 && size <= taken {
+                let switch =
+                    ports.first().map_or("", |port| self.graph.name(self.graph.links[*port as usize].from));
+                let rule = format!(
+                    "must be more than {}: the reserves of {switch} take so much and leave nothing to share",
+                    Bytes(taken)
+                );
+                faults.add(&self.buffer_of(switch), Code::OutOfRange.rule(rule), &settings.buffer.show());
+                return;
+            }
+            settings.buffer = Some(Bytes(size - taken));
+        }
+    }
+
+    /// Headrooms of a port, with a packet beside each.
     fn taken(&self, flow: Option<&Flow>) -> u64 {
         let Some((lossless, law)) = flow.and_then(|flow| Some((flow.lossless, flow.law.as_ref()?))) else {
             return 0;

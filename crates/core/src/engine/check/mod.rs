@@ -2,6 +2,7 @@
 //! and the memory that a run would take. Nothing is built here that grows with the run.
 
 pub mod chosen;
+pub mod drain;
 pub mod facts;
 pub mod lossless;
 pub mod memory;
@@ -11,7 +12,7 @@ mod protocols;
 
 use crate::engine::timeline::Timeline;
 use crate::events::MAX_SOURCES;
-use crate::experiment::{Experiment, SwitchSettings};
+use crate::experiment::{Experiment, LoadSpec, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
 use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::probe::settings::TraceWhen;
@@ -24,13 +25,14 @@ use crate::routing::table::Routing;
 use crate::transport::Config;
 use crate::transport::ndp::settings::Untrimmed;
 use crate::transport::roce::RoceSettings;
+use crate::transport::roce::settings::Repair;
 use crate::workload::paths::Tables;
-use crate::workload::{BuildCx, Workload};
+use crate::workload::{BuildCx, Spread, Workload};
 use chosen::Chosen;
 use facts::Checked;
 use memory::Estimate;
 use serde_json::Value;
-use shallows_units::Time;
+use shallows_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Experiment {
@@ -62,6 +64,7 @@ impl Experiment {
         let chosen = chosen(self, &mut graph, &mut faults);
         priorities::check(self, &mut faults);
         let mut buffers = buffers(self, &graph, &chosen, &mut faults);
+        let drain = drain::longest(self, &graph, &chosen, &buffers, &mut faults);
         let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
         let timeline = Timeline::check(self, &graph, &chosen, &flow_control, &mut faults);
         weights_are_used(self, &mut faults);
@@ -74,9 +77,12 @@ impl Experiment {
         }
         let mut routing = Routing::new(&graph, run.seed);
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
-        let writes = self.loads.iter().any(|load| load.transport.cc.header_room().is_some());
-        let tables = if writes { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
-        let (loads, parted) = loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
+        let follows =
+            |load: &LoadSpec| load.transport.cc.header_room().is_some() || !from_path(load).is_empty();
+        let tables =
+            if self.loads.iter().any(follows) { timeline.tables(Time::ZERO + run.duration) } else { vec![] };
+        let (loads, parted, notes) =
+            loads(self, (&graph, &best, &tables), &chosen, &mut routing, &mut faults);
         if self.loads.is_empty() {
             faults.add("traffic", Code::TooFew.rule("must hold at least one load"), &Value::Null);
         }
@@ -97,6 +103,8 @@ impl Experiment {
             best,
             loads,
             parted,
+            notes,
+            drain,
         })
     }
 }
@@ -233,10 +241,15 @@ fn buffers(
                 faults.add(&path, Code::Conflict.rule(rule), &limit);
             }
         }
+        let usual = if experiment.lossless() == 0 { Bytes(0) } else { RESERVE };
+        let settings = SwitchSettings { reserve: settings.reserve.or(Some(usual)), ..settings };
         buffers.push((settings, ports));
     }
     buffers
 }
+
+/// Memory of each lossy priority of a port beside lossless ones (switch-mmu.cc of HPCC's authors: 4 KB).
+const RESERVE: Bytes = Bytes(4096);
 
 /// Ports that traces cover: patterns cover switch ports only, a full name any port.
 fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> Vec<u32> {
@@ -256,20 +269,20 @@ fn traced_ports(experiment: &Experiment, graph: &Graph, faults: &mut Faults) -> 
     }
 }
 
-/// Every load that has no fault, ready to run; and whether its paths part.
+/// Every load that has no fault, ready to run; whether its paths part; and lines for a reader of the results.
 fn loads(
     experiment: &Experiment,
     (graph, links, tables): (&Graph, &[Wire], &[Tables]),
     chosen: &[Chosen<'_>],
     routing: &mut Routing,
     faults: &mut Faults,
-) -> (Vec<Box<dyn Workload>>, Vec<bool>) {
+) -> (Vec<Box<dyn Workload>>, Vec<bool>, Vec<String>) {
     if experiment.loads.len() > usize::from(u16::MAX) {
         let rule = Code::TooMany.rule("must hold fewer than 65536 loads");
         faults.add("traffic", rule, &(experiment.loads.len() as u64).into());
-        return (vec![], vec![]);
+        return (vec![], vec![], vec![]);
     }
-    let (mut loads, mut parted, mut connections) = (vec![], vec![], 0);
+    let (mut loads, mut parted, mut notes, mut connections) = (vec![], vec![], vec![], 0);
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
@@ -277,8 +290,13 @@ fn loads(
         let silent = protocols::silent(cc, chosen);
         // A flowlet's gap may keep the order, and a note says so.
         let ecmp = experiment.run.ecmp;
-        let in_order = |roce: &RoceSettings| (ecmp, roce.keeps_order() && ecmp != Ecmp::Flowlet);
-        let spreads = spec.transport.roce.as_ref().filter(|_| ecmp.sprays()).map(in_order);
+        let keeps_order = spec.transport.roce.as_ref().is_some_and(RoceSettings::keeps_order);
+        let by_packet = ecmp != Ecmp::Flowlet || experiment.routing.flowlet_gap == Span::ZERO;
+        let spreads = ecmp.sprays().then(|| Spread {
+            ecmp,
+            blinds: cc.compares_hops() && by_packet,
+            reorders: keeps_order && ecmp != Ecmp::Flowlet,
+        });
         let mut cx = BuildCx {
             graph,
             links,
@@ -291,10 +309,14 @@ fn loads(
             silent: &silent,
             spreads,
             parts: false,
+            queue_pairs: spec.transport.roce.is_some(),
+            from_path: from_path(spec),
+            notes: vec![],
             faults,
         };
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         parted.push(cx.parts);
+        notes.append(&mut cx.notes);
         let expected = load.expects(duration);
         connections += expected.at_once;
         if expected.bytes.is_none() && Config::new(&spec.transport).roce.restarts {
@@ -311,5 +333,12 @@ fn loads(
             break;
         }
     }
-    (loads, parted)
+    (loads, parted, notes)
+}
+
+/// The settings of a load that follow from the path at a connection's opening.
+fn from_path(spec: &LoadSpec) -> Vec<String> {
+    let irn = |roce: &&RoceSettings| roce.repair == Repair::SelectiveRepeat && roce.bdp.is_none();
+    let bdp = spec.transport.roce.as_ref().filter(irn).map(|_| "transport.bdp".to_owned());
+    spec.transport.cc.path_settings().iter().map(|key| format!("transport.cc.{key}")).chain(bdp).collect()
 }

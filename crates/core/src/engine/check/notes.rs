@@ -10,9 +10,9 @@ use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
 use crate::packet::Flags;
 use crate::routing::choice::Ecmp;
-use crate::routing::graph::Graph;
-use crate::transport::Config;
+use crate::routing::graph::{Graph, NodeId};
 use crate::transport::roce::settings::Verb;
+use crate::transport::{Config, TransportKind};
 use shallows_units::Time;
 use std::collections::BTreeMap;
 
@@ -148,6 +148,95 @@ fn names(all: &[String]) -> String {
 }
 
 impl Simulation {
+    /// Switches that had no room for what comes back to queue pairs, or to others beside a lossless priority: their senders hear
+    /// less than the paper's or the card's do, just when they need it.
+    fn lost_answers(&self) -> Option<String> {
+        let queue_pairs = self.roster.configs.iter().any(|config| config.kind == TransportKind::Roce);
+        let (mut all, mut shared, mut switches) = (0, 0, vec![]);
+        for (link, (cell, place)) in (0u32..).zip(&self.places) {
+            let network = &self.cells[*cell as usize].network;
+            let Some((one, in_memory)) = network.lost_answers.get(place) else { continue };
+            (all, shared) = (all + one, shared + in_memory);
+            let switch = self.switch_of(link);
+            if !switches.contains(&switch) {
+                switches.push(switch);
+            }
+        }
+        (all > 0 && (queue_pairs || !self.backs.is_empty())).then(|| {
+            let why = if shared > 0 {
+                format!(
+                    " {shared} of them found no room in the shared memory beside what their priority has for itself: write a larger \
+                     switch.*.reserve, or give them a priority of their own."
+                )
+            } else {
+                " Their queue was full: give them a priority of their own, or a larger limit.".to_owned()
+            };
+            format!(
+                "{}: {all} control packets (acknowledgements, notifications, requests) were dropped for want of room.{why}",
+                names(&switches)
+            )
+        })
+    }
+
+    /// Loads with more timeouts than packets that were lost: a lost packet costs one at most, so the others sent again what waited.
+    fn idle_timeouts(&self) -> Vec<String> {
+        let note = |(place, config): (usize, &Config)| {
+            let cells = self.cells.iter().map(|cell| cell.hosts.loads[place]);
+            let (timeouts, lost) =
+                cells.fold((0, 0), |sum, load| (sum.0 + load.timeouts.all, sum.1 + load.lost));
+            let idle = timeouts.saturating_sub(lost);
+            let timers = match config.kind {
+                TransportKind::Roce if config.roce.selective && config.roce.above_path => {
+                    "transport.rto_low".into()
+                }
+                TransportKind::Roce if config.roce.selective => {
+                    let [low, high] = config.roce.timeouts;
+                    format!("transport.rto_low ({low}) or rto_high ({high})")
+                }
+                TransportKind::Roce => format!("transport.timeout ({})", config.roce.timeouts[0]),
+                TransportKind::Tcp => format!("transport.min_rto ({})", config.settings.min_rto),
+                TransportKind::Ndp => "transport.timeout".into(),
+            };
+            let longer = if config.roce.selective && !config.roce.above_path {
+                ", or rto_high = \"none\", which follows from path and buffer"
+            } else {
+                ""
+            };
+            (idle > 0).then(|| {
+                let lost = if lost == 0 { "no packet was lost".into() } else { format!("{lost} packets were lost") };
+                format!(
+                    "traffic {}: {timeouts} timeouts, and {lost}. {idle} of them or more sent again what only waited: {timers} is below \
+                     the time that packets or acknowledgements wait in queues and pauses. Write a longer one{longer}.",
+                    self.names.loads[place]
+                )
+            })
+        };
+        self.roster.configs.iter().enumerate().filter_map(note).collect()
+    }
+
+    /// Senders that pace and begin in one instant stay in step where nothing random moves them: the run is one phase of many.
+    fn one_phase(&self) -> Vec<String> {
+        let moved = |cell: &Cell| {
+            let faults = cell.network.ports.iter().filter_map(|port| port.faults.as_deref());
+            faults
+                .into_iter()
+                .any(|faults| faults.loss + faults.mark + faults.duplicate + faults.reorder > 0.0)
+        };
+        if self.loads.iter().any(|load| load.work.is_random()) || self.cells.iter().any(moved) {
+            return vec![];
+        }
+        let alone = self.roster.in_step.iter().filter(|(_, (senders, _))| *senders > 1);
+        let note = |(load, (senders, to)): (&u16, &(u32, NodeId))| {
+            let (name, to) = (&self.names.loads[usize::from(*load)], &self.names.hosts[to.index()]);
+            format!(
+                "traffic {name}: {senders} senders to {to} begin in the same picosecond, and nothing random moves them. Their paced packets \
+                 keep this one phase for long, whatever the seed: starts that differ by less than a microsecond may give other \
+                 queues and times. Move the starts at random, for example by jitter = \"1us\", and run several seeds."
+            )
+        };
+        alone.map(note).collect()
+    }
+
     /// Lines for a reader of the results, those of the run included.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
@@ -168,6 +257,9 @@ impl Simulation {
         let idle: Vec<(u32, u32)> = (0..).zip(&self.cells).flat_map(in_cell).collect();
         let links = (0u32..).zip(&self.places).filter(|(_, place)| idle.contains(place));
         let never_short: Vec<String> = links.map(|(link, _)| self.switch_of(link)).collect();
+        notes.extend(self.lost_answers());
+        notes.extend(self.idle_timeouts());
+        notes.extend(self.one_phase());
         if !never_short.is_empty() {
             notes.push(format!(
                 "{}: the shared buffer was never short. Its dynamic threshold (alpha) refused no packet and changed \

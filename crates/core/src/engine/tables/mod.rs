@@ -111,6 +111,7 @@ impl Simulation {
             .u64("start_ps", |r| r.opened.as_ps())
             .maybe_u64("end_ps", |r| maybe(r.ended))
             .maybe_u64("fct_ps", |r| r.ended.map(|end| (end - r.opened).as_ps()))
+            .maybe_u64("acked_ps", |r| r.acked.map(|end| (end - r.opened).as_ps()))
             .f64("goodput_bps", |r| if r.over.as_ps() > 0 { rate(r) } else { 0.0 })
             .u64("delivered_bytes", |r| r.delivered)
             .u64("arrived_bytes", |r| r.arrived)
@@ -160,6 +161,9 @@ impl Simulation {
             .maybe_u64("fct_ps", took)
             .u64("ideal_ps", |r| r.ideal.as_ps())
             .maybe_f64("slowdown", |r| Some(slowdown(r.ended? - r.started, r.ideal)))
+            .maybe_u64("acked_ps", |r| r.acked.map(|at| (at - r.started).as_ps()))
+            .maybe_u64("ideal_acked_ps", |r| r.ideal_back.map(|back| (r.ideal + back).as_ps()))
+            .maybe_f64("slowdown_acked", |r| Some(slowdown(r.acked? - r.started, r.ideal + r.ideal_back?)))
             .maybe_u64("deadline_ps", |r| r.deadline.map(|span| span.as_ps()))
             .maybe_u32("met", |r| r.met.map(u32::from))
             .done()
@@ -290,7 +294,12 @@ impl Simulation {
             .map(|p| size_of::<Port>() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p))
             .sum();
         let packet_bytes: usize = self.cells.iter().map(|cell| cell.network.store.memory()).sum();
+        let bears = self.roster.bears.iter().map(|(load, (rate, rtt))| {
+            let place = json!({"rate_bps": rate.as_bps(), "rtt_ps": rtt.as_ps()});
+            (self.names.loads[usize::from(*load)].clone(), place)
+        });
         json!({
+            "bears": bears.collect::<serde_json::Map<_, _>>(),
             "counts": {
                 "events": books.events,
                 "packet_hops": books.hops,

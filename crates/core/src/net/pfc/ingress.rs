@@ -13,7 +13,9 @@
 //! its memory. Closed accounts are looked at after every departure from the switch, since others' departures raise
 //! their thresholds; HPCC's simulator looks at an account only when a packet of its own leaves. An account of
 //! zero bytes is always open.
-//! Left out: a guaranteed minimum of lossy priorities, and pools.
+//! Lossy priorities have a guaranteed minimum (`net/switch/shared_buffer.rs`). A lossless one needs none: below XOFF it is never refused, and above
+//! it has its headroom.
+//! Left out: pools.
 
 use super::frame::{Frame, PRIORITIES, ones};
 use shallows_units::{Span, Time};

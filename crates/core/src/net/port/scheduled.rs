@@ -148,6 +148,11 @@ impl Network {
             varying.begins(span);
         }
         self.events.schedule(source, port.free_at);
+        if let (Some(_), Service::Departure(scheduled)) = (&port.control, &port.service)
+            && let Some(packet) = scheduled.serving
+        {
+            self.show_controller(number, &packet, false, AnyPortControl::on_begin);
+        }
     }
 
     /// Calls the discipline, then counts and records its actions; returns the packets it marked. A packet that is taken out

@@ -2,7 +2,7 @@
 
 use crate::events::Source;
 use crate::net::Commons;
-use crate::net::pfc::{NOWHERE, Pausing};
+use crate::net::pfc::{NOWHERE, Pausing, ones};
 use crate::net::port::counts::TrimCounts;
 use crate::net::port::sockets::Sockets;
 use crate::packet::Packet;
@@ -109,6 +109,22 @@ impl Scheduled {
     pub fn held(&self) -> (u64, u64) {
         let serving = self.serving_bytes();
         (self.standing.packets + u64::from(serving > 0), self.standing.bytes + serving)
+    }
+
+    /// Bytes held of `priority`, the packet being transmitted included.
+    pub fn held_of(&self, priority: u8) -> u64 {
+        let serving = if self.of.0 == priority { self.serving_bytes() } else { 0 };
+        self.disc.held_of(priority) + serving
+    }
+
+    /// Bytes held that stand in reserves of `reserve` bytes for each lossy priority.
+    pub fn held_in_reserves(&self, reserve: u64) -> u64 {
+        if self.disc.has_lanes() {
+            let lossless = self.pausing.as_ref().map_or(0, |pausing| pausing.lossless);
+            let lossy = ones(!lossless).map(|priority| self.held_of(priority).min(reserve));
+            return lossy.sum();
+        }
+        self.held().1.min(reserve)
     }
 
     /// The contents of the discipline.

@@ -25,7 +25,7 @@ impl Network {
         let charged = self.charged(packet, commons);
         let fits = |net: &mut Self| match charged {
             Some(of) => net.charge(number, of, packet.size),
-            None => net.has_room(number, packet.size),
+            None => net.has_room(number, packet, commons),
         };
         if shared && !fits(self) {
             return self.lose_for_buffer(number, packet, commons);

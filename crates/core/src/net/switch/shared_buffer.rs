@@ -9,6 +9,9 @@
 //! before the port's discipline does, whose own drops free nothing that was taken.
 //! With flow control (`pfc`) the size is what is left beside headrooms and reserves. Lossless packets then pass by this
 //! law, which counts them all the same, and a port's queue is its lossy packets.
+//! A lossy priority of a port may have a reserve: it always takes that much, whatever the others hold, and the reserves are taken
+//! off the shared memory. Chips have such a guaranteed minimum for each queue, and so has the simulator of HPCC's authors
+//! (switch-mmu.cc: 4 KB). The law then looks at what stands beyond the reserves.
 //! Left out: pools by priority, alpha by queue inside a port.
 //!
 //! Each port's share is counted when it last was looked at. Since ports only send in between, that is
@@ -20,11 +23,21 @@ use crate::net::{Commons, Network};
 use crate::packet::Packet;
 use crate::queue::DropWhy;
 
+/// The law of one switch's memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    /// Bytes that all share.
+    pub size: u64,
+    /// Dynamic threshold, if there is one.
+    pub alpha: Option<f64>,
+    /// Bytes that each lossy priority of each port has beside them.
+    pub reserve: u64,
+}
+
 /// One switch's memory.
 #[derive(Debug, Default)]
 struct Buffer {
-    size: u64,
-    alpha: Option<f64>,
+    law: Memory,
     /// Bytes of all ports as last counted.
     total: u64,
     /// Its ports.
@@ -33,13 +46,15 @@ struct Buffer {
     refused: u64,
     /// Bytes of the total that stand in headrooms.
     headroom: u64,
+    /// Bytes of the total that stand in reserves.
+    reserved: u64,
     /// Accounts that are closed: port and priority.
     closed: Vec<(u32, u8)>,
 }
 
 impl Buffer {
     fn free(&self) -> u64 {
-        (self.size + self.headroom).saturating_sub(self.total)
+        (self.law.size + self.headroom + self.reserved).saturating_sub(self.total)
     }
 }
 
@@ -48,6 +63,8 @@ impl Buffer {
 struct Share {
     buffer: u32,
     counted: u64,
+    /// Of them in reserves.
+    reserved: u64,
 }
 
 /// The shared memories of all switches.
@@ -58,32 +75,42 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// A buffer of `size` bytes for `ports`, with dynamic thresholds where `alpha` is given; the number of the
-    /// first port's share, the others follow.
-    pub fn add(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) -> u32 {
+    /// A buffer for `ports`; the number of the first port's share, the others follow.
+    pub fn add(&mut self, law: Memory, ports: Vec<u32>) -> u32 {
         let (first, buffer) = (self.shares.len() as u32, self.buffers.len() as u32);
-        self.shares.extend(ports.iter().map(|_| Share { buffer, counted: 0 }));
-        self.buffers.push(Buffer { size, alpha, ports, ..Buffer::default() });
+        self.shares.extend(ports.iter().map(|_| Share { buffer, counted: 0, reserved: 0 }));
+        self.buffers.push(Buffer { law, ports, ..Buffer::default() });
         first
     }
 
-    /// The port of `share` holds `bytes` now.
+    /// The port of `share` holds `bytes` now, `reserved` of them in reserves.
     #[inline]
-    pub fn count(&mut self, share: u32, bytes: u64) {
+    pub fn count(&mut self, share: u32, bytes: u64, reserved: u64) {
         let share = &mut self.shares[share as usize];
         let buffer = &mut self.buffers[share.buffer as usize];
         buffer.total = buffer.total - share.counted + bytes;
-        share.counted = bytes;
+        buffer.reserved = buffer.reserved - share.reserved + reserved;
+        (share.counted, share.reserved) = (bytes, reserved);
     }
 
-    /// Whether the port of `share`, which holds `charged` lossless bytes, may take a lossy packet of `size` bytes, by the
-    /// last count.
+    /// Bytes that each lossy priority of the port of `share` has for itself.
     #[inline]
-    pub fn fits(&self, share: u32, size: u16, charged: u64) -> bool {
-        let Share { buffer, counted } = self.shares[share as usize];
+    pub fn reserve(&self, share: u32) -> u64 {
+        self.buffers[self.shares[share as usize].buffer as usize].law.reserve
+    }
+
+    /// Whether the port of `share`, which holds `charged` lossless bytes and `own` of the packet's priority, may take a lossy packet
+    /// of `size` bytes, by the last count.
+    #[inline]
+    pub fn fits(&self, share: u32, size: u16, (charged, own): (u64, u64)) -> bool {
+        let Share { buffer, counted, reserved } = self.shares[share as usize];
         let buffer = &self.buffers[buffer as usize];
-        let (free, queue) = (buffer.free(), counted - charged);
-        u64::from(size) <= free && buffer.alpha.is_none_or(|alpha| (queue as f64) < alpha * free as f64)
+        let beyond = u64::from(size).saturating_sub(buffer.law.reserve.saturating_sub(own));
+        if beyond == 0 {
+            return true;
+        }
+        let (free, queue) = (buffer.free(), counted - charged - reserved);
+        beyond <= free && buffer.law.alpha.is_none_or(|alpha| (queue as f64) < alpha * free as f64)
     }
 
     fn of(&mut self, share: u32) -> &mut Buffer {
@@ -112,9 +139,9 @@ impl Buffers {
 
     /// All closed accounts: the size of the shared memory, port, and priority.
     pub fn all_closed(&self) -> impl Iterator<Item = (u64, u32, u8)> {
-        self.buffers
-            .iter()
-            .flat_map(|buffer| buffer.closed.iter().map(|(port, priority)| (buffer.size, *port, *priority)))
+        self.buffers.iter().flat_map(|buffer| {
+            buffer.closed.iter().map(|(port, priority)| (buffer.law.size, *port, *priority))
+        })
     }
 
     /// A packet for the port of `share` is refused.
@@ -124,7 +151,7 @@ impl Buffers {
 
     /// A port of each switch whose dynamic threshold refused no packet.
     pub fn never_short(&self) -> impl Iterator<Item = u32> {
-        let idle = |buffer: &&Buffer| buffer.alpha.is_some() && buffer.refused == 0;
+        let idle = |buffer: &&Buffer| buffer.law.alpha.is_some() && buffer.refused == 0;
         self.buffers.iter().filter(idle).filter_map(|buffer| buffer.ports.first().copied())
     }
 
@@ -145,10 +172,10 @@ impl Network {
         &self.buffers
     }
 
-    /// `ports` share a buffer of `size` bytes; call before packets are sent.
-    pub fn share(&mut self, size: u64, alpha: Option<f64>, ports: Vec<u32>) {
+    /// `ports` share a buffer; call before packets are sent.
+    pub fn share(&mut self, law: Memory, ports: Vec<u32>) {
         let numbers = ports.clone();
-        let first = self.buffers.add(size, alpha, ports);
+        let first = self.buffers.add(law, ports);
         for (share, number) in (first..).zip(numbers) {
             let port = &mut self.ports[number as usize];
             port.share = share;
@@ -168,12 +195,17 @@ impl Network {
         self.lose(number, *packet, DropWhy::Buffer, commons);
     }
 
-    /// Whether the buffer has room for `size` bytes more at a port, settled.
-    pub(in crate::net) fn has_room(&mut self, number: u32, size: u16) -> bool {
+    /// Whether the buffer has room for a lossy `packet` at a port, settled.
+    pub(in crate::net) fn has_room(&mut self, number: u32, packet: &Packet, commons: &Commons) -> bool {
         self.count(number);
         let port = &self.ports[number as usize];
-        let (share, charged) = (port.share, port.pausing().map_or(0, |pausing| pausing.charged));
-        if self.buffers.fits(share, size, charged) {
+        let (share, size) = (port.share, packet.size);
+        let own = match self.buffers.reserve(share) {
+            0 => 0,
+            _ => port.held_of(commons.priority(packet)),
+        };
+        let held = (port.pausing().map_or(0, |pausing| pausing.charged), own);
+        if self.buffers.fits(share, size, held) {
             return true;
         }
         for i in 0..self.buffers.sharers(share) {
@@ -181,13 +213,17 @@ impl Network {
             self.ports[other as usize].settle(self.now, &self.store);
             self.count(other);
         }
-        self.buffers.fits(share, size, charged)
+        self.buffers.fits(share, size, held)
     }
 
     /// Counts the bytes of its buffer that a port, settled, holds.
     pub(in crate::net) fn count(&mut self, number: u32) {
         let port = &self.ports[number as usize];
-        self.buffers.count(port.share, port.held().1);
+        let reserved = match self.buffers.reserve(port.share) {
+            0 => 0,
+            reserve => port.held_in_reserves(reserve),
+        };
+        self.buffers.count(port.share, port.held().1, reserved);
     }
 }
 
@@ -209,12 +245,11 @@ mod tests {
     struct Bench {
         net: Network,
         commons: Commons,
-        size: u64,
-        alpha: Option<f64>,
+        law: Memory,
     }
 
     impl Bench {
-        fn new(ports: u32, size: u64, alpha: Option<f64>, mixed: bool) -> Self {
+        fn new(ports: u32, law: Memory, mixed: bool) -> Self {
             let (rate, wire) = (Rate::gbps(1), Span::us(1));
             let tail =
                 Queue::DropTail(drop_tail::Settings { limit: None, ..drop_tail::Settings::defaults() });
@@ -230,9 +265,9 @@ mod tests {
                 Port::new(rate, wire, true, service)
             };
             let mut net = Network::new((0..ports).map(port).collect(), EventQueue::new(1));
-            net.share(size, alpha, (0..ports).collect());
+            net.share(law, (0..ports).collect());
             let commons = Commons::alone(vec![Connection::default()], ports);
-            Bench { net, commons, size, alpha }
+            Bench { net, commons, law }
         }
 
         fn advance(&mut self, until: Time) {
@@ -262,16 +297,20 @@ mod tests {
         fn arrive(&mut self, gap: Span, port: u32, size: u16) {
             self.advance(self.net.now + gap);
             let held = self.held();
-            let free = self.size - held.iter().sum::<u64>();
-            let below = |alpha: f64| (held[port as usize] as f64) < alpha * free as f64;
-            let expected = u64::from(size) <= free && self.alpha.is_none_or(below);
+            let Memory { size: all, alpha, reserve } = self.law;
+            let shared = |held: u64| held.saturating_sub(reserve);
+            let free = all - held.iter().map(|held| shared(*held)).sum::<u64>();
+            let own = held[port as usize];
+            let more = shared(own + u64::from(size)) - shared(own);
+            let below = |alpha: f64| (shared(own) as f64) < alpha * free as f64;
+            let expected = more == 0 || more <= free && alpha.is_none_or(below);
             let refused =
                 |bench: &Bench| bench.net.ports[port as usize].counts.drops[DropWhy::Buffer as usize];
             let before = refused(self);
             self.net.inject(port, &packet(size), &self.commons);
-            assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {}", self.size);
-            let held: u64 = self.held().iter().sum();
-            assert!(held <= self.size, "{held} of {}", self.size);
+            assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {:?}", self.law);
+            let held = self.held();
+            assert!(held.iter().map(|held| shared(*held)).sum::<u64>() <= all, "{held:?} of {:?}", self.law);
         }
     }
 
@@ -284,8 +323,9 @@ mod tests {
             all in prop::collection::vec((0u64..8_000_000, 0u32..4, 40u16..9001), 1..200),
             size in 1u64..60_000,
             alpha in prop::option::of(prop::sample::select(vec![0.125, 0.5, 1.0, 4.0])),
+            reserve in prop::sample::select(vec![0u64, 0, 3000, 20_000]),
         ) {
-            let mut bench = Bench::new(4, size, alpha, true);
+            let mut bench = Bench::new(4, Memory { size, alpha, reserve }, true);
             all.iter().for_each(|(gap, port, size)| bench.arrive(Span::ps(*gap), *port, *size));
             bench.advance(Time::MAX);
             prop_assert_eq!(bench.held(), [0; 4]);
@@ -299,7 +339,7 @@ mod tests {
         let (packet, size) = (1000, 1_000_000);
         for alpha in [0.25, 0.5, 1.0, 2.0, 8.0] {
             for n in [1, 2, 3, 8] {
-                let mut bench = Bench::new(n, size, Some(alpha), false);
+                let mut bench = Bench::new(n, Memory { size, alpha: Some(alpha), reserve: 0 }, false);
                 for round in 0..3000 {
                     // One more for each port than it can send: a packet takes 8 us.
                     let gap = if round < 2000 { Span::ZERO } else { Span::us(4) };
@@ -317,9 +357,20 @@ mod tests {
         }
     }
 
+    /// Another port has taken all that is shared: a port still takes its reserve, and no more.
+    #[test]
+    fn a_reserve_is_free_whatever_the_others_hold() {
+        let law = Memory { size: 60_000, alpha: None, reserve: 10_000 };
+        let mut bench = Bench::new(2, law, false);
+        (0..100).for_each(|_| bench.arrive(Span::ZERO, 0, 1000));
+        assert_eq!(bench.held(), [70_000, 0]);
+        (0..20).for_each(|_| bench.arrive(Span::ZERO, 1, 1000));
+        assert_eq!(bench.held(), [70_000, 10_000]);
+    }
+
     #[test]
     fn complete_sharing_gives_all_to_who_comes() {
-        let mut bench = Bench::new(2, 60_000, None, false);
+        let mut bench = Bench::new(2, Memory { size: 60_000, ..Memory::default() }, false);
         (0..100).for_each(|_| bench.arrive(Span::ZERO, 0, 1500));
         bench.arrive(Span::ZERO, 1, 1500);
         assert_eq!(bench.held(), [60_000, 0]);

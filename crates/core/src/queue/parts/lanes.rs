@@ -232,6 +232,14 @@ impl QueueDisc for Lanes {
         Some(self)
     }
 
+    fn has_lanes(&self) -> bool {
+        true
+    }
+
+    fn held_of(&self, priority: u8) -> u64 {
+        self.lanes.get(self.places[usize::from(priority)]).map_or(0, |lane| lane.held.bytes)
+    }
+
     fn holds_from(&self, priority: u8, came_by: u32) -> bool {
         let lane = &self.lanes[self.places[usize::from(priority)]];
         lane.came_by.as_ref().is_some_and(|ports| ports.contains(&came_by))

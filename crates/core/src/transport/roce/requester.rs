@@ -53,6 +53,8 @@ pub struct Requester {
     pub(super) selective: Option<Box<Selective>>,
     /// With IRN: most packets in flight.
     bdp: Option<u64>,
+    /// Timeout with few packets in flight, and with more.
+    timeouts: [Span; 2],
     /// The rate limiter.
     limiter: Limiter,
     pub(super) rtt: RttEstimator,
@@ -83,6 +85,8 @@ impl Requester {
             Some(bytes) => bytes / config.rules.mss,
             None => ((bits / 8_000_000_000_000) as u64).div_ceil(config.packet),
         };
+        let [low, high] = config.roce.timeouts;
+        let high = if config.roce.above_path { low.max(high + path.base_rtt) } else { high };
         Requester {
             flow,
             label,
@@ -99,6 +103,7 @@ impl Requester {
             round_end: 0,
             selective: config.roce.selective.then(Box::default),
             bdp: config.roce.selective.then_some(bdp.max(1)),
+            timeouts: [low, high],
             limiter: Limiter::new(path.line_rate),
             rtt: RttEstimator::default(),
             port_at: Time::ZERO,
@@ -278,7 +283,7 @@ impl Requester {
     /// With IRN the timer is the longer one as soon as enough packets are in flight.
     fn set_timer(&mut self, config: &Config) {
         let few = self.selective.is_some() && self.packets_in_flight(config) < config.roce.few;
-        self.rto_at = self.timer_since + config.roce.timeouts[usize::from(!few)];
+        self.rto_at = self.timer_since + self.timeouts[usize::from(!few)];
     }
 
     // ---- timers ----

@@ -5,7 +5,7 @@ use crate::cc::{Algorithm, EcnUse};
 use crate::packet::Flags;
 use crate::params::{Code, Component, Faults, ParamType, Params, Table};
 use crate::port_control::MOST_BYTES;
-use crate::transport::settings::{Opening, TransportSettings};
+use crate::transport::settings::{EcnMode, Opening, TransportSettings};
 use serde_json::{Map, Value};
 use shallows_units::{Bytes, Span};
 
@@ -82,8 +82,9 @@ crate::params! {
         /// Timeouts in a row that a queue pair survives. One more, and it fails: with irn after 8 x rto_high, 2.56 ms without an
         /// answer.
         retry_count: u64 = 7, "[0, 1000]", "InfiniBand: three bits, 7 the most and usual";
-        /// With irn, timeout while at least rto_low_packets are in flight.
-        rto_high: Span = "320us", "(0s, 10s]", "Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s";
+        /// With irn, timeout while at least rto_low_packets are in flight; "none": the round trip of the flow's longest empty path, and the
+        /// time in which a switch's port sends its full buffer.
+        rto_high: Option<Span> = "320us", "(0s, 10s]", "Mittal 2018, not verified: the longest path and a full buffer at 40 Gb/s";
         /// With irn, timeout while fewer are.
         rto_low: Span = "100us", "(0s, 10s]", "Mittal 2018, not verified";
         /// With irn, packets in flight below which rto_low holds.
@@ -94,6 +95,9 @@ crate::params! {
         /// With irn, most data in flight, counted in full packets; "none": the card's rate times the round trip of the flow's
         /// empty path.
         bdp: Option<Bytes> = "none", "[1B, ]", "Mittal 2018: the bandwidth-delay product of the longest path";
+        /// Whether data packets are ECN-capable, so that switches mark them: "auto" where the control learns about marks. Marks cause
+        /// notifications, which line-rate and controls by delay or telemetry only count.
+        ecn: EcnMode = "auto", "", "Zhu 2015: DCQCN needs it; a card's packets may be ECN-capable under any control";
         /// Least time between two notifications of a queue pair; 0 for one a marked packet.
         cnp_interval: Span = "50us", "[0s, 1s]", "Zhu 2015: 50 us at the receiver; cards since: 0 or 4 us, and the sender spaces its cuts";
         /// Priority of data packets at ports that tell priorities apart: a lane each (section `priority`).
@@ -132,6 +136,8 @@ pub struct Rules {
     pub resends_all: bool,
     /// Timeout with few packets in flight, and with more.
     pub timeouts: [Span; 2],
+    /// The longer one is as much above the round trip of the empty path, which follows at a connection's opening.
+    pub above_path: bool,
     /// So many packets in flight are few no longer.
     pub few: u64,
     /// With selective repeat, most bytes in flight, if they are written.
@@ -165,7 +171,8 @@ impl Rules {
             restarts: s.repair == Repair::GoBackZero,
             answers_each: selective || s.ack_every == 1,
             resends_all: s.timeout_resends == Resends::All,
-            timeouts: if selective { [s.rto_low, s.rto_high] } else { [s.timeout; 2] },
+            timeouts: if selective { [s.rto_low, s.rto_high.unwrap_or(Span::ZERO)] } else { [s.timeout; 2] },
+            above_path: selective && s.rto_high.is_none(),
             few: s.rto_low_packets,
             bdp: s.bdp.map(Bytes::as_u64),
             paces_wire: cc.paces_wire(),
@@ -199,6 +206,7 @@ impl RoceSettings {
             header: Bytes(HEADERS + self.ethernet.as_u64()),
             dup_acks: 1, // every later packet reports a loss, so that the last of a message alone is its tail
             small_queues: Some(Bytes(1)),
+            ecn: self.ecn,
             priority: self.priority,
             ack_priority: self.ack_priority,
             ..TransportSettings::defaults()
@@ -232,9 +240,9 @@ impl RoceSettings {
         let mut fault = |key: &str, code: Code, rule: String, value: &Value| {
             faults.add(&format!("{path}.{key}"), code.rule(rule), value);
         };
-        if self.repair == Repair::SelectiveRepeat && self.rto_high < self.rto_low {
+        if self.repair == Repair::SelectiveRepeat && self.rto_high.is_some_and(|high| high < self.rto_low) {
             let rule = format!("must be at least rto_low ({})", self.rto_low);
-            fault("rto_high", Code::Conflict, rule, &self.rto_high.to_string().into());
+            fault("rto_high", Code::Conflict, rule, &self.rto_high.show());
         }
         let reads = self.verb == Verb::Read;
         if reads && self.repair != Repair::GoBackN {
@@ -288,6 +296,11 @@ impl RoceSettings {
             let rule =
                 "must be absent with verb = \"read\": a window counts what is acknowledged, and nothing is";
             fault("cc.window_rtt", Code::Conflict, rule.into(), bound);
+        }
+        if self.ecn == EcnMode::Off && cc.ecn() != EcnUse::Off {
+            let rule =
+                format!("must be \"auto\" or \"on\": {} learns about congestion by marks alone", cc.kind());
+            fault("ecn", Code::Conflict, rule, &self.ecn.show());
         }
         cc.check_over_roce(&format!("{path}.cc"), faults);
     }

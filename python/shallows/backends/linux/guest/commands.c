@@ -8,11 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs a program; what it prints goes to the log, and it must succeed. */
-void run_program(char *line)
+/* Runs a program, which must succeed; what it prints goes to the end of a file of the results. */
+static void run_into(const char *name, char *line)
 {
 	char *argv[64], *save = NULL;
 	int count = 0, status, log;
+	char path[100];
 	static char *environment[] = { "PATH=/bin", NULL };
 	pid_t child;
 
@@ -25,13 +26,10 @@ void run_program(char *line)
 	if (child < 0)
 		fail("fork");
 	if (!child) {
-		log = open("/run/out/commands.log", O_WRONLY | O_CREAT | O_APPEND, 0644);
+		snprintf(path, sizeof path, "%s/%s", results, name);
+		log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
 		if (log < 0)
 			_exit(126);
-		dprintf(log, "$");
-		for (int i = 0; i < count; i++)
-			dprintf(log, " %s", argv[i]);
-		dprintf(log, "\n");
 		dup2(log, 1);
 		dup2(log, 2);
 		execve(argv[0], argv, environment);
@@ -39,6 +37,27 @@ void run_program(char *line)
 	}
 	if (waitpid(child, &status, 0) != child || status)
 		fail("command failed with status %d: %s %s", WEXITSTATUS(status), argv[0], count > 1 ? argv[count - 1] : "");
+	/* The host reads it while the machine runs. */
+	snprintf(path, sizeof path, "%s/%s", results, name);
+	log = open(path, O_WRONLY);
+	if (log < 0 || fsync(log) || close(log))
+		fail("%s cannot be written", name);
+}
+
+void run_program(char *line)
+{
+	run_into("commands.log", line);
+}
+
+/* told FILE PROGRAM ...: the kernel's settings as a program reports them. A line for each call. */
+void tell_settings(char *line)
+{
+	char *words = strchr(line, ' ');
+
+	if (!words)
+		fail("told: %s", line);
+	*words = 0;
+	run_into(line, words + 1);
 }
 
 /* Writes a sysctl of a node and reads it back. */

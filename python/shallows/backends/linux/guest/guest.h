@@ -7,17 +7,30 @@
 
 /* commands.c */
 void run_program(char *line);
+void tell_settings(char *line);
 void set_sysctl(char *line);
 void write_file(char *words, FILE *plan);
 
 /* configure.c */
 void add_step(char *words);
+void add_adaptive(char *words);
 void add_wire(char *words);
+void change_wire(char *words);
+void cut_wire(char *words);
+void add_hold(char *words);
+void change_shaper(char *words);
+void change_limit(char *words);
 void add_attributes(char *words);
+
+/* changes.c: of links, during the run */
+void add_change(char *words);
+nanoseconds changes_due(void);
+void changes_wake(nanoseconds at);
 
 /* qdisc.c */
 void add_queue(char *words);
 void queues_start(void);
+void wire_ends(int node, const char *device); /* a wire is made anew: its counts so far are kept */
 void sample_queues(nanoseconds at);
 void trace_ports(nanoseconds at);
 void count_queues(void);
@@ -41,6 +54,8 @@ void traffic_start(void);
 nanoseconds traffic_due(void);
 void traffic_wake(nanoseconds at);
 void traffic_ready(void *what, uint32_t events);
+void set_receive_window(char *words);
+void expect_of_connections(char *words);
 int send_message(int connection, int64_t bytes, int round);
 int open_connection(int load, int from, int to, int control, nanoseconds at);
 

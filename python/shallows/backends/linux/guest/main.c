@@ -33,16 +33,22 @@ static void obey(char *line, FILE *plan)
 
 	words = words ? (*words = 0, words + 1) : line + strlen(line);
 	if (!strcmp(line, "run")) run_program(words);
+	else if (!strcmp(line, "told")) tell_settings(words);
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
 	else if (!strcmp(line, "step")) add_step(words);
+	else if (!strcmp(line, "adapt")) add_adaptive(words);
 	else if (!strcmp(line, "wire")) add_wire(words);
+	else if (!strcmp(line, "hold")) add_hold(words);
+	else if (!strcmp(line, "change")) add_change(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);
 	else if (!strcmp(line, "queue")) add_queue(words);
 	else if (!strcmp(line, "class")) add_class(words);
 	else if (!strcmp(line, "arrivals")) add_arrivals(words);
 	else if (!strcmp(line, "host")) add_host(words);
 	else if (!strcmp(line, "control")) add_control(words);
+	else if (!strcmp(line, "window")) set_receive_window(words);
+	else if (!strcmp(line, "expect")) expect_of_connections(words);
 	else if (!strcmp(line, "open")) add_connection(words);
 	else if (!strcmp(line, "send")) add_message(words);
 	else if (!strcmp(line, "rounds")) add_rounds(words);
@@ -138,6 +144,7 @@ static void work(void)
 			count_queues();
 			warm_at = NEVER;
 		}
+		changes_wake(at); /* before all else of an instant, as in the simulator */
 		/* Samples bear the instant that was planned; the clock is a few nanoseconds late. */
 		if (sample_at <= at) {
 			sample_queues(sample_at);
@@ -160,7 +167,8 @@ static void work(void)
 		}
 		traffic_wake(at);
 		rounds_wake(at);
-		nanoseconds due[] = { warm_at, sample_at, trace_at, ports_at, programs_at, traffic_due(), rounds_due() };
+		nanoseconds due[] = { warm_at, sample_at, trace_at, ports_at, programs_at, traffic_due(), rounds_due(),
+				      changes_due() };
 		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
 			next = due[i] < next ? due[i] : next;
 		turn(next + began);

@@ -12,7 +12,7 @@ union request {
 		struct nlmsghdr head;
 		struct tcmsg tc;
 	};
-	char room[2048];
+	char room[40960]; /* a netem's table of delays has 32 KB */
 };
 
 int connect_netlink(int node);

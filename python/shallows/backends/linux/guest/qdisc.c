@@ -23,6 +23,7 @@ struct place {
 	uint32_t device, handle;
 	char kind[16];
 	struct reading at_warmup, last;
+	uint32_t drops_before; /* of earlier wires at this place, with the packets that were on them as they ended */
 };
 
 struct queue {
@@ -173,7 +174,7 @@ static void take(struct place *place, struct rtattr *outer, int left)
 
 				reading->length = stats->qlen;
 				reading->backlog = stats->backlog;
-				reading->drops = stats->drops;
+				reading->drops = stats->drops + place->drops_before;
 			} else if (inner->rta_type == TCA_STATS_APP)
 				own_counts(place->kind, data, RTA_PAYLOAD(inner), reading);
 		}
@@ -199,6 +200,23 @@ static void read_set(const struct set *set)
 		look_at(node, looks, count);
 		for (size_t i = 0; i < count; i++)
 			take(set->places[first + i], looks[i].first, looks[i].left);
+	}
+}
+
+void wire_ends(int node, const char *device)
+{
+	enter(node);
+	unsigned index = if_nametoindex(device);
+
+	for (size_t i = 0; i < queue_count; i++) {
+		struct place *wire = &queues[i].wire;
+		struct look look = { .device = wire->device, .handle = wire->handle };
+
+		if (wire->node != node || wire->device != index)
+			continue;
+		look_at(node, &look, 1);
+		take(wire, look.first, look.left);
+		wire->drops_before = wire->last.drops + wire->last.length;
 	}
 }
 

@@ -180,6 +180,70 @@ static void connect_now(struct connection *c)
 	c->awaits = EPOLLOUT;
 }
 
+static int receive_window;
+
+/* window BYTES: that each receiver offers at most; 0 leaves it to the kernel */
+void set_receive_window(char *words)
+{
+	receive_window = atoi(words);
+}
+
+/* The first full segment sets the clamp anew from the buffer (tcp_measure_rcv_mss), so that one from a route or before any
+ * data is lost. From then on it stays, unless the kernel moderates the buffer. */
+static void clamp(struct connection *c)
+{
+	int back = 0;
+	socklen_t size = sizeof back;
+
+	c->clamped = 1;
+	if (setsockopt(c->receiver.socket, SOL_TCP, TCP_WINDOW_CLAMP, &receive_window, sizeof receive_window) ||
+	    getsockopt(c->receiver.socket, SOL_TCP, TCP_WINDOW_CLAMP, &back, &size) || back != receive_window)
+		fail("the receiver of connection %d has window %d after %d was set", c->sender.connection, back,
+		     receive_window);
+}
+
+static struct { int given; unsigned mss, window, timestamps, sack, ecn; } expected;
+
+/* expect MSS INITIAL_WINDOW TIMESTAMPS SACK ECN: of every connection as it opens; ECN 0 is never, 1 is as it may be,
+ * since a SYN that is sent again does not ask for it (tcp_ecn_fallback) */
+void expect_of_connections(char *words)
+{
+	if (sscanf(words, "%u %u %u %u %u", &expected.mss, &expected.window, &expected.timestamps, &expected.sack,
+		   &expected.ecn) != 5)
+		fail("expect: %s", words);
+	expected.given = 1;
+}
+
+/* What sysctls, routes and socket options have set, as the connection itself reports it. */
+static void verify(const struct connection *c)
+{
+	struct tcp_info told;
+	socklen_t size = sizeof told, name_size = sizeof *controls;
+	char name[sizeof *controls] = "";
+	unsigned timestamps, sack, ecn;
+
+	if (!expected.given)
+		return;
+	if (getsockopt(c->sender.socket, SOL_TCP, TCP_INFO, &told, &size) ||
+	    getsockopt(c->sender.socket, SOL_TCP, TCP_CONGESTION, name, &name_size))
+		fail("connection %d does not tell its settings", c->sender.connection);
+	timestamps = !!(told.tcpi_options & TCPI_OPT_TIMESTAMPS);
+	sack = !!(told.tcpi_options & TCPI_OPT_SACK);
+	ecn = !!(told.tcpi_options & TCPI_OPT_ECN);
+	if (strcmp(name, controls[c->control]))
+		fail("connection %d has congestion control %s after %s was set", c->sender.connection, name,
+		     controls[c->control]);
+	if (told.tcpi_snd_mss != expected.mss || timestamps != expected.timestamps || sack != expected.sack ||
+	    (ecn && !expected.ecn))
+		fail("connection %d has mss %u, timestamps %u, SACK %u, ECN %u after %u, %u, %u, %u were set",
+		     c->sender.connection, told.tcpi_snd_mss, timestamps, sack, ecn, expected.mss, expected.timestamps,
+		     expected.sack, expected.ecn);
+	/* A handshake with a lost packet begins with one segment (tcp_init_transfer). */
+	if (told.tcpi_snd_cwnd != expected.window && !told.tcpi_total_retrans && told.tcpi_snd_cwnd != 1)
+		fail("connection %d begins with %u segments after %u were set", c->sender.connection, told.tcpi_snd_cwnd,
+		     expected.window);
+}
+
 int open_connection(int load, int from, int to, int control, nanoseconds at)
 {
 	struct connection *made = new_connection(load, from, to, control, at);
@@ -230,6 +294,9 @@ static void want(struct connection *c)
 {
 	int64_t left = c->delivered < c->count ? c->messages[c->delivered].end - c->read : WAKE_BYTES;
 	int low = left < WAKE_BYTES ? left : WAKE_BYTES;
+
+	if (receive_window && !c->clamped)
+		low = 1;
 
 	if (c->receiver.socket >= 0 && low != c->low)
 		setsockopt(c->receiver.socket, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
@@ -306,6 +373,8 @@ static void take(struct connection *c)
 		n = recv(c->receiver.socket, NULL, MOST_READ, MSG_TRUNC);
 		c->read += n > 0 ? n : 0;
 	} while (n == MOST_READ);
+	if (receive_window && !c->clamped && c->read)
+		clamp(c);
 	if (c->delivered == c->count || c->messages[c->delivered].end > c->read) {
 		want(c);
 		return;
@@ -348,6 +417,8 @@ void traffic_ready(void *what, uint32_t events)
 			c->established = 0;
 			return;
 		}
+		if (!c->established)
+			verify(c);
 		c->established = 1;
 		push(c);
 	}

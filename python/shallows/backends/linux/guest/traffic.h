@@ -39,6 +39,7 @@ struct connection {
 	struct message *messages; /* in order; the first `delivered` are done */
 	size_t count, delivered;
 	int established, low; /* the least to read that wakes the receiver */
+	int clamped; /* its receive window has been set */
 	uint32_t awaits; /* events of the sender */
 	/* As last seen, also after it is closed; of the sender, but for bytes and marks received. */
 	struct counts counts, at_warmup;
