@@ -377,10 +377,13 @@ class _Writer:
             name, switch = self._name(number), not self.nodes[port["from"]]["host"]
             measured = switch or probe["nic_queues"]
             header = links.shaper(self._link(number), self.frame, self._segments(number)).header
+            last, mean = links.rates(
+                self._link(number), port, self.numbers["warmup"], self.numbers["duration"]
+            )
             # red_enqueue marks a packet, counts it, and then hands it to a FIFO that may be full.
             marks_full = port["queue"]["kind"] == "threshold" and self._all_ecn()
-            covered = traces and self._covered(number)
-            read = Port(name, port["rate_bps"], switch, measured, covered, header, marks_full)
+            traced = traces and self._covered(number)
+            read = Port(name, last, mean, switch, measured, traced, header, marks_full)
             made.ports.append(read)
             wire = f"{port['to']} i{number}" if port["loss"] or port.get("changes") else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"
