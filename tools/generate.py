@@ -18,7 +18,7 @@ import reference
 import requirements
 import tables_page
 from shallows.document import strict
-from shallows.document.schema import schema
+from shallows.document.schema import named, schema
 
 Section = dict[str, Any]
 Param = dict[str, Any]
@@ -52,10 +52,10 @@ CHOSEN = {
 }
 """Sections whose components are chosen by `kind`. Those of `transport` are profiles; others are one table."""
 
-OPEN = ("topology", "transport.cc", "traffic")
+OPEN = tuple(section["path"] for section in schema()["sections"] if section["open"])
 """Sections that Python modules add to: any `kind` may stand there, and the checker knows which."""
 
-NAMED = ("port", "switch", "priority", "event", "traffic")
+NAMED = named()
 """Sections that hold tables under names of the user's choice."""
 
 SUFFIX = {"traffic": "Load", "traffic.sizes": "Sizes", "traffic.deadline": "Deadline", "": "Experiment"}
@@ -321,7 +321,24 @@ def _page(title: str, section: Section) -> str:
             parts.append(f"## `{component['name']}`\n")
         parts.append(component["doc"].strip() + "\n")
         parts.append(_table(component["params"]) if component["params"] else "No settings.\n")
+        parts += _facts(component["facts"])
     return "\n".join(parts)
+
+
+OVER = {"tcp": "TCP", "roce": "queue pairs", "read": "READ"}
+BACKENDS = {"linux": "Linux", "ns3": "ns-3"}
+
+
+def _facts(facts: dict[str, Any]) -> list[str]:
+    """The facts that a component's file states beside its settings, a line each."""
+    lines = []
+    if over := facts.get("runs_over"):
+        lines.append(f"Runs over: {', '.join(OVER[name] for name in over)}.")
+    if tables := facts["fills"]:
+        lines.append(f"Fills the tables: {', '.join(f'`{name}`' for name in tables)}.")
+    if there := facts["elsewhere"]:
+        lines.append(f"Backends beside the simulator: {', '.join(BACKENDS[name] for name in there)}.")
+    return ["\n".join(f"- {line}" for line in lines) + "\n"] if lines else []
 
 
 def _profiles(section: Section) -> list[str]:

@@ -76,7 +76,7 @@ def seen(tables):
         "peak": queue["max_packets"] - sent,
         "empty": float(shares[0]) if lengths[0] == 0 else 0.0,
         "marks": queue["marks"] / queue["packets_out"],
-        "drops": (queue["drops_full"] or 0) + (queue["drops_aqm"] or 0),
+        "drops": queue["drops"] or 0,
         "alpha": flows["alpha"].mean(),
     }
 

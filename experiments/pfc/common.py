@@ -27,5 +27,5 @@ def rates(tables):
     flows = tables["flows"].group_by("traffic").agg(pl.col("goodput_bps").mean())
     queues = tables["queues"]
     found = {name: bps * FRAME / PAYLOAD / 1e9 for name, bps in flows.iter_rows()}
-    lost = sum(int(queues[name].sum() or 0) for name in queues.columns if name.startswith("drops_"))
+    lost = int(queues["drops"].sum())
     return found | {"pauses": int(tables["pauses"]["paused"].sum()), "lost": lost}

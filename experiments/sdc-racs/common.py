@@ -51,7 +51,7 @@ HEADS = {
 def bottleneck(tables):
     """The receiver's port: link use and packets lost in per cent, mean and 99th percentile of the queue."""
     port = tables["queues"].filter(pl.col("port") == PORT)
-    lost = sum(int(port[f"drops_{why}"][0]) for why in ("full", "aqm", "evicted"))
+    lost = int(port["drops"][0])
     return {
         "utilisation": 100 * port["utilisation"][0],
         "queue": port["mean_packets"][0],

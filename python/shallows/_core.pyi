@@ -57,11 +57,14 @@ def numbers(record: str) -> dict[str, int]:
     """
 
 def schema() -> str:
-    """The declared parameters and the codes of faults, `{"sections": [...], "codes": [{"code", "doc"}]}`.
+    """The declared parameters, `{"sections": [...]}`; the codes of faults, `"codes": [{"code", "doc"}]`; and
+    the causes of drops, `"drop_causes": [{"column", "at", "why"}]`, where "at" is port or wire.
 
-    A section is `{"path", "what", "components": [{"name", "doc", "params": [...]}]}`. Its path is "" (the
-    top), "topology", "transport.cc"; under "port" and "traffic" stand tables with names of the user's
-    choice. A component that one backend alone runs has "backend". A parameter has name, doc, kind, default,
+    A section is `{"path", "what", "named", "open", "components": [{"name", "doc", "params": [...],
+    "facts"}]}`. Its path is "" (the top), "topology", "transport.cc". One that is "named" holds tables under
+    names of the user's choice; Python modules add components to one that is "open". A component that one
+    backend alone runs has "backend"; "facts" are those of `Facts` in `crates/core/src/params/mod.rs`, and of
+    a congestion control the transports that it "runs_over". A parameter has name, doc, kind, default,
     required, range, source and choices. Kinds are span, rate, bytes, size, count, real, flag, text, names,
     choice and table, "list of KIND" and "KIND or none". A default is written as in a file, and is null for
     a parameter that must be written.

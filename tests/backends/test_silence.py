@@ -1,4 +1,4 @@
-"""Loads that deliver nothing, or less than a hundredth of what their path bears, are told; others are not."""
+"""Loads that deliver less than a hundredth of what their path carries are told; others are not."""
 
 import pytest
 import shallows

@@ -145,7 +145,7 @@ def ran(tmp_path, *names, **changes):
 
 @needs_kernel
 def test_the_same_control_under_both_names_is_the_same_to_the_byte(tmp_path):
-    for simulators, kernels in controls.CONTROLS.items():
+    for simulators, kernels in controls.controls().items():
         short = {"duration": "2s", "warmup": "500ms", "probe": {"flow_trace": "10ms"}}
         both = [ran(tmp_path, cc, **short)[0] for cc in ({"kind": simulators}, own(kernels))]
         assert [tables["flows"]["cc"].to_list() for tables in both] == [[simulators], [kernels]]

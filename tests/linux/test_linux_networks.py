@@ -367,3 +367,11 @@ def test_a_connection_that_fails_stops_no_other(tmp_path):
     assert sent["lost"] == 0 and sent["web"] > 0
     ends = run.tables["messages"]["end_ps"]
     assert ends.null_count() == 0 and ends.max() > 140 * 10**12
+
+
+def test_a_ports_rate_after_a_change_is_the_last_and_its_use_is_of_the_mean():
+    """From 100 to 50 Mb/s at a quarter of the measured time: 62.5 Mb/s in the mean."""
+    event = {"slow": {"at": "175ms", "link": "switch->r0", "rate": "50Mbps"}}
+    made, _ = planned(event=event)
+    [port] = [port for port in made.ports if port.name == "switch->r0"]
+    assert (port.rate_bps, port.mean_bps) == (50_000_000, pytest.approx(62_500_000))

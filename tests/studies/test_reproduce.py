@@ -164,7 +164,7 @@ def test_claims_with_seeds_of_their_own_are_counted_in_seeds(paper, monkeypatch)
         ("dctcp_wait_p99_ms", "DCTCP wait 99th percentile (ms)"),
         ("queue_mean_packets", "queue mean (packets)"),
         ("timeouts", "timeouts"),
-        ("cubic", "Cubic"),
+        ("cubic", "CUBIC"),
         ("mean time (ms)", "mean time (ms)"),
         ("ms", "ms"),
     ],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+from shallows.tables.drops import causes
 
 U32, U64, F64, STR = pl.UInt32, pl.UInt64, pl.Float64, pl.String
 MS, US = 10**9, 10**6  # in picoseconds
@@ -51,8 +52,7 @@ SCHEMAS = {
         "port": STR,
         **dict.fromkeys(["rate_bps", "over_ps", "packets_in", "packets_out", "packets_held"], U64),
         **dict.fromkeys(["bytes_in", "bytes_out", "bytes_held"], U64),
-        **dict.fromkeys(["drops_full", "drops_aqm", "drops_evicted", "drops_wire", "drops_buffer"], U64),
-        **dict.fromkeys(["drops_dead", "drops_cut", "trims", "returned"], U64),
+        **dict.fromkeys(["drops", *(cause.column for cause in causes()), "trims", "returned"], U64),
         "marks": U64,
         **dict.fromkeys(["mean_packets", "sd_packets"], F64),
         **dict.fromkeys(["min_packets", "max_packets"], U64),
@@ -72,8 +72,7 @@ SCHEMAS = {
     "inner_queues": {
         **dict.fromkeys(["port", "queue", "class", "what"], STR),
         **dict.fromkeys(["packets_in", "packets_out", "packets_held", "bytes_in"], U64),
-        **dict.fromkeys(["drops_full", "drops_aqm", "drops_evicted", "drops_buffer"], U64),
-        **dict.fromkeys(["drops_dead", "marks"], U64),
+        **dict.fromkeys(["drops", *(cause.column for cause in causes("port")), "marks"], U64),
         **dict.fromkeys(["mean_wait_ps", "p50_wait_ps", "p95_wait_ps", "p99_wait_ps"], F64),
     },
     "inner_histogram": {"port": STR, "queue": STR, "packets": U64, "at_dequeue": U64},
@@ -115,8 +114,13 @@ def table(name: str, *rows: dict) -> pl.DataFrame:
     schema = SCHEMAS[name]
     unknown = {key for row in rows for key in row} - set(schema)
     assert not unknown, f"{name} has no column {unknown}"
+    rows = tuple(_with_total(row) if name == "queues" else row for row in rows)
     full = [{key: row.get(key, _ZERO[kind]) for key, kind in schema.items()} for row in rows]
     return pl.DataFrame(full, schema=schema)
+
+
+def _with_total(row: dict) -> dict:
+    return {"drops": sum(row.get(cause.column, 0) for cause in causes())} | row
 
 
 def tables(**rows: list[dict]) -> dict[str, pl.DataFrame]:

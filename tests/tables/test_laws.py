@@ -117,6 +117,17 @@ def test_check_run(tmp_path):
     assert shallows("check-run", "../../etc", cwd=tmp_path).returncode == 2
 
 
+def test_a_run_stored_before_the_column_drops_is_read_with_it(run, tmp_path):
+    def older(frame):
+        return frame.drop(column for column in ("drops", "drops_cut") if column in frame.columns)
+
+    tables = {name: older(t) if name in ("queues", "inner_queues") else t for name, t in run.tables.items()}
+    Store(tmp_path).save(run.manifest, tables)
+    again = Store(tmp_path).find(run.hash)
+    assert again is not None and broken(again) == []
+    assert again.metrics["drops"] == run.metrics["drops"] > 0
+
+
 def test_the_reference_page_is_made_from_the_laws():
     page = (ROOT / "docs/reference/tables.md").read_text()
     for table in laws.tables().values():

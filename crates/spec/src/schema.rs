@@ -5,8 +5,9 @@ use shallows_core::cc::Algorithm;
 use shallows_core::experiment::{
     EventSettings, PfcSettings, PortSettings, PrioritySettings, RoutingSettings, RunSettings, SwitchSettings,
 };
-use shallows_core::params::custom::PythonSettings;
-use shallows_core::params::{Code, Component, Kind, Param, Params};
+use shallows_core::packet::{DropWhy, LostAt};
+use shallows_core::params::custom::{PythonSettings, Section};
+use shallows_core::params::{Code, Component, Facts, Faults, Kind, Param, ParamType, Table};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -15,39 +16,73 @@ use shallows_core::transport::Transport;
 use shallows_core::workload::Traffic;
 use shallows_core::workload::deadlines::Deadlines;
 use shallows_core::workload::sizes::Sizes;
+use std::collections::BTreeMap;
 
 /// The schema as JSON; `python/shallows/_core.pyi` describes its form.
 pub fn schema() -> String {
     let sections = [
-        section("", "run", &[single::<RunSettings>("run")]),
+        section("", "run", &[Component::of::<RunSettings>("run")]),
         section("topology", "topology", &Topology::list()),
         section("queue", "queue", &Queue::list()),
         section("port_control", "port control", &Protocol::list()),
-        section("port", "port override", &[single::<PortSettings>("port")]),
-        section("switch", "switch settings", &[single::<SwitchSettings>("switch")]),
-        section("priority", "priority", &[single::<PrioritySettings>("priority")]),
-        section("pfc", "flow control", &[single::<PfcSettings>("pfc")]),
-        section("routing", "routing", &[single::<RoutingSettings>("routing")]),
-        section("event", "event", &[single::<EventSettings>("event")]),
+        named(section("port", "port override", &[Component::of::<PortSettings>("port")])),
+        named(section("switch", "switch settings", &[Component::of::<SwitchSettings>("switch")])),
+        named(section("priority", "priority", &[Component::of::<PrioritySettings>("priority")])),
+        section("pfc", "flow control", &[Component::of::<PfcSettings>("pfc")]),
+        section("routing", "routing", &[Component::of::<RoutingSettings>("routing")]),
+        named(section("event", "event", &[Component::of::<EventSettings>("event")])),
         section("transport", "transport profile", &Transport::list()),
-        section("transport.cc", "congestion control", &Algorithm::list()),
-        section("traffic", "workload", &Traffic::list()),
+        controls(),
+        named(section("traffic", "workload", &Traffic::list())),
         section("traffic.sizes", "size distribution", &Sizes::list()),
         section("traffic.deadline", "deadline", &Deadlines::list()),
-        section("probe", "probe", &[single::<ProbeSettings>("probe")]),
-        section("python", "Python modules", &[single::<PythonSettings>("python")]),
+        section("probe", "probe", &[Component::of::<ProbeSettings>("probe")]),
+        section("python", "Python modules", &[Component::of::<PythonSettings>("python")]),
     ];
     let code = |(code, doc): &(Code, &str)| json!({"code": code.word(), "doc": tidy(doc)});
     let codes: Vec<Value> = Code::ALL.iter().map(code).collect();
-    json!({"sections": sections, "codes": codes}).to_string()
+    let causes: Vec<Value> = DropWhy::ALL.into_iter().map(cause).collect();
+    json!({"sections": sections, "codes": codes, "drop_causes": causes}).to_string()
 }
 
-fn single<P: Params>(name: &'static str) -> Component {
-    Component { name, doc: P::DOC, params: P::list(), backend: None }
+/// A cause of losses: its column in the tables, where the packet is lost, and the cause in words.
+fn cause(why: DropWhy) -> Value {
+    let at = match why.lost_at() {
+        LostAt::Port => "port",
+        LostAt::Wire => "wire",
+    };
+    json!({"column": why.column(), "at": at, "why": why.why()})
+}
+
+/// The congestion controls, each with the transports that it runs over.
+fn controls() -> Value {
+    let mut section = section("transport.cc", "congestion control", &Algorithm::list());
+    for (about, component) in
+        section["components"].as_array_mut().into_iter().flatten().zip(Algorithm::list())
+    {
+        let mut settings = about["facts"]["example"].as_object().cloned().unwrap_or_default();
+        settings.insert("kind".into(), component.name.into());
+        let mut faults = Faults::default();
+        let algorithm = Algorithm::read(&mut Table::new("transport.cc", &settings, &mut faults));
+        let algorithm = algorithm.expect("the name is the list's");
+        let pairs = algorithm.runs_over_roce();
+        let over = [("tcp", true), ("roce", pairs), ("read", pairs && algorithm.runs_over_read())];
+        let over: Vec<&str> = over.into_iter().filter(|(_, runs)| *runs).map(|(name, _)| name).collect();
+        about["facts"]["runs_over"] = over.into();
+    }
+    section
 }
 
 fn section(path: &str, what: &str, components: &[Component]) -> Value {
-    json!({"path": path, "what": what, "components": components.iter().map(component).collect::<Vec<_>>()})
+    let open = Section::ALL.iter().any(|section| section.show() == path);
+    let components: Vec<Value> = components.iter().map(component).collect();
+    json!({"path": path, "what": what, "open": open, "named": false, "components": components})
+}
+
+/// A section that holds tables under names of the user's choice.
+fn named(mut section: Value) -> Value {
+    section["named"] = true.into();
+    section
 }
 
 fn component(component: &Component) -> Value {
@@ -56,6 +91,14 @@ fn component(component: &Component) -> Value {
     if let Some(backend) = component.backend {
         about["backend"] = backend.into();
     }
+    let Facts { example, closed_loop, fills, elsewhere, not_tcp } = component.facts;
+    about["facts"] = json!({
+        "example": serde_json::from_str::<Value>(example).expect("the conformance suite reads each example"),
+        "closed_loop": closed_loop,
+        "fills": fills,
+        "elsewhere": elsewhere.iter().copied().collect::<BTreeMap<_, _>>(),
+        "not_tcp": not_tcp,
+    });
     about
 }
 

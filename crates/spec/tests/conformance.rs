@@ -1,5 +1,5 @@
 //! Laws of every congestion control, discipline, topology and workload: the
-//! suite runs over the lists. A component with required settings needs a row in `needed`.
+//! suite runs over the lists. A component with required settings states an example in its facts.
 
 mod common;
 #[path = "conformance/disciplines.rs"]
@@ -24,39 +24,17 @@ use shallows_core::workload::Traffic;
 use shallows_units::{Span, Time};
 use std::collections::BTreeSet;
 
-/// Settings without which a component cannot be, or does nothing.
-fn needed(section: &str, name: &str) -> Value {
-    match (section, name) {
-        ("topology", "graph") => json!({
-            "hosts": ["a", "b", "c"], "switches": ["sw"],
-            "links": [{"from": "a", "to": "sw"}, {"from": "sw", "to": "b"}, {"from": "sw", "to": "c"}],
-        }),
-        ("transport.cc", "cbr") => json!({"rate": "4Gbps"}),
-        ("traffic", "bulk") => json!({"from": "s*", "to": "r0", "bytes": "30KB"}),
-        ("traffic", "messages") => {
-            json!({"from": "s*", "to": "r0", "bytes": "5KB", "interval": "1ms", "count": 3})
-        }
-        ("traffic", "poisson") => {
-            json!({"from": "s*", "to": "r0", "sizes": {"kind": "fixed", "bytes": "5KB"}, "every": "1ms", "stop": "9ms"})
-        }
-        ("traffic", "incast") => json!({"from": "s*", "to": "r0", "response": "5KB", "rounds": 3}),
-        ("traffic", "table") => {
-            json!({"flows": [{"from": "s0", "to": "r0", "bytes": "5KB", "start": "1ms"}]})
-        }
-        ("traffic", "collective") => json!({"hosts": ["s*", "r0"], "bytes": "50KB", "rounds": 3}),
-        ("traffic", "graph") => json!({"messages": [
-            {"id": "there", "from": "s0", "to": "r0", "bytes": "5KB"},
-            {"id": "back", "from": "r0", "to": "s0", "bytes": "5KB", "after": ["there"], "delay": "1ms"},
-        ]}),
-        _ => json!({}),
-    }
+/// The example in the component's facts, without which it cannot be, or does nothing.
+fn example(component: &Component) -> Map<String, Value> {
+    serde_json::from_str(component.facts.example)
+        .unwrap_or_else(|fault| panic!("facts of {}: `example` is no JSON object: {fault}", component.name))
 }
 
 /// The table of a component with its required settings, and those of `wanted` that it declares.
-fn minimal(section: &str, component: &Component, wanted: &[(&str, &str)]) -> Map<String, Value> {
+fn minimal(component: &Component, wanted: &[(&str, &str)]) -> Map<String, Value> {
     let mut map = Map::new();
     map.insert("kind".into(), component.name.into());
-    map.extend(needed(section, component.name).as_object().cloned().unwrap_or_default());
+    map.extend(example(component));
     for (name, value) in wanted {
         let param = component.params.iter().find(|param| param.name == *name);
         if param.is_some_and(|param| allows(&param.kind, value)) {
@@ -70,8 +48,9 @@ fn minimal(section: &str, component: &Component, wanted: &[(&str, &str)]) -> Map
 fn allows(kind: &Kind, value: &str) -> bool {
     match kind {
         Kind::Choice(words) => words.contains(&value),
-        Kind::OrNone(inner) => allows(inner, value),
-        Kind::Bytes => !value.ends_with("pkt"),
+        Kind::OrNone(inner) => value == "none" || allows(inner, value),
+        Kind::Bytes => value != "none" && !value.ends_with("pkt"),
+        Kind::Size => value != "none",
         _ => true,
     }
 }
@@ -82,7 +61,12 @@ fn read<T>(section: &str, map: &Map<String, Value>, read: impl Fn(&mut Table<'_>
     let mut table = Table::new(section, map, &mut faults);
     let found = read(&mut table);
     table.finish();
-    assert!(faults.0.is_empty(), "add {section}.{} to `needed`: {:?}", map["kind"], faults.0);
+    assert!(
+        faults.0.is_empty(),
+        "{section}.{}: write `facts {{ example: .. }}` with its required settings behind its settings: {:?}",
+        map["kind"],
+        faults.0
+    );
     found.expect("no fault")
 }
 
@@ -181,7 +165,7 @@ proptest! {
         let bound = if bounded { "100pkt" } else { "none" };
         let settings = json!({"cwnd_max": bound, "cwnd_floor": "1pkt"});
         for component in simulated() {
-            let algorithm = read("transport.cc", &minimal("transport.cc", &component, &[]), Algorithm::read);
+            let algorithm = read("transport.cc", &minimal(&component, &[]), Algorithm::read);
             let settings =
                 TransportSettings::read(&mut Table::new("", settings.as_object().unwrap(), &mut Faults::default()));
             let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), roce: None, ndp: None }).rules;
@@ -195,13 +179,9 @@ proptest! {
 #[test]
 fn every_control_carries_flows() {
     for component in simulated() {
-        let mut cc = minimal("transport.cc", &component, &[]);
+        let mut cc = minimal(&component, &[]);
         if component.params.iter().any(|param| param.name == "long_classes") {
             cc.insert("long_classes".into(), "load".into());
-        }
-        // From the line rate it is cut, and climbs back by 10 Mb/s for each 16 KB. Mittal 2015 starts at C / (N + 1).
-        if component.name == "timely" {
-            cc.insert("initial_rate".into(), "3.3Gbps".into());
         }
         let algorithm = read("transport.cc", &cc, Algorithm::read);
         let simulation = run(&json!({
@@ -226,7 +206,7 @@ fn every_topology_joins_its_hosts_under_unique_names() {
     for component in Topology::list() {
         let small = [json!(null), json!(1), json!(2)];
         for size in small {
-            let mut map = minimal("topology", &component, &[]);
+            let mut map = minimal(&component, &[]);
             for param in &component.params {
                 // Counts with a default of their own may be small too.
                 if let Some(size) = size.as_u64().filter(|_| param.default.is_u64()) {
@@ -284,7 +264,7 @@ fn check_graph(name: &str, graph: &Graph) {
 #[test]
 fn every_topology_carries_traffic() {
     for component in Topology::list() {
-        let topology = minimal("topology", &component, &[]);
+        let topology = minimal(&component, &[]);
         let graph = read("topology", &topology, Topology::read).build(&mut Faults::default());
         let hosts: Vec<_> = graph.ids(Role::Host).collect();
         let (from, to) = (graph.name(hosts[0]), graph.name(hosts[hosts.len() - 1]));
@@ -308,7 +288,7 @@ fn every_topology_carries_traffic() {
 fn every_workload_starts_sends_and_finishes() {
     for component in Traffic::list() {
         for seed in 1..4 {
-            let mut traffic = minimal("traffic", &component, &[("start", "2ms")]);
+            let mut traffic = minimal(&component, &[("start", "2ms")]);
             traffic.insert("class".into(), "c".into());
             let document = json!({
                 "duration": "50ms",
@@ -320,6 +300,19 @@ fn every_workload_starts_sends_and_finishes() {
             });
             let simulation = run(&document);
             let (name, tables) = (component.name, Tables::of(&simulation));
+            for table in ["rounds", "steps"] {
+                let fills = component.facts.fills.contains(&table);
+                assert_eq!(
+                    tables.rows(table) > 0,
+                    fills,
+                    "{name}: `fills` in its facts, and the table of {table}"
+                );
+            }
+            let listens = simulation.listens();
+            assert_eq!(
+                listens, component.facts.closed_loop,
+                "{name}: `closed_loop` in its facts, and `listens`"
+            );
             assert!(simulation.books().balance());
             assert_eq!(simulation.books().in_flight, 0, "{name} still sends");
             assert!(tables.rows("flows") > 0 && tables.rows("messages") > 0, "{name} sent nothing");
@@ -365,7 +358,7 @@ fn every_setting_is_described() {
 #[test]
 fn every_component_can_be_written_in_a_document() {
     for component in Queue::list() {
-        let queue = minimal("queue", &component, &[]);
+        let queue = minimal(&component, &[]);
         load(&json!({
             "duration": "1ms", "topology": "star", "queue": queue, "nic": queue, "transport": {"cc": "newreno"},
             "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0"}},

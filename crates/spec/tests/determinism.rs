@@ -62,7 +62,7 @@ fn stands(column: &str) -> bool {
     let (table, name) = column.split_once('.').expect("a table and a column");
     let counted = ["port", "is_switch", "rate_bps", "marks", "utilisation"];
     let count = |name: &str| {
-        ["packets_in", "bytes_in", "drops_", "packets_out", "bytes_out", "packets_held", "bytes_held"]
+        ["packets_in", "bytes_in", "drops", "packets_out", "bytes_out", "packets_held", "bytes_held"]
             .iter()
             .any(|prefix| name.starts_with(prefix))
     };

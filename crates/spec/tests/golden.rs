@@ -107,7 +107,7 @@ fn totals(tables: &Tables, port: &str) -> String {
          {} flows, {} of {} messages delivered\n",
         whole("packets_in"),
         whole("packets_out"),
-        whole("drops_full"),
+        whole("drops"),
         whole("marks"),
         real("mean_packets"),
         whole("p99_packets"),

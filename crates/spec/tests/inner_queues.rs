@@ -45,7 +45,7 @@ fn parts_add_up_to_the_port() {
             let tables = Tables::of(&run(&document));
             let at_switch = |port: usize| tables.u32("queues", "is_switch")[port] == 1;
             let whole = |column: &str| tables.u64("queues", column).to_vec();
-            for column in ["packets_in", "bytes_in", "drops_full", "drops_aqm", "drops_evicted", "marks"] {
+            for column in ["packets_in", "bytes_in", "drops", "marks"] {
                 let parts = by_port(&tables, "inner_queues", column, |_| true);
                 for (port, (part, whole)) in parts.iter().zip(whole(column)).enumerate() {
                     // When the warm-up ends, a packet being transmitted is the port's, and in no inner queue.
@@ -55,16 +55,14 @@ fn parts_add_up_to_the_port() {
                     assert!(agree || !at_switch(port), "{queue} {column} {port}: {part} of {whole}");
                 }
             }
-            let dropped = |row: usize| {
-                ["drops_full", "drops_aqm", "drops_evicted"]
-                    .iter()
-                    .map(|why| tables.u64("inner_queues", why)[row])
-                    .sum::<u64>()
-            };
             let column = |name| tables.u64("inner_queues", name);
             for row in 0..tables.rows("inner_queues") {
                 let out = column("packets_out")[row] + column("packets_held")[row];
-                assert_eq!(column("packets_in")[row], out + dropped(row), "{queue} row {row}");
+                assert_eq!(
+                    column("packets_in")[row],
+                    out + tables.dropped_at_port("inner_queues", row),
+                    "{queue} row {row}"
+                );
             }
             let left = by_port(&tables, "inner_histogram", "at_dequeue", |_| true);
             assert_eq!(left, by_port(&tables, "inner_queues", "packets_out", |_| true), "{queue}");

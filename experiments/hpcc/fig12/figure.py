@@ -42,7 +42,7 @@ def seen(tables):
     """Slowdown, losses and pauses of a run."""
     mine, queues = flows(tables), tables["queues"]
     found = {column: mine[column].quantile(0.95, "linear") for column in ("sender", "receiver")}
-    lost = int(queues["drops_full"].sum() + queues["drops_buffer"].sum())
+    lost = int(queues["drops"].sum())
     return found | {
         "lost_percent": 100 * lost / int(queues["packets_in"].sum()),
         "again": int(tables["flows"]["retransmissions"].sum()),

@@ -38,7 +38,7 @@ def ring(tables):
     time_ms, rate = course(tables)
     late = rate[time_ms > time_ms[-1] / 2]
     queues = tables["queues"]
-    lost = sum(int(queues[name].sum() or 0) for name in queues.columns if name.startswith("drops_"))
+    lost = int(queues["drops"].sum())
     return {
         "late": late.mean(),
         "most": late.max(),
@@ -51,7 +51,7 @@ def clos(tables):
     """Messages without an end, losses and pauses."""
     return {
         "without_end": tables["flows"]["end_ps"].null_count(),
-        "lost": int(tables["queues"]["drops_buffer"].sum()),
+        "lost": int(tables["queues"]["drops"].sum()),
         "pauses": int(tables["pauses"]["paused"].sum()),
         "last_ms": tables["flows"]["end_ps"].max() / 1e9,
     }

@@ -29,7 +29,7 @@ def lost(tables):
     """Packets lost, and bytes of headroom that were used: of `s0`'s account, and of the fullest."""
     pauses = tables["pauses"].filter(pl.col("is_switch") == 1)
     worst = pauses.filter(pl.col("port") == "switch->s0")["max_headroom_bytes"].item()
-    drops = int(tables["queues"]["drops_buffer"].sum())
+    drops = int(tables["queues"]["drops"].sum())
     return {"drops": drops, "used": worst, "most": pauses["max_headroom_bytes"].max()}
 
 

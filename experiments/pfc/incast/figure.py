@@ -42,7 +42,7 @@ def seen(tables):
         "failed": flows["end_ps"].null_count(),
         "again": flows["retransmissions"].sum(),
         "timeouts": flows["timeouts"].sum(),
-        "lost": int(tables["queues"]["drops_buffer"].sum()),
+        "lost": int(tables["queues"]["drops"].sum()),
     }
 
 

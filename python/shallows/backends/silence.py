@@ -1,4 +1,4 @@
-"""Loads that should send and deliver nothing, or less than a hundredth of what their path bears."""
+"""Loads that should send and deliver nothing, or less than a hundredth of what their path carries."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["notes"]
 def notes(
     experiment: Document,
     tables: Mapping[str, pl.DataFrame],
-    bears: Mapping[str, Mapping[str, int]],
+    slowest: Mapping[str, Mapping[str, int]],
     numbers: Mapping[str, int],
 ) -> list[str]:
     """A line for each load of a run that delivered (almost) nothing.
 
-    `bears` has, by load, `rate_bps` of the slowest link on its connections' ways and `rtt_ps` of the longest
-    empty way. `numbers` are the quantities of the experiment (`_core.numbers`). A load is left out whose own
-    settings ask for less, or which had less time than `PATIENCE` round trips.
+    `slowest` has, by load, `rate_bps` of the slowest link on its connections' ways and `rtt_ps` of the
+    longest empty way. `numbers` are the quantities of the experiment (`_core.numbers`). A load is left out
+    whose own settings ask for less, or which had less time than `PATIENCE` round trips.
     """
     return [
-        line for name in experiment["traffic"] for line in _note(name, experiment, tables, bears, numbers)
+        line for name in experiment["traffic"] for line in _note(name, experiment, tables, slowest, numbers)
     ]
 
 
@@ -42,21 +42,21 @@ def _note(
     name: str,
     experiment: Document,
     tables: Mapping[str, pl.DataFrame],
-    bears: Mapping[str, Mapping[str, int]],
+    slowest: Mapping[str, Mapping[str, int]],
     numbers: Mapping[str, int],
 ) -> Iterator[str]:
     import polars as pl
 
     flows = tables["flows"].filter(pl.col("traffic") == name)
-    if name not in bears or flows.is_empty():
+    if name not in slowest or flows.is_empty():
         return
-    rate, rtt = bears[name]["rate_bps"], bears[name]["rtt_ps"]
+    rate, rtt = slowest[name]["rate_bps"], slowest[name]["rtt_ps"]
     end, warmup = numbers["duration"], numbers.get("warmup", 0)
-    delivered = int(flows["delivered_bytes"].sum())
+    delivered = int(flows["arrived_bytes"].sum())
     endless = flows.filter(pl.col("bytes").is_null())
     if not endless.is_empty():
         since = max(int(endless["start_ps"].min()), warmup)
-        # Connections without end share what the path bears.
+        # Connections without end share what the path carries.
         sharing = tables["flows"].filter(pl.col("bytes").is_null()).height
         most = min(
             [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends import calls, silence
 from shallows.backends.base import Made, Running
 from shallows.backends.memory import free_memory
-from shallows.document.schema import schema
+from shallows.document.schema import components
 from shallows.tables.frames import to_frame
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Simulator:
         clocks = {"cpu_s": clock() - cpu, "wall_s": time.perf_counter() - wall}
         tables = {name: to_frame(columns) for name, columns in simulation.tables().items()}
         about = json.loads(simulation.manifest())
-        about["notes"] += silence.notes(experiment, tables, about["bears"], _core.numbers(text))
+        about["notes"] += silence.notes(experiment, tables, about["slowest"], _core.numbers(text))
         return Made(tables, about | clocks)
 
 
@@ -87,8 +87,7 @@ def _controls(experiment: Document) -> set[str]:
 @cache
 def _of_other_backends() -> frozenset[str]:
     """Congestion controls that another backend alone runs, by their declarations."""
-    [section] = [each for each in schema()["sections"] if each["path"] == "transport.cc"]
-    return frozenset(each["name"] for each in section["components"] if "backend" in each)
+    return frozenset(name for name, each in components("transport.cc").items() if "backend" in each)
 
 
 def _components(experiment: Document) -> dict[str, Any] | None:

@@ -30,7 +30,10 @@ def list_all(word: str | None = None) -> list[dict[str, Any]]:
     return sorted(chosen, key=lambda entry: kinds.index(entry["kind"]))
 
 
-_SECTIONS = {"transport.cc": "cc", "queue": "queue", "topology": "topology", "traffic": "workload"}
+SECTIONS = {"cc": "transport.cc", "workload": "traffic", "topology": "topology", "queue": "queue"}
+"""The section of an experiment file that names each kind of component."""
+
+_KINDS_BY_SECTION = {section: kind for kind, section in SECTIONS.items()}
 
 
 def summary(doc: str) -> str:
@@ -43,7 +46,7 @@ def summary(doc: str) -> str:
 def _components() -> list[dict[str, Any]]:
     found = []
     for section in schema()["sections"]:
-        kind = _SECTIONS.get(section["path"])
+        kind = _KINDS_BY_SECTION.get(section["path"])
         if kind is None:
             continue
         for component in section["components"]:

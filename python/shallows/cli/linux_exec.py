@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["exec_", "shell"]
 
 QUEUES = (
-    *("port", "packets_out", "drops_full", "drops_aqm", "marks"),
+    *("port", "packets_out", "drops", "marks"),
     *("mean_packets", "max_packets", "utilisation"),
 )
 """Columns of the queues' table that are shown; `--out` has all."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from shallows.cli.catalogue import SECTIONS
 from shallows.document.places import program
 from shallows.document.schema import schema
 from shallows.errors import Fault, SpecError, StoreError
@@ -19,9 +20,6 @@ from shallows.words import did_you_mean
 __all__ = ["KINDS", "Made", "create"]
 
 TEMPLATES = Path(__file__).with_name("templates")
-
-SECTIONS = {"cc": "transport.cc", "workload": "traffic", "topology": "topology", "queue": "queue"}
-"""The section of an experiment file that names each kind of component."""
 
 PYTHON_WORDS = {*keyword.kwlist, *keyword.softkwlist}
 """No module can have such a name and be imported by it."""

@@ -35,10 +35,7 @@ def _without_none(value: Any) -> Any:
     return [_without_none(inner) for inner in value] if isinstance(value, list) else value
 
 
-_NAMED = re.compile(r'(?:^|(?<=\.))(traffic|port|switch)\.(?:"(?:[^"\\]|\\.)*"|[\w-]+)(?=\.)')
-"""A load, a port's or a switch's pattern: the name is the user's, the settings are those of the section."""
-
-_INNER = re.compile(r"^(?:port|switch|traffic)\.(queue|port_control|nic|transport(?:\.cc)?)$")
+_INNER = re.compile(r"^\w+\.(queue|port_control|nic|transport(?:\.cc)?)$")
 """A section within another: the queue of some ports, the transport of a load."""
 
 _KINDS = {"nic": "queue"}
@@ -49,7 +46,7 @@ def sources(experiment: Mapping[str, Any]) -> Iterable[tuple[str, Any, str, str]
     """Each setting with its value, its default, and the source of the default."""
     declared = _declared()
     for table_path, table in _tables(experiment):
-        section = _NAMED.sub(r"\1", f"{table_path}.")[:-1]
+        section = _named().sub(r"\1", f"{table_path}.")[:-1]
         section = _INNER.sub(r"\1", section)
         components = declared.get(_KINDS.get(section, section), {})
         kind = table.get("kind", table.get("profile", ""))
@@ -70,6 +67,14 @@ def _tables(table: Mapping[str, Any], path: str = "") -> Iterable[tuple[str, Map
         if isinstance(inner, Mapping):
             name = key if re.fullmatch(r"[\w-]+", key) else json.dumps(key)
             yield from _tables(inner, f"{path}.{name}" if path else name)
+
+
+@cache
+def _named() -> re.Pattern[str]:
+    """A load, an event, a pattern of ports: the user chose the name, the settings are the section's."""
+    from shallows.document.schema import named
+
+    return re.compile(rf'(?:^|(?<=\.))({"|".join(named())})\.(?:"(?:[^"\\]|\\.)*"|[\w-]+)(?=\.)')
 
 
 @cache

@@ -1887,7 +1887,7 @@ class MessagesLoad(Part):
     """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
 
     pattern: Literal["all", "pairs", "permutation"] = 'all'
-    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: many-to-one is the usual case."""
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
 
     bytes: str = Field(...)
     """Bytes of each message. Range [1B, ]. Default: the user's application."""

@@ -136,7 +136,7 @@ class Calls:
         if name == "TCP_NODELAY":
             return call
         if name == "TCP_CONGESTION":
-            if value.strip('"') not in settings.CONTROLS:
+            if value.strip('"') not in settings.controls():
                 raise Refused(f"the congestion control {value}")
             return call
         if name == "SO_SNDBUF" and value.isdigit() and int(value) >= self._largest:

@@ -232,4 +232,4 @@ def _handshake(plan: Plan) -> None:
         "nagle": True,
     }
     if controls:
-        plan.transport["cc"] = {"kind": settings.CONTROLS[controls[-1].strip('[]"')]}
+        plan.transport["cc"] = {"kind": settings.controls()[controls[-1].strip('[]"')]}

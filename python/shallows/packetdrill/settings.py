@@ -10,10 +10,15 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["CONTROLS", "DEFAULTS", "Unknown", "apply", "sysctls"]
+from shallows.document.schema import elsewhere
 
-CONTROLS = {"cubic": "cubic", "reno": "newreno", "dctcp": "dctcp"}
-"""Congestion controls of Linux that the simulator has, by their names there."""
+__all__ = ["DEFAULTS", "Unknown", "apply", "controls", "sysctls"]
+
+
+def controls() -> dict[str, str]:
+    """Congestion controls of Linux that the simulator has, by their names there."""
+    return {kernels: own for own, kernels in elsewhere("transport.cc", "linux").items()}
+
 
 DEFAULTS = {
     "tcp_timestamps": "1",
@@ -106,9 +111,9 @@ def _flag(key: str) -> Callable[[str], dict[str, Any]]:
 
 
 def _control(value: str) -> dict[str, Any]:
-    if value not in CONTROLS:
+    if value not in controls():
         raise Unknown(f"the congestion control {value}")
-    return {"cc": {"kind": CONTROLS[value]}}
+    return {"cc": {"kind": controls()[value]}}
 
 
 def _recovery(value: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def of_run(run: StoredRun) -> str:
     rows = [(name, readable(name, value)) for name, value in metrics.items()]
     queues = run.tables["queues"].filter(run.tables["queues"]["is_switch"] == 1)
     queues = queues.sort(["utilisation", "port"], descending=[True, False]).head(5)
-    columns = ["port", "utilisation", "mean_packets", "p99_packets", "mean_wait_ps", "drops_full", "marks"]
+    columns = ["port", "utilisation", "mean_packets", "p99_packets", "mean_wait_ps", "drops", "marks"]
     title = escape(run.experiment.get("title") or "Run") + f" <small>seed {run.seed}, {run.hash}</small>"
     summary = f"<details><summary>{len(rows)} metrics</summary>{table(('metric', 'value'), rows)}</details>"
     return f"<h4>{title}</h4>{table(columns, queues.select(columns).iter_rows())}{summary}"

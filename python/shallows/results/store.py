@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import DamagedRun, OtherFormat, StoreError
+from shallows.tables.drops import with_total
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,7 +75,8 @@ class Tables(Mapping[str, "pl.DataFrame"]):
             if not _is(data, self._marks[name]):
                 raise DamagedRun(f"{file} is damaged; a command that needs it will run it again")
             # From memory, since a reader that is given a path takes `*`, `?` and `[` in it for a pattern.
-            self._read[name] = pl.read_parquet(io.BytesIO(data))
+            frame = pl.read_parquet(io.BytesIO(data))
+            self._read[name] = with_total(frame) if name in ("queues", "inner_queues") else frame
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -11,23 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from shallows.tables.metrics import DROPS, Tables
+from shallows.tables.drops import causes
+from shallows.tables.metrics import Tables
 from shallows.terminal import readable
 
 __all__ = ["lines"]
 
 MOST = 3
 """Of the flows, ports or operations that one kind of sentence names."""
-
-_WHY = {
-    "full": "because the queue was full",
-    "aqm": "by the discipline's law",
-    "evicted": "to make room for another packet",
-    "wire": "on a wire, by an injected fault",
-    "buffer": "because the shared buffer was full",
-    "dead": "at a port whose link was down",
-    "cut": "on a wire whose link went down",
-}
 
 
 def lines(tables: Tables, experiment: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[str]:
@@ -45,20 +36,18 @@ def lines(tables: Tables, experiment: Mapping[str, Any], numbers: Mapping[str, A
 def _drops(tables: Tables) -> Iterator[str]:
     """A sentence a cause, with the port that lost most."""
     queues = tables["queues"]
-    for cause, column in DROPS.items():
-        lost = queues[column].fill_null(0)
+    for cause in causes():
+        lost = queues[cause.column].fill_null(0)
         total = int(lost.sum())
         if total:
             worst = queues["port"][lost.arg_max() or 0]
             most = int(lost.max() or 0)
             place = f"all at {worst}" if most == total else f"most of them, {most}, at {worst}"
-            why = _WHY.get(cause, f"for {cause}")
-            yield f"{_counted(total, 'packet was', 'packets were')} dropped {why}, {place}."
+            yield f"{_counted(total, 'packet was', 'packets were')} dropped {cause.why}, {place}."
     control = tables["inner_queues"]
     if len(control):
         control = control.filter(control["what"] == "ack")
-        names = [name for name in control.columns if name.startswith("drops_")]
-        total = sum(int(control[name].sum()) for name in names)
+        total = int(control["drops"].sum())
         if total:
             yield f"Of the dropped packets {total} went back to a sender: acknowledgements and notifications."
 

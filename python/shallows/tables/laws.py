@@ -15,6 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from shallows.tables.drops import causes
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -74,12 +76,32 @@ def _declared() -> dict[str, Any]:
 def tables() -> dict[str, Table]:
     """All tables by name."""
     return {
-        name: Table(
-            name, one["row"], tuple(Column(key, *c) for key, c in one["columns"].items()), one["laws"]
-        )
+        name: Table(name, one["row"], tuple(_columns_of(one["columns"])), _laws_of(one["laws"]))
         for name, one in _declared().items()
         if name != "relations"
     }
+
+
+_DROPS = {"{drops}": "", "{drops at the port}": "port", "{drops on the wire}": "wire"}
+"""Stand for the columns of the causes of a loss in `laws.toml`: all, or those at one place."""
+
+
+def _columns_of(declared: Mapping[str, Any]) -> Iterator[Column]:
+    for key, (dtype, legal, meaning) in declared.items():
+        if key in _DROPS:
+            yield from (Column(cause.column, dtype, legal, cause.meaning) for cause in causes(_DROPS[key]))
+        else:
+            yield Column(key, dtype, legal, meaning)
+
+
+def _laws_of(declared: Mapping[str, str]) -> dict[str, str]:
+    sums = {word: " + ".join(cause.column for cause in causes(at)) for word, at in _DROPS.items()}
+    found = {}
+    for law, reason in declared.items():
+        for word, columns in sums.items():
+            law = law.replace(word, columns)
+        found[law] = reason
+    return found
 
 
 def relations() -> dict[str, str]:

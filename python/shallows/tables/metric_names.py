@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from shallows.document.schema import facts
 from shallows.document.summary import DEFAULT, Summary
 from shallows.errors import Fault, SpecError
 from shallows.tables.metrics import NOT_BY_SIZE, bin_word, size_bins
@@ -21,7 +22,6 @@ __all__ = [
     "OF_A_RUN",
     "OF_ROUNDS",
     "OF_STEPS",
-    "WITH_STEPS",
     "Metric",
     "bounds",
     "check",
@@ -115,7 +115,7 @@ OF_ROUNDS = (
     Metric("round_timeouts_tail_mean", "", "Those that miss one of a message's last segments."),
     *_quantiles("round_fct", "ps", "the completion time of a round."),
 )
-"""Of each incast, collective and graph load, as `LOAD.name`."""
+"""Of each load that fills the table of rounds, as `LOAD.name`."""
 
 OF_STEPS = (
     Metric("round_ideal_mean_ps", "ps", "Mean ideal time of a finished round on the empty network."),
@@ -127,18 +127,18 @@ OF_STEPS = (
     Metric("step_slowdown_mean", "", "Mean of a step's completion time over its ideal time.", 1.0),
     *_quantiles("step_fct", "ps", "the completion time of a step."),
 )
-"""Of each collective and graph load, as `LOAD.name`."""
-
-WITH_STEPS = ("collective", "graph")
-"""Loads whose messages depend on one another."""
+"""Of each load that fills the table of steps, as `LOAD.name`."""
 
 
 def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str]:
     """The metrics that runs of a resolved experiment may have."""
     loads = experiment["traffic"]
     classes = sorted({load["class"] for load in loads.values()})
-    rounds = [name for name, load in loads.items() if load["kind"] in ("incast", *WITH_STEPS)]
-    steps = [name for name, load in loads.items() if load["kind"] in WITH_STEPS]
+
+    def filling(table: str) -> list[str]:
+        return [name for name, load in loads.items() if table in facts("traffic", load["kind"])["fills"]]
+
+    rounds, steps = filling("rounds"), filling("steps")
     bins = [bin_word(*each) for each in size_bins(summary.edges)]
     messages = OF_A_CLASS[OF_A_CLASS.index(_MESSAGES) :]
     by_size = [metric for metric in messages if metric.name not in NOT_BY_SIZE]

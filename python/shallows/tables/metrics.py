@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from shallows.document.summary import DEFAULT, SIZE_EDGES_BYTES, Summary
+from shallows.tables.drops import causes
 
 Tables = Mapping[str, pl.DataFrame]
 Quantiles = Mapping[str, float]
@@ -37,15 +38,6 @@ _TIMES = (
     ("acked_ps", "acked", "_ps"),
     ("slowdown_acked", "slowdown_acked", ""),
 )
-DROPS = {
-    "full": "drops_full",
-    "aqm": "drops_aqm",
-    "evicted": "drops_evicted",
-    "wire": "drops_wire",
-    "buffer": "drops_buffer",
-    "dead": "drops_dead",
-    "cut": "drops_cut",
-}
 
 
 def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
@@ -94,12 +86,7 @@ def with_sizes(tables: Tables, summary: Summary = DEFAULT) -> dict[str, Number]:
 
 def drops(queues: pl.DataFrame) -> int:
     """Packets dropped at all ports, for any cause."""
-    return sum(int(queues[column].sum()) for column in DROPS.values())
-
-
-def with_drops(queues: pl.DataFrame) -> pl.DataFrame:
-    """The table with a column `drops`: packets that each port dropped or lost, for any cause."""
-    return queues.with_columns(drops=pl.sum_horizontal(DROPS.values()))
+    return int(queues["drops"].sum())
 
 
 def jain(values: Sequence[float] | pl.Series) -> float | None:
@@ -363,8 +350,8 @@ def queues_json(tables: Tables) -> list[dict]:
     """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
     columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
     columns += " packets_in packets_out packets_held marks utilisation"
-    causes = pl.struct([pl.col(column).alias(cause) for cause, column in DROPS.items()])
-    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=causes)
+    by_cause = pl.struct([pl.col(cause.column).alias(cause.name) for cause in causes()])
+    table = tables["queues"].select(pl.col("port").alias("link"), *columns.split(), drops_by_cause=by_cause)
     return _records(table)
 
 

@@ -16,7 +16,12 @@ crate::params! {
     }
 }
 
-impl CcSettings for Settings {}
+impl CcSettings for Settings {
+    // `alpha` may be many segments a round trip.
+    fn opens_freely(&self) -> bool {
+        true
+    }
+}
 
 /// One flow's control; window in bytes.
 #[derive(Debug, Clone)]

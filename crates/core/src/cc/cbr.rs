@@ -16,6 +16,9 @@ crate::params! {
         /// Rate on the wire, headers included.
         rate: Rate = required, "", "the user's load";
     }
+    facts {
+        example: r#"{"rate": "4Gbps"}"#,
+    }
 }
 
 impl CcSettings for Settings {

@@ -47,6 +47,9 @@ crate::params! {
         /// HyStart++: most growth that it waits for; between the two an eighth of the round trip.
         max_rtt_thresh: Span = "16ms", "(0s, ]", "RFC 9406 s.4.3";
     }
+    facts {
+        elsewhere: &[("linux", "cubic"), ("ns3", "cubic")],
+    }
 }
 
 impl CcSettings for Settings {}

@@ -33,6 +33,9 @@ crate::params! {
         /// The effect of a loss on the window.
         on_loss: OnLoss = "halve", "", "RFC 8257 s.3.5; Linux 3.18 to 5.1: alpha";
     }
+    facts {
+        elsewhere: &[("linux", "dctcp"), ("ns3", "dctcp")],
+    }
 }
 
 impl CcSettings for Settings {}

@@ -111,6 +111,10 @@ pub trait CcSettings {
     fn paces_wire(&self) -> bool {
         self.protocol().is_some()
     }
+    /// Whether its window may more than double in a round trip, so that the estimate of memory has no bound for it.
+    fn opens_freely(&self) -> bool {
+        false
+    }
     /// Room for switches in its header, where it has one that they add to.
     fn header_room(&self) -> Option<Room> {
         None
@@ -201,6 +205,14 @@ macro_rules! algorithms {
             pub fn paces_wire(&self) -> bool {
                 match self {
                     $( Algorithm::$variant(s) => s.paces_wire(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Whether its window may more than double in a round trip.
+            pub fn opens_freely(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.opens_freely(), )*
                     Algorithm::Custom(_) => false,
                 }
             }

@@ -68,6 +68,10 @@ crate::params! {
         /// A window of the rate times this bounds the data in flight, or "none".
         window_rtt: Option<Span> = "none", "(0s, 100s]", "Li 2019 (HPCC): TIMELY+win has the base round-trip time";
     }
+    facts {
+        // From the line rate it is cut, and climbs back by 10 Mb/s for each 16 KB. Mittal 2015 starts at C / (N + 1).
+        example: r#"{"initial_rate": "3.3Gbps"}"#,
+    }
 }
 
 impl CcSettings for Settings {

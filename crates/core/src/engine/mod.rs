@@ -193,6 +193,11 @@ impl Simulation {
         &self.cells[0].network
     }
 
+    /// Whether a load wants to know of deliveries, for tests.
+    pub fn listens(&self) -> bool {
+        self.cells.iter().any(|cell| cell.hosts.loads.iter().any(|load| load.listens))
+    }
+
     /// The connections, for tests.
     pub fn roster(&self) -> &Roster {
         &self.roster

@@ -135,8 +135,8 @@ impl Connections<'_> {
             (routing.labels(ends, serial), enters, path, last, least.unwrap_or(last))
         });
         self.roster.longest = longest;
-        let bears = self.roster.bears.entry(opener.load).or_insert((least, path.base_rtt));
-        *bears = (bears.0.min(least), bears.1.max(path.base_rtt));
+        let slowest = self.roster.slowest.entry(opener.load).or_insert((least, path.base_rtt));
+        *slowest = (slowest.0.min(least), slowest.1.max(path.base_rtt));
         if let Algorithm::Custom(custom) = &config.cc
             && let Some(made) = &custom.made
         {

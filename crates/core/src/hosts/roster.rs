@@ -92,7 +92,7 @@ pub struct Roster {
     /// Times of the longest of equally short paths.
     pub longest: Longest,
     /// By load: the least rate of a link on its connections' ways, and the longest round trip of an empty one.
-    pub bears: BTreeMap<u16, (Rate, Span)>,
+    pub slowest: BTreeMap<u16, (Rate, Span)>,
     /// Running number of the connection and end of every message so far, where packets of queue pairs are recorded.
     pub all_announced: Option<Vec<(u32, u64)>>,
     /// Statistics begin here.

@@ -4,7 +4,7 @@ mod extension;
 mod fate;
 
 pub use extension::{Carried, Extension, Extensions, NONE};
-pub use fate::{Backlog, DropWhy, Verdict};
+pub use fate::{Backlog, DropWhy, LostAt, Verdict};
 use shallows_units::Time;
 
 /// A data segment or an acknowledgement on its way.

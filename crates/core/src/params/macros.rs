@@ -5,6 +5,9 @@
 /// The default is written as in a file (`"65pkt"`, `0.0625`, `true`), or `required`. The range is
 /// an interval (`"[0, 1)"`, either end may be left out) or empty.
 ///
+/// `pub struct Name, with field: Ends { .. }` takes the settings of `Ends` in front of its own, which several components
+/// share. `facts { example: ".." }` behind the settings states what other places know of the component ([`Facts`](crate::params::Facts)).
+///
 /// `pub struct Name, patch Patch` also makes a patch: the same settings, each `Some` only where it was written.
 /// Patches of one thing merge setting by setting, each over those before it.
 #[macro_export]
@@ -51,34 +54,45 @@ macro_rules! params {
     };
     (
         $(#[doc = $doc:literal])*
-        pub struct $name:ident {
+        pub struct $name:ident $(, with $shared:ident : $shared_ty:ty)? {
             $( $(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:tt, $range:literal, $source:literal; )*
         }
+        $( facts { $( $fact:ident : $value:expr ),* $(,)? } )?
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)] // a component without settings has an empty struct
-        pub struct $name { $( $(#[doc = $fdoc])* pub $field: $ty, )* }
+        pub struct $name { $( pub $shared: $shared_ty, )? $( $(#[doc = $fdoc])* pub $field: $ty, )* }
 
         impl $crate::params::Params for $name {
             const DOC: &'static str = concat!($($doc, "\n"),*);
+            $( const FACTS: $crate::params::Facts = $crate::params::Facts { $( $fact: $value, )* ..$crate::params::Facts::NONE }; )?
             fn list() -> Vec<$crate::params::Param> {
-                vec![ $( $crate::params::Param {
+                #[allow(unused_mut)]
+                let mut list: Vec<$crate::params::Param> = vec![];
+                $( list.extend(<$shared_ty as $crate::params::Params>::list()); )?
+                list.extend(vec![ $( $crate::params::Param {
                     name: stringify!($field),
                     doc: concat!($($fdoc, "\n"),*),
                     kind: <$ty as $crate::params::ParamType>::kind(),
                     default: $crate::param_default!($default),
                     range: $range,
                     source: $source,
-                } ),* ]
+                } ),* ]);
+                list
             }
             #[allow(unused_variables, unused_mut)]
             fn read(table: &mut $crate::params::Table<'_>) -> Self {
                 let mut list = Self::list().into_iter();
-                $name { $( $field: table.get::<$ty>(&list.next().expect("one declaration a field")) ),* }
+                $name { $( $shared: {
+                    let shared = <$shared_ty as $crate::params::Params>::read(table);
+                    list.nth(<$shared_ty as $crate::params::Params>::list().len() - 1);
+                    shared
+                }, )? $( $field: table.get::<$ty>(&list.next().expect("one declaration a field")) ),* }
             }
             #[allow(unused_variables)]
             fn show(&self, map: &mut serde_json::Map<String, serde_json::Value>) {
+                $( $crate::params::Params::show(&self.$shared, map); )?
                 $( map.insert(stringify!($field).into(), $crate::params::ParamType::show(&self.$field)); )*
             }
         }
@@ -105,6 +119,12 @@ macro_rules! choices {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
         pub enum $name { $( $(#[$vmeta])* $variant ),* }
 
+        impl $name {
+            /// Every choice, in the order of the declaration.
+            #[allow(dead_code)] // tests go through them
+            pub const ALL: [Self; [$( $word ),*].len()] = [$( $name::$variant ),*];
+        }
+
         impl $crate::params::ParamType for $name {
             fn kind() -> $crate::params::Kind { $crate::params::Kind::Choice(&[$($word),*]) }
             fn parse(value: &serde_json::Value) -> Result<Self, $crate::params::Rule> {
@@ -116,7 +136,7 @@ macro_rules! choices {
             fn show(&self) -> serde_json::Value {
                 match self { $( $name::$variant => $word.into() ),* }
             }
-            fn stand_in() -> Self { [$( $name::$variant ),*][0] }
+            fn stand_in() -> Self { Self::ALL[0] }
         }
     };
 }
@@ -146,10 +166,8 @@ macro_rules! components {
             /// All components, with every setting.
             pub fn list() -> Vec<$crate::params::Component> {
                 vec![ $( $crate::params::Component {
-                    name: $word,
-                    doc: <$params as $crate::params::Params>::DOC,
-                    params: <$params as $crate::params::Params>::list(),
                     backend: [$( Some($backend), )? None][0],
+                    ..$crate::params::Component::of::<$params>($word)
                 } ),* ]
             }
 

@@ -99,6 +99,39 @@ pub struct Component {
     pub params: Vec<Param>,
     /// The backend that alone runs it, if it is one alone.
     pub backend: Option<&'static str>,
+    /// What other places know of it.
+    pub facts: Facts,
+}
+
+impl Component {
+    /// The component with these declared settings.
+    pub fn of<P: Params>(name: &'static str) -> Self {
+        Component { name, doc: P::DOC, params: P::list(), backend: None, facts: P::FACTS }
+    }
+}
+
+/// Facts about a component that metrics, backends, forms and tests use. A component's file states those that differ from
+/// [`Facts::NONE`]; the schema hands them on, and the conformance suite compares them with the component at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Settings of a small working example, as a JSON object; the defaults work where it is `{}`. The conformance suite runs
+    /// it, and forms suggest its values for required settings.
+    pub example: &'static str,
+    /// A load whose messages wait for deliveries ([`Workload::listens`](crate::workload::Workload::listens)). All others
+    /// send at times that are known beforehand, so that another backend can repeat them.
+    pub closed_loop: bool,
+    /// Tables that a load fills beside those of connections and messages: `rounds`, `steps`. Their metrics are the load's.
+    pub fills: &'static [&'static str],
+    /// Other backends that have the component too, each with its name there.
+    pub elsewhere: &'static [(&'static str, &'static str)],
+    /// A transport that no other backend has, in words; empty for TCP.
+    pub not_tcp: &'static str,
+}
+
+impl Facts {
+    /// The defaults work, and nothing is special.
+    pub const NONE: Facts =
+        Facts { example: "{}", closed_loop: false, fills: &[], elsewhere: &[], not_tcp: "" };
 }
 
 /// A hint where `word` is no component but a value that the setting `name` of one may have.
@@ -112,6 +145,8 @@ pub fn by_name(components: &[Component], word: &str) -> Option<String> {
 pub trait Params: Sized {
     /// The component's documentation.
     const DOC: &'static str;
+    /// What other places know of it.
+    const FACTS: Facts = Facts::NONE;
     /// The declarations, in order.
     fn list() -> Vec<Param>;
     /// Reads the settings out of `table`, collecting faults.

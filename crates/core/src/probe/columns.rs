@@ -79,6 +79,16 @@ impl<'a, R> TableBuilder<'a, R> {
         self.add(name, false, data)
     }
 
+    /// A column of whole numbers for each of `kinds`.
+    pub fn each_u64<K: Copy>(
+        self,
+        kinds: impl IntoIterator<Item = K>,
+        name: impl Fn(K) -> &'static str,
+        value: impl Fn(&R, K) -> u64,
+    ) -> Self {
+        kinds.into_iter().fold(self, |table, kind| table.u64(name(kind), |row| value(row, kind)))
+    }
+
     /// A column of whole numbers, some missing.
     pub fn maybe_u64(self, name: &'static str, value: impl Fn(&R) -> Option<u64>) -> Self {
         let data = ColumnData::U64(self.rows.iter().map(|r| value(r).unwrap_or(u64::MAX)).collect());

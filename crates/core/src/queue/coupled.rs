@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn it_keeps_the_rules() {
-        for measure in [Unit::Time, Unit::Bytes] {
+        for measure in Unit::ALL {
             let settings = Settings { measure, limit: Some(Size::Packets(100)), ..Settings::defaults() };
             let make = |rate| {
                 let place = Place { rate, random: Stream::new(7, "queue", 0) };

@@ -361,9 +361,9 @@ mod tests {
     // req: RFC9332 s2.3 MUST identifier-unchanged
     #[test]
     fn it_keeps_the_rules() {
-        for scheduler in [Scheduler::Wrr, Scheduler::TsFifo, Scheduler::Priority] {
-            for overload in [Overload::Drop, Overload::Overflow] {
-                for classify in [Classifier::Ect1, Classifier::AnyEct] {
+        for scheduler in Scheduler::ALL {
+            for overload in Overload::ALL {
+                for classify in Classifier::ALL {
                     let limit = Some(Size::Packets(100));
                     let settings = Settings { scheduler, overload, classify, limit, ..Settings::defaults() };
                     conforms(|_| Box::new(discipline(&settings)), 100);

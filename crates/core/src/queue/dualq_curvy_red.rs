@@ -343,8 +343,8 @@ mod tests {
 
     #[test]
     fn it_keeps_the_rules() {
-        for measure in [Unit::Time, Unit::Bytes] {
-            for scheduler in [Scheduler::Wrr, Scheduler::TsFifo, Scheduler::Priority] {
+        for measure in Unit::ALL {
+            for scheduler in Scheduler::ALL {
                 let limit = Some(Size::Packets(100));
                 let settings = Settings { measure, scheduler, limit, ..Settings::defaults() };
                 conforms(|rate| Box::new(Discipline::new(&settings, place(rate))), 100);

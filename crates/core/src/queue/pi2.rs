@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn it_keeps_the_rules() {
-        for classify in [Classifier::Ect1, Classifier::AnyEct] {
+        for classify in Classifier::ALL {
             let settings = Settings { classify, limit: Some(Size::Packets(100)), ..Settings::defaults() };
             let make = |rate| Box::new(Fifo::new(Discipline::new(&settings, place(rate)), rate)) as Box<_>;
             conforms(make, 100);

@@ -29,6 +29,10 @@ params! {
         /// The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true }`.
         links: Vec<Row<LinkParams>> = required, "", "the user's network";
     }
+    facts {
+        example: r#"{"hosts": ["a", "b", "c"], "switches": ["sw"],
+            "links": [{"from": "a", "to": "sw"}, {"from": "sw", "to": "b"}, {"from": "sw", "to": "c"}]}"#,
+    }
 }
 
 params! {

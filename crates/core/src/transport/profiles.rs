@@ -4,7 +4,7 @@ use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
 use crate::cc::Algorithm;
-use crate::params::{Code, Component, Faults, Param, Params, Table};
+use crate::params::{Code, Component, Facts, Faults, Param, Params, Table};
 use crate::port_control::MOST_BYTES;
 use serde_json::{Map, Value, json};
 
@@ -273,7 +273,13 @@ impl Transport {
         };
         PROFILES
             .iter()
-            .map(|p| Component { name: p.name, doc: p.doc, params: changed(p), backend: None })
+            .map(|p| Component {
+                name: p.name,
+                doc: p.doc,
+                params: changed(p),
+                backend: None,
+                facts: Facts::NONE,
+            })
             .chain([RoceSettings::component(), NdpSettings::component()])
             .collect()
     }

@@ -1,22 +1,14 @@
 //! Bulk: connections that send a fixed amount, or without end.
 
-use super::ends::{MAX_CONNECTIONS, Pair, Pattern, pairs};
+use super::ends::{Ends, MAX_CONNECTIONS, Pair, pairs};
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
-use crate::params::{Code, Names};
+use crate::params::Code;
 use shallows_units::{Bytes, Span, Time};
 
 crate::params! {
     /// Bulk. Connections that send a fixed amount, or without end.
-    pub struct Settings {
-        /// Sending hosts.
-        from: Names = required, "", "the user's network";
-        /// Receiving hosts; left out with the pattern "permutation".
-        to: Names = [], "", "the user's network";
-        /// How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so
-        /// on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender
-        /// with one other sender, at random.
-        pattern: Pattern = "all", "", "incast and many-to-one are the usual cases";
+    pub struct Settings, with ends: Ends {
         /// Connections for each pair; none is a load that a sweep leaves out.
         flows: u64 = 1, "[0, 100000]", "one connection";
         /// Bytes of each connection, or "none" for no end.
@@ -29,6 +21,9 @@ crate::params! {
         jitter: Span = "0s", "", "none; random phases want one";
         /// Bytes sent at time 0, before the start proper, on the same connection.
         primer: Bytes = "0B", "", "none; the ns-2 inputs of xDCTCP send 10 000";
+    }
+    facts {
+        example: r#"{"from": "s*", "to": "r0", "bytes": "30KB"}"#,
     }
 }
 
@@ -43,7 +38,7 @@ pub struct Load {
 impl Load {
     /// Ready to run.
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
-        let pairs = pairs(&settings.from, &settings.to, settings.pattern, cx)?;
+        let pairs = pairs(&settings.ends, cx)?;
         if settings.flows * pairs.len() as u64 > MAX_CONNECTIONS {
             cx.fault(
                 "flows",

@@ -46,6 +46,11 @@ crate::params! {
         /// The connections that carry the messages; those that are kept open at time 0.
         connection: Connection = "persistent", "", "libraries open connections once";
     }
+    facts {
+        example: r#"{"hosts": ["s*", "r0"], "bytes": "50KB", "rounds": 3}"#,
+        closed_loop: true,
+        fills: &["rounds", "steps"],
+    }
 }
 
 struct Rank {

@@ -26,6 +26,20 @@ crate::choices! {
     }
 }
 
+crate::params! {
+    /// Ends. The hosts that a load joins, for all loads that pair senders with receivers.
+    pub struct Ends {
+        /// Sending hosts.
+        from: Names = required, "", "the user's network";
+        /// Receiving hosts; left out with the pattern "permutation".
+        to: Names = [], "", "the user's network";
+        /// How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so
+        /// on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender
+        /// with one other sender, at random.
+        pattern: Pattern = "all", "", "incast and many-to-one are the usual cases";
+    }
+}
+
 /// The hosts that `names` selects, faults recorded at `key`.
 pub fn hosts(names: &Names, key: &str, cx: &mut BuildCx<'_>) -> Option<Vec<NodeId>> {
     match select(cx.graph, names) {
@@ -37,8 +51,10 @@ pub fn hosts(names: &Names, key: &str, cx: &mut BuildCx<'_>) -> Option<Vec<NodeI
     }
 }
 
-/// The pairs of senders `from` and receivers `to`.
-pub fn pairs(from: &Names, to: &Names, pattern: Pattern, cx: &mut BuildCx<'_>) -> Option<Vec<Pair>> {
+/// The pairs of senders and receivers.
+pub fn pairs(ends: &Ends, cx: &mut BuildCx<'_>) -> Option<Vec<Pair>> {
+    let Ends { from, to, pattern } = ends;
+    let pattern = *pattern;
     let choose = if pattern == Pattern::Pairs { select_in_order } else { select };
     let mut hosts = |names: &Names, key: &str| match choose(cx.graph, names) {
         Ok(found) => Some(found),

@@ -45,6 +45,14 @@ crate::params! {
         /// The connections that carry them; those that are kept open at time 0, one for each pair of hosts.
         connection: Connection = "persistent", "", "libraries open connections once";
     }
+    facts {
+        example: r#"{"messages": [
+            {"id": "there", "from": "s0", "to": "r0", "bytes": "5KB"},
+            {"id": "back", "from": "r0", "to": "s0", "bytes": "5KB", "after": ["there"], "delay": "1ms"}
+        ]}"#,
+        closed_loop: true,
+        fills: &["rounds", "steps"],
+    }
 }
 
 /// A message of the graph.

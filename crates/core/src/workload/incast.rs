@@ -44,6 +44,12 @@ crate::params! {
         /// Time that each response has from when it is written, or "none".
         deadline: Option<Deadlines> = "none", "", "none";
     }
+    facts {
+        example: r#"{"from": "s*", "to": "r0", "response": "5KB", "rounds": 3}"#,
+        closed_loop: true,
+        fills: &["rounds"],
+        elsewhere: &[("linux", "rounds"), ("ns3", "rounds")],
+    }
 }
 
 struct Worker {

@@ -1,10 +1,10 @@
 //! Messages: each sender writes a message of one size at equal intervals.
 
 use super::deadlines::{DeadlineSource, Deadlines};
-use super::ends::{Pair, Pattern, pairs};
+use super::ends::{Ends, Pair, pairs};
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
-use crate::params::{Code, Names};
+use crate::params::Code;
 use shallows_units::{Bytes, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,15 +31,7 @@ crate::choices! {
 
 crate::params! {
     /// Messages. Each sender writes a message of one size at equal intervals.
-    pub struct Settings {
-        /// Sending hosts.
-        from: Names = required, "", "the user's network";
-        /// Receiving hosts; left out with the pattern "permutation".
-        to: Names = [], "", "the user's network";
-        /// How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so
-        /// on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender
-        /// with one other sender, at random.
-        pattern: Pattern = "all", "", "many-to-one is the usual case";
+    pub struct Settings, with ends: Ends {
         /// Bytes of each message.
         bytes: Bytes = required, "[1B, ]", "the user's application";
         /// Time from one message to the next.
@@ -58,6 +50,9 @@ crate::params! {
         primer: Bytes = "0B", "", "none; the ns-2 inputs of xDCTCP send 10 000";
         /// Time that each message has, or "none".
         deadline: Option<Deadlines> = "none", "", "none";
+    }
+    facts {
+        example: r#"{"from": "s*", "to": "r0", "bytes": "5KB", "interval": "1ms", "count": 3}"#,
     }
 }
 
@@ -79,7 +74,7 @@ pub struct Load {
 impl Load {
     /// Ready to run.
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
-        let pairs = pairs(&settings.from, &settings.to, settings.pattern, cx)?;
+        let pairs = pairs(&settings.ends, cx)?;
         if settings.primer.as_u64() > 0 && settings.connection == Connection::Fresh {
             cx.fault(
                 "primer",
@@ -127,7 +122,7 @@ impl Workload for Load {
     fn expects(&self, duration: Span) -> Expected {
         let Settings { interval, count, bytes, connection, .. } = self.settings;
         let n = self.sources.len() as u64;
-        // A faulty interval is stood in for by none.
+        // The checker has reported an invalid interval, which counts as 1 ps here.
         let each = (duration.as_ps() / interval.as_ps().max(1) + 1).min(count.unwrap_or(u64::MAX));
         let messages = n.saturating_mul(each);
         let in_all = if connection == Connection::Fresh { messages } else { n };

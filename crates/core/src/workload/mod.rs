@@ -179,14 +179,22 @@ pub struct Expected {
 }
 
 /// Sends by a law of its own.
+///
+/// A load has five duties. It sends only what is due ([`Workload::wake`]). It asks [`WorkCx::stopped`] before each connection
+/// and each message, and returns at once if the run is to stop: one call may make a million of them. It says what it expects
+/// ([`Workload::expects`]), or the run's memory is estimated without it. It says whether the seed draws its times
+/// ([`Workload::is_random`]). It states in the facts of its settings whether it
+/// listens and which tables it fills ([`Facts`](crate::params::Facts)); the conformance suite compares them with the run.
 pub trait Workload: Send {
-    /// Called at the start and at each time it asked for: sends all that is due, returns when to wake next.
+    /// Called at the start and at each time it asked for: sends all that is due, returns when to wake next. A loop in it asks
+    /// [`WorkCx::stopped`] at each turn.
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time>;
     /// A message of this workload was delivered (closed loops); returns when to wake, if sooner.
     fn on_message(&mut self, _done: &MessageDone, _cx: &mut WorkCx<'_>) -> Option<Time> {
         None
     }
-    /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell.
+    /// It wants to know of deliveries, and answers arrivals by sending. Such a load keeps a run in one cell, and its facts
+    /// say `closed_loop: true`.
     fn listens(&self) -> bool {
         false
     }
@@ -194,7 +202,8 @@ pub trait Workload: Send {
     fn is_random(&self) -> bool {
         false
     }
-    /// Its future in a run of this length, as far as it is known: for the estimate of memory.
+    /// Its future in a run of this length, as far as it is known. The estimate of memory counts its connections and messages;
+    /// without them a run may be refused too late. A load that draws its times gives means.
     fn expects(&self, _duration: Span) -> Expected {
         Expected::default()
     }

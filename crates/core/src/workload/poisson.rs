@@ -31,6 +31,9 @@ crate::params! {
         /// Time that each flow has, or "none".
         deadline: Option<Deadlines> = "none", "", "none";
     }
+    facts {
+        example: r#"{"from": "s*", "to": "r0", "sizes": {"kind": "fixed", "bytes": "5KB"}, "every": "1ms", "stop": "9ms"}"#,
+    }
 }
 
 /// The load at work.

@@ -150,10 +150,8 @@ mod tests {
     fn all() -> Vec<Schedule> {
         let mut all = vec![];
         for ranks in 2..=17u64 {
-            for operation in
-                [Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll]
-            {
-                for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling] {
+            for operation in Operation::ALL {
+                for algorithm in Algorithm::ALL {
                     let power = algorithm == Algorithm::Ring || ranks.is_power_of_two();
                     if power && (operation != Operation::AllToAll || algorithm == Algorithm::Ring) {
                         let of = |bytes| Schedule { operation, algorithm, ranks, bytes };

@@ -35,6 +35,9 @@ crate::params! {
         /// their starts. The completion time of a row then counts from its start in both cases.
         connection: Connection = "fresh", "", "flows of a trace; RDMA applications keep their queue pairs, so \"persistent\" there";
     }
+    facts {
+        example: r#"{"flows": [{"from": "s0", "to": "r0", "bytes": "5KB", "start": "1ms"}]}"#,
+    }
 }
 
 /// A flow that has not started yet.

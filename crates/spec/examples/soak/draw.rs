@@ -4,8 +4,9 @@
 //! simulator is soaked without a line here. [`mend`] changes each value that the checker refuses.
 
 use serde_json::{Map, Value, json};
+use shallows_core::cc::Algorithm;
 use shallows_core::events::random::Stream;
-use shallows_core::params::Fault;
+use shallows_core::params::{Fault, Faults, Table};
 use std::collections::BTreeMap;
 
 const SPANS: [&str; 10] = ["0s", "1ns", "1us", "10us", "25us", "100us", "250us", "1ms", "5ms", "200ms"];
@@ -16,8 +17,6 @@ const SIZES: [&str; 10] =
 const REALS: [f64; 10] = [0.0, 0.001, 0.0625, 0.25, 0.5, 0.9, 1.0, 1.5, 4.0, 100.0];
 const COUNTS: [u64; 8] = [0, 1, 2, 3, 4, 7, 20, 100];
 const FEW: [u64; 4] = [1, 2, 3, 4];
-/// Controls that run over RoCEv2; HPCC's needs its switches.
-const OVER_ROCE: [&str; 7] = ["newreno", "cubic", "aimd", "dcqcn", "timely", "swift", "line-rate"];
 /// Repairs of queue pairs, each with the settings that belong to the other.
 const REPAIRS: [(&str, &[&str]); 3] = [
     ("go-back-n", &["rto_high", "rto_low", "rto_low_packets", "timeout_resends", "bdp"]),
@@ -37,6 +36,14 @@ struct Param {
     kind: String,
     choices: Vec<String>,
     required: bool,
+}
+
+/// Whether a control runs over RoCEv2 with its defaults, and without a protocol of switches.
+fn is_over_roce(name: &str) -> bool {
+    let settings = Map::from_iter([("kind".to_owned(), name.into())]);
+    let mut faults = Faults::default();
+    let read = Algorithm::read(&mut Table::new("transport.cc", &settings, &mut faults));
+    faults.0.is_empty() && read.is_some_and(|cc| cc.runs_over_roce() && cc.protocol().is_none())
 }
 
 /// Declared parameters by section and component, without those that only another backend runs.
@@ -203,7 +210,7 @@ impl Sections {
             chosen.insert("mtu".into(), one(chance, &sizes).into());
             let controls: Vec<&String> = self.0["transport.cc"].keys().collect();
             let others: Vec<&str> =
-                controls.iter().map(|name| name.as_str()).filter(|name| !OVER_ROCE.contains(name)).collect();
+                controls.iter().map(|name| name.as_str()).filter(|name| !is_over_roce(name)).collect();
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &others, false, 0.3));
             if chance.chance(0.2) {
                 // READ has no acknowledgements, and goes back to a gap.

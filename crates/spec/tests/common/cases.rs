@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use shallows_core::transport::Transport;
 
 /// Every load but incast over fresh connections.
 pub const ANY: &[Load] = &[
@@ -104,8 +105,10 @@ pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
         });
     let network = (prop::sample::select(vec!["star", "dumbbell", "parking-lot", "tree"]), 1u64..5, queue);
     let faults = (share(), share(), share());
+    let profiles = Transport::list().into_iter().filter(|profile| profile.facts.not_tcp.is_empty());
+    let tcp: Vec<&str> = profiles.map(|profile| profile.name).collect();
     let transport = (
-        prop::sample::select(vec!["datacentre", "rfc", "linux", "ns2"]),
+        prop::sample::select(tcp),
         prop::sample::select(vec![
             "newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs", "d3", "hpcc", "dcqcn", "timely", "swift",
         ]),

@@ -5,6 +5,7 @@ pub mod cases;
 pub mod documents;
 
 use serde_json::Value;
+use shallows_core::packet::DropWhy;
 use shallows_core::probe::{ColumnData, TableData};
 use shallows_core::{Control, Simulation};
 use std::collections::BTreeMap;
@@ -57,6 +58,12 @@ impl Tables {
             ColumnData::U64(values) => values,
             other => panic!("{table}.{column} is {other:?}"),
         }
+    }
+
+    /// Packets of a row of `queues` or `inner_queues` that were dropped at the port, by any cause.
+    pub fn dropped_at_port(&self, table: &str, row: usize) -> u64 {
+        let here = DropWhy::ALL.into_iter().filter(|why| !why.on_wire());
+        here.map(|why| self.u64(table, why.column())[row]).sum()
     }
 
     /// Identifiers and flags.

@@ -128,7 +128,7 @@ fn place(rate: Rate) -> Place {
 fn queue(component: &Component, limit: &str, mark_at: &str) -> Queue {
     let limits = ["limit", "high_limit", "low_limit"].map(|name| (name, limit));
     let wanted = [&limits[..], &[("mark_at", mark_at), ("measure", "after")]].concat();
-    read("queue", &minimal("queue", component, &wanted), Queue::read)
+    read("queue", &minimal(component, &wanted), Queue::read)
 }
 
 proptest! {

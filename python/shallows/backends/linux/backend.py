@@ -144,13 +144,13 @@ def _booted(
         "messages": len(found["messages"]),
         "switch_packets": int(queues["packets_out"].sum()),
     }
-    bears = simulation.about["bears"]
-    notes = silence.notes(experiment, found, bears, made.numbers)
+    slowest = simulation.about["slowest"]
+    notes = silence.notes(experiment, found, slowest, made.numbers)
     return Made(
         found,
         {
             "notes": notes,
-            "bears": bears,
+            "slowest": slowest,
             "linux": about,
             "counts": counts,
             "cpu_s": answer.cpu_s,

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from shallows.document.schema import elsewhere, facts
 from shallows.errors import Fault
 
 KERNEL = "kernel"
 """The kind whose `name` is the kernel's, which the simulator has not."""
-
-CONTROLS = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
-"""By the simulator's name: the kernel's."""
 
 STAND_IN = "newreno"
 """In place of the kernel's own where the simulator says who sends what when, which depends on no control."""
@@ -39,9 +37,6 @@ HONOURED = {
 ALSO = {("dctcp", "whole_segments"): True, ("cubic", "slow_start"): "hystart"}
 """Settings of a control by which a file may spell out what their defaults are in Linux's arithmetic."""
 
-OTHER_TRANSPORTS = {"roce": "queue pairs", "ndp": "NDP"}
-"""By profile: the transports that only the simulator has."""
-
 LIKE = "as in experiments/quickstart-linux.toml"
 
 MOST_BURST = 44
@@ -56,9 +51,8 @@ ACK_EVERY = (1, 2)
 ECHOES = ("auto", "accecn")
 
 __all__ = [
-    "CONTROLS",
     "HONOURED",
-    "OTHER_TRANSPORTS",
+    "controls",
     "faults",
     "kernel_name",
     "shown_name",
@@ -66,10 +60,15 @@ __all__ = [
 ]
 
 
+def controls() -> dict[str, str]:
+    """The congestion controls that the kernel has too: by the simulator's name the kernel's."""
+    return elsewhere("transport.cc", "linux")
+
+
 def kernel_name(transport: Mapping[str, Any]) -> str:
     """The kernel's name of a load's congestion control."""
     cc = transport["cc"]
-    return cc["name"] if cc["kind"] == KERNEL else CONTROLS[cc["kind"]]
+    return cc["name"] if cc["kind"] == KERNEL else controls()[cc["kind"]]
 
 
 def shown_name(transport: Mapping[str, Any]) -> str:
@@ -113,14 +112,13 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     path = f"traffic.{load}.transport"
     found = []
     cc = transport["cc"]
-    if transport["profile"] in OTHER_TRANSPORTS:
-        other = OTHER_TRANSPORTS[transport["profile"]]
+    if other := facts("transport", transport["profile"])["not_tcp"]:
         rule = f"must be one of TCP's on Linux: the simulator alone has {other}"
         return [Fault(f"{path}.profile", rule, transport["profile"])]
-    if cc["kind"] in CONTROLS:
+    if cc["kind"] in controls():
         found += _cc_faults(f"{path}.cc", cc)
     elif cc["kind"] != KERNEL:
-        rule = f"must be one of {', '.join(CONTROLS)} on Linux, or any control of the kernel by its name"
+        rule = f"must be one of {', '.join(controls())} on Linux, or any control of the kernel by its name"
         found.append(Fault(f"{path}.cc", rule, cc["kind"], 'cc = { kind = "kernel", name = "bbr" }'))
     found += _fixed_faults(path, transport)
     if transport["burst"] > MOST_BURST:

@@ -196,6 +196,17 @@ def changes(
             yield at, f"{how} {copied(link, port['duplicate'], seed)[0]}", link
 
 
+def rates(link: Link, port: Mapping[str, Any], warmup_ps: int, end_ps: int) -> tuple[int, float]:
+    """The rate of a link at the end, and its mean over the measured time, in bit/s."""
+    rate, since, bits = link.rate_bps, warmup_ps, 0
+    for change in port.get("changes", ()):
+        if change["rate_bps"] is not None:
+            at = max(change["at_ps"], warmup_ps)
+            bits += rate * (at - since)
+            rate, since = change["rate_bps"], at
+    return rate, (bits + rate * (end_ps - since)) / (end_ps - warmup_ps)
+
+
 def copies(link: Link) -> str:
     """The device of a link's copies."""
     return "d" + link.wire[1:]

@@ -6,11 +6,23 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
+from shallows.document.schema import facts
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["lines"]
+__all__ = ["can_run", "in_rounds", "lines"]
+
+
+def in_rounds(load: Mapping[str, Any]) -> bool:
+    """Whether the guest makes the load's rounds itself: its answers wait for requests."""
+    return facts("traffic", load["kind"])["elsewhere"].get("linux") == "rounds"
+
+
+def can_run(kind: str) -> bool:
+    """Whether Linux runs such loads: their times are known beforehand, or the guest makes them."""
+    about = facts("traffic", kind)
+    return not about["closed_loop"] or "linux" in about["elsewhere"]
 
 
 def lines(
@@ -32,7 +44,7 @@ def lines(
     yield from (f"control {name}" for name in names)
     control = {name: names.index(controls.kernel_name(load["transport"])) for name, load in loads.items()}
     number = {name: i for i, name in enumerate(loads)}
-    open_loops = {name for name, load in loads.items() if load["kind"] != "incast"}
+    open_loops = {name for name, load in loads.items() if not in_rounds(load)}
     place: dict[int, int] = {}
     for flow in flows.iter_rows(named=True):
         load = flow["traffic"]
@@ -46,7 +58,7 @@ def lines(
         if message["flow"] in place:
             yield f"send {place[message['flow']]} {message['start_ps'] // 1000} {message['bytes']}"
     for name, load in loads.items():
-        if load["kind"] == "incast":
+        if in_rounds(load):
             yield from _rounds(f"traffic.{name}", number[name], load, control[name], ends[name], numbers)
 
 

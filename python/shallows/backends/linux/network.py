@@ -19,11 +19,13 @@ class Port:
     """A port whose counts the guest reads, and the tables that have its samples."""
 
     name: str
-    rate_bps: int
+    rate_bps: int  # at the end
+    mean_bps: float  # over the measured time
     switch: bool
     measured: bool  # lengths in `queues` and their histogram
     traced: bool  # queue_trace and port_trace
     header: int = 0  # bytes that its discipline counts beside those of each packet
+    marks_full: bool = False  # what its discipline drops for want of room was counted as marked before
 
     @property
     def sampled(self) -> bool:

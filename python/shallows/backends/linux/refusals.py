@@ -6,18 +6,13 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shallows.backends.linux import controls
+from shallows.backends.linux import controls, loads
 from shallows.backends.linux.links import HOLDS
 from shallows.backends.linux.qdiscs import Refusal, qdisc
 from shallows.backends.linux.scenario import traced_classes
-from shallows.document.schema import schema
+from shallows.document.schema import components, facts
 from shallows.errors import Fault
 
-TOPOLOGIES = (
-    *("star", "dumbbell", "parking-lot", "tree", "multi-rack"),
-    *("leaf-spine", "fat-tree", "graph"),
-)
-LOADS = ("bulk", "messages", "poisson", "incast", "table")
 PORT = ("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight")
 """Settings of ports that are done."""
 
@@ -67,9 +62,6 @@ def check(
     The kernel was built `without` some options, and has this version; None is the newest.
     """
     found = []
-    kind = experiment["topology"]["kind"]
-    if kind not in TOPOLOGIES:
-        found.append(Fault("topology.kind", f"must be one of {', '.join(TOPOLOGIES)} on Linux", kind))
     frame = _frame(experiment)
     for place in ("queue", "nic"):
         found += _queue_faults(place, experiment[place], without, frame)
@@ -106,7 +98,7 @@ def check(
             rule = f"needs Linux {_text(COUNTED_ECN)} for accecn"
             found.append(Fault(f"traffic.{name}.transport.echo", rule, _text(version)))
     transports = [load["transport"] for load in experiment["traffic"].values()]
-    if any(transport["profile"] in controls.OTHER_TRANSPORTS for transport in transports):
+    if any(facts("transport", transport["profile"])["not_tcp"] for transport in transports):
         return found
     for key in sorted(controls.HONOURED - {"cc", "profile"}):
         values = {json.dumps(transport[key]) for transport in transports}
@@ -198,14 +190,15 @@ def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
 def _load_faults(path: str, load: Mapping[str, Any]) -> list[Fault]:
     found = []
     deadline = load.get("deadline", "none")
-    if load["kind"] == "incast" and deadline != "none" and deadline["kind"] != "fixed":
+    if loads.in_rounds(load) and deadline != "none" and deadline["kind"] != "fixed":
         rule = 'must be of kind "fixed" for an incast on Linux, whose answers are not those of the simulator'
         found.append(Fault(f"{path}.deadline", rule, json.dumps(deadline)))
-    if load["kind"] == "bulk" and load["bytes"] == "none" and load["primer"] != "0B":
+    if load.get("bytes") == "none" and load.get("primer", "0B") != "0B":
         rule = "must be 0B on Linux for connections without end"
         found.append(Fault(f"{path}.primer", rule, load["primer"]))
-    if load["kind"] not in LOADS:
-        found.append(Fault(f"{path}.kind", f"must be one of {', '.join(LOADS)} on Linux", load["kind"]))
+    if not loads.can_run(load["kind"]):
+        known = [kind for kind in components("traffic") if loads.can_run(kind)]
+        found.append(Fault(f"{path}.kind", f"must be one of {', '.join(known)} on Linux", load["kind"]))
     return found
 
 
@@ -217,8 +210,8 @@ def _not_done(
     reasons: Mapping[str, str] = {},
 ) -> list[Fault]:
     """All of a table that is other than its default and that Linux does not do."""
-    [declared] = [each for each in schema()["sections"] if each["path"] == section]
-    usual = {param["name"]: param["default"] for param in declared["components"][0]["params"]}
+    [declared] = components(section).values()
+    usual = {param["name"]: param["default"] for param in declared["params"]}
     return [
         Fault(
             f"{path}.{key}",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls
 from shallows.backends.linux.links import ETHERNET_BYTES
+from shallows.backends.linux.loads import in_rounds
 from shallows.backends.linux.scenario import traced_classes
+from shallows.tables.drops import causes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -170,7 +172,7 @@ def _messages(
     asking = {
         name: made.hosts[made.ends[name]["to"][0]]
         for name, load in experiment["traffic"].items()
-        if load["kind"] == "incast"
+        if in_rounds(load)
     }
     # The requests of an incast are no messages: rounds count from them.
     requests = [(pl.col("traffic") == name) & (pl.col("src") == host) for name, host in asking.items()]
@@ -212,7 +214,7 @@ def _deadlines(
     """Of messages that leave at their time, by connection and place on it: those of the simulator's."""
     import polars as pl
 
-    open_loops = [name for name in made.loads if experiment["traffic"][name]["kind"] != "incast"]
+    open_loops = [name for name in made.loads if not in_rounds(experiment["traffic"][name])]
     flows = simulated["flows"].filter(pl.col("traffic").is_in(open_loops))
     number = pl.int_range(pl.len(), dtype=pl.UInt32).alias("number")  # of the guest's connections
     numbers = flows.select(pl.col("id").alias("flow"), number)
@@ -224,7 +226,7 @@ def _deadlines(
 def _fixed_deadlines(made: Scenario, experiment: Mapping[str, Any]) -> dict[str, int]:
     """Of the answers of each incast that has one."""
     paths = {name: f"traffic.{name}.deadline.span" for name in made.loads}
-    incasts = [name for name in made.loads if experiment["traffic"][name]["kind"] == "incast"]
+    incasts = [name for name in made.loads if in_rounds(experiment["traffic"][name])]
     return {name: made.numbers[paths[name]] for name in incasts if paths[name] in made.numbers}
 
 
@@ -263,6 +265,7 @@ def _queues(
     )
     over = duration - warmup
     rates = [port.rate_bps for port in made.ports]
+    means = [port.mean_bps for port in made.ports]
     counted = raw.with_row_index("queue").select(
         pl.col("queue").cast(pl.Int64),
         pl.Series("port", [port.name for port in made.ports]),
@@ -275,10 +278,17 @@ def _queues(
         pl.col("held_bytes").alias("bytes_held"),
         difference("full").alias("drops_full"),
         (difference("drops") - difference("full")).alias("drops_aqm"),
-        *(pl.lit(0).alias(f"drops_{cause}") for cause in ("evicted", "buffer", "dead", "cut")),
         difference("lost").alias("drops_wire"),
-        difference("marks").alias("marks"),
-        (difference("bytes") * 8e12 / over / pl.Series("rate", rates)).alias("utilisation"),
+        (difference("drops") + difference("lost")).alias("drops"),
+        *(pl.lit(0).alias(cause.column) for cause in causes() if cause.name not in ("full", "aqm", "wire")),
+        # A mark counts where its packet was sent: those of packets that found the FIFO full are taken off.
+        (
+            difference("marks")
+            - difference("full") * pl.Series([int(port.marks_full) for port in made.ports], dtype=pl.Int64)
+        )
+        .clip(lower_bound=0)
+        .alias("marks"),
+        (difference("bytes") * 8e12 / over / pl.Series("rate", means)).alias("utilisation"),
         pl.Series("is_switch", [int(port.switch) for port in made.ports]),
     )
     return counted.join(lengths, on="queue", how="left").sort("queue")

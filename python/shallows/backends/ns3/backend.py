@@ -47,9 +47,9 @@ class Ns3:
         """See `Backend`."""
         like = Simulator().run(experiment, running).tables
         (load,) = experiment["traffic"].values()
-        incast = load["kind"] == "incast"
+        in_rounds = command.in_rounds(load)
         flows = like["flows"].filter(dst="r0").sort("id")
-        starts = [0] * load["workers"] if incast else [ps // 1000 for ps in flows["start_ps"]]
+        starts = [0] * load["workers"] if in_rounds else [ps // 1000 for ps in flows["start_ps"]]
         arguments = command.arguments(experiment, starts)
         used = program()
         answer = _answer(used, arguments, running)

@@ -6,15 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shallows.tables.metric_names import WITH_STEPS
+from shallows.document.schema import elsewhere, facts
 
-__all__ = ["PACKET_BYTES", "Refusal", "arguments"]
+__all__ = ["PACKET_BYTES", "Refusal", "arguments", "in_rounds"]
 
 PACKET_BYTES = 1500
 
 
 class Refusal(Exception):
     """ns-3 cannot do this cell."""
+
+
+def in_rounds(load: Mapping[str, Any]) -> bool:
+    """Whether the program makes the load's rounds itself: its answers wait for requests."""
+    return facts("traffic", load["kind"])["elsewhere"].get("ns3") == "rounds"
 
 
 def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[str, str | int | float]:
@@ -34,16 +39,16 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
             raise Refusal(f"the program for ns-3 has no [{section}]")
     if experiment["topology"]["kind"] != "star":
         raise Refusal(f"the program for ns-3 has a star only, not a {experiment['topology']['kind']}")
-    if load["kind"] in WITH_STEPS:
+    if facts("traffic", load["kind"])["closed_loop"] and not in_rounds(load):
         raise Refusal(f"the program for ns-3 has no {load['kind']}")
     of_load, of_transport = f"traffic.{name}", f"traffic.{name}.transport"
     transport = load["transport"]
-    others = {"roce": "queue pairs of RoCEv2", "ndp": "NDP"}
-    if transport["profile"] in others:
-        raise Refusal(f"the program for ns-3 has no {others[transport['profile']]}, only TCP")
+    if other := facts("transport", transport["profile"])["not_tcp"]:
+        raise Refusal(f"the program for ns-3 has no {other}, only TCP")
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
     _only(transport, receive_window="none", echo="auto")
-    if transport["cc"]["kind"] not in ("newreno", "cubic", "dctcp"):
+    control = elsewhere("transport.cc", "ns3").get(transport["cc"]["kind"])
+    if control is None:
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")
     if experiment["nic"]["kind"] != "drop-tail":
         raise Refusal('the program for ns-3 has a FIFO in each host: write nic = "drop-tail"')
@@ -51,7 +56,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     queue, held = _queue(experiment["queue"], numbers)
     bdp = rate * 4 * delay_ns / 8e9
     found: dict[str, str | int | float] = {
-        "cc": transport["cc"]["kind"],
+        "cc": control,
         "ecn": int(transport["ecn"] == "on"),
         "rate": rate,
         "sender-rate": numbers["topology.sender_rate"],
@@ -70,7 +75,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     }
     if found["cc"] == "dctcp":
         found["dctcp-g"] = transport["cc"]["g"]
-    if load["kind"] == "incast":
+    if in_rounds(load):
         _only(load, connection="persistent", deadline="none", response="none")
         if load["rounds"] == "none":
             raise Refusal("the program for ns-3 needs a number of rounds")

@@ -48,6 +48,7 @@ def _rows(
         "utilisation": port["bytes_out"] * 8e12 / over_ps / arguments["rate"],
         "is_switch": 1,
         **{key: port[key] for key in ("packets_out", "bytes_out", "marks", "drops_full", "drops_aqm")},
+        "drops": port["drops_full"] + port["drops_aqm"],
     }
     flows = [
         flow

@@ -10,7 +10,7 @@ from shallows import terminal
 from shallows.execution.jobs import Outcome
 from shallows.results.store import StoredRun
 from shallows.tables import seeds
-from shallows.tables.metrics import BY_SIZE, SWEEP_COLUMNS, bin_word, size_bins, with_drops
+from shallows.tables.metrics import BY_SIZE, SWEEP_COLUMNS, bin_word, size_bins
 
 BY_CLASS = ("goodput_bps", "wait_mean_ps", "messages", "fct_mean_ps", "fct_p99_ps", "slowdown_p99")
 """Shown of a class unless other metrics are named."""
@@ -136,7 +136,7 @@ def busiest(run: StoredRun, most: int) -> tuple[list[list[str]], int]:
     """The queues of the busiest ports, each with `QUEUE_COLUMNS`; and the number of ports in use."""
     queues = run.tables["queues"]
     busy = queues.filter(queues["packets_in"] > 0).sort(["utilisation", "port"], descending=[True, False])
-    rows = with_drops(busy.head(most)).select(QUEUE_COLUMNS).iter_rows(named=True)
+    rows = busy.head(most).select(QUEUE_COLUMNS).iter_rows(named=True)
     return [[terminal.readable(name, row[name]) for name in QUEUE_COLUMNS] for row in rows], len(busy)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.document.places import program
+from shallows.document.schema import components, shown_name
 from shallows.studies.page import place
 from shallows.studies.page.markdown import to_html
 from shallows.studies.paper import numbers, prose
@@ -25,7 +26,7 @@ UNITS = {
     "mbps": "Mb/s", "gbps": "Gb/s", "ms": "ms", "us": "us", "percent": "%", "packets": "packets", "kb": "KB",
 }  # fmt: skip
 WORDS = {
-    "cubic": "Cubic", "dctcp": "DCTCP", "prague": "Prague", "reno": "Reno", "rtt": "RTT", "fct": "completion",
+    "reno": "Reno", "rtt": "RTT", "fct": "completion",
     "srtt": "smoothed RTT", "sd": "standard deviation", "p50": "median", "p99": "99th percentile",
 }  # fmt: skip
 """Units and words of columns' names in the heads of tables."""
@@ -200,7 +201,8 @@ def head(column: str) -> str:
         return column
     *words, last = column.split("_")
     unit = UNITS.get(last) if words else None
-    text = " ".join(WORDS.get(word, word) for word in (words if unit else [*words, last]))
+    known = {name: shown_name(each) for name, each in components("transport.cc").items()} | WORDS
+    text = " ".join(known.get(word, word) for word in (words if unit else [*words, last]))
     return f"{text} ({unit})" if unit else text
 
 

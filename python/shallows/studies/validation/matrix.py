@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import isqrt
@@ -16,13 +17,15 @@ from shallows.backends.ns3.tables import PORT
 from shallows.document import strict
 from shallows.document.load import read_toml
 from shallows.document.points import Point, expand
+from shallows.document.schema import facts
 from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
 MOST_CELLS = 90
 
-PEERS = ("linux", "ns3")
+Peer = Literal["linux", "ns3"]
+PEERS = typing.get_args(Peer)
 """The peers of the simulator; an explanation concerns the first unless it names one."""
 
 __all__ = ["Cell", "Explained", "Matrix", "matrix_path", "read"]
@@ -71,7 +74,7 @@ class Explained(Strict):
     cells: str = Field(description="the cells, as a pattern of names")
     what: str = Field(description="the numbers, as a pattern of names")
     why: str = Field(description="the explanation")
-    peer: Literal["linux", "ns3"] = "linux"
+    peer: Peer = "linux"
 
 
 class MatrixTable(Strict):
@@ -117,7 +120,8 @@ class Cell:
     def incast(self) -> bool:
         """Whether its load is rounds of answers."""
         return bool(self.points) and any(
-            load["kind"] == "incast" for load in self.points[0].experiment["traffic"].values()
+            "rounds" in facts("traffic", load["kind"])["fills"]
+            for load in self.points[0].experiment["traffic"].values()
         )
 
     @property

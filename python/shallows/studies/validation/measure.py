@@ -34,7 +34,7 @@ def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, flo
     goodputs = flows["goodput_bps"]
     rounds = tables["rounds"].drop_nulls("end_ps") if len(tables["rounds"]) else None
     found: dict[str, Any] = {
-        "throughput_bps": sum(row["utilisation"] * row["rate_bps"] for row in rows),
+        "throughput_bps": sum(row["bytes_out"] * 8e12 / row["over_ps"] for row in rows),
         "goodput_bps": float(goodputs.sum()),
         "queue_mean": fmean(row["mean_packets"] - sent * row["utilisation"] for row in rows),
         **{
@@ -42,7 +42,7 @@ def numbers(tables: Tables, backend: str, ports: Sequence[str]) -> dict[str, flo
         },
         "packets": sum(row["packets_out"] for row in rows),
         "marks": sum(row["marks"] for row in rows),
-        "drops": sum((row["drops_full"] or 0) + (row["drops_aqm"] or 0) for row in rows),
+        "drops": sum(row["drops"] or 0 for row in rows),
         "alpha": flows["alpha"].mean(),
         "least_share": _least_share(flows),
         "first_share": _first_share(flows),

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-NAMED = ("traffic", "port", "switch", "priority", "event")
-"""Tables whose next key is a name that the reader chooses."""
+from shallows.document.schema import named
 
 __all__ = ["kinds", "known"]
 
@@ -38,7 +37,7 @@ def known() -> dict[str, Any]:
     Names of loads, ports and switches are left out of the paths. A key has `label`, `detail` (its values),
     `info` (meaning, range and default) and `words`, each with its meaning.
     """
-    found: dict[str, Any] = {"keys": {}, "tables": {}, "same": {}, "named": list(NAMED)}
+    found: dict[str, Any] = {"keys": {}, "tables": {}, "same": {}, "named": list(named())}
     _walk("", _whole(), found, {})
     return found
 
@@ -84,7 +83,7 @@ def _walk(path: str, schema: Schema, found: dict[str, Any], walked: dict[str, st
             own.append(key)
             inner = f"{path}.{name}" if path else name
             more = _resolved(value).get("additionalProperties")
-            below = more if inner in NAMED and isinstance(more, Mapping) else value
+            below = more if inner in named() and isinstance(more, Mapping) else value
             if any(True for _ in _objects(below)):
                 found["tables"].setdefault(inner, str(_resolved(value).get("description", "")))
                 _walk(inner, below, found, walked)

@@ -11,6 +11,7 @@ from typing import Any
 from nicegui import background_tasks, ui
 
 from shallows.document.places import program
+from shallows.document.schema import components
 from shallows.errors import Fault
 from shallows.terminal import readable
 from shallows.web.editor.completion import kinds, known
@@ -109,7 +110,7 @@ class Laboratory:
         self._form_values = key
         self.forms.clear()
         with self.forms:
-            controls = [name for name in kinds("transport.cc") if name != "kernel"]
+            controls = [name for name, each in components("transport.cc").items() if "backend" not in each]
             queues = kinds("queue")
             for path, label, names in (
                 ("transport.cc", "Congestion control", controls),
@@ -328,13 +329,10 @@ def _read(text: str) -> dict[str, Any] | None:
 
 def _other_queue(document: dict[str, Any], kind: str) -> Any:
     """A queue of another kind: common settings are kept, and required ones of the new kind get a value."""
-    from shallows.document.schema import schema
-
-    [section] = [each for each in schema()["sections"] if each["path"] == "queue"]
-    [component] = [each for each in section["components"] if each["name"] == kind]
+    component = components("queue")[kind]
     old = document.get("queue")
     old = old if isinstance(old, dict) else {}
-    usual = {"mark_at": "65pkt", "limit": "250pkt", "min_th": "20pkt", "max_th": "60pkt"}
+    usual = component["facts"]["example"]
     new: dict[str, Any] = {"kind": kind}
     for param in component["params"]:
         name = param["name"]

@@ -109,7 +109,7 @@ fn the_vendors_constants_and_order() {
 /// A silence of an hour costs no more than a moment.
 #[test]
 fn a_long_silence_is_worked_off_and_ends_at_the_line_rate() {
-    for parameters in [Set::Paper, Set::Vendor] {
+    for parameters in Set::ALL {
         let mut control = started(&Settings { parameters, ..Settings::defaults() });
         hear(&mut control, 0, true, 0);
         hear(&mut control, 60, true, 0);

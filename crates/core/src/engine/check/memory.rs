@@ -222,7 +222,7 @@ fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     if load.transport.ndp.is_some() {
         return settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
     }
-    if load.transport.cc.paces_wire() || load.transport.cc.kind() == "aimd" {
+    if load.transport.cc.paces_wire() || load.transport.cc.opens_freely() {
         return u64::MAX;
     }
     let round_trip = usual_round_trip(checked);

@@ -45,7 +45,7 @@ impl Simulation {
             .flat_map(|q| (0u32..).zip(&q.record.cells).map(move |(i, cell)| (q, i, cell)))
             .filter(|(_, _, cell)| cell.packets_in > 0)
             .collect();
-        let drops = |why: DropWhy| move |r: &Row<'_>| r.2.drops[why as usize];
+        let here = || DropWhy::ALL.into_iter().filter(|why| !why.on_wire());
         let wait = |q: f64| move |r: &Row<'_>| r.2.waits.all().quantile(q);
         TableBuilder::new("inner_queues", &rows)
             .words("port", &self.names.ports, |r| r.0.port)
@@ -56,11 +56,8 @@ impl Simulation {
             .u64("packets_out", |r| r.2.packets_out)
             .u64("packets_held", |r| r.2.held)
             .u64("bytes_in", |r| r.2.bytes_in)
-            .u64("drops_full", drops(DropWhy::Full))
-            .u64("drops_aqm", drops(DropWhy::Aqm))
-            .u64("drops_evicted", drops(DropWhy::Evicted))
-            .u64("drops_buffer", drops(DropWhy::Buffer))
-            .u64("drops_dead", drops(DropWhy::Dead))
+            .u64("drops", |r| here().map(|why| r.2.drops[why as usize]).sum())
+            .each_u64(here(), DropWhy::column, |r, why| r.2.drops[why as usize])
             .u64("marks", |r| r.2.marks)
             .maybe_f64("mean_wait_ps", |r| mean(r.2.wait_sum, r.2.packets_out))
             .maybe_f64("p50_wait_ps", wait(0.5))

@@ -294,12 +294,12 @@ impl Simulation {
             .map(|p| size_of::<Port>() + p.record.as_ref().map_or(0, |r| r.memory()) + inner(p))
             .sum();
         let packet_bytes: usize = self.cells.iter().map(|cell| cell.network.store.memory()).sum();
-        let bears = self.roster.bears.iter().map(|(load, (rate, rtt))| {
+        let slowest = self.roster.slowest.iter().map(|(load, (rate, rtt))| {
             let place = json!({"rate_bps": rate.as_bps(), "rtt_ps": rtt.as_ps()});
             (self.names.loads[usize::from(*load)].clone(), place)
         });
         json!({
-            "bears": bears.collect::<serde_json::Map<_, _>>(),
+            "slowest": slowest.collect::<serde_json::Map<_, _>>(),
             "counts": {
                 "events": books.events,
                 "packet_hops": books.hops,

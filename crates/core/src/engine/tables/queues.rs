@@ -55,7 +55,6 @@ impl Simulation {
         let rows: Vec<Row<'_>> =
             (0u32..).zip(self.ports()).map(|(i, port)| self.queue_summary(i, port)).collect();
         let over = self.now - self.roster.measured_from;
-        let drops = |why: DropWhy| move |r: &Row<'_>| r.port.drops(why);
         let lengths = |get: fn(&Lengths) -> f64| move |r: &Row<'_>| r.lengths.as_ref().map(get);
         let end = |get: fn(&Lengths) -> u64| move |r: &Row<'_>| r.lengths.as_ref().map(get);
         let quantile = |i: usize| move |r: &Row<'_>| r.lengths.as_ref().and_then(|l| l.quantiles[i]);
@@ -71,13 +70,8 @@ impl Simulation {
             .u64("bytes_in", |r| r.counts.bytes_in)
             .u64("bytes_out", |r| r.bytes_out)
             .u64("bytes_held", |r| r.held.1)
-            .u64("drops_full", drops(DropWhy::Full))
-            .u64("drops_aqm", drops(DropWhy::Aqm))
-            .u64("drops_evicted", drops(DropWhy::Evicted))
-            .u64("drops_wire", drops(DropWhy::Wire))
-            .u64("drops_buffer", drops(DropWhy::Buffer))
-            .u64("drops_dead", drops(DropWhy::Dead))
-            .u64("drops_cut", drops(DropWhy::Cut))
+            .u64("drops", |r| r.port.lost())
+            .each_u64(DropWhy::ALL, DropWhy::column, |r, why| r.port.drops(why))
             .u64("trims", |r| r.port.trimming().trims)
             .u64("returned", |r| r.port.trimming().returned)
             .u64("marks", |r| r.counts.marks)

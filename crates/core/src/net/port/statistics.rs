@@ -9,28 +9,25 @@ use shallows_units::{Span, Time};
 impl Port {
     /// Packets dropped for a reason.
     pub fn drops(&self, why: DropWhy) -> u64 {
-        let varying = self.varying();
-        match why {
-            DropWhy::Dead => varying.map_or(0, |varying| varying.dead),
-            DropWhy::Cut => varying.map_or(0, |varying| varying.cut),
-            why => self.counts.drops[why as usize],
+        let number = why as usize;
+        match number.checked_sub(DropWhy::COMMON) {
+            None => self.counts.drops[number],
+            Some(late) => self.varying().map_or(0, |varying| varying.drops[late]),
         }
     }
 
-    /// One more is.
+    /// Counts a dropped packet.
     pub(in crate::net) fn drop_for(&mut self, why: DropWhy) {
-        let count = match (why, self.varying_mut()) {
-            (DropWhy::Dead, Some(varying)) => &mut varying.dead,
-            (DropWhy::Cut, Some(varying)) => &mut varying.cut,
-            _ => &mut self.counts.drops[why as usize],
-        };
-        *count += 1;
+        let number = why as usize;
+        match (number.checked_sub(DropWhy::COMMON), self.varying_mut()) {
+            (Some(late), Some(varying)) => varying.drops[late] += 1,
+            _ => self.counts.drops[number] += 1,
+        }
     }
 
     /// Packets dropped in the queue.
     pub fn dropped(&self) -> u64 {
-        let common = self.counts.drops.iter().sum::<u64>() - self.counts.drops[DropWhy::Wire as usize];
-        common + self.drops(DropWhy::Dead)
+        DropWhy::ALL.into_iter().filter(|why| !why.on_wire()).map(|why| self.drops(why)).sum()
     }
 
     /// The port's trimming, where its discipline decides at departure.
@@ -45,7 +42,7 @@ impl Port {
 
     /// Packets dropped in the queue or lost on the wire.
     pub fn lost(&self) -> u64 {
-        self.dropped() + self.drops(DropWhy::Wire) + self.drops(DropWhy::Cut)
+        DropWhy::ALL.into_iter().map(|why| self.drops(why)).sum()
     }
 
     /// Packets and bytes in or before transmission at `now`, where the chain has them: as [`Port::held`], without settling.
@@ -104,7 +101,7 @@ impl Port {
         }
         let early = self.in_service(now, store);
         if let Some(varying) = self.varying_mut() {
-            (varying.sent_for, varying.dead, varying.cut) = (Span::ZERO, 0, 0);
+            (varying.sent_for, varying.drops) = (Span::ZERO, Default::default());
         }
         self.counts = PortCounts { packets_in: packets, bytes_in: bytes, early, ..PortCounts::default() };
     }

@@ -1,7 +1,7 @@
 //! Faults injected on a wire: losses, marks, copies and delays, by chance or to a plan.
 
 use crate::events::random::Stream;
-use crate::packet::{Flags, Packet};
+use crate::packet::{DropWhy, Flags, Packet};
 use shallows_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -68,10 +68,8 @@ pub struct Varying {
     pub(super) highest: Rate,
     /// How long all packets together were transmitted that have left, or were cut off on the way.
     pub sent_for: Span,
-    /// Packets lost at the port because the link was down.
-    pub dead: u64,
-    /// Packets lost on the wire as it went down.
-    pub cut: u64,
+    /// Packets dropped, by the causes of [`DropWhy`] that only such a port has.
+    pub drops: [u64; DropWhy::COUNT - DropWhy::COMMON],
 }
 
 impl Varying {

@@ -41,6 +41,9 @@ crate::params! {
         /// Whether ports of switches may drop packets that they could trim.
         untrimmed: Untrimmed = "refused", "", "Handley 2017 s.3: a receiver learns of each packet";
     }
+    facts {
+        not_tcp: "NDP",
+    }
 }
 
 /// The settings in the form in which both ends work with them. Of a load over another transport they are the defaults, and unused.
@@ -104,6 +107,6 @@ impl NdpSettings {
 
     /// The profile as a component, for lists and reference pages.
     pub fn component() -> Component {
-        Component { name: PROFILE, doc: Self::DOC, params: Self::list(), backend: None }
+        Component::of::<Self>(PROFILE)
     }
 }

@@ -107,6 +107,9 @@ crate::params! {
         /// Priority of notifications, or "none": that of the acknowledgements.
         cnp_priority: Option<u64> = "none", "[0, 7]", "Zhu 2015: a high one of its own";
     }
+    facts {
+        not_tcp: "queue pairs of RoCEv2",
+    }
 }
 
 /// The settings in the form in which both ends work with them. Of a load over TCP they are the defaults, and unused.
@@ -307,7 +310,7 @@ impl RoceSettings {
 
     /// The profile as a component, for lists and reference pages.
     pub fn component() -> Component {
-        Component { name: PROFILE, doc: Self::DOC, params: Self::list(), backend: None }
+        Component::of::<Self>(PROFILE)
     }
 }
 

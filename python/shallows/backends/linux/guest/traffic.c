@@ -230,7 +230,9 @@ static void verify(const struct connection *c)
 	timestamps = !!(told.tcpi_options & TCPI_OPT_TIMESTAMPS);
 	sack = !!(told.tcpi_options & TCPI_OPT_SACK);
 	ecn = !!(told.tcpi_options & TCPI_OPT_ECN);
-	if (strcmp(name, controls[c->control]))
+	/* DCTCP without ECN, as after a SYN that was sent again, is Reno by the name of dctcp-reno (dctcp_init). */
+	if (strcmp(name, controls[c->control]) &&
+	    (ecn || strcmp(name, "dctcp-reno") || strcmp(controls[c->control], "dctcp")))
 		fail("connection %d has congestion control %s after %s was set", c->sender.connection, name,
 		     controls[c->control]);
 	if (told.tcpi_snd_mss != expected.mss || timestamps != expected.timestamps || sack != expected.sack ||
