@@ -273,3 +273,13 @@ def test_each_setting_of_dualpi2_acts_as_in_the_simulator(tmp_path, setting):
     assert waiting(linux) == pytest.approx(waiting(simulated), abs=max(2.5, 0.15 * waiting(simulated)))
     for load in traffic:
         assert goodput(linux, load) == pytest.approx(goodput(simulated, load), abs=0.1 * 48e6)
+
+
+def test_a_port_counts_marks_of_what_it_sent(tmp_path):
+    """RED counts a mark before its FIFO turns out to be full. `marks` are those that receivers saw."""
+    star = STAR | {"senders": 10, "delay": "1ms"}
+    queue = {"kind": "threshold", "mark_at": "20pkt", "limit": "24pkt"}
+    more = {"queue": queue, "transport": {"profile": "linux", "cc": "dctcp"}}
+    _, linux = both(tmp_path, document(star, BULK, duration="6s", warmup="1s", **more))
+    assert bottleneck(linux)["drops_full"] > 100
+    assert bottleneck(linux)["marks"] == pytest.approx(linux["flows"]["marks"].sum(), rel=0.02)

@@ -380,8 +380,10 @@ class _Writer:
             last, mean = links.rates(
                 self._link(number), port, self.numbers["warmup"], self.numbers["duration"]
             )
+            # red_enqueue marks a packet, counts it, and then hands it to a FIFO that may be full.
+            marks_full = port["queue"]["kind"] == "threshold" and self._all_ecn()
             traced = traces and self._covered(number)
-            read = Port(name, last, mean, switch, measured, traced, header)
+            read = Port(name, last, mean, switch, measured, traced, header, marks_full)
             made.ports.append(read)
             wire = f"{port['to']} i{number}" if port["loss"] or port.get("changes") else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"
@@ -390,6 +392,15 @@ class _Writer:
                 self.lines.append(f"arrivals {number} {port['from']} p{number}")
         loads = self.experiment["traffic"].values() if self.classes else ()
         self.lines += [f"class {self.classes.index(load['class'])}" for load in loads]
+
+    def _all_ecn(self) -> bool:
+        """Whether every load's data are ECN-capable."""
+        transports = [load["transport"] for load in self.experiment["traffic"].values()]
+        return all(
+            each["ecn"] == "on"
+            or (each["ecn"] == "auto" and "dctcp" in (each["cc"]["kind"], each["cc"].get("name")))
+            for each in transports
+        )
 
     def _covered(self, number: int) -> bool:
         """Whether the probe covers a port: a pattern those of switches only, a full name any."""

@@ -281,7 +281,13 @@ def _queues(
         difference("lost").alias("drops_wire"),
         (difference("drops") + difference("lost")).alias("drops"),
         *(pl.lit(0).alias(cause.column) for cause in causes() if cause.name not in ("full", "aqm", "wire")),
-        difference("marks").alias("marks"),
+        # A mark counts where its packet was sent: those of packets that found the FIFO full are taken off.
+        (
+            difference("marks")
+            - difference("full") * pl.Series([int(port.marks_full) for port in made.ports], dtype=pl.Int64)
+        )
+        .clip(lower_bound=0)
+        .alias("marks"),
         (difference("bytes") * 8e12 / over / pl.Series("rate", means)).alias("utilisation"),
         pl.Series("is_switch", [int(port.switch) for port in made.ports]),
     )
