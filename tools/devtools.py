@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 __all__ = ["Page", "bare"]
 
 MOST_BYTES = 50_000_000
-"""Of one answer of Chromium."""
+"""The most bytes of one answer of Chromium."""
 
 
 class Page:

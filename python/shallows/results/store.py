@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = 2
-"""Of the directory of a run. A store of another format is refused, not guessed at."""
+"""The format of a run's directory. A store of another format is refused, not guessed at."""
 
 FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
 """Modules of `shallows.figures` that draw one run."""

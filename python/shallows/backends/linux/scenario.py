@@ -38,8 +38,8 @@ SYSCTLS = {
     "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
 }
-"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
-sent yet would only take memory."""
+"""The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
+has not been sent yet would only take memory."""
 
 __all__ = ["address", "scenario", "sysctls", "traced_classes"]
 

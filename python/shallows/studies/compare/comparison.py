@@ -172,7 +172,7 @@ def differing(schemes: Sequence[Scheme]) -> dict[str, list[Any]]:
 
 
 def _outcomes(what: Schemes, runner: Runner, progress: Progress | None) -> list[Outcome]:
-    """Of all points in the schemes' order. Schemes with kernels of their own run one after the other."""
+    """The outcomes of all points, scheme by scheme. Schemes with their own kernels run one after another."""
     kernels = {scheme.kernel for scheme in what.schemes}
     if kernels == {None}:
         jobs = _identified(what, [runner for _ in what.schemes])

@@ -102,7 +102,7 @@ class Reading:
 
     @property
     def words(self) -> str:
-        """The same as a sentence's part."""
+        """The reading as a part of a sentence."""
         return " and ".join(v.words for _, v in self.departures) or "the base reading"
 
     @property

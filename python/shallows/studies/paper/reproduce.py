@@ -356,7 +356,7 @@ def _measured(figure: Study, runs: Runs, failed: Sequence[str]) -> dict[str, Any
 
 
 def _with_note(found: Found, note: str | None) -> Found:
-    """The same with a note on the seeds behind it."""
+    """The result with a note on the seeds behind it."""
     if not note:
         return found
     notes = "; ".join(filter(None, [found.measured.note, note]))
