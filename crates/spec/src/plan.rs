@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use shallows_core::Experiment;
-use shallows_core::engine::check::chosen::{Chosen, chosen};
+use shallows_core::engine::check::chosen;
+use shallows_core::engine::check::chosen::Chosen;
 use shallows_core::experiment::{EventSettings, LinkState};
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};

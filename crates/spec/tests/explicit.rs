@@ -223,7 +223,6 @@ fn arrivals_departures_and_returns_are_shown() {
         } else {
             port.opposite = Some(0);
         }
-        port.prepare();
         port
     };
     let mut net = Network::new(vec![port(0), port(1)], EventQueue::new(1));

@@ -69,7 +69,7 @@ fn queues_and_windows_seen_are_those_of_the_traces() {
     // Patterns trace the ports of switches. The last look comes after the end, which no trace has a row for.
     let of_switches = |look: &Vec<TableData>| {
         let ports = simulation.net().ports.iter().zip(column(look, "ports", "packets"));
-        ports.filter(|(port, _)| port.is_switch).map(|(_, packets)| packets).collect::<Vec<_>>()
+        ports.filter(|(port, _)| port.flags().switch).map(|(_, packets)| packets).collect::<Vec<_>>()
     };
     let looked: Vec<u64> = seen.iter().flat_map(of_switches).collect();
     assert!(traced.len() > 1000 && looked[..traced.len()] == traced[..]);

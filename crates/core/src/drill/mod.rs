@@ -61,8 +61,7 @@ impl Host {
     /// A host whose connection is opened by its peer (`passive`) or by itself.
     pub fn new(transport: &Transport, passive: bool) -> Self {
         let config = Config::new(transport);
-        let mut port = Port::new(WIRE, Span::ZERO, false, service());
-        port.prepare();
+        let port = Port::new(WIRE, Span::ZERO, false, service());
         let mut network = Network::new(vec![port], EventQueue::new(1));
         let timers =
             [Event::Sender(SENDER), Event::Receiver(RECEIVER)].map(|event| network.events.add(event));

@@ -107,7 +107,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let configs: Arc<[Config]> = experiment.loads.iter().map(config).collect();
     let partition = partition(experiment, &graph, &best, &ports, &loads);
     for port in &tapped {
-        ports[*port as usize].tapped = true;
+        ports[*port as usize].set(|flags| flags.tapped = true);
     }
     let mut in_order: Vec<u32> = (0..ports.len() as u32).collect();
     in_order.sort_by_key(|link| partition.cell_of[graph.links[*link as usize].from.index()]);
@@ -300,7 +300,7 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [
     for link in in_order {
         let port = &mut ports[*link as usize];
         let is_traced = traced.binary_search(link).is_ok();
-        let wanted = if port.is_switch { probes.queues } else { probes.nic_queues };
+        let wanted = if port.flags().switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
             port.record =

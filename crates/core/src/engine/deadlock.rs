@@ -11,7 +11,7 @@
 //! Hu et al. 2016, HotNets-XV.
 
 use crate::engine::error::{Deadlock, RunError};
-use crate::engine::{Floor, Simulation};
+use crate::engine::{SharedCells, Simulation};
 use crate::experiment::Deadlocks;
 use crate::hosts::connections::locked;
 use crate::net::Network;
@@ -37,12 +37,12 @@ struct Closed {
 
 impl Simulation {
     /// Ends the run in a deadlock, or notes it.
-    pub(super) fn look_for_deadlock(&mut self, floor: &Floor) -> Result<(), RunError> {
+    pub(super) fn look_for_deadlock(&mut self, shared: &SharedCells) -> Result<(), RunError> {
         let stops = self.deadlock_mode == Deadlocks::Stop;
         if self.backs.is_empty() || self.standing().is_some() && !stops {
             return Ok(());
         }
-        let stuck = self.stuck(floor);
+        let stuck = self.stuck(shared);
         let Some(found) = self.cycle_of(&stuck) else { return Ok(()) };
         let waiting = stuck.values().map(|one| one.paused).collect();
         if stops && !self.timeline.will_cut(&waiting) {
@@ -60,11 +60,11 @@ impl Simulation {
     }
 
     /// Notes the deadlock that there is before a link fails.
-    pub(super) fn note_deadlock(&mut self, floor: &Floor) {
+    pub(super) fn note_deadlock(&mut self, shared: &SharedCells) {
         if self.backs.is_empty() {
             return;
         }
-        let Some(found) = self.cycle_of(&self.stuck(floor)) else { return };
+        let Some(found) = self.cycle_of(&self.stuck(shared)) else { return };
         match self.standing() {
             Some(standing) => *standing = found,
             None => self.deadlocks.push(found),
@@ -72,12 +72,12 @@ impl Simulation {
     }
 
     /// Notes that a link has failed, if that has ended the deadlock.
-    pub(super) fn end_deadlock(&mut self, floor: &Floor) {
+    pub(super) fn end_deadlock(&mut self, shared: &SharedCells) {
         // A watchdog may have ended it before.
         if self.standing().is_none() || self.deadlock_mode == Deadlocks::Watchdog {
             return;
         }
-        let (now, stuck) = (self.now, self.stuck(floor));
+        let (now, stuck) = (self.now, self.stuck(shared));
         if let Some(standing) = self.standing() {
             let waits =
                 |link: &u32| stuck.iter().any(|(key, one)| one.paused == *link && key.1 == standing.priority);
@@ -88,8 +88,8 @@ impl Simulation {
     }
 
     /// The accounts that can never open again.
-    fn stuck(&self, floor: &Floor) -> BTreeMap<Key, Closed> {
-        let mut stuck = self.closed_accounts(floor);
+    fn stuck(&self, shared: &SharedCells) -> BTreeMap<Key, Closed> {
+        let mut stuck = self.closed_accounts(shared);
         loop {
             let before = stuck.len();
             // Bytes that stay for ever, by switch: the others may leave and raise the thresholds.
@@ -99,7 +99,7 @@ impl Simulation {
             stuck.retain(|key, one| {
                 let waits = one.at.iter().all(|link| blocked.contains(&(*link, key.1)));
                 let free = one.size.saturating_sub(staying[&one.switch]);
-                waits && !one.at.is_empty() && (one.holds_headroom || !self.may_open(floor, *key, free))
+                waits && !one.at.is_empty() && (one.holds_headroom || !self.may_open(shared, *key, free))
             });
             if stuck.len() == before {
                 return stuck;
@@ -108,9 +108,9 @@ impl Simulation {
     }
 
     /// Every account that has been closed for as long as its frames need, with the ports where its packets wait.
-    fn closed_accounts(&self, floor: &Floor) -> BTreeMap<Key, Closed> {
+    fn closed_accounts(&self, shared: &SharedCells) -> BTreeMap<Key, Closed> {
         let mut found = BTreeMap::new();
-        for cell in &floor.cells {
+        for cell in &shared.cells {
             let cell = locked(cell);
             for (size, place, priority) in cell.network.buffers().all_closed() {
                 if let Some(closed) = self.closed(&cell.network, (size, place, priority)) {
@@ -156,9 +156,9 @@ impl Simulation {
         })
     }
 
-    fn may_open(&self, floor: &Floor, (link, priority): Key, free: u64) -> bool {
+    fn may_open(&self, shared: &SharedCells, (link, priority): Key, free: u64) -> bool {
         let (cell, place) = self.places[link as usize];
-        let cell = locked(&floor.cells[cell as usize]);
+        let cell = locked(&shared.cells[cell as usize]);
         let pausing = cell.network.ports[place as usize].pausing();
         let ingress = pausing.and_then(|pausing| pausing.ingress.as_ref());
         ingress.is_none_or(|i| i.may_open(&i.accounts[usize::from(priority)], free))

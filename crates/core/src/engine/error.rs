@@ -1,6 +1,5 @@
 //! The ways in which a run can fail.
 
-use crate::engine::check::memory::gb;
 use shallows_units::Time;
 
 /// A cycle of waiting ports.
@@ -107,3 +106,11 @@ impl std::fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+/// Bytes as a person says them.
+pub fn gb(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::engine::control::Control;
 use crate::engine::error::{Held, RunError};
-use crate::engine::{Floor, Simulation};
+use crate::engine::{SharedCells, Simulation};
 use crate::hosts::connections::{MAX_FLOWS, done, locked};
 use crate::hosts::facts::MessageRow;
 use crate::hosts::records::FlowRow;
@@ -15,7 +15,12 @@ const PACKET_BYTES: u64 = 2 * SLOT_BYTES as u64;
 impl Simulation {
     /// Tells how far the run is, and whether it has to end: it was cancelled, or it holds too much. Called at each
     /// pause, every few thousand events, and where a load was stopped in its work.
-    pub(super) fn heed(&self, floor: &Floor, control: &Control, now: Time) -> Result<(), RunError> {
+    pub(super) fn check_limits(
+        &self,
+        shared: &SharedCells,
+        control: &Control,
+        now: Time,
+    ) -> Result<(), RunError> {
         control.report(now.as_ps() as f64 / self.duration.as_ps() as f64);
         if control.is_cancelled() {
             return Err(RunError::Cancelled);
@@ -24,30 +29,30 @@ impl Simulation {
             return Err(RunError::TooManyFlows(MAX_FLOWS));
         }
         let Some(most) = self.memory else { return Ok(()) };
-        let held = self.held(floor);
+        let held = self.held(shared);
         let bytes: u64 = held.iter().map(|held| held.bytes).sum();
         if (bytes > most || self.roster.overfull)
             && let Some(largest) = held.into_iter().max_by_key(|held| held.bytes)
         {
             return Err(RunError::TooMuchHeld { held: largest, bytes, most });
         }
-        for cell in &floor.cells {
+        for cell in &shared.cells {
             locked(cell).network.room = (most - bytes) / PACKET_BYTES + 1;
         }
         Ok(())
     }
 
     /// The items of the run whose number grows with time.
-    fn held(&self, floor: &Floor) -> [Held; 4] {
+    fn held(&self, shared: &SharedCells) -> [Held; 4] {
         let (mut packets, mut rows) = (0i64, self.roster.message_rows.len());
-        for cell in &floor.cells {
+        for cell in &shared.cells {
             let cell = locked(cell);
             let totals = cell.network.totals;
             // A packet may enter in one cell and leave in another.
             packets += (totals.sent + totals.duplicated) as i64 - (totals.delivered + totals.dropped) as i64;
             rows += cell.hosts.message_rows.len();
         }
-        let (packets, done) = (packets.max(0) as u64, done(&floor.cells));
+        let (packets, done) = (packets.max(0) as u64, done(&shared.cells));
         let flow_rows = self.roster.flow_rows.len();
         let row_bytes = rows * size_of::<MessageRow>() + flow_rows * size_of::<FlowRow>();
         let held = |what, count, bytes, cure| Held { what, count, bytes, cure };

@@ -2,7 +2,7 @@
 //!
 //! A watched run is always run by one thread. Its tables are those of a run at once, byte for byte.
 
-use crate::engine::{Control, Floor, RunError, Simulation};
+use crate::engine::{Control, RunError, SharedCells, Simulation};
 use crate::hosts::Pair;
 use crate::hosts::connections::locked;
 use crate::hosts::records::alpha;
@@ -13,7 +13,7 @@ use crate::packet::{Flags, Packet};
 use crate::probe::{TableBuilder, TableData};
 use shallows_units::{Bytes, Rate, Span, Time};
 
-/// Packets that one look returns at most; more could not be told apart on a screen.
+/// Packets that one look returns at most; a screen shows no more.
 pub const MAX_PACKETS: usize = 20_000;
 
 /// The traffic of a port in a part of the run.
@@ -89,10 +89,10 @@ impl Simulation {
     }
 
     /// Notes the counts so far before the counters begin again with the warm-up's end.
-    pub(super) fn keep_warmup(&mut self, floor: &Floor) {
+    pub(super) fn keep_warmup(&mut self, shared: &SharedCells) {
         let now = self.now;
         let passed = |(cell, place): &(u32, u32)| {
-            let network = &locked(&floor.cells[*cell as usize]).network;
+            let network = &locked(&shared.cells[*cell as usize]).network;
             let port = &network.ports[*place as usize];
             Passed::of(port, held(port, now, &network.store), now, &network.store)
         };

@@ -16,8 +16,8 @@ use crate::events::Source;
 use crate::experiment::Deadlocks;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::{Connections, Opener, Roster};
+use crate::net::port::Port;
 use crate::net::port::chain::Store;
-use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
@@ -26,8 +26,11 @@ use cells::Effort;
 use cells::partition::Partition;
 pub use control::Control;
 pub use error::{Deadlock, RunError};
+use live::Passed;
 use shallows_units::{Span, Time};
 use std::sync::{Mutex, PoisonError, RwLock};
+use tables::Names;
+use timeline::Timeline;
 
 /// A load, and when it is to wake.
 pub struct Load {
@@ -50,7 +53,7 @@ pub struct Simulation {
     threads: usize,
     effort: Effort,
     loads: Vec<Load>,
-    names: tables::Names,
+    names: Names,
     /// Notes on the experiment for a reader of the results.
     notes: Vec<String>,
     probes: ProbeSettings,
@@ -72,11 +75,11 @@ pub struct Simulation {
     begun: bool,
     warm: bool,
     /// The traffic of each port before the warm-up ended; empty until then.
-    before_warmup: Vec<live::Passed>,
+    before_warmup: Vec<Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
     /// Changes of links.
-    timeline: timeline::Timeline,
+    timeline: Timeline,
     /// By link the one back along its cable, where flow control needs it; else empty.
     backs: Vec<u32>,
     /// The end of a deadlock.
@@ -89,7 +92,7 @@ pub struct Simulation {
 }
 
 /// The cells at work, and the data that they read.
-struct Floor {
+struct SharedCells {
     cells: Vec<Mutex<Cell>>,
     commons: RwLock<Commons>,
 }
@@ -105,7 +108,7 @@ impl Simulation {
         self.cells.len()
     }
 
-    /// Runs to the end. `control` cancels it and tells how far it is, from another thread.
+    /// Runs to the end. `control` cancels it and shows its progress, from another thread.
     pub fn run(&mut self, control: &Control) -> Result<(), RunError> {
         self.advance(Time::MAX, control).map(drop)
     }
@@ -119,26 +122,26 @@ impl Simulation {
         self.stop_at = until;
         self.roster.cancelled = control.flag();
         let cells = std::mem::take(&mut self.cells).into_iter().map(Mutex::new).collect();
-        let floor = Floor { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
+        let shared = SharedCells { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
         let partition = self.partition.clone();
         let result = match &partition.whole {
-            Some(_) => self.run_alone(&floor, control),
-            None => self.run_cells(&floor, &partition, control),
+            Some(_) => self.run_single(&shared, control),
+            None => self.run_cells(&shared, &partition, control),
         };
         let whole = |cell: Mutex<Cell>| cell.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.cells = floor.cells.into_iter().map(whole).collect();
-        self.commons = floor.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.cells = shared.cells.into_iter().map(whole).collect();
+        self.commons = shared.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
         result.map(|()| self.finished)
     }
 
     /// The connections at a time.
-    fn connections<'a>(roster: &'a mut Roster, floor: &'a Floor, now: Time) -> Connections<'a> {
-        Connections { cells: &floor.cells, commons: &floor.commons, roster, now }
+    fn connections<'a>(roster: &'a mut Roster, shared: &'a SharedCells, now: Time) -> Connections<'a> {
+        Connections { cells: &shared.cells, commons: &shared.commons, roster, now }
     }
 
     /// Wakes a load; returns the time of its next wake, if that is sooner than its pending one.
-    fn wake(&mut self, number: u32, floor: &Floor, now: Time) -> Option<Time> {
-        let connections = Self::connections(&mut self.roster, floor, now);
+    fn wake(&mut self, number: u32, shared: &SharedCells, now: Time) -> Option<Time> {
+        let connections = Self::connections(&mut self.roster, shared, now);
         let load = &mut self.loads[number as usize];
         load.wake_at = Time::MAX;
         let wanted = load.work.wake(&mut WorkCx { connections, opener: Opener { load: number as u16 } });
@@ -207,20 +210,7 @@ impl Simulation {
 
     /// Replaces every discipline that decides at arrival by its two-event twin; call before running.
     pub fn schedule_departures(&mut self) {
-        use crate::events::Event;
-        use crate::net::port::Scheduled;
-        use crate::queue::parts::fifo::Fifo;
-        for cell in &mut self.cells {
-            for (i, port) in (0..).zip(&mut cell.network.ports) {
-                if let Service::Arrival(admission) = &port.service {
-                    let disc = Box::new(Fifo::new(admission.clone(), port.rate));
-                    let mut scheduled = Scheduled::new(disc);
-                    scheduled.source = cell.network.events.add(Event::Port(i));
-                    port.service = Service::Departure(Box::new(scheduled));
-                    port.prepare();
-                }
-            }
-        }
+        self.cells.iter_mut().for_each(|cell| cell.network.schedule_departures());
     }
 }
 

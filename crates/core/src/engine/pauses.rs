@@ -1,6 +1,6 @@
 //! The pauses of a run: the warm-up's end, changes of links, traces at intervals, limits, progress, the end.
 
-use crate::engine::{Control, Floor, RunError, Simulation};
+use crate::engine::{Control, RunError, SharedCells, Simulation};
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::facts::{Acked, MessageRow};
@@ -13,29 +13,29 @@ use std::sync::{Mutex, PoisonError};
 
 impl Simulation {
     /// Does all that is due now and sets the next pause.
-    pub(super) fn pause(&mut self, floor: &Floor, control: &Control) -> Result<(), RunError> {
+    pub(super) fn pause(&mut self, shared: &SharedCells, control: &Control) -> Result<(), RunError> {
         let now = self.now;
         if !self.warm && now >= self.warmup {
             self.warm = true;
-            self.keep_warmup(floor);
-            each_network(floor, self.threads, |network| network.restart(now));
-            Self::connections(&mut self.roster, floor, now).restart();
+            self.keep_warmup(shared);
+            each_network(shared, self.threads, |network| network.restart(now));
+            Self::connections(&mut self.roster, shared, now).restart();
         }
-        self.change_links(floor);
+        self.change_links(shared);
         if self.queue_clock.due(now) {
-            self.sample_queues(floor);
+            self.sample_queues(shared);
         }
         if self.port_clock.due(now) {
-            self.sample_ports(floor);
+            self.sample_ports(shared);
         }
         if self.flow_clock.due(now) {
-            Self::connections(&mut self.roster, floor, now).trace_all();
+            Self::connections(&mut self.roster, shared, now).trace_all();
         }
-        self.check(floor, control)?;
+        self.check(shared, control)?;
         if now >= self.duration {
-            each_network(floor, self.threads, |network| network.sync(now));
-            Self::connections(&mut self.roster, floor, now).finish();
-            self.gather(floor);
+            each_network(shared, self.threads, |network| network.sync(now));
+            Self::connections(&mut self.roster, shared, now).finish();
+            self.gather(shared);
             self.finished = true;
             return Ok(());
         }
@@ -49,11 +49,11 @@ impl Simulation {
     }
 
     /// Brings together the records that cells kept apart, in an order that does not depend on the cells.
-    fn gather(&mut self, floor: &Floor) {
+    fn gather(&mut self, shared: &SharedCells) {
         let roster = &mut self.roster;
         let mut acked: Vec<Acked> = vec![];
-        let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
-        for cell in &floor.cells {
+        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        for cell in &shared.cells {
             let mut cell = locked(cell);
             acked.append(&mut cell.hosts.acked);
             cell.network.tap_wires(&commons);
@@ -71,7 +71,7 @@ impl Simulation {
             let found = acked.binary_search_by_key(&(row.flow, row.end), |acked| (acked.flow, acked.end));
             row.acked = found.ok().map(|place| acked[place].at);
         }
-        if floor.cells.len() > 1 {
+        if shared.cells.len() > 1 {
             let at = |row: &MessageRow| row.ended.unwrap_or(Time::MAX);
             roster.message_rows.sort_by_key(|row| (at(row), row.flow, row.started));
             roster.trace_rows.sort_by_key(|row| (row.time, row.flow));
@@ -79,12 +79,12 @@ impl Simulation {
         }
     }
 
-    pub(super) fn check(&mut self, floor: &Floor, control: &Control) -> Result<(), RunError> {
-        self.heed(floor, control, self.now)?;
-        self.look_for_deadlock(floor)?;
+    pub(super) fn check(&mut self, shared: &SharedCells, control: &Control) -> Result<(), RunError> {
+        self.check_limits(shared, control, self.now)?;
+        self.look_for_deadlock(shared)?;
         let changes = |p: &Port| p.record.as_ref().map_or(0, |r| r.changes().len());
         let (mut tapped, mut traced, mut by_change) = (0, self.roster.trace_rows.len(), 0);
-        for cell in &floor.cells {
+        for cell in &shared.cells {
             let cell = locked(cell);
             tapped += cell.network.tapped.len();
             traced += cell.hosts.trace_rows.len();
@@ -99,11 +99,11 @@ impl Simulation {
         Ok(())
     }
 
-    fn sample_queues(&mut self, floor: &Floor) {
+    fn sample_queues(&mut self, shared: &SharedCells) {
         let time = self.now;
         for port in &self.traced_ports {
             let (cell, place) = self.places[*port as usize];
-            let network = &mut locked(&floor.cells[cell as usize]).network;
+            let network = &mut locked(&shared.cells[cell as usize]).network;
             let queue = &mut network.ports[place as usize];
             queue.settle(time, &network.store);
             let (packets, bytes) = queue.held();
@@ -111,11 +111,11 @@ impl Simulation {
         }
     }
 
-    fn sample_ports(&mut self, floor: &Floor) {
+    fn sample_ports(&mut self, shared: &SharedCells) {
         let time = self.now;
         for port in &self.traced_ports {
             let (cell, place) = self.places[*port as usize];
-            let traced = &mut locked(&floor.cells[cell as usize]).network.ports[place as usize].arrivals;
+            let traced = &mut locked(&shared.cells[cell as usize]).network.ports[place as usize].arrivals;
             for (class, arrivals) in traced.iter_mut().flatten().enumerate() {
                 let arrivals = std::mem::take(arrivals);
                 self.port_rows.push(PortRow { time, port: *port, class: class as u32, arrivals });
@@ -125,13 +125,13 @@ impl Simulation {
 }
 
 /// Does the same to each cell's part of the network, in so many threads.
-fn each_network(floor: &Floor, threads: usize, act: impl Fn(&mut Network) + Sync) {
+fn each_network(shared: &SharedCells, threads: usize, act: impl Fn(&mut Network) + Sync) {
     let work = |cells: &[Mutex<Cell>]| cells.iter().for_each(|cell| act(&mut locked(cell).network));
     if threads == 1 {
-        return work(&floor.cells);
+        return work(&shared.cells);
     }
     std::thread::scope(|scope| {
-        for cells in floor.cells.chunks(floor.cells.len().div_ceil(threads)) {
+        for cells in shared.cells.chunks(shared.cells.len().div_ceil(threads)) {
             scope.spawn(|| work(cells));
         }
     });

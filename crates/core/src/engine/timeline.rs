@@ -5,7 +5,7 @@
 
 mod check;
 
-use crate::engine::{Floor, Simulation};
+use crate::engine::{SharedCells, Simulation};
 use crate::experiment::LinkState;
 use crate::hosts::connections::locked;
 use crate::net::pfc::Frame;
@@ -181,41 +181,41 @@ impl Timeline {
 
 impl Simulation {
     /// Carries out the changes that are due, and lets the tables follow.
-    pub(super) fn change_links(&mut self, floor: &Floor) {
+    pub(super) fn change_links(&mut self, shared: &SharedCells) {
         let cuts = self.timeline.cuts(self.now);
         if cuts {
-            self.note_deadlock(floor);
+            self.note_deadlock(shared);
         }
         while let Some(change) = self.timeline.changes.get(self.timeline.next).copied() {
             if change.at > self.now {
                 break;
             }
             self.timeline.next += 1;
-            self.change_link(floor, change);
+            self.change_link(shared, change);
         }
         if cuts {
-            self.end_deadlock(floor);
+            self.end_deadlock(shared);
         }
         self.roster.longest.forget();
         if self.timeline.follow(self.now) {
             let down: Vec<u32> = self.timeline.left_out.iter().copied().collect();
-            floor.commons.write().unwrap_or_else(PoisonError::into_inner).routing.rebuild(&down);
+            shared.commons.write().unwrap_or_else(PoisonError::into_inner).routing.rebuild(&down);
         }
     }
 
-    fn change_link(&mut self, floor: &Floor, Change { link, what, .. }: Change) {
+    fn change_link(&mut self, shared: &SharedCells, Change { link, what, .. }: Change) {
         {
-            let mut commons = floor.commons.write().unwrap_or_else(PoisonError::into_inner);
+            let mut commons = shared.commons.write().unwrap_or_else(PoisonError::into_inner);
             match what {
                 What::Rate(rate) => commons.links[link as usize].0 = rate,
                 What::Delay(delay) => commons.links[link as usize].1 = delay,
                 What::State(_) | What::Loss(_) => {}
             }
         }
-        let pauses = self.pauses_of_peer(floor, link);
-        let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let pauses = self.pauses_of_peer(shared, link);
+        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
         let (cell, place) = self.places[link as usize];
-        let cell = &mut *locked(&floor.cells[cell as usize]);
+        let cell = &mut *locked(&shared.cells[cell as usize]);
         cell.network.now = self.now;
         let port = &mut cell.network.ports[place as usize];
         match what {
@@ -225,13 +225,13 @@ impl Simulation {
             What::Delay(delay) => port.delay = delay,
             What::Loss(loss) => port.faults.iter_mut().for_each(|faults| faults.loss = loss),
         }
-        cell.tell_changes(&commons);
+        cell.apply_changes(&commons);
     }
 
     /// The frame by which the port at the other end would pause this one, under flow control.
-    fn pauses_of_peer(&self, floor: &Floor, link: u32) -> Option<Frame> {
+    fn pauses_of_peer(&self, shared: &SharedCells, link: u32) -> Option<Frame> {
         let back = *self.backs.get(link as usize)?;
         let (cell, place) = *self.places.get(back as usize)?;
-        locked(&floor.cells[cell as usize]).network.ports[place as usize].closed_accounts()
+        locked(&shared.cells[cell as usize]).network.ports[place as usize].closed_accounts()
     }
 }

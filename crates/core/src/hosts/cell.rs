@@ -19,7 +19,7 @@ pub enum Stop {
     /// So many events have passed, or so many packets entered, that the items held are to be counted.
     Look,
     /// Deliveries of which a load wants to know, or connections that may be over.
-    News,
+    Notices,
 }
 
 /// A part of the network with its hosts.
@@ -42,8 +42,8 @@ impl Cell {
         Cell { network, hosts, handled: 0, orders: VecDeque::new(), later: vec![] }
     }
 
-    /// Handles events in order of time until `until`, before the events of that time, or until somebody outside
-    /// is to be asked.
+    /// Handles events in order of time until `until`, before the events of that time, or until the
+    /// engine has to act.
     pub fn run(&mut self, commons: &Commons, until: Time) -> Stop {
         let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
@@ -60,8 +60,8 @@ impl Cell {
             if left == 0 || net.room == 0 {
                 break Stop::Look;
             }
-            if hosts.news {
-                break Stop::News;
+            if hosts.has_notices {
+                break Stop::Notices;
             }
         };
         *handled += most - left;
@@ -80,7 +80,7 @@ impl Cell {
 
 impl Cell {
     /// Tells the senders of this cell what has happened to their packets outside of events.
-    pub fn tell_changes(&mut self, commons: &Commons) {
+    pub fn apply_changes(&mut self, commons: &Commons) {
         take_changes(&mut self.hosts, &mut Net { network: &mut self.network, commons });
     }
 }
@@ -110,7 +110,7 @@ fn handle_other(event: Event, hosts: &mut Hosts, net: &mut Net) {
         Event::Receiver(place) => hosts.on_receiver_timer(place, net),
         Event::Pull(host) => hosts.on_pacer(host, net),
         Event::Tick(port) => net.network.tick(port),
-        Event::Pause(port) => net.network.clock(port, net.commons),
+        Event::Pause(port) => net.network.on_pause_clock(port, net.commons),
         Event::Stray(place) => {
             if let Some(packet) = net.network.land_stray(place, net.commons) {
                 hosts.on_packet(&packet, net);

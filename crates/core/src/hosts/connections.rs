@@ -294,7 +294,7 @@ impl Connections<'_> {
     // ---- ends ----
 
     /// Ends a connection if nothing is left to do at either end and none of its packets is under way.
-    pub fn release_if_over(&mut self, id: FlowId) {
+    pub fn release_if_ended(&mut self, id: FlowId) {
         if !self.roster.lives[id as usize].stands {
             return;
         }

@@ -17,7 +17,7 @@ use shallows_units::{Span, Time};
 pub(super) struct Landings {
     /// When the window begins.
     pub begin: Time,
-    /// Time since then and place in the inbox of packets from other cells, 32 bits each.
+    /// Time since then and place in the mailbox of packets from other cells, 32 bits each.
     pub keys: Vec<u64>,
     /// Where each of them will go on, as far as it is known by now.
     pub ways: Vec<u32>,
@@ -37,14 +37,14 @@ const APART: usize = 4;
 pub(super) const AHEAD: usize = 2 * APART;
 
 impl Landings {
-    /// A packet that lands so long after the beginning, from place `place` of the inbox.
+    /// A packet that lands so long after the beginning, from place `place` of the mailbox.
     #[inline(always)]
     pub fn key(after: Span, place: usize) -> u64 {
         debug_assert!(after <= LONGEST && u32::try_from(place).is_ok());
         after.as_ps() << 32 | place as u64
     }
 
-    /// The place in the inbox.
+    /// The place in the mailbox.
     #[inline(always)]
     pub fn place(key: u64) -> usize {
         key as u32 as usize

@@ -110,7 +110,7 @@ pub struct Roster {
     calls: u64,
     /// A number freed at one time is used again after this much, so that it does not matter when cells met.
     pub rest: Span,
-    /// Cells that got orders since somebody looked, among several.
+    /// Cells with orders that the engine has not seen, where there are several.
     pub ordered: Vec<u32>,
     pub(super) lives: Vec<Life>,
     /// Numbers to use again, in one cell.

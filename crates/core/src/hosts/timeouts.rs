@@ -1,4 +1,4 @@
-//! Retransmission timeouts told apart by where in a block they strike.
+//! Retransmission timeouts, classified by the place in a block at which they occur.
 //!
 //! Source: Zhang, Ren and Lin 2011, "Modeling and Understanding TCP Incast Throughput Collapse in Data
 //! Center Networks", INFOCOM. A *block head* timeout follows the loss of a whole window at the start of a

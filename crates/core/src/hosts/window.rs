@@ -7,22 +7,22 @@
 use super::cell::{Cell, handle, take_changes};
 pub use super::foresight::LONGEST;
 use super::foresight::{AHEAD, Landings};
-use crate::net::{Commons, Inbox, Net, Network, Parcel, Post};
+use crate::net::{Commons, Mailbox, Mailboxes, Net, Network, Parcel};
 use crate::packet::{Carried, NONE};
 use shallows_units::{Span, Time};
 
 /// A thread's data for one cell after another.
 #[derive(Default)]
-pub struct Bench {
-    inbox: Inbox,
+pub struct WindowScratch {
+    mailbox: Mailbox,
     landings: Landings,
 }
 
-impl Bench {
+impl WindowScratch {
     /// The packet that lands as number `number`.
     #[inline(always)]
     fn parcel(&self, number: usize) -> &Parcel {
-        &self.inbox.parcels[Landings::place(self.landings.keys[number])]
+        &self.mailbox.parcels[Landings::place(self.landings.keys[number])]
     }
 
     /// Asks for the memory that number `number` will need, and more for those before it.
@@ -53,33 +53,33 @@ pub struct Window {
 }
 
 impl Cell {
-    /// Works the window. `bench` is empty; `inbox` is exchanged for its earlier contents. Returns when the cell must
+    /// Works the window. `scratch` is empty; `mailbox` is exchanged for its earlier contents. Returns when the cell must
     /// work again, if nothing comes from others.
     pub fn work(
         &mut self,
         window: Window,
-        inbox: &mut Inbox,
-        bench: &mut Bench,
-        post: &impl Post,
+        mailbox: &mut Mailbox,
+        scratch: &mut WindowScratch,
+        mailboxes: &impl Mailboxes,
         commons: &Commons,
     ) -> Time {
-        self.foresee_ports(window.until, &mut bench.landings);
-        self.collect(window, inbox, bench);
-        self.foresee_wires(&bench.landings);
-        (0..AHEAD).for_each(|number| bench.foresee(number, &mut self.network, commons));
-        self.foresee_ends(&bench.landings, commons);
+        self.foresee_ports(window.until, &mut scratch.landings);
+        self.collect(window, mailbox, scratch);
+        self.foresee_wires(&scratch.landings);
+        (0..AHEAD).for_each(|number| scratch.foresee(number, &mut self.network, commons));
+        self.foresee_ends(&scratch.landings, commons);
         let mut next = 0;
         loop {
             let order_at = self.orders.front().map_or(Time::MAX, |order| order.0);
             let until = window.until.min(order_at);
-            next = self.work_until(until, next, bench, commons);
+            next = self.work_until(until, next, scratch, commons);
             if order_at >= window.until {
                 break;
             }
             self.perform_until(order_at, commons);
         }
         self.network.now = window.until;
-        let lands = self.network.hand_over(window.next_until, post, commons);
+        let lands = self.network.hand_over(window.next_until, mailboxes, commons);
         self.wanted_at(lands, window.lookahead)
     }
 
@@ -93,8 +93,14 @@ impl Cell {
     }
 
     /// Hands over the packets that land before `until` in other cells; nothing else is done.
-    pub fn hand_over(&mut self, until: Time, lookahead: Span, post: &impl Post, commons: &Commons) -> Time {
-        let lands = self.network.hand_over(until, post, commons);
+    pub fn hand_over(
+        &mut self,
+        until: Time,
+        lookahead: Span,
+        mailboxes: &impl Mailboxes,
+        commons: &Commons,
+    ) -> Time {
+        let lands = self.network.hand_over(until, mailboxes, commons);
         self.wanted_at(lands, lookahead)
     }
 
@@ -106,23 +112,24 @@ impl Cell {
     }
 
     /// Takes the packets from other cells, and sorts those that land in the window.
-    fn collect(&mut self, window: Window, inbox: &mut Inbox, bench: &mut Bench) {
-        let Landings { keys, ways, begin, spread, .. } = &mut bench.landings;
+    fn collect(&mut self, window: Window, mailbox: &mut Mailbox, scratch: &mut WindowScratch) {
+        let Landings { keys, ways, begin, spread, .. } = &mut scratch.landings;
         *begin = window.begin;
         keys.clear();
         ways.clear();
-        bench.inbox.parcels.clear();
-        bench.inbox.parcels.append(&mut self.later);
-        let known = bench.inbox.parcels.len();
+        scratch.mailbox.parcels.clear();
+        scratch.mailbox.parcels.append(&mut self.later);
+        let known = scratch.mailbox.parcels.len();
         if known == 0 {
-            std::mem::swap(&mut bench.inbox.parcels, &mut inbox.parcels);
+            std::mem::swap(&mut scratch.mailbox.parcels, &mut mailbox.parcels);
         } else {
-            bench.inbox.parcels.append(&mut inbox.parcels);
+            scratch.mailbox.parcels.append(&mut mailbox.parcels);
         }
-        if !inbox.extensions.is_empty() {
-            self.take_over(&mut bench.inbox.parcels[known..], &mut inbox.extensions);
+        if !mailbox.extensions.is_empty() {
+            self.take_over(&mut scratch.mailbox.parcels[known..], &mut mailbox.extensions);
         }
-        let (parcels, length, mut latest) = (&bench.inbox.parcels, window.until - window.begin, window.begin);
+        let (parcels, length, mut latest) =
+            (&scratch.mailbox.parcels, window.until - window.begin, window.begin);
         keys.extend(parcels.iter().enumerate().map(|(place, parcel)| {
             latest = latest.max(parcel.packet.at);
             // A key has no room for a packet that lands long after the window.
@@ -147,11 +154,17 @@ impl Cell {
     }
 
     /// Handles the events before `until`, parcels from number `next` on; returns the number of the next one.
-    fn work_until(&mut self, until: Time, mut next: usize, bench: &mut Bench, commons: &Commons) -> usize {
+    fn work_until(
+        &mut self,
+        until: Time,
+        mut next: usize,
+        scratch: &mut WindowScratch,
+        commons: &Commons,
+    ) -> usize {
         let Cell { network, hosts, handled, .. } = self;
         let mut net = Net { network, commons };
         loop {
-            let lands = bench.landings.at(next).map_or(until, |at| at.min(until));
+            let lands = scratch.landings.at(next).map_or(until, |at| at.min(until));
             while let Some((at, event)) = net.events.pop_before(lands) {
                 net.now = at;
                 *handled += 1;
@@ -160,12 +173,12 @@ impl Cell {
             if lands == until {
                 return next;
             }
-            bench.foresee(next + AHEAD, net.network, commons);
-            let (parcel, way) = (bench.parcel(next), bench.landings.ways[next]);
+            scratch.foresee(next + AHEAD, net.network, commons);
+            let (parcel, way) = (scratch.parcel(next), scratch.landings.ways[next]);
             next += 1;
             net.now = lands;
             *handled += 1;
-            if let Some(packet) = net.network.land_from(parcel, way, commons) {
+            if let Some(packet) = net.network.land_parcel(parcel, way, commons) {
                 hosts.on_packet(&packet, &mut net);
             }
             if !net.network.changes.is_empty() {

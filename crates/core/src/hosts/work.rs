@@ -70,12 +70,12 @@ pub struct Hosts {
     pub messages_done: u64,
     /// Rows of the flow trace on change.
     pub trace_rows: Vec<FlowTraceRow>,
-    /// Deliveries that loads are to learn about.
+    /// Deliveries to report to loads.
     pub done: VecDeque<(u16, MessageDone)>,
-    /// Connections of which an end here has nothing left to do, and since when.
-    pub over: Vec<(Time, FlowId)>,
-    /// Something stands in `done` or `over`.
-    pub news: bool,
+    /// Connections with an end here that has nothing left to do, and since when.
+    pub idle: Vec<(Time, FlowId)>,
+    /// Something stands in `done` or `idle`.
+    pub has_notices: bool,
     /// Traced flows get a row whenever their window changes.
     pub trace_changes: bool,
     /// Statistics begin here.
@@ -103,8 +103,8 @@ impl Hosts {
             messages_done: 0,
             trace_rows: vec![],
             done: VecDeque::new(),
-            over: vec![],
-            news: false,
+            idle: vec![],
+            has_notices: false,
             trace_changes: false,
             measured_from: Time::ZERO,
             ideals: Ideals::default(),
@@ -186,7 +186,7 @@ impl Hosts {
                 self.note_acked(connection.sender.1, una, net.now);
             }
             if over {
-                self.note_over(packet.flow, net.now);
+                self.note_idle(packet.flow, net.now);
             }
             return;
         }
@@ -254,15 +254,15 @@ impl Hosts {
         debug_assert!(end.sender.wake_at() > net.now, "a timer that wakes for nothing wakes for ever");
         end.passed.0 += net.totals.sent - sent;
         arm_sender(end, net);
-        // A timer ends nothing but a connection that fails now. One that is over may have ended before: whoever noted it
-        // again would move its end to the last timer of the window.
+        // A timer ends nothing but a connection that fails now. One that has finished may have ended before: a second note
+        // would move its end to the last timer of the window.
         let fails = stood && end.sender.state() == State::Failed;
         let (id, traced) = (end.about.id, end.traced);
         if traced && self.trace_changes {
             self.trace_change(id, net);
         }
         if fails {
-            self.note_over(id, net.now);
+            self.note_idle(id, net.now);
         }
     }
 
@@ -304,7 +304,7 @@ impl Hosts {
         end.lost += 1;
         self.loads[end.about.load as usize].lost += 1;
         if end.is_over() {
-            self.note_over(change.flow, change.at);
+            self.note_idle(change.flow, change.at);
         }
     }
 
@@ -350,7 +350,7 @@ impl Hosts {
                 let (tag, started) = (message.tag, message.started);
                 let ideal = self.ideal(place, &message, net.commons);
                 self.done.push_back((load, MessageDone { flow: id, tag, started, ideal }));
-                self.news = true;
+                self.has_notices = true;
             }
         }
     }
@@ -361,14 +361,14 @@ impl Hosts {
         let end = &self.receivers[net.commons.connections[id as usize].receiver.1 as usize];
         let handshakes = self.configs[end.about.config as usize].handshakes();
         if end.messages.is_empty() && (end.receiver.closed() || !handshakes) {
-            self.note_over(id, net.now);
+            self.note_idle(id, net.now);
         }
     }
 
     #[cold]
-    fn note_over(&mut self, id: FlowId, at: Time) {
-        self.over.push((at, id));
-        self.news = true;
+    fn note_idle(&mut self, id: FlowId, at: Time) {
+        self.idle.push((at, id));
+        self.has_notices = true;
     }
 }
 

@@ -1,5 +1,32 @@
 //! The network: ports, wires, and switches that forward. Knows nothing of transports.
+//!
+//! The way of a packet, with the functions that handle it. One event a hop where the discipline decides at arrival:
+//!
+//! ```text
+//! a host: send ── enter ── certain to be taken: Port::pass ───────────────────┐
+//!                   └── enter_slow ──┐                                        │
+//!                                    v                                        │
+//! at a port:                       arrive                                     │
+//!   takes all and records nothing ── Port::accept ────────────────────────────┤
+//!   decides at arrival ──────────── Port::admit ──────────────────────────────┤ the packet is in the port's chain:
+//!   arrive_slow                                                               │ queue and wire
+//!     line before the discipline ── arrive_lined ── room in line ─────────────┤
+//!     decides at departure ──────── arrive_scheduled                          │
+//!                                     └── serve ── event Port: depart ────────┤
+//!     controlled ────────────────── arrive_controlled, then as its discipline │
+//!       its link is down ────────── arrive_down                               │
+//!   no: lose                                                                  │
+//!                                                                             │
+//! at a wire's end:                 event Wire: land <─────────────────────────┤
+//!   clear ──────────────────────────── forward                                │
+//!   flow control, faults, observers ── land_checked ── land_with_faults       │
+//!     delayed or doubled ────────────── event Stray: land_stray               │
+//!   in another cell: hand_over ── mailbox ── land_parcel <────────────────────┘
+//!
+//! forward: a host has the packet, a switch chooses the next port and the packet comes to it (arrive)
+//! ```
 
+mod handle;
 pub mod pfc;
 pub mod port;
 mod shared;
@@ -10,18 +37,20 @@ use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
+use crate::queue::parts::fifo::Fifo;
 use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
+pub use handle::Net;
 use pfc::NOWHERE;
 use port::chain::Store;
-pub use port::statistics::{Totals, Waits};
-use port::{HOST, Port, Service, WireFaults};
+pub use port::counts::{Totals, Waits};
+use port::{HOST, Port, Scheduled, Service, WireFaults};
 use shallows_units::{Span, Time};
-pub use shared::{Change, Commons, Connection, Happened, Net};
+pub use shared::{Change, Commons, Connection, Happened};
 use std::collections::BTreeMap;
 use switch::shared_buffer::Buffers;
 pub use switch::shared_buffer::Memory;
-pub use wire::crossing::{Inbox, Parcel, Post, UNDECIDED};
+pub use wire::crossing::{Mailbox, Mailboxes, Parcel, UNDECIDED};
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -49,7 +78,7 @@ pub struct Network {
     pub until: Time,
     /// By port: waits in those of hosts.
     pub host_waits: Vec<Waits>,
-    /// Packets that may still enter before somebody looks at how many there are.
+    /// Packets that may still enter before the engine counts them.
     pub room: u64,
     /// The port by which the last packet of a host with several has entered.
     entered: u32,
@@ -86,10 +115,10 @@ impl Sight for Own<'_> {
 }
 
 impl Network {
-    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::forward`] puts
+    /// A network of `ports`, nothing under way. A host stands at the end of each wire; [`Network::set_routes`] puts
     /// switches there. The wires of ports that cross lead to other cells.
     pub fn new(mut ports: Vec<Port>, mut events: EventQueue) -> Self {
-        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.crosses) {
+        for (i, port) in (0..).zip(&mut ports).filter(|(_, port)| !port.flags.crosses) {
             port.end = events.add_wire(i);
         }
         for (i, port) in (0..).zip(&mut ports) {
@@ -107,6 +136,7 @@ impl Network {
                 pausing.source = events.add(Event::Pause(i));
             }
         }
+        ports.iter_mut().for_each(Port::update_flags);
         let host_waits = vec![Waits::default(); ports.len()];
         Network {
             now: Time::ZERO,
@@ -136,11 +166,23 @@ impl Network {
 
     /// The ports stand at `links`; switches forward by the tables of `routing` and share equally short paths by
     /// `choosers`. Call before any flow.
-    pub fn forward(&mut self, links: Vec<u32>, choosers: Vec<Chooser>, routing: &Routing) {
+    pub fn set_routes(&mut self, links: Vec<u32>, choosers: Vec<Chooser>, routing: &Routing) {
         for (link, port) in links.iter().zip(&mut self.ports) {
             port.leads_to = routing.goes_on(*link).unwrap_or(HOST);
         }
         (self.links, self.choosers) = (links, choosers);
+    }
+
+    /// Replaces every discipline that decides at arrival by its two-event twin; call before packets are sent.
+    pub fn schedule_departures(&mut self) {
+        for (i, port) in (0..).zip(&mut self.ports) {
+            if let Service::Arrival(admission) = &port.service {
+                let mut scheduled = Scheduled::new(Box::new(Fifo::new(admission.clone(), port.rate)));
+                scheduled.source = self.events.add(Event::Port(i));
+                port.service = Service::Departure(Box::new(scheduled));
+                port.update_flags();
+            }
+        }
     }
 
     /// The first packet of a wire lands at `at`.
@@ -152,7 +194,7 @@ impl Network {
     /// The same, of `port`, whose number it is.
     #[inline(always)]
     fn expect_of(port: &Port, number: u32, at: Time, events: &mut EventQueue, crossing: &mut Vec<u32>) {
-        if port.crosses {
+        if port.flags.crosses {
             crossing.push(number);
         } else {
             events.expect(port.end, at);
@@ -194,7 +236,7 @@ impl Network {
         self.room = self.room.saturating_sub(1);
         let here = &mut self.ports[port as usize];
         let Some((wait, lands)) = here.pass(slot, &mut self.store, self.now) else {
-            return self.enter_behind(port, slot, commons);
+            return self.enter_slow(port, slot, commons);
         };
         if let Some(at) = lands {
             Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
@@ -204,9 +246,9 @@ impl Network {
         }
     }
 
-    /// The packet in `slot` enters the network at `port`, where it may have to wait, or somebody looks at it.
+    /// The packet in `slot` enters the network at `port`, which may refuse it or records it.
     #[inline(never)]
-    fn enter_behind(&mut self, port: u32, slot: u32, commons: &Commons) {
+    fn enter_slow(&mut self, port: u32, slot: u32, commons: &Commons) {
         let before = self.ports[port as usize].free_at;
         self.arrive(port, slot, commons);
         let here = &self.ports[port as usize];
@@ -231,12 +273,12 @@ impl Network {
         let here = &mut self.ports[port as usize];
         let (slot, next) = here.land(&self.store, self.now);
         self.totals.hops += 1;
-        let (clear, leads_to) = (here.clear, here.leads_to);
+        let (clear, leads_to) = (here.flags.clear, here.leads_to);
         match next {
             Some(at) => self.events.expect(here.end, at),
             None => self.events.expect_nothing(here.end),
         }
-        if clear { self.onward(leads_to, slot, commons) } else { self.land_unclear(port, slot, commons) }
+        if clear { self.forward(leads_to, slot, commons) } else { self.land_checked(port, slot, commons) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
@@ -246,58 +288,52 @@ impl Network {
         self.free_strays.push(place);
         let (packet, node, came_by) = self.strays[place as usize];
         let slot = self.store.put(&packet);
-        self.onward_by(came_by, node, slot, commons)
+        self.forward_from(came_by, node, slot, commons)
     }
 
     /// The packet in `slot` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn onward(&mut self, node: u32, slot: u32, commons: &Commons) -> Option<Packet> {
+    fn forward(&mut self, node: u32, slot: u32, commons: &Commons) -> Option<Packet> {
         if node == HOST {
             self.totals.delivered += 1;
             return Some(self.store.take(slot));
         }
         let next = self.choose(node, self.store.at(slot).label, commons);
-        self.arrive_here(next, slot, commons);
+        self.arrive(next, slot, commons);
         None
     }
 
-    /// The packet in `slot` comes to port `number`.
-    #[inline(never)]
-    fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
-        self.arrive_here(number, slot, commons);
-    }
-
-    /// The same, compiled into its caller.
+    /// The packet in `slot` comes to port `number`. Compiled into its callers: the first two ways are those of nearly all packets.
     #[inline(always)]
-    fn arrive_here(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(self.store.at(slot).size);
-        if port.plain {
+        if port.flags.plain {
             if let Some(at) = port.accept(slot, &mut self.store, self.now) {
                 Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
             }
             return;
         }
-        if !port.at_arrival {
-            return self.arrive_otherwise(number, slot, commons);
+        if !port.flags.at_arrival {
+            return self.arrive_slow(number, slot, commons);
         }
         let serving = port.settle(self.now, &self.store);
         match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
             Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
             Ok(None) => {}
-            Err(why) => self.refuse_at(number, slot, why, commons),
+            Err(why) => self.lose_arrival(number, slot, why, commons),
         }
     }
 
-    /// The same, where not a discipline that decides at arrival decides, or not it alone.
+    /// The packet in `slot` comes to a port whose discipline does not decide at arrival, or not alone.
     #[inline(never)]
-    fn arrive_otherwise(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive_slow(&mut self, number: u32, slot: u32, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
-        if port.apart {
+        if port.flags.controlled {
             let packet = self.store.take(slot);
-            self.arrive_apart(number, &packet, commons);
+            self.arrive_controlled(number, &packet, commons);
         } else if let Service::Lined(_) = port.service {
             self.arrive_lined(number, slot, commons);
         } else {
@@ -309,7 +345,7 @@ impl Network {
     /// The packet in `slot`, which has come to port `number`, is dropped.
     #[cold]
     #[inline(never)]
-    fn refuse_at(&mut self, number: u32, slot: u32, why: DropWhy, commons: &Commons) {
+    fn lose_arrival(&mut self, number: u32, slot: u32, why: DropWhy, commons: &Commons) {
         let packet = self.store.take(slot);
         self.lose(number, packet, why, commons);
     }
@@ -338,7 +374,7 @@ impl Network {
             port.counts.dropped_bytes += if why.on_wire() { 0 } else { u64::from(packet.size) };
         }
         let cut = matches!(why, DropWhy::Dead | DropWhy::Cut) || why.on_wire();
-        if port.is_switch && !cut && packet.flags.any(Flags::REVERSE) {
+        if port.flags.switch && !cut && packet.flags.any(Flags::REVERSE) {
             let (all, shared) = self.lost_answers.entry(number).or_default();
             (*all, *shared) = (*all + 1, *shared + u64::from(why == DropWhy::Buffer));
         }
@@ -348,5 +384,34 @@ impl Network {
         self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
+    }
+}
+
+impl Network {
+    // ---- the whole network ----
+
+    /// Packets in queues and on wires now.
+    pub fn in_flight(&self) -> u64 {
+        let in_ports = |p: &Port| match &p.service {
+            Service::Arrival(_) | Service::Lined(_) => u64::from(p.chain.len()) + u64::from(p.behind),
+            Service::Departure(s) => p.on_wire() + s.held().0,
+        };
+        let strays = (self.strays.len() - self.free_strays.len()) as u64;
+        self.ports.iter().map(in_ports).sum::<u64>() + strays
+    }
+
+    /// The warm-up ends: the statistics of all ports begin.
+    pub fn restart(&mut self, now: Time) {
+        if now == Time::ZERO && self.totals.sent == 0 {
+            return; // everything is at its beginning
+        }
+        self.ports.iter_mut().for_each(|port| port.restart(now, &self.store));
+        self.host_waits.fill(Waits::default());
+        self.lost_answers.clear();
+    }
+
+    /// Brings the records of all ports up to `now`.
+    pub fn sync(&mut self, now: Time) {
+        self.ports.iter_mut().for_each(|port| port.sync(now, &self.store));
     }
 }

@@ -1,12 +1,10 @@
 //! Data that all cells of a network read, and the network as one of them sees it.
 
-use crate::net::Network;
-use crate::packet::{Extension, Flags, Packet};
+use crate::packet::{Flags, Packet};
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::NodeId;
 use crate::routing::table::{Entry, Routing};
 use shallows_units::{Rate, Span, Time};
-use std::ops::{Deref, DerefMut};
 
 /// A connection, as switches and both of its ends may know it.
 #[derive(Debug, Clone, Copy)]
@@ -137,56 +135,4 @@ pub struct Change {
     pub what: Happened,
     /// When.
     pub at: Time,
-}
-
-/// A cell's part of the network with the data that all cells read. Hosts send into it.
-pub struct Net<'a> {
-    /// The cell's part.
-    pub network: &'a mut Network,
-    /// The data that all cells read.
-    pub commons: &'a Commons,
-}
-
-impl Net<'_> {
-    /// A host hands `packet` to its NIC.
-    #[inline(always)]
-    pub fn send(&mut self, packet: &Packet) {
-        self.network.send(packet, self.commons);
-    }
-
-    /// If `flow` has more than `most` bytes in its host's port: when it has so few, [`Time::MAX`] where the port will say.
-    pub fn held_at_host(&mut self, flow: u32, most: u64) -> Option<Time> {
-        self.network.held_at_host(flow, most, self.commons)
-    }
-
-    /// When the packet that `flow` has just sent will have left its host's port, so that one more may enter:
-    /// [`Time::MAX`] where the port will say.
-    pub fn leaves_host_at(&mut self, flow: u32) -> Time {
-        self.network.leaves_host_at(flow, self.commons)
-    }
-
-    /// When the packet that `flow` has just sent will have left its host's port, if no other overtakes it.
-    pub fn sent_by(&self, flow: u32) -> Time {
-        self.network.sent_by(flow, self.commons)
-    }
-
-    /// Takes the extension of a delivered packet.
-    pub fn extension(&mut self, packet: &Packet) -> Option<Extension> {
-        self.network.extensions.take(packet.extension)
-    }
-}
-
-impl Deref for Net<'_> {
-    type Target = Network;
-    #[inline(always)]
-    fn deref(&self) -> &Network {
-        self.network
-    }
-}
-
-impl DerefMut for Net<'_> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Network {
-        self.network
-    }
 }

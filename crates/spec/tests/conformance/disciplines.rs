@@ -40,8 +40,7 @@ impl Bench {
             Built::Arrival(admission) => Service::Arrival(admission),
             Built::Departure(disc) => Service::departure(disc),
         };
-        let mut port = Port::new(rate, WIRE, true, service);
-        port.prepare();
+        let port = Port::new(rate, WIRE, true, service);
         let net = Network::new(vec![port], EventQueue::new(1));
         let connection = |serial| Connection { serial, ..Connection::default() };
         let commons = Commons::alone((0..FLOWS).map(connection).collect(), 1);

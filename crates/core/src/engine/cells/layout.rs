@@ -31,7 +31,8 @@ pub(in crate::engine) fn lay_out(
         let (cell, far) = (cell_of(link.from.index()), cell_of(link.to.index()));
         opposites.push(port.opposite);
         if cell != far {
-            (port.crosses, port.far_cell) = (true, far);
+            port.set(|flags| flags.crosses = true);
+            port.far_cell = far;
             port.opposite = None;
         }
         let (own, links) = &mut of_cell[cell as usize];
@@ -54,10 +55,10 @@ pub(in crate::engine) fn lay_out(
         .map(|((mut ports, links), choosers)| {
             for port in &mut ports {
                 port.opposite = port.opposite.map(place);
-                port.short_ways = experiment.short_ways;
+                port.set(|flags| flags.short_ways = experiment.short_ways);
             }
             let mut network = Network::new(ports, EventQueue::new(experiment.tie_stride));
-            network.forward(links, choosers, &routing);
+            network.set_routes(links, choosers, &routing);
             network
         })
         .collect();
@@ -69,7 +70,6 @@ pub(in crate::engine) fn lay_out(
             network.share(law, ports.iter().map(|port| place(*port)).collect());
         }
     }
-    networks.iter_mut().for_each(|network| network.ports.iter_mut().for_each(Port::prepare));
     let crossing = partition.whole.is_none() && opposites.iter().any(Option::is_some);
     let opposites = if crossing { opposites.iter().map(|port| port.map(place)).collect() } else { vec![] };
     let port_places = places.iter().map(|(_, place)| *place).collect();

@@ -4,11 +4,12 @@ pub mod layout;
 pub mod partition;
 mod sides;
 mod single;
+mod sync;
 mod window_state;
 mod windows;
 mod workers;
 
-/// Numbers of cores whose least time is told.
+/// Numbers of cores whose least time the manifest has.
 pub const CORES: [u64; 4] = [2, 4, 16, 64];
 
 /// Simulated work, for the manifest.

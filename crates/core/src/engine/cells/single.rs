@@ -2,7 +2,7 @@
 
 use crate::engine::control::Control;
 use crate::engine::error::RunError;
-use crate::engine::{Floor, Simulation};
+use crate::engine::{SharedCells, Simulation};
 use crate::hosts::cell::{Cell, Stop};
 use crate::hosts::connections::{Opener, locked};
 use crate::net::Commons;
@@ -12,73 +12,77 @@ use std::sync::PoisonError;
 
 impl Simulation {
     /// Runs the only cell until the time to stop, or to the end.
-    pub(in crate::engine) fn run_alone(&mut self, floor: &Floor, control: &Control) -> Result<(), RunError> {
+    pub(in crate::engine) fn run_single(
+        &mut self,
+        shared: &SharedCells,
+        control: &Control,
+    ) -> Result<(), RunError> {
         if !self.begun {
             self.begun = true;
             for load in 0..self.loads.len() as u32 {
-                self.wake_alone(load, floor, Time::ZERO);
+                self.wake_load(load, shared, Time::ZERO);
                 if self.roster.stopped() {
-                    self.heed(floor, control, Time::ZERO)?;
+                    self.check_limits(shared, control, Time::ZERO)?;
                 }
             }
         }
-        self.pause(floor, control)?;
+        self.pause(shared, control)?;
         while !self.finished && self.now < self.stop_at {
             let (stop, now) = {
-                let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
-                run(&mut locked(&floor.cells[0]), &commons, self.pause_at)
+                let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+                run(&mut locked(&shared.cells[0]), &commons, self.pause_at)
             };
             match stop {
                 Stop::Reached => {
                     self.now = self.pause_at;
-                    locked(&floor.cells[0]).network.now = self.now;
-                    self.pause(floor, control)?;
+                    locked(&shared.cells[0]).network.now = self.now;
+                    self.pause(shared, control)?;
                 }
-                Stop::Load(load) => self.wake_alone(load, floor, now),
-                Stop::News => self.hear(floor, now),
+                Stop::Load(load) => self.wake_load(load, shared, now),
+                Stop::Notices => self.handle_notices(shared, now),
                 Stop::Look => {
-                    self.hear(floor, now);
-                    self.heed(floor, control, now)?;
+                    self.handle_notices(shared, now);
+                    self.check_limits(shared, control, now)?;
                 }
             }
             if self.roster.stopped() {
-                self.heed(floor, control, now)?;
+                self.check_limits(shared, control, now)?;
             }
         }
         Ok(())
     }
 
-    fn wake_alone(&mut self, number: u32, floor: &Floor, now: Time) {
-        let wanted = self.wake(number, floor, now);
-        self.schedule(number, wanted, floor);
+    fn wake_load(&mut self, number: u32, shared: &SharedCells, now: Time) {
+        let wanted = self.wake(number, shared, now);
+        self.schedule(number, wanted, shared);
     }
 
-    fn schedule(&self, number: u32, wanted: Option<Time>, floor: &Floor) {
+    fn schedule(&self, number: u32, wanted: Option<Time>, shared: &SharedCells) {
         if let Some(at) = wanted {
-            locked(&floor.cells[0]).network.events.schedule(self.loads[number as usize].source, at);
+            locked(&shared.cells[0]).network.events.schedule(self.loads[number as usize].source, at);
         }
     }
 
-    /// Ends connections that are over and tells loads of deliveries.
+    /// Ends finished connections and informs loads of deliveries.
     #[cold]
-    fn hear(&mut self, floor: &Floor, now: Time) {
+    fn handle_notices(&mut self, shared: &SharedCells, now: Time) {
         loop {
-            let (over, done) = {
-                let hosts = &mut locked(&floor.cells[0]).hosts;
-                hosts.news = false;
-                (hosts.over.pop(), hosts.done.pop_front())
+            let (idle, done) = {
+                let hosts = &mut locked(&shared.cells[0]).hosts;
+                hosts.has_notices = false;
+                (hosts.idle.pop(), hosts.done.pop_front())
             };
-            if let Some((_, id)) = over {
-                Self::connections(&mut self.roster, floor, now).release_if_over(id);
+            if let Some((_, id)) = idle {
+                Self::connections(&mut self.roster, shared, now).release_if_ended(id);
             }
             if let Some((number, done)) = done {
-                let connections = Self::connections(&mut self.roster, floor, now);
+                let connections = Self::connections(&mut self.roster, shared, now);
                 let load = &mut self.loads[number as usize];
                 let wanted =
                     load.work.on_message(&done, &mut WorkCx { connections, opener: Opener { load: number } });
                 let wanted = load.sooner(wanted);
-                self.schedule(number.into(), wanted, floor);
-            } else if over.is_none() {
+                self.schedule(number.into(), wanted, shared);
+            } else if idle.is_none() {
                 return;
             }
         }

@@ -2,19 +2,20 @@
 
 use super::partition::Partition;
 use super::sides::Sides;
-use crate::engine::Floor;
+use super::workers::Work;
+use crate::engine::SharedCells;
 use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::facts::ClassRecord;
-use crate::hosts::window::{Bench, Window};
-use crate::net::{Commons, Inbox, Post};
+use crate::hosts::window::{Window, WindowScratch};
+use crate::net::{Commons, Mailbox, Mailboxes};
 use shallows_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The work of all threads until they meet again.
+/// A window for all workers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shift {
+pub(super) struct Task {
     pub window: Window,
     /// Whose turn it is.
     pub turn: usize,
@@ -22,76 +23,76 @@ pub(super) struct Shift {
     pub hand_over_only: bool,
 }
 
-impl Shift {
+impl Task {
     /// The turn whose cells do something.
-    pub fn of(&self) -> usize {
+    fn turn_at_work(&self) -> usize {
         if self.hand_over_only { 1 - self.turn } else { self.turn }
     }
 }
 
-/// The data that threads share.
-pub(super) struct Yard<'a> {
-    pub floor: &'a Floor,
+/// The data that the workers share.
+pub(super) struct WindowState<'a> {
+    pub shared: &'a SharedCells,
     pub sides: Sides,
     pub lookahead: Span,
     /// By turn, then by cell: the packets that land in it.
-    inboxes: [Vec<Mutex<Inbox>>; 2],
-    mail: [Vec<AtomicBool>; 2],
+    mailboxes: [Vec<Mutex<Mailbox>>; 2],
+    has_mail: [Vec<AtomicBool>; 2],
     /// By cell: when it must work, in ps.
     pub due: Vec<AtomicU64>,
     /// By cell: events in this window.
     work: Vec<AtomicU64>,
-    /// Cells that have something to tell.
+    /// Cells in which something has happened that concerns others.
     pub noted: Mutex<Vec<u32>>,
     /// By cell: events so far; and by turn and thread: where its share of the turn's cells ends.
     measured: Mutex<(Vec<u64>, [Vec<usize>; 2])>,
 }
 
-/// The data of one thread.
+/// The data of one worker.
 #[derive(Default)]
-pub(super) struct Hand {
-    bench: Bench,
-    inbox: Inbox,
+pub(super) struct WorkerLocal {
+    scratch: WindowScratch,
+    mailbox: Mailbox,
     pub waits: Vec<ClassRecord>,
 }
 
-impl Hand {
+impl WorkerLocal {
     /// Empty, with room for the waits of so many classes.
     pub fn new(classes: usize) -> Self {
-        Hand { waits: vec![ClassRecord::default(); classes], ..Hand::default() }
+        WorkerLocal { waits: vec![ClassRecord::default(); classes], ..WorkerLocal::default() }
     }
 }
 
-/// Hands packets over to the cells' inboxes of one turn.
-struct Deliver<'a> {
-    inboxes: &'a [Mutex<Inbox>],
-    mail: &'a [AtomicBool],
+/// Hands packets over to the cells' mailboxes of one turn.
+struct TurnMailboxes<'a> {
+    mailboxes: &'a [Mutex<Mailbox>],
+    has_mail: &'a [AtomicBool],
 }
 
-impl Post for Deliver<'_> {
+impl Mailboxes for TurnMailboxes<'_> {
     #[inline(always)]
-    fn open(&self, cell: u32, put: impl FnOnce(&mut Inbox)) {
-        put(&mut locked(&self.inboxes[cell as usize]));
-        self.mail[cell as usize].store(true, Ordering::Relaxed);
+    fn open(&self, cell: u32, put: impl FnOnce(&mut Mailbox)) {
+        put(&mut locked(&self.mailboxes[cell as usize]));
+        self.has_mail[cell as usize].store(true, Ordering::Relaxed);
     }
 }
 
-impl<'a> Yard<'a> {
-    pub fn new(floor: &'a Floor, partition: &Partition, sides: Sides) -> Self {
-        let commons = floor.commons.read().unwrap_or_else(PoisonError::into_inner);
+impl<'a> WindowState<'a> {
+    pub fn new(shared: &'a SharedCells, partition: &Partition, sides: Sides) -> Self {
+        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
         let fastest = commons.links.iter().map(|(rate, _)| *rate).max();
         let lookahead = sides.step(partition.lookahead, fastest);
         drop(commons);
-        let cells = floor.cells.len();
-        let inboxes = || (0..cells).map(|_| Mutex::default()).collect();
-        let mail = || (0..cells).map(|_| AtomicBool::new(false)).collect();
+        let cells = shared.cells.len();
+        let mailboxes = || (0..cells).map(|_| Mutex::default()).collect();
+        let has_mail = || (0..cells).map(|_| AtomicBool::new(false)).collect();
         let numbers = || (0..cells).map(|_| AtomicU64::new(0)).collect();
-        Yard {
-            floor,
+        WindowState {
+            shared,
             sides,
             lookahead,
-            inboxes: [inboxes(), inboxes()],
-            mail: [mail(), mail()],
+            mailboxes: [mailboxes(), mailboxes()],
+            has_mail: [has_mail(), has_mail()],
             due: numbers(),
             work: numbers(),
             noted: Mutex::default(),
@@ -100,28 +101,29 @@ impl<'a> Yard<'a> {
     }
 
     /// Works one cell in one window, or only hands over from it.
-    pub fn visit(&self, number: usize, shift: &Shift, hand: &mut Hand, commons: &Commons) {
-        let post = |turn: usize| Deliver { inboxes: &self.inboxes[turn], mail: &self.mail[turn] };
-        if shift.hand_over_only {
-            let cell = &mut locked(&self.floor.cells[number]);
-            cell.network.now = shift.window.begin;
-            let due = cell.hand_over(shift.window.until, self.lookahead, &post(shift.turn), commons);
+    fn work_cell(&self, number: usize, task: &Task, local: &mut WorkerLocal, commons: &Commons) {
+        let mailboxes_of =
+            |turn: usize| TurnMailboxes { mailboxes: &self.mailboxes[turn], has_mail: &self.has_mail[turn] };
+        if task.hand_over_only {
+            let cell = &mut locked(&self.shared.cells[number]);
+            cell.network.now = task.window.begin;
+            let due = cell.hand_over(task.window.until, self.lookahead, &mailboxes_of(task.turn), commons);
             self.due[number].store(due.as_ps(), Ordering::Relaxed);
             self.note(number, cell);
             return;
         }
-        let called = self.mail[shift.turn][number].swap(false, Ordering::Relaxed);
-        if !called && self.due[number].load(Ordering::Relaxed) >= shift.window.until.as_ps() {
+        let called = self.has_mail[task.turn][number].swap(false, Ordering::Relaxed);
+        if !called && self.due[number].load(Ordering::Relaxed) >= task.window.until.as_ps() {
             self.work[number].store(0, Ordering::Relaxed);
             return;
         }
-        let cell = &mut *locked(&self.floor.cells[number]);
-        std::mem::swap(&mut hand.inbox, &mut locked(&self.inboxes[shift.turn][number]));
-        std::mem::swap(&mut hand.waits, &mut cell.hosts.waits);
+        let cell = &mut *locked(&self.shared.cells[number]);
+        std::mem::swap(&mut local.mailbox, &mut locked(&self.mailboxes[task.turn][number]));
+        std::mem::swap(&mut local.waits, &mut cell.hosts.waits);
         let before = cell.handled;
-        let next = &post(1 - shift.turn);
-        let due = cell.work(shift.window, &mut hand.inbox, &mut hand.bench, next, commons);
-        std::mem::swap(&mut hand.waits, &mut cell.hosts.waits);
+        let next = &mailboxes_of(1 - task.turn);
+        let due = cell.work(task.window, &mut local.mailbox, &mut local.scratch, next, commons);
+        std::mem::swap(&mut local.waits, &mut cell.hosts.waits);
         self.due[number].store(due.as_ps(), Ordering::Relaxed);
         self.work[number].store(cell.handled - before, Ordering::Relaxed);
         self.note(number, cell);
@@ -129,7 +131,7 @@ impl<'a> Yard<'a> {
 
     /// Keeps the number of a cell in which something has happened that concerns others.
     fn note(&self, number: usize, cell: &Cell) {
-        if cell.hosts.news || !cell.network.changes.is_empty() {
+        if cell.hosts.has_notices || !cell.network.changes.is_empty() {
             locked(&self.noted).push(number as u32);
         }
     }
@@ -137,21 +139,11 @@ impl<'a> Yard<'a> {
     /// The same of all cells, and when they must work: links have changed between windows. The losses concern other cells, and
     /// a sender may send since its host's port is empty, also in a cell that had nothing left to do.
     pub fn note_all(&self) {
-        for (number, cell) in self.floor.cells.iter().enumerate() {
+        for (number, cell) in self.shared.cells.iter().enumerate() {
             let cell = &mut locked(cell);
             self.due[number].fetch_min(cell.network.events.next_at().as_ps(), Ordering::Relaxed);
             self.note(number, cell);
         }
-    }
-
-    /// Where the share of each of `threads` ends among the cells of `turn`, by the measured work.
-    pub fn shares(&self, turn: usize, threads: usize) -> Vec<usize> {
-        let cells = self.sides.cells[turn].len();
-        let ends = &mut locked(&self.measured).1[turn];
-        if ends.len() != threads {
-            *ends = (1..=threads).map(|i| i * cells / threads).collect();
-        }
-        ends.clone()
     }
 
     /// Adds the work of a window of `turn` to the measurement; shares its cells out anew where `again`.
@@ -183,8 +175,30 @@ impl<'a> Yard<'a> {
 
     /// The soonest time at which a cell must work; nothing is known of it while any has mail.
     pub fn soonest(&self) -> Option<Time> {
-        let mail = self.mail.iter().flatten().any(|mail| mail.load(Ordering::Relaxed));
+        let has_mail = self.has_mail.iter().flatten().any(|has_mail| has_mail.load(Ordering::Relaxed));
         let due = self.due.iter().map(|due| Time::ps(due.load(Ordering::Relaxed)));
-        if mail { None } else { due.min() }
+        if has_mail { None } else { due.min() }
+    }
+}
+
+impl Work for &WindowState<'_> {
+    type Task = Task;
+    type Local = WorkerLocal;
+
+    /// By the measured work of the cells.
+    fn shares(&self, task: &Task, workers: usize) -> Vec<usize> {
+        let turn = task.turn_at_work();
+        let cells = self.sides.cells[turn].len();
+        let ends = &mut locked(&self.measured).1[turn];
+        if ends.len() != workers {
+            *ends = (1..=workers).map(|i| i * cells / workers).collect();
+        }
+        ends.clone()
+    }
+
+    fn work(&self, task: &Task, local: &mut WorkerLocal, items: impl Iterator<Item = usize>) {
+        let commons = self.shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let cells = &self.sides.cells[task.turn_at_work()];
+        items.for_each(|item| self.work_cell(cells[item] as usize, task, local, &commons));
     }
 }

@@ -1,13 +1,13 @@
 //! A run of several cells, each worked once a window by any thread.
 
 use super::CORES;
-use super::window_state::{Hand, Shift, Yard};
-use super::workers::Crew;
+use super::window_state::{Task, WindowState, WorkerLocal};
+use super::workers::WorkerPool;
 use crate::engine::cells::partition::Partition;
 use crate::engine::cells::sides::{Clocks, Sides};
 use crate::engine::control::Control;
 use crate::engine::error::RunError;
-use crate::engine::{Floor, Simulation};
+use crate::engine::{SharedCells, Simulation};
 use crate::hosts::FlowId;
 use crate::hosts::connections::locked;
 use crate::hosts::facts::ClassRecord;
@@ -24,7 +24,7 @@ const SHARE_EVERY: u64 = 32;
 impl Simulation {
     /// The manifest's entry on cells: how many, the lookahead, and the measured bounds on speed; or the reason why there is
     /// one. `speedup_bound` is by cores: no schedule of whole cells gains more.
-    pub(in crate::engine) fn cells_told(&self) -> Value {
+    pub(in crate::engine) fn cells_entry(&self) -> Value {
         let effort = self.effort;
         let gain = |bound: u64| if bound > 0 { effort.events as f64 / bound as f64 } else { 1.0 };
         let imbalance = if effort.longest > 0 { effort.longest as f64 / effort.mean } else { 1.0 };
@@ -47,18 +47,18 @@ impl Simulation {
     /// Runs all cells until the time to stop, or to the end.
     pub(in crate::engine) fn run_cells(
         &mut self,
-        floor: &Floor,
+        shared: &SharedCells,
         partition: &Partition,
         control: &Control,
     ) -> Result<(), RunError> {
         let classes = if self.probes.waits { self.roster.classes.len() } else { 0 };
-        let hands = (0..self.threads.max(1)).map(|_| Hand::new(classes)).collect();
+        let locals = (0..self.threads.max(1)).map(|_| WorkerLocal::new(classes)).collect();
         let sides = Sides::new(partition, !self.backs.is_empty());
-        let yard = Yard::new(floor, partition, sides);
-        let crew = Crew::new(&yard, hands);
-        let result = crew.employ(|crew| self.run_windows(&yard, crew, control));
-        for hand in crew.dismiss() {
-            self.keep_waits(&hand.waits);
+        let state = WindowState::new(shared, partition, sides);
+        let pool = WorkerPool::new(&state, locals);
+        let result = pool.with_workers(|pool| self.run_windows(&state, pool, control));
+        for local in pool.into_locals() {
+            self.keep_waits(&local.waits);
         }
         result
     }
@@ -71,144 +71,154 @@ impl Simulation {
         }
     }
 
-    fn run_windows(&mut self, yard: &Yard<'_>, crew: &Crew<'_>, control: &Control) -> Result<(), RunError> {
+    fn run_windows(
+        &mut self,
+        state: &WindowState<'_>,
+        pool: &WorkerPool<&WindowState<'_>>,
+        control: &Control,
+    ) -> Result<(), RunError> {
         if !self.begun {
             self.begun = true;
-            self.begin(yard, control)?;
+            self.begin(state, control)?;
         }
-        self.pause_cells(yard, crew, control)?;
-        let (lookahead, mut clocks, mut over) =
-            (yard.lookahead, Clocks::new(&yard.sides, self.now), BTreeMap::new());
+        self.pause_cells(state, pool, control)?;
+        let (lookahead, mut clocks, mut idle) =
+            (state.lookahead, Clocks::new(&state.sides, self.now), BTreeMap::new());
         let (mut fresh, mut look_at) = (true, self.now + self.progress_every);
         while !self.finished && self.now < self.stop_at {
             if self.now >= look_at {
-                self.check(yard.floor, control)?;
+                self.check(state.shared, control)?;
                 look_at = self.now + self.progress_every;
             } else {
-                self.heed(yard.floor, control, self.now)?;
+                self.check_limits(state.shared, control, self.now)?;
             }
             let ((begin, until), turn) = (clocks.window(lookahead, self.pause_at), clocks.turn);
             let window = Window { begin, until, next_until: until, lookahead };
             if std::mem::take(&mut fresh) {
-                crew.work(Shift { window, turn, hand_over_only: true });
+                pool.run(Task { window, turn, hand_over_only: true });
             }
-            self.wake_loads(yard, until);
+            self.wake_loads(state, until);
             if self.roster.stopped() {
-                self.heed(yard.floor, control, self.now)?;
+                self.check_limits(state.shared, control, self.now)?;
             }
             // Cells hand nothing over beyond a pause, so that an observer finds each packet in its place.
             let next_until = (until + lookahead).min(self.pause_at);
-            crew.work(Shift { window: Window { next_until, ..window }, turn, hand_over_only: false });
-            self.measure(yard, turn);
+            pool.run(Task { window: Window { next_until, ..window }, turn, hand_over_only: false });
+            self.measure(state, turn);
             clocks.advance(until);
-            self.settle(yard, &mut over, clocks.all());
-            if let Some(soonest) = yard.soonest() {
+            self.settle(state, &mut idle, clocks.all());
+            if let Some(soonest) = state.soonest() {
                 let loads = self.loads.iter().map(|load| load.wake_at).min().unwrap_or(Time::MAX);
                 clocks.skip(soonest.min(loads).min(self.pause_at));
             }
             self.now = clocks.all();
             if self.now >= self.pause_at {
-                self.settle(yard, &mut over, self.now);
-                self.pause_cells(yard, crew, control)?;
+                self.settle(state, &mut idle, self.now);
+                self.pause_cells(state, pool, control)?;
                 fresh = true;
             }
         }
         Ok(())
     }
 
-    fn pause_cells(&mut self, yard: &Yard<'_>, crew: &Crew<'_>, control: &Control) -> Result<(), RunError> {
+    fn pause_cells(
+        &mut self,
+        state: &WindowState<'_>,
+        pool: &WorkerPool<&WindowState<'_>>,
+        control: &Control,
+    ) -> Result<(), RunError> {
         if !self.warm && self.now >= self.warmup {
-            crew.each_hand(|hand| hand.waits.iter_mut().for_each(ClassRecord::clear));
+            pool.each_local(|local| local.waits.iter_mut().for_each(ClassRecord::clear));
         }
         let changed = self.timeline.changed();
-        self.pause(yard.floor, control)?;
+        self.pause(state.shared, control)?;
         if self.timeline.changed() > changed {
-            yard.note_all();
+            state.note_all();
         }
         Ok(())
     }
 
     /// Wakes all loads; their work at once is done before statistics begin, as in one cell.
-    fn begin(&mut self, yard: &Yard<'_>, control: &Control) -> Result<(), RunError> {
+    fn begin(&mut self, state: &WindowState<'_>, control: &Control) -> Result<(), RunError> {
         for load in 0..self.loads.len() as u32 {
-            self.wake(load, yard.floor, Time::ZERO);
+            self.wake(load, state.shared, Time::ZERO);
             if self.roster.stopped() {
-                self.heed(yard.floor, control, Time::ZERO)?;
+                self.check_limits(state.shared, control, Time::ZERO)?;
             }
         }
-        let commons = yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let commons = state.shared.commons.read().unwrap_or_else(PoisonError::into_inner);
         for number in self.roster.ordered.drain(..) {
-            locked(&yard.floor.cells[number as usize]).perform_until(Time::ZERO, &commons);
+            locked(&state.shared.cells[number as usize]).perform_until(Time::ZERO, &commons);
         }
         Ok(())
     }
 
     /// Wakes the loads that want to be woken before `until`, in order of time and number.
-    fn wake_loads(&mut self, yard: &Yard<'_>, until: Time) {
+    fn wake_loads(&mut self, state: &WindowState<'_>, until: Time) {
         loop {
             let soonest = (0..).zip(&self.loads).map(|(i, load)| (load.wake_at, i)).min();
             let Some((at, number)) = soonest.filter(|(at, _)| *at < until) else { return };
-            self.wake(number, yard.floor, at);
+            self.wake(number, state.shared, at);
             if self.roster.stopped() {
                 return; // a load may wake a million times within a window
             }
             for cell in self.roster.ordered.drain(..) {
-                yard.due[cell as usize].fetch_min(at.as_ps(), Ordering::Relaxed);
+                state.due[cell as usize].fetch_min(at.as_ps(), Ordering::Relaxed);
             }
         }
     }
 
     /// Counts the work of a window.
-    fn measure(&mut self, yard: &Yard<'_>, turn: usize) {
-        let (all, most) = (yard.worked(turn).sum::<u64>(), yard.worked(turn).max().unwrap_or(0));
-        yard.measure(turn, self.threads > 1 && self.effort.windows % SHARE_EVERY < 2);
+    fn measure(&mut self, state: &WindowState<'_>, turn: usize) {
+        let (all, most) = (state.worked(turn).sum::<u64>(), state.worked(turn).max().unwrap_or(0));
+        state.measure(turn, self.threads > 1 && self.effort.windows % SHARE_EVERY < 2);
         self.effort.windows += u64::from(all > 0);
         self.effort.events += all;
         self.effort.longest += most;
-        self.effort.mean += all as f64 / yard.sides.cells[turn].len() as f64;
+        self.effort.mean += all as f64 / state.sides.cells[turn].len() as f64;
         for (bound, cores) in self.effort.bounds.iter_mut().zip(CORES) {
             *bound += most.max(all.div_ceil(cores));
         }
     }
 
-    /// Does the work across cells: losses are told to senders, connections end. `over` has those that may be over, with the
-    /// latest time at which that was noted; all cells have come until `now`.
-    fn settle(&mut self, yard: &Yard<'_>, over: &mut BTreeMap<FlowId, Time>, now: Time) {
-        let mut noted = std::mem::take(&mut *locked(&yard.noted));
+    /// Does the work across cells: informs senders of losses, and ends connections. `idle` has those with an end that has
+    /// nothing left to do, and the latest time at which that was noted. All cells have reached `now`.
+    fn settle(&mut self, state: &WindowState<'_>, idle: &mut BTreeMap<FlowId, Time>, now: Time) {
+        let mut noted = std::mem::take(&mut *locked(&state.noted));
         noted.sort_unstable();
         noted.dedup();
-        let (mut news, mut changes) = (vec![], vec![]);
+        let (mut newly_idle, mut changes) = (vec![], vec![]);
         for number in &noted {
-            let cell = &mut *locked(&yard.floor.cells[*number as usize]);
+            let cell = &mut *locked(&state.shared.cells[*number as usize]);
             changes.append(&mut cell.network.changes);
-            news.append(&mut cell.hosts.over);
-            cell.hosts.news = false;
+            newly_idle.append(&mut cell.hosts.idle);
+            cell.hosts.has_notices = false;
         }
-        let commons = yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let commons = state.shared.commons.read().unwrap_or_else(PoisonError::into_inner);
         for change in &changes {
             let (cell, place) = commons.connections[change.flow as usize].sender;
-            let hosts = &mut locked(&yard.floor.cells[cell as usize]).hosts;
+            let hosts = &mut locked(&state.shared.cells[cell as usize]).hosts;
             hosts.on_change(change, place);
-            news.append(&mut hosts.over);
-            hosts.news = false;
+            newly_idle.append(&mut hosts.idle);
+            hosts.has_notices = false;
         }
         drop(commons);
-        for (at, id) in news {
-            let last = over.entry(id).or_insert(at);
+        for (at, id) in newly_idle {
+            let last = idle.entry(id).or_insert(at);
             *last = at.max(*last);
         }
-        self.end_connections(yard, over, now);
+        self.end_connections(state, idle, now);
     }
 
-    /// Ends connections of `over` that are. An end that has worked farther may have noted a time to which the other has yet
-    /// to come: such a connection waits.
-    fn end_connections(&mut self, yard: &Yard<'_>, over: &mut BTreeMap<FlowId, Time>, now: Time) {
-        let mut ends: Vec<(Time, FlowId)> = over.iter().map(|(id, at)| (*at, *id)).collect();
+    /// Ends the connections of `idle` whose two ends have finished. A cell that is ahead may have noted a time that the other
+    /// end has yet to reach: such a connection waits.
+    fn end_connections(&mut self, state: &WindowState<'_>, idle: &mut BTreeMap<FlowId, Time>, now: Time) {
+        let mut ends: Vec<(Time, FlowId)> = idle.iter().map(|(id, at)| (*at, *id)).collect();
         ends.retain(|(at, _)| *at < now);
         ends.sort_unstable();
         for (at, id) in ends {
-            over.remove(&id);
-            Self::connections(&mut self.roster, yard.floor, at).release_if_over(id);
+            idle.remove(&id);
+            Self::connections(&mut self.roster, state.shared, at).release_if_ended(id);
         }
     }
 }

@@ -1,161 +1,190 @@
-//! Threads that work the cells of a window: each begins with its own share, then helps the others.
+//! A pool of threads that work the items of one task after another: each worker begins with its own share, then takes what is
+//! left of the others' shares.
+//!
+//! | who | does |
+//! |---|---|
+//! | lead: [`WorkerPool::run`] | sets `shares` and `task`, sets `busy` to the number of workers, counts `task_number` up, wakes all |
+//! | all | take items from `shares` until none is left, then count `busy` down; the last one wakes the lead |
+//! | lead | waits until `busy` is 0: whatever the workers wrote is visible to it from here on |
+//! | lead: [`Shutdown`] | leaves no `task` and counts `task_number` up: each worker returns |
+//!
+//! `tests/worker_pool.rs` compiles this file with the locks and atomics of a model checker, which explores the orders in which
+//! the threads may run. So it uses nothing of the crate but [`super::sync`].
 
-use super::window_state::{Hand, Shift, Yard};
-use crate::hosts::connections::locked;
+use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, SPINS, spin_loop};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Looks that a waiting thread takes before it sleeps: some ten microseconds, less than a window takes.
-const LOOKS: u32 = 2000;
+/// The work that a pool does.
+pub trait Work: Sync {
+    /// What all workers do until they meet again.
+    type Task: Copy + Send;
+    /// The data of one worker.
+    type Local: Send;
+
+    /// Where the share of each of `workers` ends among the items of `task`, which are numbered from 0.
+    fn shares(&self, task: &Self::Task, workers: usize) -> Vec<usize>;
+
+    /// Works the `items` of `task` that one worker gets.
+    fn work(&self, task: &Self::Task, local: &mut Self::Local, items: impl Iterator<Item = usize>);
+}
 
 /// The threads of a run.
-pub(super) struct Crew<'a> {
-    yard: &'a Yard<'a>,
-    hands: Vec<Mutex<Hand>>,
-    /// By thread: the place of the next cell of its share, and the end of it.
+pub struct WorkerPool<W: Work> {
+    /// What tasks consist of.
+    pub work: W,
+    locals: Vec<Mutex<W::Local>>,
+    /// By worker: the next item of its share, and the end of the share.
     shares: Vec<(AtomicUsize, AtomicUsize)>,
-    /// Number of the shift, odd while it is worked; the last one ends the threads.
-    turn: AtomicUsize,
-    shift: Mutex<Option<Shift>>,
+    /// Counts the tasks; the last one ends the threads.
+    task_number: AtomicUsize,
+    task: Mutex<Option<W::Task>>,
+    /// Workers that have not finished the task.
     busy: AtomicUsize,
-    sleepers: Mutex<()>,
-    bell: Condvar,
+    /// Held while something changes for which a thread may sleep.
+    sleep: Mutex<()>,
+    wake: Condvar,
+    /// The first panic of a worker.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-impl<'a> Crew<'a> {
-    /// A thread for each of `hands`, the caller's included.
-    pub fn new(yard: &'a Yard<'a>, hands: Vec<Hand>) -> Self {
-        Crew {
-            yard,
-            shares: hands.iter().map(|_| Default::default()).collect(),
-            hands: hands.into_iter().map(Mutex::new).collect(),
-            turn: AtomicUsize::new(0),
-            shift: Mutex::new(None),
+/// The lock's content; a panic is passed on to the lead, which ends the run.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<W: Work> WorkerPool<W> {
+    /// A worker for each of `locals`. Worker 0 is the thread that calls [`WorkerPool::run`].
+    pub fn new(work: W, locals: Vec<W::Local>) -> Self {
+        WorkerPool {
+            work,
+            shares: locals.iter().map(|_| (AtomicUsize::new(0), AtomicUsize::new(0))).collect(),
+            locals: locals.into_iter().map(Mutex::new).collect(),
+            task_number: AtomicUsize::new(0),
+            task: Mutex::new(None),
             busy: AtomicUsize::new(0),
-            sleepers: Mutex::new(()),
-            bell: Condvar::new(),
+            sleep: Mutex::new(()),
+            wake: Condvar::new(),
             panic: Mutex::new(None),
         }
     }
 
-    /// Runs `lead` in this thread, with the others at its call; they are gone when this returns, however it does.
-    pub fn employ<T>(&self, lead: impl FnOnce(&Self) -> T) -> T {
+    /// Runs `lead` in this thread, with the others ready for [`WorkerPool::run`]. They have ended when this returns or panics.
+    pub fn with_workers<T>(&self, lead: impl FnOnce(&Self) -> T) -> T {
         std::thread::scope(|scope| {
-            let _end = Dismissal(self);
-            for me in 1..self.hands.len() {
-                scope.spawn(move || self.serve(me));
+            let _shutdown = Shutdown(self);
+            for me in 1..self.locals.len() {
+                scope.spawn(move || self.worker_loop(me));
             }
             lead(self)
         })
     }
 
-    /// The data of the threads.
-    pub fn dismiss(self) -> Vec<Hand> {
-        self.hands.into_iter().map(|hand| hand.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    /// The workers' data, after all tasks.
+    pub fn into_locals(self) -> Vec<W::Local> {
+        self.locals
+            .into_iter()
+            .map(|local| local.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect()
     }
 
-    /// Does something with each thread's things.
-    pub fn each_hand(&self, act: impl Fn(&mut Hand)) {
-        self.hands.iter().for_each(|hand| act(&mut locked(hand)));
+    /// Applies `act` to each worker's data, between tasks.
+    pub fn each_local(&self, act: impl Fn(&mut W::Local)) {
+        self.locals.iter().for_each(|local| act(&mut locked(local)));
     }
 
-    /// All cells do the work of `shift`.
-    pub fn work(&self, shift: Shift) {
-        self.share_out(shift.of());
-        if self.hands.len() == 1 {
-            return self.toil(0, &shift);
+    /// All workers do `task`; it is done when this returns.
+    ///
+    /// # Panics
+    ///
+    /// With the message of the first worker that panicked.
+    pub fn run(&self, task: W::Task) {
+        self.assign_shares(&task);
+        if self.locals.len() == 1 {
+            return self.run_share(0, &task);
         }
-        *locked(&self.shift) = Some(shift);
-        self.busy.store(self.hands.len(), Ordering::Release);
-        self.ring(|| _ = self.turn.fetch_add(1, Ordering::Release));
-        self.guarded(0, &shift);
+        *locked(&self.task) = Some(task);
+        self.busy.store(self.locals.len(), Ordering::Release);
+        self.notify(|| _ = self.task_number.fetch_add(1, Ordering::Release));
+        self.run_and_report(0, &task);
         self.wait(|| self.busy.load(Ordering::Acquire) == 0);
-        if let Some(said) = locked(&self.panic).take() {
-            let text = said.downcast_ref::<String>().map(String::as_str);
-            let text = text.or(said.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        if let Some(cause) = locked(&self.panic).take() {
+            let text = cause.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
             panic!("in a thread of the run: {text}");
         }
     }
 
-    /// Every thread gets neighbouring cells with equal parts of the work measured before.
-    fn share_out(&self, turn: usize) {
+    /// Every worker gets neighbouring items with equal parts of the work measured before.
+    fn assign_shares(&self, task: &W::Task) {
         let mut begin = 0;
-        for ((next, end), until) in self.shares.iter().zip(self.yard.shares(turn, self.shares.len())) {
+        for ((next, end), until) in self.shares.iter().zip(self.work.shares(task, self.shares.len())) {
             next.store(begin, Ordering::Relaxed);
             end.store(until, Ordering::Relaxed);
             begin = until;
         }
     }
 
-    fn serve(&self, me: usize) {
-        let mut seen = 0;
+    /// Worker `me`, not the lead, does task after task until the pool is shut down.
+    pub fn worker_loop(&self, me: usize) {
+        let mut done = 0;
         loop {
-            self.wait(|| self.turn.load(Ordering::Acquire) != seen);
-            seen = self.turn.load(Ordering::Acquire);
-            let Some(shift) = *locked(&self.shift) else { return };
-            self.guarded(me, &shift);
+            self.wait(|| self.task_number.load(Ordering::Acquire) != done);
+            done = self.task_number.load(Ordering::Acquire);
+            let Some(task) = *locked(&self.task) else { return };
+            self.run_and_report(me, &task);
         }
     }
 
-    /// Works and says when it is done, even if it panics.
-    fn guarded(&self, me: usize, shift: &Shift) {
-        if let Err(said) = catch_unwind(AssertUnwindSafe(|| self.toil(me, shift))) {
-            locked(&self.panic).get_or_insert(said);
+    /// Does a share and counts the worker as done, even if it panics.
+    fn run_and_report(&self, me: usize, task: &W::Task) {
+        if let Err(cause) = catch_unwind(AssertUnwindSafe(|| self.run_share(me, task))) {
+            locked(&self.panic).get_or_insert(cause);
         }
         if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.ring(|| {});
+            self.notify(|| {});
         }
     }
 
-    /// Works the cells of its own share, then those left of others'.
-    fn toil(&self, me: usize, shift: &Shift) {
-        let commons = self.yard.floor.commons.read().unwrap_or_else(PoisonError::into_inner);
-        let hand = &mut locked(&self.hands[me]);
-        let cells = &self.yard.sides.cells[shift.of()];
-        for i in 0..self.shares.len() {
-            let (next, end) = &self.shares[(me + i) % self.shares.len()];
+    /// Works the items of the own share, then those left of the others'.
+    fn run_share(&self, me: usize, task: &W::Task) {
+        let workers = self.shares.len();
+        let items = (0..workers).flat_map(|i| {
+            let (next, end) = &self.shares[(me + i) % workers];
             let end = end.load(Ordering::Relaxed);
-            loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                if place >= end {
-                    break;
-                }
-                self.yard.visit(cells[place] as usize, shift, hand, &commons);
-            }
-        }
+            std::iter::from_fn(move || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|item| *item < end))
+        });
+        self.work.work(task, &mut locked(&self.locals[me]), items);
     }
 
     /// Changes something for which others may wait.
-    fn ring(&self, change: impl FnOnce()) {
-        let _quiet = locked(&self.sleepers);
+    fn notify(&self, change: impl FnOnce()) {
+        let _asleep = locked(&self.sleep);
         change();
-        self.bell.notify_all();
+        self.wake.notify_all();
     }
 
-    /// Waits until `ready`: looks for a moment, then sleeps.
+    /// Waits until `ready`: spins for a moment, then sleeps.
     fn wait(&self, ready: impl Fn() -> bool) {
-        for _ in 0..LOOKS {
+        for _ in 0..SPINS {
             if ready() {
                 return;
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
-        let mut quiet = locked(&self.sleepers);
+        let mut asleep = locked(&self.sleep);
         while !ready() {
-            quiet = self.bell.wait(quiet).unwrap_or_else(PoisonError::into_inner);
+            asleep = self.wake.wait(asleep).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-/// Ends the threads.
-struct Dismissal<'a, 'b>(&'b Crew<'a>);
+/// Ends the workers' loops when it is dropped.
+pub struct Shutdown<'a, W: Work>(pub &'a WorkerPool<W>);
 
-impl Drop for Dismissal<'_, '_> {
+impl<W: Work> Drop for Shutdown<'_, W> {
     fn drop(&mut self) {
-        *locked(&self.0.shift) = None;
-        self.0.ring(|| _ = self.0.turn.fetch_add(1, Ordering::Release));
+        *locked(&self.0.task) = None;
+        self.0.notify(|| _ = self.0.task_number.fetch_add(1, Ordering::Release));
     }
 }

@@ -1,6 +1,5 @@
 //! Every port's settings: its overrides over the common ones.
 
-use super::protocols;
 use crate::experiment::{Experiment, PortSettings};
 use crate::params::{Faults, ParamType, Params};
 use crate::port_control::Protocol;
@@ -59,7 +58,5 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
         link.rate = chosen.settings.rate.unwrap_or(link.rate);
         link.delay = chosen.settings.delay.unwrap_or(link.delay);
     }
-    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
-    protocols::check(experiment, &kinds, faults);
     chosen
 }

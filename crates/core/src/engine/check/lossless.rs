@@ -157,7 +157,7 @@ impl Check<'_> {
             for priority in ones(lossless).map(usize::from) {
                 needed[priority] = way(self.frames.own[priority]).headroom();
             }
-            law = Some(self.law(number, back, &needed, way(0).until_obeyed() + self.delay(back)));
+            law = Some(self.law(number, back, &needed, way(0).until_applied() + self.delay(back)));
         }
         let watchdog = bites.then_some(self.experiment.pfc.watchdog);
         Some(Flow { lossless, response: self.response(number), watchdog, law, needed })
@@ -183,17 +183,20 @@ impl Check<'_> {
 
     /// Lossless lanes of switches take every packet.
     fn disciplines(&self, faults: &mut Faults) {
-        let mut told = vec![];
+        let mut reported = vec![];
         let switches = self.chosen.iter().filter(|chosen| chosen.control.is_some());
         for (spec, chosen) in
             switches.flat_map(|chosen| self.experiment.priorities.iter().map(move |s| (s, chosen)))
         {
             let queue = spec.queue.as_ref().unwrap_or(chosen.queue);
             let limits = queue.limits();
-            if !spec.settings.pfc || queue.keeps_order() && limits.is_empty() || told.contains(&spec.number) {
+            if !spec.settings.pfc
+                || queue.keeps_order() && limits.is_empty()
+                || reported.contains(&spec.number)
+            {
                 continue;
             }
-            told.push(spec.number);
+            reported.push(spec.number);
             let (rule, value) = match limits.first() {
                 Some((key, limit)) => (
                     format!("is lossless: write {key} = \"none\" in priority.{}.queue", spec.number),

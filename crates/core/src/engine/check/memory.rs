@@ -6,6 +6,7 @@
 
 use crate::engine::check::facts::Checked;
 use crate::engine::check::priorities;
+use crate::engine::error::gb;
 use crate::events::EVENT_BYTES;
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::CONNECTION_BYTES;
@@ -134,14 +135,6 @@ impl Estimate {
     pub fn show(&self) -> Value {
         let part = |p: &Part| json!({"what": p.what, "count": p.count, "bytes": p.bytes});
         json!({"bytes": self.bytes(), "parts": self.parts.iter().map(part).collect::<Vec<_>>()})
-    }
-}
-
-/// Bytes as a person says them.
-pub fn gb(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }
 
@@ -274,7 +267,7 @@ fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> P
         TraceWhen::Change => by_change,
         TraceWhen::Every(span) => experiment.run.duration.as_ps() / span.as_ps(),
     };
-    // How often a value changes cannot be told; a thousand times is a start.
+    // How often a value changes is unknown; a thousand times is a start.
     let (ports, classes) = (checked.traced.len() as u64, checked.classes.len() as u64);
     let rows = |when, count: u64| ticks(when, 1000).saturating_mul(count).min(probes.trace_rows);
     let counts = [

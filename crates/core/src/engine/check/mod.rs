@@ -28,7 +28,7 @@ use crate::transport::roce::RoceSettings;
 use crate::transport::roce::settings::Repair;
 use crate::workload::paths::Tables;
 use crate::workload::{BuildCx, Spread, Workload};
-use chosen::{Chosen, chosen};
+use chosen::Chosen;
 use facts::Checked;
 use memory::Estimate;
 use serde_json::Value;
@@ -107,6 +107,14 @@ impl Experiment {
             drain,
         })
     }
+}
+
+/// Every port's settings, and the faults of protocols that no switch answers.
+pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
+    let chosen = chosen::chosen(experiment, graph, faults);
+    let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
+    protocols::check(experiment, &kinds, faults);
+    chosen
 }
 
 /// Weights matter to one rule alone.
@@ -215,7 +223,7 @@ fn buffers(
             }
         }
     }
-    let (mut buffers, mut told) = (vec![], BTreeSet::new());
+    let (mut buffers, mut reported) = (vec![], BTreeSet::new());
     let mut ports_of: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
     for (i, link) in (0..).zip(&graph.links).filter(|(_, link)| of_node.contains_key(&link.from)) {
         ports_of.entry(link.from).or_default().push(i);
@@ -229,7 +237,7 @@ fn buffers(
             let rule = format!(
                 "is shared by ports whose {key} would bind too: write {key} = \"none\" in their queue"
             );
-            if told.insert((path.clone(), key)) {
+            if reported.insert((path.clone(), key)) {
                 faults.add(&path, Code::Conflict.rule(rule), &limit);
             }
         }

@@ -16,7 +16,7 @@ use crate::transport::{Config, TransportKind};
 use shallows_units::Time;
 use std::collections::BTreeMap;
 
-/// Names told one by one; of more than this their number is.
+/// Most names that a note lists. It gives the number of the others.
 const MOST_NAMES: usize = 4;
 
 /// The notes that are known before a run.
@@ -142,9 +142,9 @@ fn sorted_by_ect1(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>])
 }
 
 fn names(all: &[String]) -> String {
-    let told = all.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let listed = all.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = all.len().saturating_sub(MOST_NAMES);
-    if more > 0 { format!("{told} and {more} more") } else { told }
+    if more > 0 { format!("{listed} and {more} more") } else { listed }
 }
 
 impl Simulation {

@@ -7,11 +7,11 @@ use crate::params::{Code, Faults};
 
 /// Each protocol that a sender speaks has a switch that answers.
 pub fn check(experiment: &Experiment, kinds: &[&str], faults: &mut Faults) {
-    let mut told = vec![];
+    let mut reported = vec![];
     for load in &experiment.loads {
         let Some(protocol) = load.transport.cc.protocol() else { continue };
-        if !kinds.contains(&protocol) && !told.contains(&protocol) {
-            told.push(protocol);
+        if !kinds.contains(&protocol) && !reported.contains(&protocol) {
+            reported.push(protocol);
             let rule = format!(
                 "must be \"{protocol}\" here or at some port: traffic.{} has cc = \"{}\", which needs switches to answer",
                 load.name,

@@ -313,7 +313,7 @@ impl Simulation {
             },
             "coupling": self.coupling_factors(),
             "notes": self.notes(),
-            "cells": self.cells_told(),
+            "cells": self.cells_entry(),
             "memory": {
                 "ports": self.places.len(),
                 "port_bytes": port_bytes + packet_bytes,

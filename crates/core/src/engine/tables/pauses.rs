@@ -37,7 +37,7 @@ impl Simulation {
         let over = self.now - self.roster.measured_from;
         TableBuilder::new("pauses", &rows)
             .words("port", &self.names.ports, |r| r.number)
-            .u32("is_switch", |r| r.port.is_switch.into())
+            .u32("is_switch", |r| r.port.flags().switch.into())
             .u32("priority", |r| r.priority.into())
             .u64("over_ps", |_| over.as_ps())
             .u64("paused", |r| r.count)

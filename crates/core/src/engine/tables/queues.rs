@@ -61,7 +61,7 @@ impl Simulation {
         let wait = |i: usize| move |r: &Row<'_>| r.waits[i];
         TableBuilder::new("queues", &rows)
             .words("port", &self.names.ports, |r| r.number)
-            .u32("is_switch", |r| r.port.is_switch.into())
+            .u32("is_switch", |r| r.port.flags().switch.into())
             .u64("rate_bps", |r| r.port.rate.as_bps())
             .u64("over_ps", |_| over.as_ps())
             .u64("packets_in", |r| r.counts.packets_in)

@@ -108,7 +108,7 @@ impl Check<'_> {
     /// Faults of changes that contradict each other, or change nothing.
     fn order(&self, changes: &[Change], faults: &mut Faults) {
         let mut last: BTreeMap<(u32, &str), &Change> = BTreeMap::new();
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         // By event and key: the first change, as long as all its links have the value already.
         let mut idle: BTreeMap<(usize, &str), Option<&Change>> = BTreeMap::new();
         for change in changes {
@@ -133,12 +133,12 @@ impl Check<'_> {
                 }
                 _ => continue,
             };
-            if told.insert((change.event, key)) {
+            if reported.insert((change.event, key)) {
                 self.conflict(change, rule, faults);
             }
         }
         for ((event, key), change) in idle {
-            let Some(change) = change.filter(|_| told.insert((event, key))) else { continue };
+            let Some(change) = change.filter(|_| reported.insert((event, key))) else { continue };
             let name = self.graph.port_name(change.link);
             self.conflict(change, format!("changes nothing: {name} has this {key} already"), faults);
         }
@@ -177,12 +177,12 @@ impl Check<'_> {
                 states.entry(change.link).or_default().push((change.at, state));
             }
         }
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for change in changes.iter().filter(|change| matches!(change.what, What::State(_))) {
             let link = &self.graph.links[change.link as usize];
             let back = self.graph.find_link(link.to, link.from);
             let alike = back.and_then(|back| states.get(&back)) == states.get(&change.link);
-            if !alike && told.insert(change.event) {
+            if !alike && reported.insert(change.event) {
                 let (from, to) = (self.graph.name(link.from), self.graph.name(link.to));
                 let rule = format!(
                     "must name both directions (\"{from}<->{to}\") where a priority is lossless: what comes one way is \

@@ -2,7 +2,7 @@
 //!
 //! Source: Cisco, "Priority Flow Control: Build Reliable Layer 2 Infrastructure" (white paper, 2009), whose sum is this
 //! one; IEEE 802.1Qbb-2011 annex O. The pause frame waits for a frame that has just begun, is sent, and travels to the
-//! neighbour, who obeys after the response time and ends the frame that it has just begun. All of that while
+//! neighbour, which applies it after the response time and ends the frame that it has just begun. All of that while
 //! bytes come at the link's rate, and those on the wire then come too.
 
 use super::FRAME;
@@ -15,7 +15,7 @@ pub struct Way {
     pub link: (Rate, Span),
     /// Those of the link back.
     pub back: (Rate, Span),
-    /// How long the neighbour takes to obey.
+    /// How long the neighbour takes to apply a pause.
     pub response: Span,
     /// The largest frame that may be under way at the switch, in bytes.
     pub any_frame: u64,
@@ -25,7 +25,7 @@ pub struct Way {
 
 impl Way {
     /// From the decision to the last moment at which the neighbour may begin a frame.
-    pub fn until_obeyed(&self) -> Span {
+    pub fn until_applied(&self) -> Span {
         let (rate, delay) = self.back;
         rate.transmit(Bytes(self.any_frame)) + rate.transmit(Bytes(u64::from(FRAME))) + delay + self.response
     }
@@ -33,7 +33,7 @@ impl Way {
     /// The bytes that may come after the decision. Less can lose a packet.
     pub fn headroom(&self) -> u64 {
         let (rate, delay) = self.link;
-        let time = self.until_obeyed() + delay;
+        let time = self.until_applied() + delay;
         let bits = u128::from(time.as_ps()) * u128::from(rate.as_bps()) / 1_000_000_000_000;
         u64::try_from(bits / 8).unwrap_or(u64::MAX).saturating_add(self.own_frame)
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE 802.1Qbb-2011 (802.1Q-2018 clause 36) and IEEE 802.3-2018 annexes 31B and 31D. The frame that pauses is
 //! 64 bytes long, 84 with preamble and gap. Its times are in quanta of 512 bit times; a time of 0 resumes. It goes ahead
-//! of all data once the frame under way has been sent, and nobody pauses it. The peer ends its own frame, and obeys
+//! of all data once the frame under way has been sent, and no pause stops it. The peer ends its own frame, and applies the pause
 //! after its response time. A pause runs out by itself, so the switch sends it again after half of its time.
 //!
 //! [`ingress`] has the accounts of a switch and the law of XOFF and XON, [`headroom`] the bytes that still come after XOFF.
@@ -10,224 +10,19 @@
 //! Left out: what a wire's injected faults would do to pause frames; hosts that pause a switch (a slow receiver); the
 //! watchdog's restoration time (Junos: 200 ms), in which a switch drops what comes.
 
+mod charging;
+mod frame;
 pub mod headroom;
 pub mod ingress;
+mod pausing;
 
-use crate::events::Source;
-use crate::net::port::{Port, Service};
-use crate::net::{Commons, Network};
-use crate::packet::{Flags, NONE, Packet};
+use super::port::{Port, Service};
+use super::{Commons, Network};
+use crate::packet::Packet;
 use crate::queue::DropWhy;
-pub use crate::queue::parts::lanes::{NOWHERE, PRIORITIES};
-use ingress::Ingress;
-use shallows_units::{Bytes, Rate, Span, Time};
-use std::collections::VecDeque;
-
-/// Bytes of a pause frame on the wire (IEEE 802.3-2018 s.4.4.2, annex 31D.3): 64, preamble 8, gap 12.
-pub const FRAME: u16 = 84;
-
-/// In place of a packet's flow: a pause frame.
-pub const PAUSE: u32 = u32::MAX;
-
-/// In place of the node at a wire's end: the port there, beyond which pause frames do not go.
-pub const MAC: u32 = u32::MAX - 1;
-
-/// The contents of a pause frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// Priorities that it names, a bit each.
-    pub names: u8,
-    /// Those of them that it pauses; it resumes the others.
-    pub pauses: u8,
-    /// For how long, in quanta.
-    pub quanta: u16,
-}
-
-impl Frame {
-    /// As it travels along a wire, among packets.
-    fn packet(self) -> Packet {
-        let seq = u64::from(self.names) | u64::from(self.pauses) << 8 | u64::from(self.quanta) << 16;
-        Packet {
-            at: Time::ZERO,
-            seq,
-            stamp: Time::ZERO,
-            waited: 0,
-            flow: PAUSE,
-            label: 0,
-            extension: NONE,
-            size: FRAME,
-            flags: Flags::default(),
-        }
-    }
-
-    /// The frame that travels as `packet`.
-    fn of(packet: &Packet) -> Frame {
-        let seq = packet.seq;
-        Frame { names: seq as u8, pauses: (seq >> 8) as u8, quanta: (seq >> 16) as u16 }
-    }
-}
-
-/// A priority that the port's peer may pause.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Paused {
-    /// The pause ends by itself then.
-    until: Time,
-    /// It has lasted, or counted, since then.
-    since: Time,
-    /// The watchdog looks at it then.
-    watched_at: Time,
-    /// Times that it was paused.
-    pub count: u64,
-    /// For how long together, the present pause not counted.
-    time: Span,
-}
-
-/// A port's part in flow control: its peer pauses it, and at a switch it pauses its peer.
-#[derive(Debug)]
-pub struct Pausing {
-    /// Its clock.
-    pub source: Source,
-    /// Lossless priorities, a bit each. No others are paused.
-    pub lossless: u8,
-    /// From a pause frame's last bit to its effect.
-    response: Span,
-    /// The time of 512 bits.
-    quantum: Span,
-    /// A pause of so long that holds packets up makes the port drop them.
-    watchdog: Option<Span>,
-    /// Frames that came and have no effect yet.
-    heard: VecDeque<(Time, Frame)>,
-    paused: u8,
-    priorities: [Paused; PRIORITIES],
-    /// Accounts of the packets that came by this port, at a switch.
-    pub ingress: Option<Box<Ingress>>,
-    /// Priorities that a frame has yet to name.
-    due: u8,
-    sending: Option<Frame>,
-    /// Pause frames on its wire.
-    pub on_wire: u32,
-    /// Bytes in its queue for which some ingress is charged.
-    pub charged: u64,
-}
-
-impl Pausing {
-    /// Of a port of `rate`, in peace.
-    pub fn new(rate: Rate, lossless: u8, response: Span, watchdog: Option<Span>) -> Self {
-        Pausing {
-            source: Source::NONE,
-            lossless,
-            response,
-            quantum: rate.transmit(Bytes(64)),
-            watchdog,
-            heard: VecDeque::new(),
-            paused: 0,
-            priorities: Default::default(),
-            ingress: None,
-            due: 0,
-            sending: None,
-            on_wire: 0,
-            charged: 0,
-        }
-    }
-
-    /// A frame is being sent, or has to be.
-    #[inline]
-    pub(super) fn has_frame(&self) -> bool {
-        self.due != 0 || self.sending.is_some()
-    }
-
-    /// Priorities that may not send now, a bit each.
-    #[inline]
-    pub fn paused(&self) -> u8 {
-        self.paused
-    }
-
-    /// The record of a priority, and for how long it was paused by `now`.
-    pub fn record(&self, priority: u8, now: Time) -> (u64, Span) {
-        let one = &self.priorities[usize::from(priority)];
-        let lasts = self.paused >> priority & 1 != 0;
-        (one.count, one.time + if lasts { now - one.since } else { Span::ZERO })
-    }
-
-    /// Statistics begin now.
-    pub fn restart(&mut self, now: Time) {
-        for one in &mut self.priorities {
-            (one.count, one.time, one.since) = (0, Span::ZERO, now);
-        }
-        if let Some(ingress) = &mut self.ingress {
-            ingress.restart();
-        }
-    }
-
-    /// A frame has its effect.
-    fn obey(&mut self, frame: Frame, now: Time) {
-        for priority in ones(frame.names & self.lossless) {
-            if frame.pauses >> priority & 1 == 0 {
-                self.resume(priority, now);
-                continue;
-            }
-            let one = &mut self.priorities[usize::from(priority)];
-            one.until = now + self.quantum * u64::from(frame.quanta);
-            if self.paused >> priority & 1 == 0 {
-                self.paused |= 1 << priority;
-                one.count += 1;
-                one.since = now;
-                one.watched_at = self.watchdog.map_or(Time::MAX, |span| now + span);
-            }
-        }
-    }
-
-    fn resume(&mut self, priority: u8, now: Time) {
-        if self.paused >> priority & 1 != 0 {
-            self.paused &= !(1 << priority);
-            let one = &mut self.priorities[usize::from(priority)];
-            one.time += now - one.since;
-        }
-    }
-
-    /// Obeys the frames whose time has come, and ends pauses that have run out.
-    fn catch_up(&mut self, now: Time) {
-        while let Some((_, frame)) = self.heard.front().copied().filter(|(at, _)| *at <= now) {
-            self.heard.pop_front();
-            self.obey(frame, now);
-        }
-        for priority in ones(self.paused) {
-            if self.priorities[usize::from(priority)].until <= now {
-                self.resume(priority, now);
-            }
-        }
-    }
-
-    /// A priority whose pause the watchdog ends its patience with; it looks again after as long a time.
-    fn barks(&mut self, now: Time) -> Option<u8> {
-        let patience = self.watchdog?;
-        let late = |priority: &u8| self.priorities[usize::from(*priority)].watched_at <= now;
-        let priority = ones(self.paused).find(late)?;
-        self.priorities[usize::from(priority)].watched_at = now + patience;
-        Some(priority)
-    }
-
-    /// The link goes down.
-    pub(super) fn reset(&mut self, now: Time) {
-        self.heard.clear();
-        ones(self.paused).for_each(|priority| self.resume(priority, now));
-        (self.due, self.sending) = (0, None);
-    }
-
-    /// When its clock must strike next.
-    fn next(&self) -> Time {
-        let heard = self.heard.front().map_or(Time::MAX, |(at, _)| *at);
-        let one = |priority: u8| &self.priorities[usize::from(priority)];
-        let paused = ones(self.paused).map(|p| one(p).until.min(one(p).watched_at)).min();
-        let refresh = self.ingress.as_ref().map_or(Time::MAX, |ingress| ingress.refresh_at);
-        heard.min(refresh).min(paused.unwrap_or(Time::MAX))
-    }
-}
-
-/// The numbers of the bits that are set.
-pub fn ones(bits: u8) -> impl Iterator<Item = u8> {
-    (0..PRIORITIES as u8).filter(move |priority| bits >> priority & 1 != 0)
-}
+pub use frame::{FRAME, Frame, MAC, NOWHERE, PAUSE, PRIORITIES, ones};
+pub use pausing::Pausing;
+use shallows_units::Time;
 
 impl Port {
     /// The frame that would pause all that it has closed.
@@ -275,7 +70,7 @@ impl Network {
 
     /// `packet` is at `node`. It came along a wire whose other direction belongs to port `came_by`.
     #[inline(never)]
-    pub(super) fn onward_by(
+    pub(super) fn forward_from(
         &mut self,
         came_by: u32,
         node: u32,
@@ -283,36 +78,36 @@ impl Network {
         commons: &Commons,
     ) -> Option<Packet> {
         self.came_by = came_by;
-        let delivered = self.onward(node, slot, commons);
+        let delivered = self.forward(node, slot, commons);
         self.came_by = NOWHERE;
         delivered
     }
 
     /// A pause frame has come to port `number`.
-    pub(super) fn hear(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(super) fn receive_frame(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
-        pausing.heard.push_back((now + pausing.response, Frame::of(packet)));
-        self.clock(number, commons);
+        pausing.received.push_back((now + pausing.response, Frame::of(packet)));
+        self.on_pause_clock(number, commons);
     }
 
-    /// The clock of a port that pauses or is paused strikes.
+    /// The time of the clock of a port that pauses or is paused.
     #[inline(never)]
-    pub fn clock(&mut self, number: u32, commons: &Commons) {
+    pub fn on_pause_clock(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         pausing.catch_up(now);
-        let renewed = pausing.ingress.as_mut().map_or(0, |ingress| ingress.renews(now));
+        let renewed = pausing.ingress.as_mut().map_or(0, |ingress| ingress.renewals_due(now));
         pausing.due |= renewed;
-        if let Some(priority) = pausing.barks(now) {
+        if let Some(priority) = pausing.watchdog_due(now) {
             self.flush(number, priority, commons);
         }
         self.serve(number, commons);
-        self.wind(number);
+        self.set_pause_clock(number);
     }
 
     /// Sets the clock of a port.
-    fn wind(&mut self, number: u32) {
+    fn set_pause_clock(&mut self, number: u32) {
         let Some(pausing) = self.ports[number as usize].pausing() else { return };
         let next = pausing.next();
         if next != Time::MAX {
@@ -321,7 +116,7 @@ impl Network {
     }
 
     /// Tells the peer of `number` about a priority, as soon as the transmitter is free.
-    pub(super) fn tell_peer(&mut self, number: u32, priority: u8, commons: &Commons) {
+    pub(super) fn send_frame_about(&mut self, number: u32, priority: u8, commons: &Commons) {
         if let Some(pausing) = self.ports[number as usize].pausing_mut() {
             pausing.due |= 1 << priority;
             self.serve(number, commons);
@@ -332,7 +127,7 @@ impl Network {
     pub(super) fn sends_frame(&mut self, number: u32) -> bool {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        if port.dead {
+        if port.flags.down {
             return true;
         }
         let free_at = now + port.transmission(FRAME);
@@ -345,7 +140,7 @@ impl Network {
         pausing.sending = pausing.ingress.as_mut().map(|ingress| ingress.frame(due, now));
         self.events.schedule(scheduled.source, free_at);
         port.free_at = free_at;
-        self.wind(number);
+        self.set_pause_clock(number);
         true
     }
 
@@ -362,22 +157,22 @@ impl Network {
         }
     }
 
-    /// The link of port `number` has come up; `pauses` are what its peer has to tell. The port tells what it has closed.
-    pub(super) fn begin_anew(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
+    /// The link of port `number` has come up; `pauses` are those of its peer. The port sends its own.
+    pub(super) fn restart_flow_control(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         if let Some(frame) = pauses {
-            pausing.obey(frame, now);
+            pausing.apply(frame, now);
         }
         pausing.due = pausing.ingress.as_ref().map_or(0, |ingress| ingress.closed());
         self.serve(number, commons);
-        self.wind(number);
+        self.set_pause_clock(number);
     }
 
     /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.
     fn flush(&mut self, number: u32, priority: u8, commons: &Commons) {
         let mut freed = vec![];
-        self.ask(number, commons, |scheduled, cx| {
+        self.call_discipline(number, commons, |scheduled, cx| {
             cx.paused = !(1 << priority);
             while let Some(packet) = scheduled.disc.dequeue(cx) {
                 freed.push((cx.came_by, packet.size));
@@ -389,6 +184,3 @@ impl Network {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -130,7 +130,7 @@ impl Chain {
         self.held == 0
     }
 
-    /// Packets whose transmission has not ended, as far as [`Chain::leave`] was told.
+    /// Packets whose transmission has not ended, as far as [`Chain::leave`] was called.
     #[inline(always)]
     pub fn waiting(&self) -> u32 {
         self.waiting
@@ -265,7 +265,7 @@ impl Chain {
         })
     }
 
-    /// Asks for the packets at which somebody looks when one comes or goes.
+    /// Asks for the packets that are read when one comes or goes.
     #[inline(always)]
     pub fn foresee(&self, store: &Store) {
         store.foresee(self.first);

@@ -21,9 +21,9 @@ impl Network {
         let Service::Lined(lined) = &port.service else { return };
         let packet = self.store.at(slot);
         if port.behind > 0 || !lined.line.has_room(port.backlog(&self.store), packet.size) {
-            return self.arrive_behind(number, slot, commons);
+            return self.arrive_behind_line(number, slot, commons);
         }
-        if port.traced {
+        if port.flags.traced {
             port.note_arrival(commons.class(packet), packet.size, 0);
         }
         if let Some(at) = port.accept(slot, &mut self.store, self.now) {
@@ -32,10 +32,10 @@ impl Network {
     }
 
     #[inline(never)]
-    fn arrive_behind(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive_behind_line(&mut self, number: u32, slot: u32, commons: &Commons) {
         let packet = Packet { at: self.now, ..self.store.take(slot) };
         let idle = self.ports[number as usize].behind == 0;
-        let (_, marked) = self.ask_behind(number, commons, |scheduled, cx| {
+        let (_, marked) = self.call_behind_line(number, commons, |scheduled, cx| {
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
             }
@@ -43,19 +43,19 @@ impl Network {
             None
         });
         let port = &mut self.ports[number as usize];
-        if port.traced {
+        if port.flags.traced {
             port.note_arrival(commons.class(&packet), packet.size, marked);
         }
         if idle {
-            self.ask_later(number);
+            self.schedule_behind_line(number);
         }
     }
 
     /// The transmitter has sent its packet: the discipline behind the line gives it a packet.
-    pub(in crate::net) fn serve_behind(&mut self, number: u32, commons: &Commons) {
+    pub(in crate::net) fn serve_behind_line(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         self.ports[number as usize].settle(now, &self.store);
-        let (next, _) = self.ask_behind(number, commons, |scheduled, cx| scheduled.disc.dequeue(cx));
+        let (next, _) = self.call_behind_line(number, commons, |scheduled, cx| scheduled.disc.dequeue(cx));
         if let Some(packet) = next {
             self.leaves_host(number, &packet);
             let wait = now - packet.at;
@@ -63,18 +63,18 @@ impl Network {
             if let Some(record) = &mut port.record {
                 record.waited(wait);
             }
-            if !port.is_switch {
+            if !port.flags.switch {
                 self.host_waits[number as usize].add(wait);
             }
             if let Some(at) = port.begin(&packet, wait, &mut self.store, now) {
                 self.expect(number, at);
             }
         }
-        self.ask_later(number);
+        self.schedule_behind_line(number);
     }
 
     /// Asks the discipline for a packet when the transmitter is free, if it holds one.
-    fn ask_later(&mut self, number: u32) {
+    fn schedule_behind_line(&mut self, number: u32) {
         let port = &self.ports[number as usize];
         if let Service::Lined(lined) = &port.service
             && port.behind > 0
@@ -85,7 +85,7 @@ impl Network {
 
     /// Calls the discipline behind the line, then counts and records its actions; returns the packet that `call` takes
     /// out of it, and how many it marked.
-    fn ask_behind(
+    fn call_behind_line(
         &mut self,
         number: u32,
         commons: &Commons,
@@ -132,7 +132,7 @@ impl Port {
     fn begin(&mut self, packet: &Packet, wait: Span, store: &mut Store, now: Time) -> Option<Time> {
         self.free_at = now + self.transmission(packet.size);
         let at = self.free_at + self.delay;
-        let waited = packet.waited + if self.is_switch { wait.as_ps() } else { 0 };
+        let waited = packet.waited + if self.flags.switch { wait.as_ps() } else { 0 };
         let slot = store.put(&Packet { at, waited, ..*packet });
         self.chain.push(slot, store).then_some(at)
     }
@@ -152,8 +152,7 @@ mod tests {
     fn card(settings: fq::Settings) -> (Network, Commons) {
         let place = crate::queue::tests::place();
         let Built::Departure(disc) = Queue::Fq(settings).build(place) else { unreachable!() };
-        let mut port = Port::new(Rate::gbps(12), Span::ns(1), false, Service::departure(disc));
-        port.prepare();
+        let port = Port::new(Rate::gbps(12), Span::ns(1), false, Service::departure(disc));
         let connection = |serial| Connection { serial, ..Connection::default() };
         (Network::new(vec![port], EventQueue::new(1)), Commons::alone((0..3).map(connection).collect(), 1))
     }

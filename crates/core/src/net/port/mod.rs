@@ -6,11 +6,14 @@
 //! at the instant of an arrival comes first.
 
 pub mod chain;
+pub mod counts;
+mod flags;
 mod line;
 mod scheduled;
 mod service;
 mod small_queues;
-pub mod statistics;
+mod sockets;
+mod statistics;
 
 use crate::events::fetch::fetch;
 use crate::events::{Source, Wire};
@@ -21,9 +24,12 @@ use crate::probe::queue::QueueRecord;
 use crate::probe::traces::Arrivals;
 use crate::queue::{Admission, Backlog, DropWhy, Verdict};
 use chain::{Chain, Store};
+pub use counts::PortCounts;
+use flags::Equipment;
+pub use flags::PortFlags;
 pub use service::{Scheduled, Service};
 use shallows_units::{Bytes, Rate, Span, Time};
-pub use statistics::PortCounts;
+use std::num::NonZeroU32;
 
 /// A controller at work.
 pub struct Controlled {
@@ -36,7 +42,7 @@ pub struct Controlled {
 }
 
 impl Controlled {
-    /// Not yet wound up.
+    /// With its clock stopped.
     pub fn new(control: AnyPortControl) -> Self {
         Controlled { control, source: Source::NONE, ticking: false }
     }
@@ -54,8 +60,8 @@ pub const HOST: u32 = u32::MAX;
 pub struct Port {
     /// Queue and wire (discipline at arrival), or wire alone.
     pub chain: Chain,
-    /// Time a byte takes, where it is a whole number; else 0.
-    pub(super) ps_per_byte: u32,
+    /// Time a byte takes, where it is a whole number of ps.
+    pub(super) ps_per_byte: Option<NonZeroU32>,
     /// When the transmitter will be idle.
     pub free_at: Time,
     /// Propagation delay.
@@ -66,28 +72,8 @@ pub struct Port {
     pub end: Wire,
     /// The node at its wire's end, which forwards; or [`HOST`].
     pub leads_to: u32,
-    /// Belongs to a switch.
-    pub is_switch: bool,
-    /// Takes every packet and records nothing: its backlog need not be known at each arrival.
-    pub plain: bool,
-    /// Not the discipline alone decides about arrivals: a controller looks at them, a buffer is shared, or the link is down.
-    pub apart: bool,
-    /// No fault is injected between this wire and the next port, and nobody listens on the way.
-    pub clear: bool,
-    /// The same, but for pause frames among the packets.
-    pub clear_of_packets: bool,
-    /// Its wire leads to another cell.
-    pub crosses: bool,
-    /// Packets that leave are recorded.
-    pub tapped: bool,
-    /// Its link is down.
-    pub dead: bool,
-    /// Arrivals are counted by class.
-    pub(super) traced: bool,
-    /// A packet that is certain to be taken may pass ([`Port::pass`]).
-    pub short_ways: bool,
-    /// Its discipline decides at arrival, and alone.
-    pub(super) at_arrival: bool,
+    /// Its yes-or-no facts.
+    pub(super) flags: PortFlags,
     /// Its share of its switch's buffer, or [`ALONE`].
     pub share: u32,
     /// The cell at its wire's end, where there are several.
@@ -124,16 +110,7 @@ impl Port {
             free_at: Time::ZERO,
             delay,
             bytes: 0,
-            plain: false,
-            apart: false,
-            clear: true,
-            clear_of_packets: true,
-            crosses: false,
-            tapped: false,
-            dead: false,
-            traced: false,
-            short_ways: true,
-            at_arrival: false,
+            flags: PortFlags::new(is_switch),
             passes_below: 0,
             leads_to: HOST,
             far_cell: 0,
@@ -147,25 +124,41 @@ impl Port {
             control: None,
             opposite: None,
             rate,
-            is_switch,
         }
     }
 
-    /// The time that a byte takes, where it is a whole number; else 0.
-    pub(super) fn ps_per_byte(rate: Rate) -> u32 {
-        rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0)
+    /// The time that a byte takes, where it is a whole number of ps.
+    pub(super) fn ps_per_byte(rate: Rate) -> Option<NonZeroU32> {
+        rate.ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).and_then(NonZeroU32::new)
     }
 
-    /// Call when discipline and records are in place.
-    pub fn prepare(&mut self) {
+    /// Its yes-or-no facts. Those that follow from others are up to date from [`crate::net::Network::new`] on.
+    pub fn flags(&self) -> PortFlags {
+        self.flags
+    }
+
+    /// Sets facts that follow from no others.
+    pub fn set(&mut self, change: impl FnOnce(&mut PortFlags)) {
+        change(&mut self.flags);
+        self.update_flags();
+    }
+
+    /// Computes the facts that follow from the others and from the port's equipment. The network calls it when it takes the port
+    /// over, and whenever it changes the equipment.
+    pub(super) fn update_flags(&mut self) {
         let takes_all = matches!(&self.service, Service::Arrival(admission) if admission.takes_all());
-        self.apart = self.control.is_some() || self.share != ALONE || self.dead;
-        self.traced = self.arrivals.is_some();
-        self.plain = takes_all && self.record.is_none() && !self.traced && !self.apart;
-        self.at_arrival = matches!(self.service, Service::Arrival(_)) && !self.apart;
-        self.passes_below = if self.short_ways { self.passing(takes_all) } else { 0 };
-        self.clear_of_packets = self.faults.is_none() && self.opposite.is_none() && !self.tapped;
-        self.clear = self.clear_of_packets && self.pausing().is_none();
+        self.flags = self.flags.derive(&Equipment {
+            at_arrival: matches!(self.service, Service::Arrival(_)),
+            takes_all,
+            record: self.record.is_some(),
+            arrivals: self.arrivals.is_some(),
+            control: self.control.is_some(),
+            share: self.share != ALONE,
+            faults: self.faults.is_some(),
+            opposite: self.opposite.is_some(),
+            pausing: self.pausing().is_some(),
+        });
+        self.passes_below = if self.flags.short_ways { self.passing(takes_all) } else { 0 };
     }
 
     /// The facts that a controller may know; call after [`Port::settle`].
@@ -184,10 +177,9 @@ impl Port {
     /// Time to transmit `size` bytes, rounded up to a ps.
     #[inline(always)]
     pub fn transmission(&self, size: u16) -> Span {
-        if self.ps_per_byte > 0 {
-            Span::ps(u64::from(self.ps_per_byte) * u64::from(size))
-        } else {
-            self.rate.transmit(Bytes(u64::from(size)))
+        match self.ps_per_byte {
+            Some(ps) => Span::ps(u64::from(ps.get()) * u64::from(size)),
+            None => self.rate.transmit(Bytes(u64::from(size))),
         }
     }
 
@@ -299,7 +291,7 @@ impl Port {
         };
         let marked = verdict == Verdict::Mark && packet.ecn_capable() && !packet.flags.any(Flags::CE);
         self.counts.marks += u64::from(marked);
-        if self.traced {
+        if self.flags.traced {
             self.note_arrival(class(packet), packet.size, u64::from(marked));
         }
         packet.flags = packet.flags.with_if(Flags::CE, marked);
@@ -338,7 +330,7 @@ impl Port {
         let at = self.free_at + self.delay;
         packet.at = at;
         // A packet adds up its waits in switches: all ones there and 0 on a host, without a branch.
-        packet.waited += wait.as_ps() & u64::from(self.is_switch).wrapping_neg();
+        packet.waited += wait.as_ps() & u64::from(self.flags.switch).wrapping_neg();
         let packets = self.queued();
         if let Some(record) = &mut self.record {
             let after = self.bytes + u64::from(size);
@@ -365,7 +357,7 @@ impl Port {
     #[inline(always)]
     pub fn land(&mut self, store: &Store, now: Time) -> (u32, Option<Time>) {
         if self.chain.on_wire() == 0 {
-            if self.plain {
+            if self.flags.plain {
                 self.let_go(store);
             } else {
                 self.settle(now, store);
@@ -399,7 +391,7 @@ impl Port {
     /// Brings its queue up to `now`, before packets are taken from a wire between cells.
     #[inline]
     pub fn leave(&mut self, now: Time, store: &Store) {
-        if !self.plain {
+        if !self.flags.plain {
             self.settle(now, store);
         }
     }
@@ -408,7 +400,7 @@ impl Port {
     /// returned.
     #[inline(always)]
     pub fn take_before<'a>(&mut self, until: Time, store: &'a Store) -> Option<(u32, &'a Packet)> {
-        if self.plain && self.chain.on_wire() == 0 && self.soonest(store) < until {
+        if self.flags.plain && self.chain.on_wire() == 0 && self.soonest(store) < until {
             self.let_go(store);
         }
         debug_assert!(
@@ -423,7 +415,8 @@ impl Port {
     /// A packet that finds fewer than so many is certain to be taken, and nothing is recorded about it; `takes_all` says that
     /// the discipline takes every packet.
     pub(super) fn passing(&self, takes_all: bool) -> u32 {
-        if self.record.is_some() || self.traced || self.apart || self.is_switch {
+        let watched = self.record.is_some() || self.flags.traced;
+        if watched || self.flags.controlled || self.flags.switch {
             return 0;
         }
         match &self.service {

@@ -17,7 +17,7 @@ impl Network {
         let to_end = connection.end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let mut passing = Passing::No;
-        let marked = self.ask(number, commons, |scheduled, cx| {
+        let marked = self.call_discipline(number, commons, |scheduled, cx| {
             scheduled.note(&packet, commons, |record, _, queue| record.came(queue, class, &packet));
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
@@ -36,7 +36,7 @@ impl Network {
             }
         });
         let port = &mut self.ports[number as usize];
-        if port.traced {
+        if port.flags.traced {
             port.note_arrival(class, packet.size, marked);
         }
         if marked > 0
@@ -55,7 +55,7 @@ impl Network {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else {
-            return self.serve_behind(number, commons);
+            return self.serve_behind_line(number, commons);
         };
         if scheduled.serving.is_none() && scheduled.pausing.is_some() {
             self.launch_frame(number);
@@ -72,7 +72,7 @@ impl Network {
                 self.leaves_host(number, &packet);
             }
             if controlled {
-                self.consult(number, &packet, false, AnyPortControl::on_depart);
+                self.show_controller(number, &packet, false, AnyPortControl::on_depart);
             }
             let port = &mut self.ports[number as usize];
             let charges = port.pausing().is_some() && port.share != ALONE;
@@ -96,7 +96,7 @@ impl Network {
         if scheduled.serving.is_some() {
             return;
         }
-        let frames = scheduled.pausing.as_ref().is_some_and(|pausing| port.dead || pausing.has_frame());
+        let frames = scheduled.pausing.as_ref().is_some_and(|pausing| port.flags.down || pausing.has_frame());
         if frames && self.sends_frame(number) {
             return;
         }
@@ -104,7 +104,7 @@ impl Network {
         if scheduled.disc.rests() {
             return;
         }
-        let marked = self.ask(number, commons, |scheduled, cx| {
+        let marked = self.call_discipline(number, commons, |scheduled, cx| {
             scheduled.serving = scheduled.disc.dequeue(cx);
             scheduled.of = (cx.priority, cx.came_by);
         });
@@ -124,7 +124,7 @@ impl Network {
             return;
         };
         let wait = now - packet.at;
-        if port.is_switch {
+        if port.flags.switch {
             packet.waited += wait.as_ps();
         } else {
             self.host_waits[number as usize].add(wait);
@@ -151,13 +151,13 @@ impl Network {
         if let (Some(_), Service::Departure(scheduled)) = (&port.control, &port.service)
             && let Some(packet) = scheduled.serving
         {
-            self.consult(number, &packet, false, AnyPortControl::on_begin);
+            self.show_controller(number, &packet, false, AnyPortControl::on_begin);
         }
     }
 
     /// Calls the discipline, then counts and records its actions; returns the packets it marked. A packet that is taken out
     /// is being transmitted, so the port holds it still.
-    pub(in crate::net) fn ask(
+    pub(in crate::net) fn call_discipline(
         &mut self,
         number: u32,
         commons: &Commons,
@@ -217,7 +217,7 @@ impl Network {
     #[cold]
     fn send_back(&mut self, number: u32, packet: Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        let is_switch = port.is_switch;
+        let is_switch = port.flags.switch;
         let Some(scheduled) = port.service.scheduled_mut().filter(|_| is_switch) else {
             return self.lose(number, packet, DropWhy::Full, commons);
         };
@@ -227,6 +227,6 @@ impl Network {
         let packet = Packet { label, flags: packet.flags.with(Flags::REVERSE), ..packet };
         let node = commons.routing.leaves(self.links[number as usize]);
         let slot = self.store.put(&packet);
-        self.onward(node, slot, commons);
+        self.forward(node, slot, commons);
     }
 }

@@ -3,8 +3,8 @@
 use crate::events::Source;
 use crate::net::Commons;
 use crate::net::pfc::{NOWHERE, Pausing, ones};
-use crate::net::port::small_queues::Sockets;
-use crate::net::port::statistics::TrimCounts;
+use crate::net::port::counts::TrimCounts;
+use crate::net::port::sockets::Sockets;
 use crate::packet::Packet;
 use crate::probe::inner::InnerRecords;
 use crate::queue::{AnyAdmission, Backlog, InnerQueues, Line, QueueDisc};
@@ -95,12 +95,12 @@ impl Scheduled {
         &mut self,
         packet: &Packet,
         commons: &Commons,
-        tell: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize),
+        record_it: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize),
     ) {
         if let Some(record) = &mut self.inner
             && let Some(queues) = self.disc.inner()
         {
-            tell(record, queues, queues.of(packet, commons.priority(packet)));
+            record_it(record, queues, queues.of(packet, commons.priority(packet)));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Ports at which not the discipline alone decides: a controller looks at packets, or a switch's memory is shared.
+//! Ports whose controller or shared buffer may refuse a packet.
 
 use crate::net::Network;
 use crate::net::port::ALONE;
@@ -9,16 +9,17 @@ use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_units::Span;
 
 impl Network {
+    /// `packet` comes to a port, settled, that a controller watches, that shares a buffer, or whose link is down.
     #[inline(never)]
-    pub(in crate::net) fn arrive_apart(&mut self, number: u32, packet: &Packet, commons: &Commons) {
-        if self.ports[number as usize].dead {
-            return self.arrive_dead(number, packet, commons);
+    pub(in crate::net) fn arrive_controlled(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+        if self.ports[number as usize].flags.down {
+            return self.arrive_down(number, packet, commons);
         }
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
-            self.strike(number, AnyPortControl::on_wake);
+            self.run_clock(number, AnyPortControl::on_wake);
         }
         if self.ports[number as usize].control.is_some() {
-            self.consult(number, packet, false, AnyPortControl::on_arrive);
+            self.show_controller(number, packet, false, AnyPortControl::on_arrive);
         }
         let shared = self.ports[number as usize].share != ALONE;
         let charged = self.charged(packet, commons);
@@ -27,14 +28,14 @@ impl Network {
             None => net.has_room(number, packet, commons),
         };
         if shared && !fits(self) {
-            return self.refuse(number, packet, commons);
+            return self.lose_for_buffer(number, packet, commons);
         }
         self.decide(number, packet, commons);
         if shared {
             self.count(number);
         }
         if let Some(of) = charged {
-            self.judge(number, of, commons);
+            self.close_if_full(number, of, commons);
         }
     }
 
@@ -53,33 +54,15 @@ impl Network {
                 match port.admit(slot, serving, &mut self.store, self.now, |packet| commons.class(packet)) {
                     Ok(Some(at)) => self.expect(number, at),
                     Ok(None) => {}
-                    Err(why) => self.refuse_at(number, slot, why, commons),
+                    Err(why) => self.lose_arrival(number, slot, why, commons),
                 }
             }
         }
     }
 
-    /// A packet has come along the wire of `number`: the controller of the port that sends the other way
-    /// sees the returning packets.
-    pub(in crate::net) fn come_back(
-        &mut self,
-        number: u32,
-        packet: Packet,
-        came_by: u32,
-        commons: &Commons,
-    ) -> Option<Packet> {
-        if let Some(opposite) = self.ports[number as usize].opposite
-            && packet.flags.any(Flags::REVERSE)
-        {
-            self.consult(opposite, &packet, true, AnyPortControl::on_return);
-        }
-        let slot = self.store.put(&packet);
-        self.onward_by(came_by, self.ports[number as usize].leads_to, slot, commons)
-    }
-
     /// Shows `packet` to the controller of a port, with its header unless that is an echo on its way past
     /// ports that have no part in it.
-    pub(in crate::net) fn consult(
+    pub(in crate::net) fn show_controller(
         &mut self,
         number: u32,
         packet: &Packet,
@@ -94,13 +77,21 @@ impl Network {
         hook(&mut controlled.control, packet, header.unwrap_or(&mut Feedback::None), &view);
     }
 
-    /// A controller's clock strikes.
-    pub fn tick(&mut self, number: u32) {
-        self.strike(number, AnyPortControl::on_tick);
+    /// `packet` has come along a wire: the controller of the port that sends the other way, `opposite`, sees it if it returns.
+    #[cold]
+    pub(in crate::net) fn show_return(&mut self, opposite: u32, packet: &Packet) {
+        if packet.flags.any(Flags::REVERSE) {
+            self.show_controller(opposite, packet, true, AnyPortControl::on_return);
+        }
     }
 
-    /// The same, or it is wound up.
-    fn strike(&mut self, number: u32, hook: fn(&mut AnyPortControl, &PortView) -> Option<Span>) {
+    /// The time of a controller's clock has come.
+    pub fn tick(&mut self, number: u32) {
+        self.run_clock(number, AnyPortControl::on_tick);
+    }
+
+    /// Calls the controller at the time of its clock, or to start it, and sets the clock again.
+    fn run_clock(&mut self, number: u32, hook: fn(&mut AnyPortControl, &PortView) -> Option<Span>) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         port.settle(now, &self.store);

@@ -172,17 +172,19 @@ impl Network {
         &self.buffers
     }
 
-    /// `ports` share a buffer; call before packets are sent, and before [`Port::prepare`].
+    /// `ports` share a buffer; call before packets are sent.
     pub fn share(&mut self, law: Memory, ports: Vec<u32>) {
         let numbers = ports.clone();
         let first = self.buffers.add(law, ports);
         for (share, number) in (first..).zip(numbers) {
-            self.ports[number as usize].share = share;
+            let port = &mut self.ports[number as usize];
+            port.share = share;
+            port.update_flags();
         }
     }
 
     /// The buffer has no room for `packet`.
-    pub(in crate::net) fn refuse(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn lose_for_buffer(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         self.buffers.refuse(port.share);
         let class = commons.class(packet);
@@ -264,7 +266,6 @@ mod tests {
             };
             let mut net = Network::new((0..ports).map(port).collect(), EventQueue::new(1));
             net.share(law, (0..ports).collect());
-            net.ports.iter_mut().for_each(Port::prepare);
             let commons = Commons::alone(vec![Connection::default()], ports);
             Bench { net, commons, law }
         }

@@ -8,13 +8,12 @@ use crate::net::pfc::{MAC, NOWHERE, PAUSE};
 use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::packet::{Carried, NONE, Packet};
-use crate::port_control::{AnyPortControl, PortControl};
 use shallows_units::Time;
 
 /// A packet on its way to another cell.
 #[derive(Debug, Clone, Copy)]
 pub struct Parcel {
-    /// The packet; `at` is when it lands. Its extension is in the inbox.
+    /// The packet; `at` is when it lands. Its extension is in the mailbox.
     pub packet: Packet,
     /// The link that it comes along.
     pub link: u32,
@@ -24,30 +23,30 @@ pub struct Parcel {
 
 /// The arrivals of a cell from others.
 #[derive(Debug, Default)]
-pub struct Inbox {
+pub struct Mailbox {
     /// Packets, those of one link in the order in which they left.
     pub parcels: Vec<Parcel>,
     /// The extensions that some of them carry.
     pub extensions: Carried,
 }
 
-/// Gives a cell's inbox to `put`.
-pub trait Post {
-    /// Calls `put` with the inbox of `cell`, to which something is added.
-    fn open(&self, cell: u32, put: impl FnOnce(&mut Inbox));
+/// Gives a cell's mailbox to `put`.
+pub trait Mailboxes {
+    /// Calls `put` with the mailbox of `cell`, to which something is added.
+    fn open(&self, cell: u32, put: impl FnOnce(&mut Mailbox));
 }
 
 impl Network {
     /// Hands over the packets that land in other cells before `until`; the cell has worked until now. Returns when the
     /// next of the others lands.
-    pub fn hand_over(&mut self, until: Time, post: &impl Post, commons: &Commons) -> Time {
+    pub fn hand_over(&mut self, until: Time, mailboxes: &impl Mailboxes, commons: &Commons) -> Time {
         let mut next = Time::MAX;
         let mut i = 0;
         while let Some(number) = self.crossing.get(i).copied() {
             let port = &mut self.ports[number as usize];
             if port.soonest(&self.store) < until {
                 port.leave(self.now, &self.store);
-                post.open(port.far_cell, |inbox| self.hand_over_from(number, until, inbox, commons));
+                mailboxes.open(port.far_cell, |mailbox| self.hand_over_from(number, until, mailbox, commons));
             }
             let soonest = self.ports[number as usize].soonest(&self.store);
             if soonest == Time::MAX {
@@ -61,49 +60,55 @@ impl Network {
     }
 
     #[inline(always)]
-    fn hand_over_from(&mut self, number: u32, until: Time, inbox: &mut Inbox, commons: &Commons) {
+    fn hand_over_from(&mut self, number: u32, until: Time, mailbox: &mut Mailbox, commons: &Commons) {
         let link = self.links[number as usize];
         loop {
-            // Beforehand, so that the packet is copied from its slot to the inbox and not by way of the stack.
-            if inbox.parcels.len() == inbox.parcels.capacity() {
-                make_room(inbox);
+            // Beforehand, so that the packet is copied from its slot to the mailbox and not by way of the stack.
+            if mailbox.parcels.len() == mailbox.parcels.capacity() {
+                make_room(mailbox);
                 continue;
             }
             let port = &mut self.ports[number as usize];
             let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
-            if port.clear_of_packets && packet.flow != PAUSE {
+            if port.flags.clear_of_packets && packet.flow != PAUSE {
                 let node = port.leads_to;
                 let extended = packet.extension != NONE;
-                inbox.parcels.push(Parcel { packet: *packet, link, node });
+                mailbox.parcels.push(Parcel { packet: *packet, link, node });
                 if extended {
-                    self.carry(inbox);
+                    self.carry(mailbox);
                 }
                 self.store.free(slot);
             } else {
                 let packet = self.store.take(slot);
-                self.hand_over_watched(number, packet, inbox, commons);
+                self.hand_over_with_faults(number, packet, mailbox, commons);
             }
         }
     }
 
-    /// The extension of the newest parcel in `inbox` goes with it.
+    /// The extension of the newest parcel in `mailbox` goes with it.
     #[inline(never)]
-    fn carry(&mut self, inbox: &mut Inbox) {
-        if let Some(parcel) = inbox.parcels.last_mut() {
+    fn carry(&mut self, mailbox: &mut Mailbox) {
+        if let Some(parcel) = mailbox.parcels.last_mut() {
             let place = parcel.packet.extension;
-            parcel.packet.extension = self.extensions.hand_over(place, &mut inbox.extensions);
+            parcel.packet.extension = self.extensions.hand_over(place, &mut mailbox.extensions);
         }
     }
 
     #[cold]
-    fn hand_over_watched(&mut self, number: u32, mut packet: Packet, inbox: &mut Inbox, commons: &Commons) {
+    fn hand_over_with_faults(
+        &mut self,
+        number: u32,
+        mut packet: Packet,
+        mailbox: &mut Mailbox,
+        commons: &Commons,
+    ) {
         let (now, link) = (self.now, self.links[number as usize]);
         if let Some(varying) = self.ports[number as usize].varying_mut() {
             varying.lands();
         }
         if self.ends_frame(number, &packet) {
-            return self.put(Parcel { packet, link, node: MAC }, inbox);
+            return self.put(Parcel { packet, link, node: MAC }, mailbox);
         }
         let node = self.ports[number as usize].leads_to;
         self.now = packet.at;
@@ -111,77 +116,70 @@ impl Network {
             let (twice, late) = self.disturb(number);
             if twice {
                 let extension = self.double(&packet);
-                self.put(Parcel { packet: Packet { extension, ..packet }, link, node }, inbox);
+                self.put(Parcel { packet: Packet { extension, ..packet }, link, node }, mailbox);
             }
             packet.at += late.unwrap_or_default();
-            self.put(Parcel { packet, link, node }, inbox);
+            self.put(Parcel { packet, link, node }, mailbox);
         }
         self.now = now;
     }
 
-    fn put(&mut self, parcel: Parcel, inbox: &mut Inbox) {
-        inbox.parcels.push(parcel);
+    fn put(&mut self, parcel: Parcel, mailbox: &mut Mailbox) {
+        mailbox.parcels.push(parcel);
         if parcel.packet.extension != NONE {
-            self.carry(inbox);
+            self.carry(mailbox);
         }
     }
 
     /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
     #[inline(always)]
-    pub fn land_from(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+    pub fn land_parcel(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
         if !commons.backs.is_empty() {
-            return self.land_charged(parcel, way, commons);
+            return self.land_parcel_charged(parcel, way, commons);
         }
-        self.land_at(parcel, way, commons)
+        self.land_parcel_here(parcel, way, commons)
     }
 
     /// The same, where ports are charged for packets, and pause frames come too.
     #[inline(never)]
-    fn land_charged(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+    fn land_parcel_charged(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
         let came_by = commons.backs[parcel.link as usize];
         if parcel.node == MAC {
-            self.hear(came_by, &parcel.packet, commons);
+            self.receive_frame(came_by, &parcel.packet, commons);
             return None;
         }
         self.came_by = came_by;
         let delivered = match self.ports.get_mut(way as usize) {
             // Its discipline holds the packets: no slot on the way there.
-            Some(Port { service: Service::Departure(_), apart: true, counts, .. }) => {
+            Some(Port { service: Service::Departure(_), flags, counts, .. }) if flags.controlled => {
                 counts.packets_in += 1;
                 counts.bytes_in += u64::from(parcel.packet.size);
-                self.returns(parcel, commons);
-                self.arrive_apart(way, &parcel.packet, commons);
+                self.show_parcel(parcel, commons);
+                self.arrive_controlled(way, &parcel.packet, commons);
                 None
             }
-            _ => self.land_at(parcel, way, commons),
+            _ => self.land_parcel_here(parcel, way, commons),
         };
         self.came_by = NOWHERE;
         delivered
     }
 
     #[inline(always)]
-    fn land_at(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
-        self.returns(parcel, commons);
+    fn land_parcel_here(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+        self.show_parcel(parcel, commons);
         let slot = self.store.put(&parcel.packet);
         if way == UNDECIDED {
-            return self.onward(parcel.node, slot, commons);
+            return self.forward(parcel.node, slot, commons);
         }
-        self.arrive_here(way, slot, commons);
+        self.arrive(way, slot, commons);
         None
     }
 
     /// A controller at the far end of its cable sees a packet that returns.
     #[inline(always)]
-    fn returns(&mut self, parcel: &Parcel, commons: &Commons) {
+    fn show_parcel(&mut self, parcel: &Parcel, commons: &Commons) {
         if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
-            self.consult_return(*opposite, &parcel.packet);
-        }
-    }
-
-    #[cold]
-    fn consult_return(&mut self, opposite: u32, packet: &Packet) {
-        if packet.flags.any(crate::packet::Flags::REVERSE) {
-            self.consult(opposite, packet, true, AnyPortControl::on_return);
+            self.show_return(*opposite, &parcel.packet);
         }
     }
 }
@@ -238,6 +236,6 @@ impl Network {
 /// Makes room for one parcel at least.
 #[cold]
 #[inline(never)]
-fn make_room(inbox: &mut Inbox) {
-    inbox.parcels.reserve(1);
+fn make_room(mailbox: &mut Mailbox) {
+    mailbox.parcels.reserve(1);
 }

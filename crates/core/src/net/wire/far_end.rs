@@ -13,23 +13,23 @@ use shallows_units::{Span, Time};
 impl Network {
     /// The head of a wire that is not clear reaches the far end.
     #[inline(never)]
-    pub(in crate::net) fn land_unclear(
+    pub(in crate::net) fn land_checked(
         &mut self,
         number: u32,
         slot: u32,
         commons: &Commons,
     ) -> Option<Packet> {
         let port = &self.ports[number as usize];
-        if port.clear_of_packets && self.store.at(slot).flow != PAUSE {
-            return self.onward_by(self.back(number, commons), port.leads_to, slot, commons);
+        if port.flags.clear_of_packets && self.store.at(slot).flow != PAUSE {
+            return self.forward_from(self.back(number, commons), port.leads_to, slot, commons);
         }
         let packet = self.store.take(slot);
-        self.land_watched(number, packet, commons)
+        self.land_with_faults(number, packet, commons)
     }
 
     #[cold]
     #[inline(never)]
-    pub(in crate::net) fn land_watched(
+    pub(in crate::net) fn land_with_faults(
         &mut self,
         number: u32,
         mut packet: Packet,
@@ -39,7 +39,7 @@ impl Network {
             varying.lands();
         }
         if self.ends_frame(number, &packet) {
-            self.hear(self.back(number, commons), &packet, commons);
+            self.receive_frame(self.back(number, commons), &packet, commons);
             return None;
         }
         let came_by = self.back(number, commons);
@@ -55,7 +55,13 @@ impl Network {
             self.stray(number, packet, self.now + late, came_by);
             return None;
         }
-        self.come_back(number, packet, came_by, commons)
+        let port = &self.ports[number as usize];
+        let (opposite, leads_to) = (port.opposite, port.leads_to);
+        if let Some(opposite) = opposite {
+            self.show_return(opposite, &packet);
+        }
+        let slot = self.store.put(&packet);
+        self.forward_from(came_by, leads_to, slot, commons)
     }
 
     /// Loses or marks a packet at the far end of a watched wire and records it; whether it is still there.
@@ -69,7 +75,7 @@ impl Network {
                 arrivals[commons.class(packet)].marks += 1;
             }
         }
-        if port.tapped {
+        if port.flags.tapped {
             self.tap(number, *packet, lost, commons);
         }
         if lost {
@@ -110,7 +116,7 @@ impl Network {
     /// The run ends: records the packets that have left tapped ports and are still on the wire.
     pub fn tap_wires(&mut self, commons: &Commons) {
         let mut found = vec![];
-        for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.tapped) {
+        for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.flags.tapped) {
             let packets = port.wire(&self.store).filter(|(_, packet)| packet.flow != PAUSE);
             found.extend(packets.map(|(left, packet)| PacketRow {
                 left,

@@ -92,8 +92,7 @@ impl Network {
     pub fn cut(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        port.dead = true;
-        port.prepare();
+        port.set(|flags| flags.down = true);
         self.empty_queue(number, commons);
         self.empty_wire(number, commons);
         if let Some(pausing) = self.ports[number as usize].pausing_mut() {
@@ -101,13 +100,12 @@ impl Network {
         }
     }
 
-    /// The link of port `number` comes up; `pauses` are what its peer has to tell.
+    /// The link of port `number` comes up; `pauses` are those of its peer.
     pub fn revive(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        port.dead = false;
-        port.prepare();
+        port.set(|flags| flags.down = false);
         if port.pausing().is_some() {
-            self.begin_anew(number, pauses, commons);
+            self.restart_flow_control(number, pauses, commons);
         }
     }
 
@@ -134,7 +132,7 @@ impl Network {
                 break;
             }
         }
-        // Its discipline drops some by its law; no lossless ones, so nobody is charged for them.
+        // Its discipline drops some by its law; no lossless ones, so no account is charged for them.
         held.extend(dropped.drain(..).map(|(packet, _)| (packet, (0, NOWHERE))));
         self.dropped = dropped;
         scheduled.count();
@@ -178,13 +176,13 @@ impl Network {
                 port.pausing_mut().into_iter().for_each(|pausing| pausing.on_wire -= 1);
                 continue;
             }
-            if port.tapped {
+            if port.flags.tapped {
                 self.tap(number, packet, true, commons);
             }
             self.lose(number, packet, DropWhy::Cut, commons);
         }
         let port = &self.ports[number as usize];
-        if port.crosses {
+        if port.flags.crosses {
             self.crossing.retain(|other| *other != number);
         } else {
             self.events.expect_nothing(port.end);
@@ -194,7 +192,7 @@ impl Network {
     /// A packet comes to a port whose link is down.
     #[cold]
     #[inline(never)]
-    pub(in crate::net) fn arrive_dead(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn arrive_down(&mut self, number: u32, packet: &Packet, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         let class = commons.class(packet);
         port.note_arrival(class, packet.size, 0);

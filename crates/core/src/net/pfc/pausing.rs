@@ -1,0 +1,167 @@
+//! The state of a port that its peer may pause.
+
+use super::frame::{Frame, PRIORITIES, ones};
+use super::ingress::Ingress;
+use crate::events::Source;
+use shallows_units::{Bytes, Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// A priority that the port's peer may pause.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Paused {
+    /// The pause ends by itself then.
+    until: Time,
+    /// It has lasted, or counted, since then.
+    since: Time,
+    /// The watchdog looks at it then.
+    watched_at: Time,
+    /// Times that it was paused.
+    pub count: u64,
+    /// For how long together, the present pause not counted.
+    time: Span,
+}
+
+/// A port's part in flow control: its peer pauses it, and at a switch it pauses its peer.
+#[derive(Debug)]
+pub struct Pausing {
+    /// Its clock.
+    pub source: Source,
+    /// Lossless priorities, a bit each. No others are paused.
+    pub lossless: u8,
+    /// From a pause frame's last bit to its effect.
+    pub(super) response: Span,
+    /// The time of 512 bits.
+    quantum: Span,
+    /// A pause of so long that holds packets up makes the port drop them.
+    watchdog: Option<Span>,
+    /// Frames that came and have no effect yet.
+    pub(super) received: VecDeque<(Time, Frame)>,
+    pub(super) paused: u8,
+    priorities: [Paused; PRIORITIES],
+    /// Accounts of the packets that came by this port, at a switch.
+    pub ingress: Option<Box<Ingress>>,
+    /// Priorities that a frame has yet to name.
+    pub(super) due: u8,
+    pub(super) sending: Option<Frame>,
+    /// Pause frames on its wire.
+    pub on_wire: u32,
+    /// Bytes in its queue for which some ingress is charged.
+    pub charged: u64,
+}
+
+impl Pausing {
+    /// Of a port of `rate`, in peace.
+    pub fn new(rate: Rate, lossless: u8, response: Span, watchdog: Option<Span>) -> Self {
+        Pausing {
+            source: Source::NONE,
+            lossless,
+            response,
+            quantum: rate.transmit(Bytes(64)),
+            watchdog,
+            received: VecDeque::new(),
+            paused: 0,
+            priorities: Default::default(),
+            ingress: None,
+            due: 0,
+            sending: None,
+            on_wire: 0,
+            charged: 0,
+        }
+    }
+
+    /// A frame is being sent, or has to be.
+    #[inline]
+    pub(in crate::net) fn has_frame(&self) -> bool {
+        self.due != 0 || self.sending.is_some()
+    }
+
+    /// Priorities that may not send now, a bit each.
+    #[inline]
+    pub fn paused(&self) -> u8 {
+        self.paused
+    }
+
+    /// The record of a priority, and for how long it was paused by `now`.
+    pub fn record(&self, priority: u8, now: Time) -> (u64, Span) {
+        let one = &self.priorities[usize::from(priority)];
+        let lasts = self.paused >> priority & 1 != 0;
+        (one.count, one.time + if lasts { now - one.since } else { Span::ZERO })
+    }
+
+    /// Statistics begin now.
+    pub fn restart(&mut self, now: Time) {
+        for one in &mut self.priorities {
+            (one.count, one.time, one.since) = (0, Span::ZERO, now);
+        }
+        if let Some(ingress) = &mut self.ingress {
+            ingress.restart();
+        }
+    }
+
+    /// A frame has its effect.
+    pub(super) fn apply(&mut self, frame: Frame, now: Time) {
+        for priority in ones(frame.names & self.lossless) {
+            if frame.pauses >> priority & 1 == 0 {
+                self.resume(priority, now);
+                continue;
+            }
+            let one = &mut self.priorities[usize::from(priority)];
+            one.until = now + self.quantum * u64::from(frame.quanta);
+            if self.paused >> priority & 1 == 0 {
+                self.paused |= 1 << priority;
+                one.count += 1;
+                one.since = now;
+                one.watched_at = self.watchdog.map_or(Time::MAX, |span| now + span);
+            }
+        }
+    }
+
+    fn resume(&mut self, priority: u8, now: Time) {
+        if self.paused >> priority & 1 != 0 {
+            self.paused &= !(1 << priority);
+            let one = &mut self.priorities[usize::from(priority)];
+            one.time += now - one.since;
+        }
+    }
+
+    /// Obeys the frames whose time has come, and ends pauses that have run out.
+    pub(super) fn catch_up(&mut self, now: Time) {
+        while let Some((_, frame)) = self.received.front().copied().filter(|(at, _)| *at <= now) {
+            self.received.pop_front();
+            self.apply(frame, now);
+        }
+        for priority in ones(self.paused) {
+            if self.priorities[usize::from(priority)].until <= now {
+                self.resume(priority, now);
+            }
+        }
+    }
+
+    /// A priority whose pause the watchdog ends its patience with; it looks again after as long a time.
+    pub(super) fn watchdog_due(&mut self, now: Time) -> Option<u8> {
+        let patience = self.watchdog?;
+        let late = |priority: &u8| self.priorities[usize::from(*priority)].watched_at <= now;
+        let priority = ones(self.paused).find(late)?;
+        self.priorities[usize::from(priority)].watched_at = now + patience;
+        Some(priority)
+    }
+
+    /// The link goes down.
+    pub(in crate::net) fn reset(&mut self, now: Time) {
+        self.received.clear();
+        ones(self.paused).for_each(|priority| self.resume(priority, now));
+        (self.due, self.sending) = (0, None);
+    }
+
+    /// When its clock must run next.
+    pub(super) fn next(&self) -> Time {
+        let received = self.received.front().map_or(Time::MAX, |(at, _)| *at);
+        let one = |priority: u8| &self.priorities[usize::from(priority)];
+        let paused = ones(self.paused).map(|p| one(p).until.min(one(p).watched_at)).min();
+        let refresh = self.ingress.as_ref().map_or(Time::MAX, |ingress| ingress.refresh_at);
+        received.min(refresh).min(paused.unwrap_or(Time::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests;
