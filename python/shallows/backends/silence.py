@@ -16,7 +16,7 @@ over.
 """
 
 SHARE = 100
-"""A load that delivers less than one part in so many of what it could is told."""
+"""A load that delivers less than one part in so many of what it could is reported."""
 
 __all__ = ["notes"]
 

@@ -27,7 +27,7 @@ def check(document: Document) -> tuple[Document | None, list[Fault]]:
 
 
 def check_with_memory(document: Document) -> tuple[Document | None, list[Fault], int]:
-    """What `check` returns, and the estimated memory of the run in bytes; 0 if the document is faulty."""
+    """Does what `check` does, and estimates the memory of the run in bytes: 0 if the document is faulty."""
     from shallows import _core
     from shallows.document.csv_files import fill_in
     from shallows.document.graph_files import with_lines

@@ -1,4 +1,4 @@
-"""The form of a script's parts: numbers in range, arguments in place. All faults are told at once."""
+"""The form of a script's parts: numbers in range, arguments in place. All faults come at once."""
 
 from __future__ import annotations
 

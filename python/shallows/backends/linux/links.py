@@ -21,7 +21,7 @@ ETHERNET_BYTES = 14
 
 LATENESS_NS = 10
 """The most that a port's timer is late: User-Mode Linux adds 1 ns, and so does each reading of the clock.
-A port's bucket holds so much more than a frame, and so keeps its rate; at 100 Gb/s that is a tenth of a frame."""
+A port's bucket holds so much more than a frame, and so keeps its rate: a tenth of a frame at 100 Gb/s."""
 
 ALL = 2**32 - 1
 """A share of 1 for netem, whose shares have 32 bits."""

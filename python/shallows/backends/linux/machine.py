@@ -117,7 +117,7 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
 
 
 READY = b"guest: network ready"
-"""The guest's line once the plan's network stands and its settings have been told."""
+"""The guest's line once the plan's network stands and its settings are printed."""
 
 VIRTUAL = ("time-travel", "con0=", "con=")
 """Words of the command line of a machine in virtual time without a terminal."""

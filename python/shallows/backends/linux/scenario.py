@@ -83,7 +83,7 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
     if counted:
         own["tcp_ecn_option"] = "0"  # the counter of the ACE field alone, as in the simulator
     if traced_classes(experiment):
-        own["tcp_reflect_tos"] = "1"  # acknowledgements bear their connection's class
+        own["tcp_reflect_tos"] = "1"  # acknowledgements carry their connection's class
     return SYSCTLS | own
 
 

@@ -1,6 +1,6 @@
 """Schemes on the same experiment with common random numbers: which differences are real.
 
-The same seed gives every scheme the same arrivals, phases and losses on the wire, because random streams are
+A seed gives every scheme the same arrivals, phases and losses on the wire, because random streams are
 named and no scheme draws from another's. So schemes are compared seed by seed, and what chance does to both
 cancels. The effect of a scheme on a wait or on a completion time is a factor rather, and such numbers are
 skewed; so where all values are above zero it is the logarithms that are tested.

@@ -126,7 +126,7 @@ def _typed(paragraph: str, settings: set[str], sourced: bool) -> list[str]:
 
 
 def settings_of(figure: "Study") -> set[str]:
-    """The numbers of a figure's experiments, full and quick, and of the readings that bear on it.
+    """The numbers of a figure's experiments, full and quick, and of the readings that concern it.
 
     Each with its unit and without, as `number` or `number unit`; among them how many points a sweep has, and
     `settings` of its `FIGURE`, which a figure without experiments computes from.

@@ -337,7 +337,7 @@ def _sampled(figure: Study, claim: Claim) -> str:
 
 
 def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
-    """The readings that bear on a claim; a check of our own is judged under the base reading alone."""
+    """The readings that concern a claim; a check of our own is judged under the base reading alone."""
     return [] if claim.kind == "ours" else [reading for reading in tried if reading.concerns(claim.about)]
 
 
