@@ -3,7 +3,8 @@
 Every trial uses the same seeds (common random numbers). The trials only choose: every claim about the
 winners is measured anew, with seeds that no trial used, against the baselines, seed by seed. Nothing but the
 store of runs is kept: proposals follow from the sampler's seed and from the trials' values, so a study that
-was stopped asks for the same runs again, finds them stored, and goes on. Samplers: Optuna (Akiba et al. 2019).
+was stopped asks for the same runs again, finds them stored, and goes on. Samplers: Optuna (Akiba et al.
+2019).
 """
 
 from __future__ import annotations
