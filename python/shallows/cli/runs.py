@@ -163,7 +163,7 @@ def _document(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a command asks of its runs beside the experiment: metrics of its table, and a page in `out`."""
+    """A command's wishes beside the experiment: metrics of its table, and a page in `out`."""
 
     name: str
     document: Document
