@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shallows.words import show
+
 __all__ = [
+    "NOTHING",
     "Cancelled",
     "DamagedRun",
     "Fault",
@@ -23,6 +26,8 @@ __all__ = [
     "StoreError",
     "TimedOut",
     "UsageError",
+    "Written",
+    "read_fault",
 ]
 
 
@@ -30,18 +35,33 @@ class ShallowsError(Exception):
     """Root of all errors raised on purpose."""
 
 
+class Written(str):
+    """The text of a value, which a fault prints as it is: from the checker in Rust, or for several values."""
+
+    __slots__ = ()
+
+
+NOTHING = Written("")
+"""The value of a fault at which no value is wrong, such as a key that is missing."""
+
+
 @dataclass(frozen=True, order=True)
 class Fault:
     """A rule that the input breaks: where, which rule, the value as written, and what might be meant.
 
+    `value` is given as the value itself, and kept as its text: JSON, as the checker in Rust prints it.
     `code` is a stable word for programs: `unknown-key`, `missing`, `out-of-range` ...; see the reference.
     """
 
     path: str
     rule: str
-    value: str = ""
+    value: Any = NOTHING
     hint: str = ""
     code: str = "invalid"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, Written):
+            object.__setattr__(self, "value", Written(show(self.value)))
 
     def __str__(self) -> str:
         """One line, as the Rust checker prints it."""
@@ -51,17 +71,20 @@ class Fault:
         return f"{text} ({self.hint})" if self.hint else text
 
 
-def _fault(given: Fault | Mapping[str, Any] | Iterable[str]) -> Fault:
+def read_fault(given: Fault | Mapping[str, Any] | Iterable[str]) -> Fault:
+    """A fault from its fields, as the checker in Rust gives them: its value is text already."""
     if isinstance(given, Fault):
         return given
-    return Fault(**given) if isinstance(given, Mapping) else Fault(*given)
+    if not isinstance(given, Mapping):
+        given = dict(zip(("path", "rule", "value", "hint", "code"), given, strict=False))
+    return Fault(**{**given, "value": Written(given.get("value", ""))})
 
 
 class SpecError(ShallowsError):
     """The input is wrong. `faults` holds every fault found, not the first only; nothing was run."""
 
     def __init__(self, faults: Iterable[Fault | Mapping[str, Any] | Iterable[str]]):
-        self.faults: list[Fault] = list(dict.fromkeys(map(_fault, faults)))
+        self.faults: list[Fault] = list(dict.fromkeys(map(read_fault, faults)))
         super().__init__("\n".join(map(str, self.faults)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +20,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def show(value: Any) -> str:
     """A value for a fault's text: as JSON, at most 60 characters."""
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False, default=os.fspath)
     except (TypeError, ValueError):
         text = type(value).__name__ if isinstance(value, int) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."

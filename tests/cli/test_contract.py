@@ -61,7 +61,9 @@ def test_sweep_and_its_shards(tmp_path):
     file = write_toml(tmp_path / "s.toml", SMALL | {"sweep": {"grid": {"transport.cc.g": [0.1, 0.2, 0.3]}}})
     shards = [shallows("sweep", file, "--shard", f"{k}/2", "--json", cwd=tmp_path) for k in (1, 2)]
     assert [len(answer("sweep", done)["points"]) for done in shards] == [2, 1]
-    whole = answer("sweep", shallows("sweep", file, "--resume", "--workers", 1, "--json", cwd=tmp_path))
+    done = shallows("sweep", file, "--resume", "--workers", 1, "--json", cwd=tmp_path)
+    assert "--resume is deprecated" in done.stderr
+    whole = answer("sweep", done)
     assert [point["params"] for point in whole["points"]] == [{"transport.cc.g": g} for g in (0.1, 0.2, 0.3)]
     assert {point["status"] for point in whole["points"]} == {"stored"}
     assert whole["failed"] == 0

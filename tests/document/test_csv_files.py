@@ -104,7 +104,7 @@ def test_a_text_that_is_no_number_is_quoted_as_written(tmp_path):
 
 @pytest.mark.parametrize(
     ("header", "said"),
-    [("from,to,bytes", "one column for start"), ("from,to,bytes,start,start_us", "start, start_us")],
+    [("from,to,bytes", "one column for start"), ("from,to,bytes,start,start_us", '"start", "start_us"')],
 )
 def test_a_time_has_one_column(tmp_path, header, said):
     file = tmp_path / "flows.csv"

@@ -69,7 +69,7 @@ def test_another_profile_is_one_fault_that_names_the_kernels_values():
     """A first file has a profile of the simulator, which differs from the kernel in some twenty settings."""
     only = {"long": STAR["traffic"]["long"]}
     [fault] = refusals.check(resolved(transport={"profile": "datacentre", "cc": "dctcp"}, traffic=only))
-    assert fault.path == "traffic.long.transport.profile" and fault.value == "datacentre"
+    assert fault.path == "traffic.long.transport.profile" and fault.value == '"datacentre"'
     assert "prr = true" in fault.rule and "cwnd_floor = " in fault.rule
     assert "mss" not in fault.rule  # which a route passes on to the kernel
     assert refusals.check(resolved(transport={"profile": "linux", "cc": "dctcp"}, traffic=only)) == []

@@ -159,6 +159,7 @@ OTHER_TESTS = {
     "linux": "backends.linux, which needs a kernel for most",
     "packets": "packet scripts, which other programs read too",
     "project": "the repository: rooms, documentation, generated files",
+    "requirements": "requirements of RFCs, with the tests that hold them",
     "regressions": "findings of the soak, which the Rust tests read too",
     "support": "what several test files share",
 }

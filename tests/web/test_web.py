@@ -21,7 +21,7 @@ from shallows.web.limits import Limits
 from shallows.web.live import drawing, film
 from shallows.web.pages import address
 from shallows.web.pages.gallery import entries
-from shallows.web.server import gate as safety
+from shallows.web.server.gate import Gate, is_loopback
 
 QUICKSTART = (ROOT / "experiments/quickstart.toml").read_text()
 
@@ -349,14 +349,14 @@ LOCAL = ["127.0.0.1", "localhost", "[::1]"]
     ],
 )
 def test_the_gate_answers_to_its_own_address_only(headers, status):
-    found, answer = ask(safety.Gate(inner, LOCAL, None), headers)
+    found, answer = ask(Gate(inner, LOCAL, None), headers)
     assert found == status and "default-src 'self'" in answer["content-security-policy"]
     if status != 200:
-        assert ask(safety.Gate(inner, LOCAL, None), headers, kind="websocket")[0] == 1008
+        assert ask(Gate(inner, LOCAL, None), headers, kind="websocket")[0] == 1008
 
 
 def test_a_token_in_the_address_becomes_a_cookie():
-    gate = safety.Gate(inner, [], "secret")
+    gate = Gate(inner, [], "secret")
     host = {"host": "machine:8475"}
     assert ask(gate, host)[0] == 401 == ask(gate, host, query="token=wrong")[0]
     status, answer = ask(gate, host, "/gallery", "token=secret&x=1")
@@ -373,8 +373,8 @@ def test_a_token_in_the_address_becomes_a_cookie():
 
 
 def test_loopback_is_told_from_the_rest():
-    assert all(map(safety.is_loopback, ["127.0.0.1", "::1", "localhost", "127.9.9.9"]))
-    assert not any(map(safety.is_loopback, ["0.0.0.0", "::", "192.168.1.1", "example.org"]))
+    assert all(map(is_loopback, ["127.0.0.1", "::1", "localhost", "127.9.9.9"]))
+    assert not any(map(is_loopback, ["0.0.0.0", "::", "192.168.1.1", "example.org"]))
 
 
 @pytest.mark.parametrize("entry", [e for e in entries() if e.name != "fabric"], ids=lambda entry: entry.name)

@@ -13,7 +13,7 @@ from conftest import SMALL, write_toml
 from shallows.document.check import check
 from shallows.document.schema import schema
 from shallows.web.editor.completion import kinds, known
-from shallows.web.jobs.renderer import Workshop, WorkshopError
+from shallows.web.jobs.renderer import Renderer, RenderError
 from shallows.web.limits import Limits
 from shallows.web.pages.reports import document_of, report_of
 
@@ -26,10 +26,10 @@ def stored(tmp_path_factory):
 
 
 def make(*wishes, limits=None):
-    """The answers of a workshop to wishes, one after the other; errors as they are."""
+    """The answers of a renderer to wishes, one after the other; errors as they are."""
 
     async def all_of_them():
-        shop = Workshop(limits or Limits())
+        shop = Renderer(limits or Limits())
         try:
             return [
                 wish(shop)
@@ -61,16 +61,16 @@ def test_files_are_those_of_the_run_and_a_process_that_ends_is_replaced(stored):
     )
     assert csv[0].decode() == stored.tables["queues"].write_csv() and pids != [os.getpid()]
     assert b'<metadata id="shallows">' in figure[0]
-    assert isinstance(gone[0], WorkshopError) and gone[0].gone
+    assert isinstance(gone[0], RenderError) and gone[0].gone
     assert film[0].startswith(b"<!doctype html>")
 
 
 def test_a_file_is_bounded_in_time_and_memory_and_says_so(stored):
     store, name = stored.path.parent, stored.hash
     [late] = make(("film", store, name), limits=Limits(file_seconds=0.01))
-    assert isinstance(late[0], WorkshopError) and "took longer" in str(late[0])
+    assert isinstance(late[0], RenderError) and "took longer" in str(late[0])
     [large] = make(("figure", store, name, "queue_cdf", "png"), limits=Limits(memory_bytes=20_000_000))
-    assert isinstance(large[0], WorkshopError) and not large[0].gone
+    assert isinstance(large[0], RenderError) and not large[0].gone
 
 
 # ---- reports ----

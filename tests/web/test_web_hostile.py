@@ -64,7 +64,7 @@ ADDRESSES = [
     "/papers?{}",
     "/figure/{}/x",
     "/figure/x/{}",
-    "/work?job={}",
+    "/jobs?job={}",
     "/live/{}/films",
     "/live/x/films?have={}",
     "/live/x/{}/packets?at_ps=0",
@@ -184,7 +184,7 @@ def test_every_address_of_the_server_is_among_those_that_are_tried(tmp_path, mon
     gate, state = build(Options(store=tmp_path), None)
     paths = {*gate._app.openapi()["paths"], *(each.path for each in core.app.routes if hasattr(each, "path"))}
     state.close()
-    assert {"/work", "/stored/{name}/film.html", "/report/{name}"} <= paths
+    assert {"/jobs", "/stored/{name}/film.html", "/report/{name}"} <= paths
     tried = {address.split("?")[0] for address in ADDRESSES}
     for path in sorted(paths):
         if path.startswith(("/_nicegui", "/socket.io")) or path == "":

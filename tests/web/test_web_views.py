@@ -1,4 +1,4 @@
-"""Results, papers, work and reports in a real browser; films and reports from a file, without a network.
+"""Results, papers, jobs and reports in a real browser; films and reports from a file, without a network.
 
 Skipped, with a word, where there is no Chromium.
 """
@@ -32,7 +32,7 @@ def test_work_results_and_a_film_that_plays_from_a_file(page, server, folder, tm
     put_text(page, QUICKSTART.replace('"50ms"', '"5ms"').replace('"10ms"', '"1ms"'))
     page.wait_for_function("() => shallows.player.films[0].header.duration_ps === 5e9")
     page.get_by_role("button", name="Run and keep").click()
-    page.wait_for_url("**/work?job=*")
+    page.wait_for_url("**/jobs?job=*")
     page.get_by_role("link", name=re.compile("^Run [0-9a-f]{20}")).click(timeout=30_000)
     [run] = Store(folder / "runs").runs()
     page.wait_for_url(f"**/run/{run.hash}")
@@ -151,7 +151,7 @@ def test_ctrl_c_ends_a_sweep_that_the_page_started_and_what_is_finished_stays(br
             page.get_by_role("button", name="Sweep", exact=True).click()
             page.get_by_role("heading", name="sweep: running").wait_for()
             assert len(_working_in(tmp_path)) >= 2
-            page.close()  # the work goes on
+            page.close()  # the job goes on
             until = time.monotonic() + 60
             while len(Store(tmp_path / "runs").runs()) < 2:
                 assert time.monotonic() < until
@@ -179,7 +179,7 @@ def test_a_server_without_work_says_so(browser, tmp_path):
     page = browser.new_page()
     try:
         with running(tmp_path) as own:
-            page.goto(f"{own}work")
+            page.goto(f"{own}jobs")
             page.get_by_text("Nothing yet.").wait_for()
     finally:
         page.close()

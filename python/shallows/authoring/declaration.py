@@ -38,7 +38,7 @@ def declaration(thing: Any) -> dict[str, Any]:
             faults.append(Fault(at, "must have a method flows(self, net)"))
     else:
         rule = "must be a class of CongestionControl or Workload, or a function with @shallows.topology"
-        raise SpecError([Fault("algorithms", rule, repr(thing))])
+        raise SpecError([Fault("algorithms", rule, thing)])
     if faults:
         raise SpecError(faults)
     return {"section": section, "name": name, "class": thing.__qualname__, "params": params} | about
@@ -47,9 +47,9 @@ def declaration(thing: Any) -> dict[str, Any]:
 def _missing(cls: type[CongestionControl]) -> list[Fault]:
     faults = []
     if cls.cadence not in ("ack", "round"):
-        faults.append(Fault(f"{cls.__qualname__}.cadence", "must be ack or round", repr(cls.cadence)))
+        faults.append(Fault(f"{cls.__qualname__}.cadence", "must be ack or round", cls.cadence))
     if cls.ecn not in ("off", "per-packet"):
-        faults.append(Fault(f"{cls.__qualname__}.ecn", "must be off or per-packet", repr(cls.ecn)))
+        faults.append(Fault(f"{cls.__qualname__}.ecn", "must be off or per-packet", cls.ecn))
     needed = "on_round" if cls.cadence == "round" else "on_ack"
     for method in (needed, "on_congestion"):
         if getattr(cls, method) is getattr(CongestionControl, method):
@@ -100,11 +100,11 @@ def _setting(
     if kind is None or not all(isinstance(word, str) for word in words):
         known = "float, int, bool, str, list[str], Literal of words, shallows.Span, Rate, Bytes"
         rule = f"must be annotated as one of {known}; annotate other attributes as ClassVar"
-        faults.append(Fault(at, rule, str(hint)))
+        faults.append(Fault(at, rule, hint))
         return
     default = given.default
     if isinstance(default, float) and not math.isfinite(default):
-        faults.append(Fault(at, "must have a finite default", str(default)))
+        faults.append(Fault(at, "must have a finite default", default))
         return
     param: dict[str, Any] = {"name": name, "kind": kind}
     if default is not ...:

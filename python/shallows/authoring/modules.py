@@ -133,13 +133,11 @@ def _object(component: Mapping[str, Any]) -> Any:
         at = Path(_paths.get((module, digest), module))
         fault = f"is not installed here; the experiment needs it for {component['name']}"
         if not at.exists():
-            raise SpecError([Fault("python.components", fault, f'"{module}"')])
+            raise SpecError([Fault("python.components", fault, module)])
         _load(module, at)
         if (module, name, digest) not in _objects:
             rule = f"has changed since this experiment was made, or lacks {name}"
-            raise SpecError(
-                [Fault("python.components", rule, f'"{module}"', "run the experiment's file again")]
-            )
+            raise SpecError([Fault("python.components", rule, module, "run the experiment's file again")])
     return _objects[module, name, digest]
 
 
@@ -167,17 +165,17 @@ def _load(name: str, path: Path) -> list[dict[str, Any]]:
 
         near = did_you_mean(path.name, (p.name for p in path.parent.glob("*.py")))
         rule = f"cannot be read: {error.strerror}"
-        raise SpecError([Fault("python.modules", rule, f'"{name}"', near)]) from None
+        raise SpecError([Fault("python.modules", rule, name, near)]) from None
     except SyntaxError as error:
         rule = f"is not Python: {error.msg} (line {error.lineno} of {Path(error.filename or path).name})"
-        raise SpecError([Fault("python.modules", rule, f'"{name}"')]) from None
+        raise SpecError([Fault("python.modules", rule, name)]) from None
     digest = file_digest(files)
     module = _import(path.resolve(), digest, files)
     _paths[name, digest] = str(path.resolve())
     found = [_declare(one, name, digest) for one in _declared_by(module)]
     if not found:
         rule = "declares nothing: no CongestionControl, no Workload, no @shallows.topology"
-        raise SpecError([Fault("python.modules", rule, f'"{name}"')])
+        raise SpecError([Fault("python.modules", rule, name)])
     return found
 
 
@@ -193,7 +191,7 @@ def _import(path: Path, digest: str, files: Iterable[Path]) -> types.ModuleType:
     _helpers.update(name for name in names if name not in sys.modules)
     spec = importlib.util.spec_from_file_location(alias, path)
     if spec is None or spec.loader is None:
-        raise SpecError([Fault("python.modules", "must be a Python file", f'"{path.name}"')])
+        raise SpecError([Fault("python.modules", "must be a Python file", path.name)])
     module = importlib.util.module_from_spec(spec)
     sys.modules[alias] = module
     sys.path.insert(0, str(path.parent))
@@ -205,7 +203,7 @@ def _import(path: Path, digest: str, files: Iterable[Path]) -> types.ModuleType:
     except BaseException as error:  # sys.exit too, which would end this program without a word
         del sys.modules[alias]
         rule = f"cannot be imported: {_said(error)}{_line(error, str(path))}"
-        raise SpecError([Fault("python.modules", rule, f'"{path.name}"')]) from error
+        raise SpecError([Fault("python.modules", rule, path.name)]) from error
     finally:
         sys.path.remove(str(path.parent))
     return module

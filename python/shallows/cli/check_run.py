@@ -31,7 +31,7 @@ def check_run(name: Name, store: StorePath = None, as_json: Json = False) -> Non
     if not re.fullmatch("[0-9a-f]{20}", name) or not (place.path / name).is_dir():
         known = [run.hash for run in place.runs()]
         rule = f"there is no such run in {place.path}"
-        raise SpecError([Fault("check-run", rule, f'"{name}"', did_you_mean(name, known))])
+        raise SpecError([Fault("check-run", rule, name, did_you_mean(name, known))])
     run = place.check(name)
     found = laws.broken(run.tables, run.experiment, run.manifest["counts"])
     if as_json:

@@ -13,7 +13,7 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import File, Json, Progress, Settings
-from shallows.errors import Fault, Interrupted, SpecError
+from shallows.errors import Fault, Interrupted, SpecError, Written
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -87,7 +87,7 @@ def exec_(
         faults.append(Fault("--keep", "needs --out, the directory in which files are kept"))
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         rule = "must be a new or an empty directory, since nothing is overwritten"
-        faults.append(Fault("--out", rule, str(out)))
+        faults.append(Fault("--out", rule, out))
     if faults:
         raise SpecError(faults)
     experiment = one_run(programs.experiment(load(file, settings))).experiment
@@ -139,7 +139,7 @@ def _commands(hosts: Sequence[str], texts: Sequence[str]) -> tuple[Command, ...]
 
     if len(hosts) != len(texts):
         rule = 'needs a host and one command in quotes, as in --on r0 "ping -c 3 s0"'
-        raise SpecError([Fault("--on", rule, f"{len(hosts)} hosts and {len(texts)} commands")])
+        raise SpecError([Fault("--on", rule, Written(f"{len(hosts)} hosts and {len(texts)} commands"))])
     return tuple(programs.command(host, text) for host, text in zip(hosts, texts, strict=True))
 
 

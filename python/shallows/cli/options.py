@@ -182,7 +182,7 @@ def executor(
     if address is not None and slurm is not None:
         faults.append(Fault("--slurm", "cannot be given together with --cluster", slurm))
     if workers is not None:
-        faults.append(Fault("--workers", "applies to local runs; a cluster has its own", str(workers)))
+        faults.append(Fault("--workers", "applies to local runs; a cluster has its own", workers))
     limit_s = _checked(faults, _seconds, timeout)
     ways = _checked(faults, to_address, address), _checked(faults, to_slurm, slurm)
     connect = ways[0] or ways[1]

@@ -37,7 +37,7 @@ def report(
         rule = f"there is no such run in {place.path}"
         known = did_you_mean(name, [each.hash for each in place.runs()])
         hint = known or f"{program()} run FILE prints its hash"
-        raise SpecError([Fault("report", rule, f'"{name}"', hint)])
+        raise SpecError([Fault("report", rule, name, hint)])
     point = Point("", {}, run.seed, run.experiment, "")
     outcome = Outcome(point, run.hash, "stored", run, metrics=with_sizes(run.tables))
     title = run.experiment.get("title") or f"Run {run.hash}"

@@ -114,7 +114,7 @@ def sweep(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Resumes an interrupted sweep (always on; accepted for scripts)."),
+        typer.Option("--resume", hidden=True, help="Deprecated: every sweep resumes."),
     ] = False,
     job_script: Annotated[
         bool, typer.Option("--job-script", help="Prints the script of one --slurm job, and runs nothing.")
@@ -139,6 +139,8 @@ def sweep(
     from shallows.studies.outcomes import report as pages
     from shallows.studies.outcomes import rows
 
+    if resume:
+        terminal.note("--resume is deprecated and has no effect, because every sweep resumes; 0.3 refuses it")
     number, count = parse_shard(shard) if shard else (1, 1)
     document = with_options(load(file, settings), sizes, percentiles)
     document = document if seeds is None else _with_seeds(document, seeds)

@@ -50,11 +50,11 @@ def create(kind: str, name: str, directory: Path) -> Made:
     """
     if kind not in KINDS:
         rule = f"must be one of {', '.join(KINDS)}"
-        raise SpecError([Fault("new", rule, f'"{kind}"', did_you_mean(kind, KINDS), "unknown-word")])
+        raise SpecError([Fault("new", rule, kind, did_you_mean(kind, KINDS), "unknown-word")])
     if kind == "study":
         return _study(name, directory)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-        raise SpecError([Fault(f"new {kind}", "needs a name of letters, digits, - and _", f'"{name}"')])
+        raise SpecError([Fault(f"new {kind}", "needs a name of letters, digits, - and _", name)])
     module = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     label = module.replace("_", "-")
     _check_free(kind, name, module, label)
@@ -87,7 +87,7 @@ def _check_free(kind: str, name: str, module: str, label: str) -> None:
         rule = "must not have the name of a Python module"
     else:
         return
-    raise SpecError([Fault(f"new {kind}", rule, f'"{name}"')])
+    raise SpecError([Fault(f"new {kind}", rule, name)])
 
 
 def _queue(about: dict[str, str], directory: Path) -> Made:
@@ -122,7 +122,7 @@ def _study(name: str, directory: Path) -> Made:
     paper, slash, figure = name.partition("/")
     if not slash or not all(re.fullmatch(r"[a-z][a-z0-9-]*", part) for part in (paper, figure)):
         rule = "needs PAPER/FIGURE, each of lower-case letters, digits and -"
-        raise SpecError([Fault("new study", rule, f'"{name}"')])
+        raise SpecError([Fault("new study", rule, name)])
     about = {"paper": paper, "name": figure, "title": figure.replace("-", " ").capitalize()}
     place = directory / paper / figure
     names = ("README.md", "spec.toml", "quick.toml", "claims.toml", "figure.py")

@@ -43,9 +43,7 @@ def copy(
     figures = find(paper)
     source = figures[0].path.parent
     if figures[0].path.parents[1] != experiments_path() or paper.strip("/") != source.name:
-        raise SpecError(
-            [Fault("copy", "must be a whole paper", f'"{paper}"', f'did you mean "{source.name}"?')]
-        )
+        raise SpecError([Fault("copy", "must be a whole paper", paper, f'did you mean "{source.name}"?')])
     place = to or Path(source.name)
     if place.exists():
         raise SpecError([Fault(str(place), "exists already and is not overwritten")])

@@ -30,7 +30,7 @@ def web(
     max_document: Annotated[int, typer.Option(min=100, help="Longest experiment text in bytes.")] = 200_000,
     browser: Annotated[bool, typer.Option(help="Opens the page in the browser.")] = True,
 ) -> None:
-    """Serves the live page: laboratory, gallery, results, papers, work. Ctrl-C ends it."""
+    """Serves the live page: laboratory, gallery, results, papers, jobs. Ctrl-C ends it."""
     _needs_web()
     from shallows.web.limits import Limits
     from shallows.web.pages.state import Options
@@ -69,9 +69,9 @@ def export(
     else:
         experiment = one_run(load(run, settings)).experiment
     if page.suffix.lower() not in (".html", ".htm"):
-        raise SpecError([Fault("PAGE", "must end in .html", str(page))])
+        raise SpecError([Fault("PAGE", "must end in .html", page)])
     if not page.parent.is_dir():
-        raise SpecError([Fault("PAGE", "must name a file in a directory that is there", str(page))])
+        raise SpecError([Fault("PAGE", "must name a file in a directory that is there", page)])
     write_whole(page, page_of(experiment).encode())
     print(page)
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shallows.document.paths import Document
-from shallows.errors import Fault, ShallowsError, SpecError
-from shallows.words import show
+from shallows.errors import Fault, ShallowsError, SpecError, read_fault
 
 __all__ = ["MAX_DEPTH", "check", "check_with_memory", "resolve"]
 
@@ -40,7 +39,7 @@ def check_with_memory(document: Document) -> tuple[Document | None, list[Fault],
     answer = json.loads(_core.check(json.dumps(filled)))
     loads = [fault.path.removesuffix("name") for fault in faults if fault.path.endswith(".name")]
     unread = (*(fault.path for fault in faults), *(f"{load}{of}" for load in loads for of in _FROM_FILES))
-    faults += [f for f in (Fault(**fault) for fault in answer["faults"]) if not f.path.startswith(unread)]
+    faults += [f for f in map(read_fault, answer["faults"]) if not f.path.startswith(unread)]
     if faults:
         return None, with_lines(faults, document), 0
     return answer["experiment"], faults, answer["memory"]["bytes"]
@@ -65,13 +64,13 @@ def foreign_values(path: str, value: Any, depth: int = 0) -> Iterable[Fault]:
             if isinstance(key, str):
                 yield from foreign_values(f"{path}.{key}" if path else key, inner, depth + 1)
             else:
-                yield Fault(path, "must have text as keys", repr(key))
+                yield Fault(path, "must have text as keys", key)
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
             yield from foreign_values(f"{path}[{number}]", inner, depth + 1)
     elif isinstance(value, float) and not math.isfinite(value):
-        yield Fault(path, "must be a finite number", str(value))
+        yield Fault(path, "must be a finite number", value)
     elif isinstance(value, int) and not -(2**63) <= value < 2**64:
-        yield Fault(path, "must be a whole number of at most 64 bits", show(value))
+        yield Fault(path, "must be a whole number of at most 64 bits", value)
     elif not isinstance(value, str | int | float | bool):
-        yield Fault(path, "must be text, a number, true or false, a list or a table", show(value))
+        yield Fault(path, "must be text, a number, true or false, a list or a table", value)

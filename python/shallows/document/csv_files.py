@@ -117,12 +117,12 @@ def _read_sizes(name: str) -> list[list[float]]:
 
         known = sorted(p.stem for p in flow_sizes_path().glob("*.csv"))
         rule = f"unknown distribution; known: {', '.join(known)}; or a path that ends in .csv"
-        raise SpecError([Fault("", rule, f'"{name}"', did_you_mean(name, known))])
+        raise SpecError([Fault("", rule, name, did_you_mean(name, known))])
     rows = read_rows(path, ("size_bytes", "cdf_percent"))
     try:
         return [[float(row["size_bytes"]), float(row["cdf_percent"])] for row in rows]
     except (TypeError, ValueError):
-        raise SpecError([Fault("", "must hold numbers only", f'"{name}"')]) from None
+        raise SpecError([Fault("", "must hold numbers only", name)]) from None
 
 
 def _read_flows(name: str) -> list[dict[str, str]]:
@@ -130,14 +130,14 @@ def _read_flows(name: str) -> list[dict[str, str]]:
     rows = read_rows(Path(name), ("from", "to", "bytes"), tuple(_time_columns()), about)
     if len(rows) > MAX_FLOWS:
         rule = f"holds {len(rows)} flows; at most {MAX_FLOWS} are allowed"
-        raise SpecError([Fault("", rule, f'"{name}"', code="out-of-range")])
+        raise SpecError([Fault("", rule, name, code="out-of-range")])
     columns = _time_columns()
     given = {column: columns[column] for column in rows[0] if column in columns} if rows else {}
     for time in TIMES:
         many = [column for column, (meant, _) in given.items() if meant == time]
         if len(many) > 1 or (not many and time == "start" and rows):
             rule = f"must have one column for {time}: {time}, or {time}_ with one of {', '.join(UNITS)}"
-            raise SpecError([Fault("", rule, ", ".join(many), code="missing" if not many else "conflict")])
+            raise SpecError([Fault("", rule, many, code="missing" if not many else "conflict")])
     return [_flow(row, given) for row in rows]
 
 

@@ -24,10 +24,10 @@ def read_rows(
             rows, header = list(reader), reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise SpecError([Fault("", f"cannot be read: {why}", f'"{path}"')]) from None
+        raise SpecError([Fault("", f"cannot be read: {why}", path)]) from None
     if not set(columns) <= set(header) <= {*columns, *optional}:
         rule = f"must have the columns {', '.join(columns)}"
-        raise SpecError([Fault("", rule + about, ", ".join(header), code="unknown-key")])
+        raise SpecError([Fault("", rule + about, header, code="unknown-key")])
     return rows
 
 

@@ -32,7 +32,7 @@ def read_messages(name: str) -> list[Any]:
     rows = _from_json(Path(name)) if name.endswith(".json") else _from_csv(Path(name))
     if len(rows) > MAX_MESSAGES:
         rule = f"holds {len(rows)} messages; at most {MAX_MESSAGES} are allowed"
-        raise SpecError([Fault("", rule, f'"{name}"', code="out-of-range")])
+        raise SpecError([Fault("", rule, name, code="out-of-range")])
     return rows
 
 
@@ -61,11 +61,11 @@ def _from_json(path: Path) -> list[Any]:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise SpecError([Fault("", f"cannot be read: {why}", f'"{path}"')]) from None
+        raise SpecError([Fault("", f"cannot be read: {why}", path)]) from None
     except RecursionError:
-        raise SpecError([Fault("", "cannot be read: nested too deeply", f'"{path}"')]) from None
+        raise SpecError([Fault("", "cannot be read: nested too deeply", path)]) from None
     if not isinstance(rows, list):
-        raise SpecError([Fault("", "must hold a list of messages", f'"{path}"', code="wrong-type")])
+        raise SpecError([Fault("", "must hold a list of messages", path, code="wrong-type")])
     return rows
 
 
@@ -78,7 +78,7 @@ def _from_csv(path: Path) -> list[dict[str, Any]]:
         many = [column for column in given if columns[column] == time]
         if len(many) > 1:
             rule = f"must have one column for {time}: {time}, or {time}_ with one of {', '.join(UNITS)}"
-            raise SpecError([Fault("", rule, ", ".join(many), code="conflict")])
+            raise SpecError([Fault("", rule, many, code="conflict")])
     return [_message(row, {column: columns[column] for column in given}) for row in rows]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shallows.errors import Fault, SpecError
-from shallows.words import show
 
 __all__ = ["Document", "apply_settings", "flatten", "parse_value", "set_path", "split_path"]
 
@@ -22,7 +20,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> None:
     for setting in settings:
         path, equals, text = setting.partition("=")
         if not equals or not path.strip():
-            faults.append(Fault("--set", "must be key=value", json.dumps(setting, ensure_ascii=False)))
+            faults.append(Fault("--set", "must be key=value", setting))
             continue
         try:
             set_path(document, path.strip(), parse_value(text))
@@ -77,7 +75,7 @@ def set_path(document: Document, path: str, value: Any) -> None:
             inner = {"kind": inner}
         if not isinstance(inner, dict):
             at = ".".join(parents[: depth + 1])
-            raise SpecError([Fault(path, f"cannot be set: {at} is not a table", show(inner))])
+            raise SpecError([Fault(path, f"cannot be set: {at} is not a table", inner)])
         table[key] = inner
         table = inner
     table[last] = value

@@ -19,8 +19,7 @@ from shallows.document.paths import Document, set_path
 from shallows.document.places import program
 from shallows.document.summary import DEFAULT, Summary, read_summary
 from shallows.document.sweep import Labels, Settings, read_sweep
-from shallows.errors import Fault, SpecError
-from shallows.words import show
+from shallows.errors import NOTHING, Fault, SpecError
 
 MAX_RUNS = 100_000
 """More runs in one sweep are refused: the file most likely multiplies what it meant to walk in step."""
@@ -82,7 +81,7 @@ def expand(document: Document) -> list[Point]:
     for section in ("compare", "tune"):
         if section in document:
             rule, hint = "is a separate study, not part of a run", f"{program()} {section} FILE"
-            faults.append(Fault(section, rule, show(document.pop(section)), hint))
+            faults.append(Fault(section, rule, document.pop(section), hint))
     seeds = read_seeds(document, faults)
     summary = read_summary(document, faults)
     factors, labels = read_sweep(document.pop("sweep", None), faults)
@@ -108,7 +107,7 @@ def one_run(document: Document) -> Point:
     points = expand(document)
     if len(points) != 1:
         rule, hint = f"describes {len(points)} runs, not one", "sweep runs them all"
-        raise SpecError([Fault("sweep" if "sweep" in document else "seeds", rule, "", hint, "conflict")])
+        raise SpecError([Fault("sweep" if "sweep" in document else "seeds", rule, NOTHING, hint, "conflict")])
     return points[0]
 
 
@@ -138,7 +137,7 @@ def _report_twice(points: list[Point], labels: Labels, faults: list[Fault]) -> N
     for point in points if labels.written else ():
         if bearers.setdefault(point.label, point.params) != point.params:
             rule, hint = "two points have the same label", "make the label name a setting that differs"
-            faults.append(Fault("sweep", rule, show(point.label), hint, "written-twice"))
+            faults.append(Fault("sweep", rule, point.label, hint, "written-twice"))
             return
 
 
@@ -148,7 +147,7 @@ def read_seeds(document: Document, faults: list[Fault]) -> list[int]:
     value = document.pop("seeds", None)
     if alone is not None:
         if value is not None:
-            faults.append(Fault("seed", "cannot be given together with seeds", str(alone)))
+            faults.append(Fault("seed", "cannot be given together with seeds", alone))
         value = [alone]
     if value is None:
         return [1]
@@ -156,18 +155,18 @@ def read_seeds(document: Document, faults: list[Fault]) -> list[int]:
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MAX_RUNS:
             faults.append(
-                Fault(path, f"must be a number of runs from 1 to {MAX_RUNS}, or a list of seeds", str(value))
+                Fault(path, f"must be a number of runs from 1 to {MAX_RUNS}, or a list of seeds", value)
             )
             return [1]
         return list(range(1, value + 1))
     if not isinstance(value, list):
-        faults.append(Fault(path, "must be a number of runs, or a list of seeds", show(value)))
+        faults.append(Fault(path, "must be a number of runs, or a list of seeds", value))
         return [1]
     if not value:
         faults.append(Fault(path, "is an empty list: nothing would run"))
     for seed in value:
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MAX_SEED:
-            faults.append(Fault(path, f"must hold whole numbers from 0 to {MAX_SEED}", show(seed)))
+            faults.append(Fault(path, f"must hold whole numbers from 0 to {MAX_SEED}", seed))
         elif value.count(seed) > 1:
-            faults.append(Fault(path, "holds a seed twice; a repeated run adds no information", str(seed)))
+            faults.append(Fault(path, "holds a seed twice; a repeated run adds no information", seed))
     return value

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from shallows.errors import Fault, SpecError
+from shallows.errors import NOTHING, Fault, SpecError, Written
 from shallows.words import did_you_mean, show
 
 CODES = {
@@ -70,7 +70,7 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
     for one in error.errors():
         loc, context = one["loc"], one.get("ctx", {})
         path = join(join(at, loc), context.get("at", ()))
-        value = context.get("value", show(one["input"]))
+        value = Written(context["value"]) if "value" in context else one["input"]
         if "rule" in context:  # raised by `refuse`
             code = one["type"].replace("_", "-")
             found.append(Fault(path, context["rule"], value, context["hint"], code))
@@ -83,7 +83,7 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
         elif one["type"] == "missing":
             about = _description(model, loc)
             rule = "is required" + (f": {about}" if about else "")
-            found.append(Fault(path, rule, "", "", "missing"))
+            found.append(Fault(path, rule, NOTHING, "", "missing"))
         elif one["type"] == "literal_error":
             known = re.findall(r"'([^']*)'", context["expected"])
             hint = did_you_mean(str(one["input"]), known)
@@ -91,7 +91,7 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
         elif one["type"] == "too_short":
             few = context["min_length"] == 1
             rule = "is empty" if few else f"must have at least {context['min_length']} entries"
-            found.append(Fault(path, rule, "" if few else value, "", "empty" if few else "too-few"))
+            found.append(Fault(path, rule, NOTHING if few else value, "", "empty" if few else "too-few"))
         elif one["type"] == "string_too_short":
             found.append(Fault(path, "must not be empty", value, "", "empty"))
         elif one["type"] in _BOUNDS:

@@ -36,7 +36,7 @@ def backend(
     if not isinstance(found, Simulator):
         rule = f"does not apply to the backend {found.name}"
         given = {"--threads": threads, "--allow-memory": allow_memory or None}
-        raise SpecError([Fault(name, rule, str(it)) for name, it in given.items() if it is not None])
+        raise SpecError([Fault(name, rule, it) for name, it in given.items() if it is not None])
     return Simulator(threads, allow_memory)
 
 

@@ -58,9 +58,9 @@ class Runner:
         faults = []
         for option, number in (("workers", workers), ("threads", threads)):
             if number is not None and (isinstance(number, bool) or number < 1):
-                faults.append(Fault(f"--{option}", "must be a whole number from 1", str(number)))
+                faults.append(Fault(f"--{option}", "must be a whole number from 1", number))
         if executor is not None and workers is not None:
-            faults.append(Fault("--workers", "applies to local runs; an executor has its own", str(workers)))
+            faults.append(Fault("--workers", "applies to local runs; an executor has its own", workers))
         if limit_s is not None and executor is None and backend != "simulator":
             name = backend if isinstance(backend, str) else backend.name
             faults.append(Fault("--timeout", f"does not apply to the backend {name}", f"{limit_s:g} s"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from shallows.errors import Fault, SpecError
 from shallows.packetdrill.calls import READS, WRITES
@@ -29,7 +30,7 @@ def check(path: Path, events: list[Event]) -> None:
         raise SpecError(faults)
 
 
-def _faults(event: Event) -> Iterator[tuple[str, str]]:
+def _faults(event: Event) -> Iterator[tuple[str, Any]]:
     if max(event.time.first, event.time.last) > LATEST * PS:
         yield f"the time must be at most {LATEST} s", f"{event.time.last / PS:g} s"
     if event.time.last < event.time.first:
@@ -40,7 +41,7 @@ def _faults(event: Event) -> Iterator[tuple[str, str]]:
         yield from _of_call(event.action)
 
 
-def _of_packet(packet: Packet) -> Iterator[tuple[str, str]]:
+def _of_packet(packet: Packet) -> Iterator[tuple[str, Any]]:
     shown = f"{packet.seq}:{packet.end}({packet.length})"
     if packet.end != packet.seq + packet.length:
         yield "the number behind the last byte must be the first one's and the length", shown
@@ -49,7 +50,7 @@ def _of_packet(packet: Packet) -> Iterator[tuple[str, str]]:
     if not packet.outbound and packet.length > MOST_PAYLOAD:
         yield f"a packet that comes must have at most {MOST_PAYLOAD} bytes", shown
     if (packet.window or 0) > 65_535:
-        yield "the window must be at most 65535", str(packet.window)
+        yield "the window must be at most 65535", packet.window
     for option in packet.options or ():
         name, *values = option.split() or [""]
         if name in ("mss", "wscale") and not (len(values) == 1 and values[0].isdigit()):
@@ -67,7 +68,7 @@ def _is_block(text: str) -> bool:
     return found is not None and int(found[1]) < int(found[2])
 
 
-def _of_call(call: Call) -> Iterator[tuple[str, str]]:
+def _of_call(call: Call) -> Iterator[tuple[str, Any]]:
     shown = f"{call.name}({', '.join(call.arguments)})"
     least = LEAST_ARGUMENTS.get(call.name, 0)
     if call.name in WRITES or call.name in READS:

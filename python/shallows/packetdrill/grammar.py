@@ -107,7 +107,7 @@ def read(text: str, path: str) -> tuple[list[Option], list[Event]]:
     except pp.ParseBaseException as error:
         found = text[error.loc :].split("\n")[0].strip() or "the end of the file"
         rule = "is no option, packet, system call, `command` or %{ assertion }% of packetdrill's language"
-        raise SpecError([Fault(f"{path}:{error.lineno}", rule, f'"{found[:60]}"')]) from None
+        raise SpecError([Fault(f"{path}:{error.lineno}", rule, found[:60])]) from None
     options = [item for item in items if isinstance(item, Option)]
     return options, [item for item in items if isinstance(item, Event)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shallows import _core
-from shallows.errors import Fault, SpecError
+from shallows.errors import Fault, SpecError, Written
 from shallows.packetdrill import plan as plans
 from shallows.packetdrill.calls import READS, WRITES
 from shallows.packetdrill.grammar import Call, Packet
@@ -56,7 +56,7 @@ def run(path: Path, text: str | None = None) -> Outcome:
     try:
         _Run(plan).go()
     except _Unfit as why:
-        fault = Fault(f"{path}:{why.line}", why.rule, why.value)
+        fault = Fault(f"{path}:{why.line}", why.rule, Written(why.value))
         return Outcome(path, "fail", fault)
     except _Left as why:
         return Outcome(path, "refused", needs=(plans.Need(why.line, why.feature),))

@@ -103,7 +103,7 @@ def evaluate(name: str, assignments: Iterable[str] = ()) -> dict[str, Any]:
 
 def _unknown(path: str, what: str, name: str, known: list[str]) -> Fault:
     rule = f"unknown {what}; known: {', '.join(sorted(known))}"
-    return Fault(path, rule, f'"{name}"', did_you_mean(name, known))
+    return Fault(path, rule, name, did_you_mean(name, known))
 
 
 def _read(kind: str, text: str) -> Number:

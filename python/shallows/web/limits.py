@@ -22,7 +22,7 @@ class Limits:
     ports: int = 20_000
     """Directions of links of a network."""
     memory_bytes: int = 4_000_000_000
-    """Address space of a worker process beyond what it needs to start."""
+    """Address space of a simulation process beyond what it needs to start."""
     document_bytes: int = 200_000
     """Text of an experiment."""
     file_seconds: float = 120.0
@@ -30,7 +30,7 @@ class Limits:
     sessions: int = 8
     """Laboratories open at once, each with a process."""
     jobs: int = 4
-    """Sweeps, comparisons and other work that wait or run at once."""
+    """Sweeps, comparisons and other jobs that wait or run at once."""
 
 
 def confine(memory_bytes: int) -> None:

@@ -179,9 +179,12 @@ impl Hosts {
     fn ideal_back(&mut self, place: usize, commons: &Commons) -> Option<Span> {
         let about = self.receivers[place].about;
         let config = &self.configs[about.config as usize];
-        let more = if config.kind == TransportKind::Roce { AETH } else { 0 };
-        let last = Bytes(u64::from(config.header + more));
-        let burst = Burst { packets: 0, first: last, full: last, last };
+        let queue_pair = config.kind == TransportKind::Roce;
+        let last = Bytes(u64::from(config.header + if queue_pair { AETH } else { 0 }));
+        // The sizes of the data's packets: their tables of fastest ways serve acknowledgements too.
+        let full = config.rules.mss + u64::from(config.header);
+        let first = full + if queue_pair { u64::from(config.roce.first) } else { 0 };
+        let burst = Burst { packets: 0, first: Bytes(first), full: Bytes(full), last };
         let (ends, wire) = ((about.ends.1, about.ends.0), |link| commons.best(link));
         let time = match &commons.fastest {
             Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),

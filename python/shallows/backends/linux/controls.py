@@ -123,14 +123,14 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     found += _fixed_faults(path, transport)
     if transport["burst"] > MOST_BURST:
         found.append(
-            Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", str(transport["burst"]))
+            Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", transport["burst"])
         )
     if transport["header"] != HEADER:
         rule = f"must be {HEADER} on Linux, whose packets have these headers"
         found.append(Fault(f"{path}.header", rule, transport["header"]))
     if transport["ack_every"] not in ACK_EVERY:
         rule = "must be 2 on Linux, or 1 (quickack of a route): it has no setting for more"
-        found.append(Fault(f"{path}.ack_every", rule, str(transport["ack_every"])))
+        found.append(Fault(f"{path}.ack_every", rule, transport["ack_every"]))
     if transport["echo"] not in ECHOES:
         rule = f"must be one of {', '.join(ECHOES)} on Linux, whose receivers follow the negotiation"
         found.append(Fault(f"{path}.echo", rule, transport["echo"]))
@@ -153,9 +153,7 @@ def _fixed_faults(path: str, transport: Mapping[str, Any]) -> list[Fault]:
         rule = f'must be "linux" for Linux, or all as the kernel has it: {values}'
         return [Fault(f"{path}.profile", rule, transport["profile"], LIKE)]
     rule = 'is the kernel\'s own, which is {}; profile = "linux" sets it'
-    return [
-        Fault(f"{path}.{key}", rule.format(json.dumps(own[key])), json.dumps(transport[key])) for key in wrong
-    ]
+    return [Fault(f"{path}.{key}", rule.format(json.dumps(own[key])), transport[key]) for key in wrong]
 
 
 def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
@@ -163,6 +161,6 @@ def _cc_faults(path: str, cc: Mapping[str, Any]) -> list[Fault]:
     own = _own(cc["kind"])["cc"]
     wrong = [key for key in cc if cc[key] not in (own[key], ALSO.get((cc["kind"], key), own[key]))]
     return [
-        Fault(f"{path}.{key}", f"must be the kernel's value, {json.dumps(own[key])}", json.dumps(cc[key]))
+        Fault(f"{path}.{key}", f"must be the kernel's value, {json.dumps(own[key])}", cc[key])
         for key in wrong
     ]

@@ -104,7 +104,7 @@ def check(
         values = {json.dumps(transport[key]) for transport in transports}
         if len(values) > 1:
             rule = "must be one for all loads on Linux"
-            found.append(Fault(f"traffic.*.transport.{key}", rule, ", ".join(sorted(values))))
+            found.append(Fault(f"traffic.*.transport.{key}", rule, sorted(values)))
     return found
 
 
@@ -120,7 +120,7 @@ def of_network(
     hosts = sum(node["host"] for node in nodes)
     if hosts > MOST_HOSTS:
         rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
-        found.append(Fault("topology", rule, str(hosts)))
+        found.append(Fault("topology", rule, hosts))
     ends = {(port["from"], port["to"]) for port in network["ports"]}
     alone = next(((a, b) for a, b in sorted(ends) if (b, a) not in ends), None)
     if alone is not None:
@@ -129,7 +129,7 @@ def of_network(
     weights = {network["ports"][port]["weight"] for group in ways for port in group["ports"]}
     if experiment["ecmp"] == "weighted" and not all(1 <= weight <= MOST_WEIGHT for weight in weights):
         rule = f"must be from 1 to {MOST_WEIGHT} on Linux"
-        found.append(Fault("port.*.weight", rule, ", ".join(map(str, sorted(weights)))))
+        found.append(Fault("port.*.weight", rule, sorted(weights)))
     if ways and version and version < SEEDED_HASH:
         rule = f"needs Linux {_text(SEEDED_HASH)} for several shortest paths: older switches all choose alike"
         found.append(Fault("topology", rule, _text(version)))
@@ -183,7 +183,7 @@ def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
             found.append(Fault(f"probe.{key}", rule, "change"))
     if len(classes := traced_classes(experiment)) > MOST_CLASSES:
         rule = f"needs at most {MOST_CLASSES} classes on Linux, where packets have theirs in three bits"
-        found.append(Fault("probe.port_trace", rule, ", ".join(classes)))
+        found.append(Fault("probe.port_trace", rule, classes))
     return found
 
 
@@ -192,7 +192,7 @@ def _load_faults(path: str, load: Mapping[str, Any]) -> list[Fault]:
     deadline = load.get("deadline", "none")
     if loads.in_rounds(load) and deadline != "none" and deadline["kind"] != "fixed":
         rule = 'must be of kind "fixed" for an incast on Linux, whose answers are not those of the simulator'
-        found.append(Fault(f"{path}.deadline", rule, json.dumps(deadline)))
+        found.append(Fault(f"{path}.deadline", rule, deadline))
     if load.get("bytes") == "none" and load.get("primer", "0B") != "0B":
         rule = "must be 0B on Linux for connections without end"
         found.append(Fault(f"{path}.primer", rule, load["primer"]))
@@ -216,7 +216,7 @@ def _not_done(
         Fault(
             f"{path}.{key}",
             f"is not supported on Linux: {reasons.get(key, 'only the simulator has it')}",
-            json.dumps(value),
+            value,
         )
         for key, value in table.items()
         if key not in done and value != usual.get(key)
@@ -241,11 +241,11 @@ def _wire_faults(path: str, port: Mapping[str, Any], version: Version | None) ->
             found.append(Fault(f"{path}.{key}", OLD_NETEM, _text(version)))
     if port.get("duplicate") and port.get("loss"):
         rule = "cannot stand beside loss on Linux: a lost packet's copy would arrive there"
-        found.append(Fault(f"{path}.duplicate", rule, str(port["duplicate"])))
+        found.append(Fault(f"{path}.duplicate", rule, port["duplicate"]))
     share = port.get("reorder", 0) * HOLDS
     if abs(share - round(share)) > 0.01 * share:
         rule = f"must be a multiple of 1/{HOLDS} within 1 % on Linux, as netem draws from a table"
-        found.append(Fault(f"{path}.reorder", rule, str(port["reorder"])))
+        found.append(Fault(f"{path}.reorder", rule, port["reorder"]))
     return found
 
 
@@ -257,5 +257,5 @@ def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str],
     try:
         qdisc(settings, frame)
     except Refusal as refusal:
-        return [Fault(f"{path}.{key}", rule, json.dumps(settings.get(key))) for key, rule in refusal.faults]
+        return [Fault(f"{path}.{key}", rule, settings.get(key)) for key, rule in refusal.faults]
     return []

@@ -18,7 +18,7 @@ import numpy as np
 
 from shallows.backends.linux.backend import Linux
 from shallows.document.settings import flat
-from shallows.errors import Fault, RunError, SpecError
+from shallows.errors import Fault, RunError, SpecError, Written
 from shallows.execution.jobs import Job, Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import StoredRun
@@ -221,7 +221,8 @@ def _require_distinct(what: Schemes, jobs: Sequence[Sequence[Job]]) -> None:
         twin = seen.setdefault(tuple(job.name for job in own), scheme.name)
         if twin != scheme.name:
             rule = f'must differ from the kernel of "{twin}", since the other settings are equal'
-            faults.append(Fault(f"{scheme.name}: {KERNEL}", rule, scheme.kernel or "the current one"))
+            kernel = scheme.kernel or Written("the current one")
+            faults.append(Fault(f"{scheme.name}: {KERNEL}", rule, kernel))
     if faults:
         raise SpecError(faults)
 

@@ -23,7 +23,7 @@ from shallows.document.paths import Document, parse_value, set_path
 from shallows.document.places import program
 from shallows.document.points import Point, expand
 from shallows.document.strict import Strict
-from shallows.errors import Fault, SpecError
+from shallows.errors import Fault, SpecError, Written
 from shallows.words import did_you_mean, show
 
 MAX_SCHEMES = 32
@@ -181,7 +181,7 @@ def _written(
     columns = []
     for path, values in vary.items() if isinstance(vary, Mapping) else ():
         if isinstance(values, str) or len(values) < 2:
-            faults.append(Fault("--vary", "must be a list of two values or more", show(values)))
+            faults.append(Fault("--vary", "must be a list of two values or more", values))
         else:
             columns.append([(path, value) for value in values])
     for text in () if isinstance(vary, Mapping) else vary:
@@ -244,7 +244,7 @@ def _names(experiments: Sequence[Any], documents: Sequence[Document]) -> list[st
 def _count(written: Mapping[str, Any], faults: list[Fault]) -> None:
     if len(written) < 2:
         hint = "give a second FILE, --vary KEY=A,B, --scheme NAME=KEY=VALUE (NAME= is the file itself)"
-        faults.append(Fault("compare", "needs at least two schemes", str(len(written)), hint))
+        faults.append(Fault("compare", "needs at least two schemes", len(written), hint))
     if len(written) > MAX_SCHEMES:
         rule = f"describes {len(written)} schemes; at most {MAX_SCHEMES} are allowed"
         faults.append(Fault("compare", rule, hint=f"{program()} sweep"))
@@ -256,7 +256,7 @@ def _scheme(
     document = copy.deepcopy(source)
     kernel = settings.get(KERNEL)
     if kernel is not None and not isinstance(kernel, str):
-        faults.append(Fault(f"{name}: {KERNEL}", "must be a text in quotes", show(kernel)))
+        faults.append(Fault(f"{name}: {KERNEL}", "must be a text in quotes", kernel))
     if seeds is not None:
         document = {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}
     points: list[Point] = []
@@ -270,7 +270,7 @@ def _scheme(
         faults += [replace(f, path=f"{name}: {f.path}") for f in error.faults]
     if len(points) == 1:
         hint = "seeds = 10 in the file, or --seeds 10"
-        faults.append(Fault(f"{name}: seeds", "needs two seeds: one cannot show random variation", "1", hint))
+        faults.append(Fault(f"{name}: seeds", "needs two seeds: one cannot show random variation", 1, hint))
     return Scheme(name, settings, points, kernel)
 
 
@@ -293,7 +293,7 @@ def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: l
         seeds = [[point.seed for point in scheme.points] for scheme in (first, other)]
         if seeds[0] != seeds[1]:
             rule = f"{first.name} and {other.name} have different ones; paired comparisons need the same"
-            faults.append(Fault("seeds", rule, f"{show(seeds[0])} and {show(seeds[1])}"))
+            faults.append(Fault("seeds", rule, Written(f"{show(seeds[0])} and {show(seeds[1])}")))
             continue
         mine, theirs = (dict(_leaves(_conditions(s.points[0].experiment))) for s in (first, other))
         for path in dict.fromkeys([*mine, *theirs]):
@@ -303,7 +303,7 @@ def _equal_conditions(found: Sequence[Scheme], allowed: Sequence[str], faults: l
             used |= set(by)
             if by:
                 continue
-            values = f"{show(mine.get(path))} and {show(theirs.get(path))}"
+            values = Written(f"{show(mine.get(path))} and {show(theirs.get(path))}")
             rule = f"differs between {first.name} and {other.name}, and a comparison needs equal conditions"
             hint = f"--allow {path} permits it"
             faults.append(Fault(path, rule, values, hint, "unequal"))

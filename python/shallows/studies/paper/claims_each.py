@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shallows.errors import Fault
-from shallows.words import did_you_mean, show
+from shallows.errors import NOTHING, Fault
+from shallows.words import did_you_mean
 
 __all__ = ["expanded"]
 
@@ -71,35 +71,35 @@ def _is_key(name: str) -> bool:
 
 def _faults(shared: Mapping[str, Any], each: Any, columns: Mapping[str, Any], at: str) -> Iterator[Fault]:
     if not isinstance(each, Mapping):
-        yield Fault(at, "must be a table of lists", show(each), "", "wrong-type")
+        yield Fault(at, "must be a table of lists", each, "", "wrong-type")
         return
     if not columns:
-        yield Fault(at, "is empty", "", "", "empty")
+        yield Fault(at, "is empty", NOTHING, "", "empty")
     lists = {name: values for name, values in columns.items() if isinstance(values, list)}
     for name in columns.keys() - lists.keys():
-        yield Fault(f"{at}.{name}", "must be a list", show(columns[name]), "", "wrong-type")
+        yield Fault(f"{at}.{name}", "must be a list", columns[name], "", "wrong-type")
     most = max(map(len, lists.values()), default=0)
     used = set(_words(shared))
     for name, values in lists.items():
         if not values:
-            yield Fault(f"{at}.{name}", "is empty", "", "", "empty")
+            yield Fault(f"{at}.{name}", "is empty", NOTHING, "", "empty")
         elif len(values) != most:
             rule = f"must have as many entries as the longest list, {most}"
-            yield Fault(f"{at}.{name}", rule, show(values), "", "unequal")
+            yield Fault(f"{at}.{name}", rule, values, "", "unequal")
         if _is_key(name):
             if _stands(shared, name):
-                yield Fault(f"{at}.{name}", "is written in the claim too", "", "", "written-twice")
+                yield Fault(f"{at}.{name}", "is written in the claim too", NOTHING, "", "written-twice")
             continue
         wrong = [value for value in values if isinstance(value, bool) or not isinstance(value, str | int)]
         if name not in used:
             rule = f"is neither a key of a claim that may differ nor {{{name}}} in one of its texts"
-            yield Fault(f"{at}.{name}", rule, "", did_you_mean(name, [*used, *KEYS]), "unknown-key")
+            yield Fault(f"{at}.{name}", rule, NOTHING, did_you_mean(name, [*used, *KEYS]), "unknown-key")
         elif wrong:
             rule = "must have texts or whole numbers, which stand in texts"
-            yield Fault(f"{at}.{name}", rule, show(wrong[0]), "", "wrong-type")
+            yield Fault(f"{at}.{name}", rule, wrong[0], "", "wrong-type")
     for word in sorted(used - columns.keys()):
         rule = f"lacks {word}, which stands in a text as {{{word}}}"
-        yield Fault(at, rule, "", did_you_mean(word, columns), "missing")
+        yield Fault(at, rule, NOTHING, did_you_mean(word, columns), "missing")
 
 
 def _put(table: dict[str, Any], path: list[str], value: Any) -> None:

@@ -117,7 +117,7 @@ def read_claims(path: Path) -> list[Claim]:
             read = strict.read(ClaimTable, one, at, faults)
             name = one.get("id")
             if name is not None and name in ids:
-                faults.append(Fault(f"{at}.id", "must be written once", f'"{name}"', "", "written-twice"))
+                faults.append(Fault(f"{at}.id", "must be written once", name, "", "written-twice"))
             ids.append(name)
             text = as_written.get("published", "")
             if read is not None:

@@ -117,9 +117,7 @@ def check(figure: Study, points: Points) -> None:
     places = _places(points)
     names = [*points, *("/".join(place) for place in places)]
     faults = [
-        Fault(
-            f"claims.toml: {claim.id}.experiments", "names no experiment of the figure", f'"{pattern}"', hint
-        )
+        Fault(f"claims.toml: {claim.id}.experiments", "names no experiment of the figure", pattern, hint)
         for claim in figure.claims
         for pattern in claim.experiments
         if pattern != "*"  # the default, also of a figure that computes and runs nothing

@@ -65,7 +65,7 @@ def read_readings(path: Path) -> Readings:
     faults: list[Fault] = []
     plans = document.pop("figure", {})
     if not isinstance(plans, dict):
-        faults.append(Fault("figure", "must be a table", repr(plans), "", "wrong-type"))
+        faults.append(Fault("figure", "must be a table", plans, "", "wrong-type"))
         plans = {}
     dimensions = {name: _dimension(name, table, faults) for name, table in document.items()}
     read = {name: _plan(join("figure", (name,)), table, dimensions, faults) for name, table in plans.items()}
@@ -102,13 +102,11 @@ def _plan(
         name, value = axis_parts(axis)
         if name not in dimensions:
             hint = did_you_mean(name, dimensions)
-            faults.append(Fault(path, "names an unknown dimension", f'"{name}"', hint, "unknown-word"))
+            faults.append(Fault(path, "names an unknown dimension", name, hint, "unknown-word"))
             continue
         dimension = dimensions[name]
         values = [each.id for each in dimension.values] if dimension else [value]
         if value and value not in values:
             hint = did_you_mean(value, values)
-            faults.append(
-                Fault(path, f"names an unknown value of {name}", f'"{value}"', hint, "unknown-word")
-            )
+            faults.append(Fault(path, f"names an unknown value of {name}", value, hint, "unknown-word"))
     return Plan(tuple(read.dimensions), tuple(map(tuple, read.grids)), tuple(read.specs), read.set)

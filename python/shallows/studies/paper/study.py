@@ -29,14 +29,14 @@ from shallows.document.paths import set_path
 from shallows.document.places import experiments_path
 from shallows.document.points import Point, expand
 from shallows.document.strict import join
-from shallows.errors import Fault, FigureError, ShallowsError, SpecError
+from shallows.errors import NOTHING, Fault, FigureError, ShallowsError, SpecError, Written
 from shallows.results.store import StoredRun
 from shallows.studies.paper.claims import Claim
 from shallows.studies.paper.claims_file import read_claims
 from shallows.studies.paper.figure import Figure, checked_specs
 from shallows.studies.paper.readings import BASE, Reading, Readings
 from shallows.studies.paper.readings_file import read_readings
-from shallows.words import did_you_mean, show
+from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -192,7 +192,7 @@ class Study:
         if isinstance(found, Figure):
             return found
         rule = "must have FIGURE = Figure(...), with Figure from shallows.studies"
-        raise SpecError([Fault(self.place, rule, "" if found is None else repr(found), "", "missing")])
+        raise SpecError([Fault(self.place, rule, NOTHING if found is None else found, "", "missing")])
 
     @contextmanager
     def running(self, function: str) -> Iterator[None]:
@@ -241,7 +241,7 @@ class Study:
         patterns = [(("shows", name), p) for name, ps in self.declared.shows.items() for p in ps]
         patterns += [(("seeded",), pattern) for pattern in self.declared.seeded]
         faults = [
-            Fault(join("figure.py: FIGURE", field), "matches no claim", f'"{pattern}"', hint, "not-found")
+            Fault(join("figure.py: FIGURE", field), "matches no claim", pattern, hint, "not-found")
             for field, pattern in patterns
             if not any(fnmatchcase(each, pattern) for each in ids)
             for hint in [did_you_mean(pattern, ids)]
@@ -250,7 +250,7 @@ class Study:
         if named and not (self.path / named).is_file():
             there = sorted(file.name for file in self.path.glob("*.csv"))
             rule, hint = "must be a file beside figure.py", did_you_mean(named, there)
-            faults.append(Fault("figure.py: FIGURE.reference", rule, f'"{named}"', hint, "not-found"))
+            faults.append(Fault("figure.py: FIGURE.reference", rule, named, hint, "not-found"))
         if faults:
             raise SpecError(faults)
 
@@ -267,7 +267,7 @@ class Study:
                 checked_specs(named)
             except PydanticCustomError as error:
                 about = error.context or {}
-                value = about.get("value", show(named))
+                value = Written(about["value"]) if "value" in about else named
                 fault = Fault(join("figure.py: FIGURE.specs", about["at"]), about["rule"], value)
                 raise SpecError([fault]) from None
         pairs = {name: given if isinstance(given, tuple) else (given, {}) for name, given in named.items()}
@@ -369,7 +369,7 @@ def find(target: str | None = None, root: Path | None = None) -> list[Study]:
         known = sorted({f.paper for f in every} | {f"{f.paper}/{f.name}" for f in every})
         papers = ", ".join(sorted({f.paper for f in every})) or "none"
         rule = f"no such paper or figure; papers: {papers}"
-        raise SpecError([Fault("reproduce", rule, f'"{target}"', did_you_mean(wanted or "", known))])
+        raise SpecError([Fault("reproduce", rule, target, did_you_mean(wanted or "", known))])
     return chosen
 
 

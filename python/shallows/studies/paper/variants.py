@@ -60,7 +60,7 @@ def read_variants(beside: Path | str) -> dict[str, tuple[str, Changes]]:
     for name, variant in document.variant.items():
         for one, use in _members(name, variant, faults):
             if one in made:
-                faults.append(Fault(f"variant.{name}", "makes a variant that there is already", f'"{one}"'))
+                faults.append(Fault(f"variant.{name}", "makes a variant that there is already", one))
             made[one] = _made(f"variant.{name}", variant, use, settings, made, faults)
     if faults:
         raise SpecError([Fault(f"{FILE}: {f.path}", f.rule, f.value, f.hint, f.code) for f in faults])
@@ -102,12 +102,12 @@ def _made(
     if not file.endswith(".toml"):
         if file not in above:
             rule = "must name an experiment file (.toml) or a variant above it"
-            faults.append(Fault(f"{at}.of", rule, f'"{file}"', did_you_mean(file, above)))
+            faults.append(Fault(f"{at}.of", rule, file, did_you_mean(file, above)))
             return file, {}
         file, changes = copy.deepcopy(above[file])
     for one in use:
         if one not in settings:
             hint = did_you_mean(one, settings)
-            faults.append(Fault(at, "uses settings that are not declared", f'"{one}"', hint))
+            faults.append(Fault(at, "uses settings that are not declared", one, hint))
         changes |= copy.deepcopy(settings.get(one, {}))
     return file, changes | copy.deepcopy(variant.set)

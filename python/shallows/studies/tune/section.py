@@ -20,9 +20,9 @@ from shallows.document.load import load
 from shallows.document.paths import Document, flatten, set_path
 from shallows.document.points import Point, expand, read_seeds
 from shallows.document.strict import Strict, refuse
-from shallows.errors import Fault, SpecError
+from shallows.errors import NOTHING, Fault, SpecError
 from shallows.tables.metric_names import names
-from shallows.words import did_you_mean, show
+from shallows.words import did_you_mean
 
 MAX_TRIALS = 10_000
 
@@ -231,12 +231,12 @@ def read(experiment: Any, settings: Sequence[str] = (), algorithms: Sequence[Any
     if not isinstance(table, dict):
         hint = "docs/tune.md has an example"
         raise SpecError(
-            [Fault("tune", "is missing: parameters, objectives, trials, seeds, confirm", "", hint)]
+            [Fault("tune", "is missing: parameters, objectives, trials, seeds, confirm", NOTHING, hint)]
         )
     for key in ("sweep", "seeds", "seed", "compare"):
         if key in document:
             rule = "cannot be used with [tune], which has its own settings and seeds"
-            faults.append(Fault(key, rule, show(document[key])))
+            faults.append(Fault(key, rule, document[key]))
     found = strict.read(TuneTable, table, "tune", faults)
     if found is None or faults:
         raise SpecError(faults)

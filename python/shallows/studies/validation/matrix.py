@@ -155,7 +155,7 @@ class Matrix:
         if not found:
             names = [cell.name for cell in self.cells]
             rule = f"matches no cell; the first are {', '.join(names[:4])}"
-            raise SpecError([Fault("--cells", rule, f'"{wanted}"', did_you_mean(wanted, names))])
+            raise SpecError([Fault("--cells", rule, wanted, did_you_mean(wanted, names))])
         return Matrix(found, self.explained)
 
     def why(self, cell: str, what: str, peer: str) -> str:

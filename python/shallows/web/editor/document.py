@@ -60,7 +60,7 @@ def forbidden(document: Any, allow_python: bool) -> list[Fault]:
             keys[-1].strip('" ') in ("name", "file", "path") and isinstance(value, str) and not _inside(value)
         ):
             rule = "must name a CSV or JSON file below the server's working directory"
-            faults.append(Fault(".".join(path), rule, repr(value)[:120]))
+            faults.append(Fault(".".join(path), rule, value))
     return list(dict.fromkeys(faults))
 
 

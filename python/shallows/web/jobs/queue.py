@@ -1,4 +1,4 @@
-"""Work that a page starts: the command line in a process of its own, which a closed tab does not end.
+"""Jobs that a page starts: the command line in a process of its own, which a closed tab does not end.
 
 The process is the same `./shallows` command that the page shows, with the same store, so hashes are the same
 and what is stored is found. Its progress is what it prints.
@@ -79,12 +79,12 @@ class Job:
 
 
 class Jobs:
-    """All work of a server."""
+    """All jobs of a server."""
 
     def __init__(self, limits: Limits, store: Store, allow_python: bool):
         self._limits, self._store, self._allow = limits, store, allow_python
         self._jobs: dict[str, Job] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="shallows-work-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="shallows-jobs-"))
 
     def all(self) -> list[Job]:
         """The newest first."""
@@ -95,12 +95,12 @@ class Jobs:
         return self._jobs.get(name)
 
     def start(self, kind: str, text: str, options: Mapping[str, Any]) -> Job:
-        """Begins work on an experiment's text, or a paper's reproduction. Raises SpecError if it may not."""
+        """Begins a job on an experiment's text, or a paper's reproduction. Raises SpecError if it may not."""
         if kind not in KINDS:
             raise SpecError([Fault("kind", f"must be one of {', '.join(KINDS)}", kind[:40])])
         if sum(job.state == "running" for job in self._jobs.values()) >= self._limits.jobs:
-            rule = f"is refused: {self._limits.jobs} pieces of work are under way already"
-            raise SpecError([Fault("work", rule, hint="wait, or cancel one")])
+            rule = f"is refused: {self._limits.jobs} jobs are under way already"
+            raise SpecError([Fault("jobs", rule, hint="wait, or cancel one")])
         folder = self._folder / secrets.token_hex(8)
         folder.mkdir()
         command = [kind, *self._arguments(kind, text, options, folder)]
@@ -209,7 +209,7 @@ class Jobs:
             del self._jobs[job.name]
 
     def close(self) -> None:
-        """The server ends: so does its work. Ended runs are stored."""
+        """The server ends: so do its jobs. Ended runs are stored."""
         for job in self._jobs.values():
             self._kill(job)
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -18,10 +18,10 @@ from typing import Any
 from shallows.errors import ShallowsError, SpecError
 from shallows.web.limits import Limits
 
-__all__ = ["Workshop", "WorkshopError"]
+__all__ = ["RenderError", "Renderer"]
 
 
-class WorkshopError(ShallowsError):
+class RenderError(ShallowsError):
     """A file was not made; the message says why. `gone`: its run or table is missing."""
 
     def __init__(self, message: str, gone: bool = False):
@@ -29,7 +29,7 @@ class WorkshopError(ShallowsError):
         self.gone = gone
 
 
-class Workshop:
+class Renderer:
     """One process that makes files, one after the other."""
 
     def __init__(self, limits: Limits):
@@ -40,33 +40,31 @@ class Workshop:
         self._closed = False
 
     async def make(self, what: str, *given: Any) -> bytes:
-        """The bytes of a file. Raises WorkshopError."""
+        """The bytes of a file. Raises RenderError."""
         try:
             async with self._turn:
                 return await asyncio.to_thread(self._ask, what, *given)
         except asyncio.CancelledError:  # the server ends
-            raise WorkshopError("the server ends") from None
+            raise RenderError("the server ends") from None
 
     def _ask(self, what: str, *given: Any) -> bytes:
         if self._closed:
-            raise WorkshopError("the server ends")
+            raise RenderError("the server ends")
         try:
             self._start()
             self._pipe.send((what, given))
             if not self._pipe.poll(self._limits.file_seconds):
                 self._end()
-                raise WorkshopError(
+                raise RenderError(
                     f"took longer than the {self._limits.file_seconds:g} s that a file may take"
                 )
             kind, found = self._pipe.recv()
         except (EOFError, OSError):
             self._end()
-            raise WorkshopError(
-                "ended its process: it needs more memory than a file may, or crashed"
-            ) from None
+            raise RenderError("ended its process: it needs more memory than a file may, or crashed") from None
         if kind == "made":
             return bytes(found)
-        raise WorkshopError(found, gone=kind == "gone")
+        raise RenderError(found, gone=kind == "gone")
 
     def _start(self) -> None:
         if self._process is not None and self._process.is_alive():

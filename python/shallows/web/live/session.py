@@ -1,4 +1,4 @@
-"""A laboratory as the server keeps it: a worker process, and the films of its runs so far.
+"""A laboratory as the server keeps it: a simulation process, and the films of its runs so far.
 
 Bounded: a side keeps the film of its last run only, and a film's size is bounded (`film.MOST_CELLS`).
 """
@@ -18,10 +18,10 @@ from shallows.errors import Fault
 from shallows.web.limits import Limits
 
 IDLE_S = 900.0
-"""A worker whose page has asked for nothing for so long ends; the page's next wish starts another."""
+"""A process whose page has asked for nothing for so long ends; the page's next wish starts another."""
 
 CHECK_S = 20.0
-"""A check that takes longer ends the worker: its text asks for too much."""
+"""A check that takes longer ends the process: its text asks for too much."""
 
 __all__ = ["Film", "Session", "Sessions"]
 
@@ -141,7 +141,7 @@ class Session:
         threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
 
     def _listen(self, pipe: Any, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: reads the words of the worker, as long as it lives."""
+        """In a thread: reads the answers of the process, as long as it lives."""
         with contextlib.suppress(RuntimeError):  # the server is closing
             while True:
                 try:
@@ -156,7 +156,7 @@ class Session:
             return
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(ConnectionError("the worker ended"))
+                answer.set_exception(ConnectionError("the process ended"))
         for film in self.films.values():
             if film.state in ("waiting", "running"):
                 film.state = "failed"

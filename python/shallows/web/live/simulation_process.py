@@ -40,7 +40,7 @@ def main(pipe: Connection, limits: Limits, allow_python: bool) -> None:
 
 
 class _Bench:
-    """The runs of a worker, and its answers."""
+    """The runs of this process, and its answers."""
 
     def __init__(self, pipe: Connection, limits: Limits, allow_python: bool):
         self._pipe, self._limits, self._allow = pipe, limits, allow_python

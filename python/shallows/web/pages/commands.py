@@ -21,8 +21,8 @@ NUMBERS = {"--seeds": "seeds", "--workers": "workers"}
 FLAGS = {"--quick": "quick"}
 
 MADE_BY = re.compile(r"Made by <code>(.*?)</code>")
-OWN_FOLDER = re.compile(r"/[^\s']*/shallows-work-[^/\s]+/[0-9a-f]+/")
-"""Where the page's own work keeps its files while the server lives: a reader has them elsewhere."""
+OWN_FOLDER = re.compile(r"/[^\s']*/shallows-jobs-[^/\s]+/[0-9a-f]+/")
+"""Where the page's jobs keep their files while the server lives: a reader has them elsewhere."""
 
 MOST_READ = 4_000_000
 """Characters of a report in which its command stands: it comes with the first words."""

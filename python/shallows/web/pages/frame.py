@@ -1,4 +1,4 @@
-"""The parts that all pages share: the head with its rooms, text size, dark mode, commands to copy, tables."""
+"""The parts that all pages share: the head with its links, text size, dark mode, commands to copy, tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from nicegui import ui
 
-ROOMS = (
+PAGES = (
     ("Laboratory", "/"),
     ("Gallery", "/gallery"),
     ("Results", "/results"),
     ("Papers", "/papers"),
-    ("Work", "/work"),
+    ("Jobs", "/jobs"),
 )
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -24,10 +24,10 @@ STATIC = Path(__file__).parents[1] / "static"
 ANSWER_S = 60.0
 """In which a page must be made; a large store on a slow disk takes its time."""
 
-room = functools.partial(ui.page, response_timeout=ANSWER_S)
+page = functools.partial(ui.page, response_timeout=ANSWER_S)
 """Decorator: a function makes the page of an address."""
 
-__all__ = ["Commands", "frame", "heading", "on_dark", "room", "rows_table"]
+__all__ = ["Commands", "frame", "heading", "on_dark", "page", "rows_table"]
 
 
 @contextmanager
@@ -42,8 +42,8 @@ def frame(title: str, here: str) -> Iterator[ui.column]:
     ui.add_body_html(f"<script>{(STATIC / 'page.js').read_text()}</script>")
     with ui.header(elevated=False).classes("sh-head"):
         ui.link("Shallows", "/").classes("sh-brand")
-        with ui.element("nav").props('aria-label="Rooms"').classes("sh-rooms"):
-            for name, to in ROOMS:
+        with ui.element("nav").props('aria-label="Pages"').classes("sh-pages"):
+            for name, to in PAGES:
                 link = ui.link(name, to)
                 if name == here:
                     link.props('aria-current="page"')

@@ -1,4 +1,4 @@
-"""Work: the jobs of the page, their progress, and how they ended."""
+"""Jobs: commands that the page has started, their progress, and how they ended."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from nicegui import ui
 
 from shallows.web.jobs.queue import Job, hashes
 from shallows.web.pages.commands import python_of
-from shallows.web.pages.frame import Commands, frame, heading, room
+from shallows.web.pages.frame import Commands, frame, heading, page
 from shallows.web.pages.state import State
 
 __all__ = ["register"]
 
 
 def register(state: State) -> None:
-    """Makes the page of work known to the server."""
+    """Makes the page of jobs known to the server."""
 
-    @room("/work")
-    def work(job: str = "") -> None:
-        with frame("Work", "Work"):
-            heading("Work", 1)
+    @page("/jobs")
+    def jobs(job: str = "") -> None:
+        with frame("Jobs", "Jobs"):
+            heading("Jobs", 1)
             ui.label(
                 "Sweeps, comparisons and the like that this server runs. They go on when the tab "
                 "is closed, and what ends is stored. Start them from the laboratory or from a paper."
@@ -30,16 +30,16 @@ def register(state: State) -> None:
             shown: list[dict[str, tuple[Any, ...]]] = []
 
             def refresh() -> None:
-                jobs = state.jobs.all()
-                now = {each.name: (each.state, each.share, each.left, len(each.lines)) for each in jobs}
+                found = state.jobs.all()
+                now = {each.name: (each.state, each.share, each.left, len(each.lines)) for each in found}
                 if shown == [now]:
                     return
                 shown[:] = [now]
                 box.clear()
                 with box:
-                    if not jobs:
+                    if not found:
                         ui.label("Nothing yet.").classes("sh-soft")
-                    for each in jobs:
+                    for each in found:
                         _card(state, each, each.name == job)
 
             refresh()

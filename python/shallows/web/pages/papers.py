@@ -14,7 +14,7 @@ from shallows.document.places import program
 from shallows.errors import ShallowsError, SpecError
 from shallows.web.jobs.queue import TARGET
 from shallows.web.pages.elements import ReportFigure
-from shallows.web.pages.frame import Commands, frame, heading, room
+from shallows.web.pages.frame import Commands, frame, heading, page
 from shallows.web.pages.reports import report_of
 from shallows.web.pages.state import State
 
@@ -33,7 +33,7 @@ __all__ = ["figure_of", "register", "runs_behind"]
 def register(state: State) -> None:
     """Makes the pages of papers known to the server."""
 
-    @room("/papers")
+    @page("/papers")
     async def papers(form: str = "quick") -> None:
         form = form if form in FORMS else "quick"
         with frame("Papers", "Papers"):
@@ -67,7 +67,7 @@ def register(state: State) -> None:
                     if report_of(name) is not None:
                         ui.link("The report", f"/report/{name}").classes("sh-beside")
 
-    @room("/figure/{paper}/{name}")
+    @page("/figure/{paper}/{name}")
     async def one(paper: str, name: str, form: str = "quick") -> None:
         form = form if form in FORMS else "quick"
         with frame("Figure", "Papers"):
@@ -158,7 +158,7 @@ def _start(state: State, target: str, form: str) -> None:
     except SpecError as error:
         ui.notify(str(error))
     else:
-        ui.navigate.to(f"/work?job={job.name}")
+        ui.navigate.to(f"/jobs?job={job.name}")
 
 
 async def _figure_page(state: State, figure: Any, form: str) -> None:

@@ -15,7 +15,7 @@ from shallows.studies.page.place import MARKER
 from shallows.terminal import readable
 from shallows.web.pages.commands import made_by, python_of
 from shallows.web.pages.elements import ReportFigure
-from shallows.web.pages.frame import Commands, frame, heading, room, rows_table
+from shallows.web.pages.frame import Commands, frame, heading, page, rows_table
 from shallows.web.pages.state import State
 
 NAME = re.compile(r"^[a-z0-9][\w.-]{0,150}$")
@@ -31,7 +31,7 @@ __all__ = ["FILE", "TYPES", "all_reports", "register", "report_of"]
 def register(state: State) -> None:
     """Makes the pages of reports known to the server."""
 
-    @room("/report/{name}")
+    @page("/report/{name}")
     def one(name: str) -> None:
         folder = report_of(name)
         kind, found = document_of(folder) if folder else ("", None)

@@ -17,7 +17,7 @@ from shallows.results.store import FIGURES, StoredRun
 from shallows.terminal import readable
 from shallows.web.pages import address
 from shallows.web.pages.elements import ReportFigure
-from shallows.web.pages.frame import Commands, frame, heading, room, rows_table
+from shallows.web.pages.frame import Commands, frame, heading, page, rows_table
 from shallows.web.pages.runs import differences, listed, run_of
 from shallows.web.pages.state import State
 
@@ -29,7 +29,7 @@ __all__ = ["register"]
 def register(state: State) -> None:
     """Makes the pages of results known to the server."""
 
-    @room("/results")
+    @page("/results")
     async def results(q: str = "") -> None:
         with frame("Results", "Results"):
             heading("Results", 1)
@@ -57,7 +57,7 @@ def register(state: State) -> None:
                 many = ui.button("These runs as a sweep").props("no-caps flat dense")
                 many.on_click(lambda: ui.navigate.to(f"/sweep?q={quote(q)}"))
 
-    @room("/run/{name}")
+    @page("/run/{name}")
     async def one(name: str) -> None:
         run = run_of(state.store, name)
         with frame("Run", "Results"):
@@ -66,7 +66,7 @@ def register(state: State) -> None:
                 return
             await _run_page(state, run)
 
-    @room("/difference")
+    @page("/difference")
     async def difference(a: str = "", b: str = "") -> None:
         runs = [run_of(state.store, a), run_of(state.store, b)]
         with frame("Two runs", "Results"):

@@ -1,4 +1,4 @@
-"""Buttons that start work on the experiment of the laboratory."""
+"""Buttons that start jobs on the experiment of the laboratory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Starting:
         self._shown: tuple[str, ...] | None = None
 
     def show(self) -> None:
-        """Follows the experiment; the buttons stay as they are while it describes the same work."""
+        """Follows the experiment; the buttons stay as they are while it describes the same jobs."""
         try:
             document = tomllib.loads(self._text())
         except tomllib.TOMLDecodeError:
@@ -57,4 +57,4 @@ class Starting:
         except (ShallowsError, ValueError) as error:
             ui.notify(str(error), type="negative")
         else:
-            ui.navigate.to(f"/work?job={job.name}")
+            ui.navigate.to(f"/jobs?job={job.name}")

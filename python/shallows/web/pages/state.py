@@ -11,7 +11,7 @@ from typing import Any
 
 from shallows.results.store import Store, StoredRun, store_path
 from shallows.web.jobs.queue import Jobs
-from shallows.web.jobs.renderer import Workshop
+from shallows.web.jobs.renderer import Renderer
 from shallows.web.limits import Limits
 from shallows.web.live.session import Sessions
 
@@ -41,7 +41,7 @@ class State:
         self.sessions = Sessions(options.limits, options.allow_python)
         self.store = Store(options.store)
         self.jobs = Jobs(options.limits, self.store, options.allow_python)
-        self.workshop = Workshop(options.limits)
+        self.renderer = Renderer(options.limits)
         self._metrics: dict[str, Mapping[str, Any]] = {}
 
     @property
@@ -70,4 +70,4 @@ class State:
         """Ends all that runs for pages."""
         self.sessions.close()
         self.jobs.close()
-        self.workshop.close()
+        self.renderer.close()

@@ -15,7 +15,7 @@ from shallows.document.places import program
 from shallows.results.store import StoredRun
 from shallows.terminal import scale
 from shallows.web.jobs.queue import hashes
-from shallows.web.pages.frame import Commands, frame, heading, on_dark, room
+from shallows.web.pages.frame import Commands, frame, heading, on_dark, page
 from shallows.web.pages.papers import figure_of, runs_behind
 from shallows.web.pages.runs import listed, varied
 from shallows.web.pages.state import State
@@ -34,7 +34,7 @@ __all__ = ["register"]
 def register(state: State) -> None:
     """Makes the page of sweeps known to the server."""
 
-    @room("/sweep")
+    @page("/sweep")
     async def sweep(
         q: str = "", metric: str = "", job: str = "", figure: str = "", form: str = "quick"
     ) -> None:
@@ -77,14 +77,14 @@ def register(state: State) -> None:
 
 
 def _chosen(state: State, q: str, job: str, figure: str, form: str) -> tuple[list[StoredRun], str, str]:
-    """Runs that an address names, in words, and the address: of a search, of work, or of a figure."""
+    """Runs that an address names, in words, and the address: of a search, a job or a figure."""
     if job:
-        work = state.jobs.get(job)
-        names = hashes(work.result) if work is not None else []
+        done = state.jobs.get(job)
+        names = hashes(done.result) if done is not None else []
         found = [
             run for run in map(state.store.find, dict.fromkeys(names[: 4 * MOST_RUNS])) if run is not None
         ]
-        return found[:MOST_RUNS], "of this piece of work", f"job={quote(job)}"
+        return found[:MOST_RUNS], "of this job", f"job={quote(job)}"
     if figure:
         known = figure_of(figure)
         stored = runs_behind(state, known, form == "quick")[0] if known is not None else []

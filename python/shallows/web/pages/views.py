@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from shallows.web.pages import address
-from shallows.web.pages.frame import frame, heading, room
+from shallows.web.pages.frame import frame, heading, page
 from shallows.web.pages.state import State
 
 __all__ = ["register"]
@@ -18,7 +18,7 @@ def register(state: State) -> None:
     for each in (results, reports, sweeps, papers, jobs):
         each.register(state)
 
-    @room("/")
+    @page("/")
     async def laboratory(x: str = "", show: str = "", second: str = "") -> None:
         from shallows.web.pages.gallery import entry, first
         from shallows.web.pages.lab import Laboratory
@@ -34,7 +34,7 @@ def register(state: State) -> None:
         with frame(about["title"] if about else "Laboratory", "Laboratory"):
             Laboratory(session, state.jobs, text, second, about)
 
-    @room("/gallery")
+    @page("/gallery")
     def gallery() -> None:
         from shallows.web.pages.gallery import entries
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, HTTPException, Response
 
-from shallows.web.jobs.renderer import WorkshopError
+from shallows.web.jobs.renderer import RenderError
 from shallows.web.pages.reports import FILE, TYPES, report_of
 from shallows.web.pages.runs import run_of
 
@@ -35,8 +35,8 @@ def downloads_router(state: State) -> APIRouter:
     async def made(what: str, name: str, *given: Any) -> bytes:
         stored(name)
         try:
-            return await state.workshop.make(what, state.store.path, name, *given)
-        except WorkshopError as error:
+            return await state.renderer.make(what, state.store.path, name, *given)
+        except RenderError as error:
             raise HTTPException(404 if error.gone else 409, str(error)) from None
 
     def answer(data: bytes, kind: str, name: str) -> Response:
@@ -101,8 +101,8 @@ def downloads_router(state: State) -> APIRouter:
         if folder is None:
             raise HTTPException(404, "there is no such report")
         try:
-            return answer(await state.workshop.make("archive", folder), "application/zip", f"{name}.zip")
-        except WorkshopError as error:
+            return answer(await state.renderer.make("archive", folder), "application/zip", f"{name}.zip")
+        except RenderError as error:
             raise HTTPException(409, str(error)) from None
 
     return router

@@ -78,7 +78,7 @@ def serve(options: Options) -> None:
 
 
 def _leave(state: State | None) -> None:
-    """Ends the other work, and this process at once: Python would wait for every thread that still reads."""
+    """Ends jobs, runs and this process at once: Python would wait for every thread that still reads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if state is not None:
         state.close()
@@ -92,7 +92,7 @@ def _run(app: Any, options: Options, listening: socket.socket, url: str) -> None
 
     print(f"Shallows is at {url}", flush=True)
     print(
-        "Ctrl-C ends it. Work that is under way ends with it; what is finished is stored.",
+        "Ctrl-C ends it. Jobs that are under way end with it; what is finished is stored.",
         file=sys.stderr,
         flush=True,
     )

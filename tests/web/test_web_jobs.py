@@ -1,4 +1,4 @@
-"""The live page's results, work and export: hostile names, jobs, films in one file."""
+"""The live page's results, jobs and export: hostile names, jobs, films in one file."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def test_the_newest_report_of_a_paper_or_of_one_figure_decides(tmp_path, monkeyp
     assert measured_here("xdctcp", "full", ["fig2"]) == {}
 
 
-# ---- work ----
+# ---- jobs ----
 
 
 def test_a_job_is_the_command_line_with_its_store_and_hashes(jobs, tmp_path):
@@ -208,7 +208,7 @@ def test_a_report_says_its_command(tmp_path):
     )
     assert made_by(tmp_path) == "./shallows tune a.toml --set 'b=1'"
     (tmp_path / "index.html").write_text(
-        "Made by <code>./shallows run /tmp/shallows-work-x_1/0a9f/b.toml</code>"
+        "Made by <code>./shallows run /tmp/shallows-jobs-x_1/0a9f/b.toml</code>"
     )
     assert made_by(tmp_path) == "./shallows run b.toml"
     assert made_by(tmp_path / "nowhere") is None
