@@ -148,7 +148,7 @@ def test_there_are_few_rooms_and_large_files_are_named():
 
 
 def test_no_module_knows_too_much():
-    """A module that imports many others does several things; its length says less. rooms.rs does the same for Rust."""
+    """A module that imports many others does several things. tests/rooms.rs has the law for Rust."""
     known = {module: len({*others}) for module, others in ARROWS.items()}
     assert {module: n for module, n in known.items() if n > MOST_KNOWN} == {}
 
