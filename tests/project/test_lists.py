@@ -50,6 +50,7 @@ NAMED = {
     "python/shallows/backends/linux/qdiscs.py": "translates each discipline that the kernel has",
     "python/shallows/backends/linux/handover.py": "says how each setting is known to have arrived",
     "python/shallows/backends/linux/controls.py": "settings that the kernel's controls fix",
+    "python/shallows/backends/linux/scenario.py": "where the kernel marks, and which controls negotiate ECN",
     "python/shallows/backends/linux/tables.py": "the kernel's DCTCP reports its alpha",
     "python/shallows/backends/ns3/command.py": "translates what the program for ns-3 has",
     "python/shallows/studies/validation": "a study of chosen cells",

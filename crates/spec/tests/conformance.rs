@@ -287,6 +287,7 @@ fn every_topology_carries_traffic() {
 #[test]
 fn every_workload_starts_sends_and_finishes() {
     for component in Traffic::list() {
+        let mut first_starts: Option<Vec<u64>> = None;
         for seed in 1..4 {
             let mut traffic = minimal(&component, &[("start", "2ms")]);
             traffic.insert("class".into(), "c".into());
@@ -313,6 +314,9 @@ fn every_workload_starts_sends_and_finishes() {
                 listens, component.facts.closed_loop,
                 "{name}: `closed_loop` in its facts, and `listens`"
             );
+            let starts = tables.u64("messages", "start_ps");
+            let moved = first_starts.get_or_insert_with(|| starts.to_vec()) != starts;
+            assert!(!moved || simulation.is_random(), "{name}: the seed moves its messages, and `is_random`");
             assert!(simulation.books().balance());
             assert_eq!(simulation.books().in_flight, 0, "{name} still sends");
             assert!(tables.rows("flows") > 0 && tables.rows("messages") > 0, "{name} sent nothing");

@@ -40,7 +40,7 @@ def shown_name(component: dict[str, Any]) -> str:
 
 
 def facts(section: str, kind: str) -> dict[str, Any]:
-    """What the core states about a component beside its settings (`core/src/params/mod.rs`, `Facts`).
+    """The facts that the core states about a component (`Facts` in `crates/core/src/params/mod.rs`).
 
     A component in Python has those of one that states nothing.
     """

@@ -198,6 +198,11 @@ impl Simulation {
         self.cells.iter().any(|cell| cell.hosts.loads.iter().any(|load| load.listens))
     }
 
+    /// Whether the seed draws the times of a load, for tests.
+    pub fn is_random(&self) -> bool {
+        self.loads.iter().any(|load| load.work.is_random())
+    }
+
     /// The connections, for tests.
     pub fn roster(&self) -> &Roster {
         &self.roster

@@ -99,7 +99,7 @@ pub struct Component {
     pub params: Vec<Param>,
     /// The backend that alone runs it, if it is one alone.
     pub backend: Option<&'static str>,
-    /// What other places know of it.
+    /// The facts that other places use.
     pub facts: Facts,
 }
 
@@ -145,7 +145,7 @@ pub fn by_name(components: &[Component], word: &str) -> Option<String> {
 pub trait Params: Sized {
     /// The component's documentation.
     const DOC: &'static str;
-    /// What other places know of it.
+    /// The facts that other places use.
     const FACTS: Facts = Facts::NONE;
     /// The declarations, in order.
     fn list() -> Vec<Param>;
