@@ -4,6 +4,7 @@ An arrow is any import, also one within a function or for types alone.
 """
 
 import ast
+import warnings
 from collections import defaultdict
 from itertools import pairwise
 
@@ -15,7 +16,8 @@ MODULES = sorted(HOME.rglob("*.py"))
 GENERATED = {HOME / "experiment/_classes.py"}
 CODE = ("python/**/*.py", "crates/**/*.rs", "tests/**/*.py", "tools/**/*.py", "soak/*.py")
 WRITTEN = (*CODE, "experiments/**/*.py")
-MOST_LINES = 450
+MOST_LINES = 600
+MOST_KNOWN = 18
 MOST_ROOMS = 20
 MOST_MODULES = 25
 
@@ -132,7 +134,7 @@ def test_only_the_door_is_entered_from_within():
     assert all(user.startswith("authoring.examples.") or user == "cli.app" for user in users), users
 
 
-def test_there_are_few_rooms_and_no_large_file():
+def test_there_are_few_rooms_and_large_files_are_named():
     for folder in {path.parent for path in MODULES}:
         assert (
             len([package for package in folder.iterdir() if (package / "__init__.py").exists()]) <= MOST_ROOMS
@@ -140,7 +142,15 @@ def test_there_are_few_rooms_and_no_large_file():
         assert len(list(folder.glob("*.py"))) <= MOST_MODULES, folder
     written = [path for pattern in WRITTEN for path in ROOT.glob(pattern) if path not in GENERATED]
     assert {*MODULES} - GENERATED <= {*written}
-    assert {path: n for path in written if (n := len(path.read_text().splitlines())) > MOST_LINES} == {}
+    for path in written:
+        if (lines := len(path.read_text().splitlines())) > MOST_LINES:
+            warnings.warn(f"{path.relative_to(ROOT)} has {lines} lines: is it two files?", stacklevel=1)
+
+
+def test_no_module_knows_too_much():
+    """A module that imports many others does several things. tests/rooms.rs has the law for Rust."""
+    known = {module: len({*others}) for module, others in ARROWS.items()}
+    assert {module: n for module, n in known.items() if n > MOST_KNOWN} == {}
 
 
 def test_every_package_says_what_it_is_for():
