@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The work that a pool does.
 pub trait Work: Sync {
-    /// What all workers do until they meet again.
+    /// The work that all workers do until they meet again.
     type Task: Copy + Send;
     /// The data of one worker.
     type Local: Send;
@@ -31,7 +31,7 @@ pub trait Work: Sync {
 
 /// The threads of a run.
 pub struct WorkerPool<W: Work> {
-    /// What tasks consist of.
+    /// The parts of a task.
     pub work: W,
     locals: Vec<Mutex<W::Local>>,
     /// By worker: the next item of its share, and the end of the share.
