@@ -137,7 +137,7 @@ impl Receiver {
             self.pending += if config.ack_counts_bytes { payload } else { 1 };
             let quick = self.quick > 0;
             self.quick -= u64::from(quick);
-            if quick || self.pending >= config.ack_from {
+            if quick || self.pending >= config.ack_from || packet.flags.any(config.ack_at_once) {
                 self.acknowledge(config, net);
             } else if self.ack_at == Time::MAX {
                 self.ack_at = expiry(net.now, config.settings.ack_delay, config.settings.timer_grain);
@@ -150,6 +150,15 @@ impl Receiver {
     /// Marks and CWR, before the segment is counted.
     #[inline]
     fn hear_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
+        // tcp_data_ecn_check: "if ECT is not set on a segment, and we already seen ECT on a previous segment, it is probably a
+        // retransmit".
+        if self.ecn
+            && !packet.ecn_capable()
+            && config.settings.ecn_acks == EcnAcks::Linux
+            && self.arrived() > 0
+        {
+            self.quick = self.quick.max(2);
+        }
         match config.echo {
             EchoMode::PerPacket => {
                 // RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once the segments before it.
@@ -198,6 +207,9 @@ impl Receiver {
             self.fin_at = Some(packet.seq + payload);
         }
         let beyond = packet.seq + payload;
+        if beyond <= self.next {
+            self.quick = self.quick.max(config.settings.quick_acks); // tcp_data_queue, of old data
+        }
         if packet.seq <= self.next {
             if self.pending == 0 || beyond > self.next {
                 self.echo_stamp = packet.stamp;

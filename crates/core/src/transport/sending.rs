@@ -207,6 +207,7 @@ impl Sender {
         let now = net.now;
         self.last_sent = now;
         self.pace(payload + config.paced_header, now);
+        let flags = flags.with_if(Flags::PUSH, seq + payload == self.written);
         if self.rto_at == Time::MAX {
             self.rto_at = self.rto_from(now, config); // RFC 6298 s.5.1
         }
