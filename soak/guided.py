@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / ".cache" / "fuzz"
 
 MOST_ROWS = 20_000
-"""Of packets that a run records: it ends in words beyond that."""
+"""The most packets that a run records: beyond that it ends with a message."""
 
 Use = Callable[[bytes], object]
 
@@ -45,7 +45,7 @@ class Draws(random.Random):
         self._left = iter(data)
 
     def getrandbits(self, count: int, /) -> int:
-        """So many bits."""
+        """An integer of `count` bits."""
         size = -(-count // 8)
         drawn = bytes(itertools.islice(self._left, size))
         if len(drawn) < size:  # zeros for ever would make `sample` loop
@@ -53,7 +53,7 @@ class Draws(random.Random):
         return int.from_bytes(drawn, "big") >> (8 * size - count)
 
     def random(self) -> float:
-        """From 0 to 1, of two bytes."""
+        """A number from 0 to 1, made from two bytes."""
         return self.getrandbits(16) / 2**16
 
 

@@ -15,7 +15,7 @@ from web_browser import browser, folder, page, server  # noqa: F401 - fixtures
 if TYPE_CHECKING:
     from shallows.results.store import StoredRun
 
-# The same examples each time, as in the Rust tests; `make soak` tries others. How long they take is the
+# Each run draws the same examples, as in the Rust tests; `make soak` tries others. How long they take is the
 # machine's affair.
 UNTIMED = [HealthCheck.too_slow]
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=UNTIMED)
@@ -95,7 +95,7 @@ def ctrl_c_is_an_exception():
 
 @pytest.fixture(autouse=True, scope="session")
 def every_run_keeps_the_laws_of_its_tables():
-    """Of all runs that the tests make in this process; see `shallows.tables.laws`."""
+    """All runs that the tests make in this process keep them; see `shallows.tables.laws`."""
     from shallows import _core
     from shallows.backends.simulator import Simulator
     from shallows.tables import laws

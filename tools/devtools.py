@@ -1,7 +1,7 @@
 """Chromium by its own protocol alone, for measurements of memory.
 
 Playwright asks Chromium to keep the answers that a page fetches (up to 100 MB), so a page that it drives
-grows by what the page is told. Here no domain is enabled: only the domains in use listen.
+grows by what the page fetches. Here no domain is enabled: only the domains in use listen.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 __all__ = ["Page", "bare"]
 
 MOST_BYTES = 50_000_000
-"""Of one answer of Chromium."""
+"""The most bytes of one answer of Chromium."""
 
 
 class Page:

@@ -133,7 +133,7 @@ def _megabytes(pids: list[int]) -> float:
 
 
 def _proportional(pid: int) -> int:
-    """Of one process, in kB; nothing once it has ended."""
+    """The proportional set size of one process in kB; 0 once it has ended."""
     try:
         lines: Any = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -14,7 +14,9 @@ all of them `ShallowsError`.
 Names are loaded when first used, so that importing the package costs little.
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,28 +46,13 @@ if TYPE_CHECKING:
     from shallows.results.store import Store as Store
     from shallows.results.store import StoredRun as StoredRun
 
-_HOMES = {
-    "api": ("compare", "reproduce", "run", "sweep", "tune"),
-    "authoring.base": (
-        "Bytes",
-        "CongestionControl",
-        "Flow",
-        "Graph",
-        "Rate",
-        "Span",
-        "Window",
-        "Workload",
-        "param",
-        "topology",
-    ),
-    "document.load": ("load",),
-    "errors": ("Fault", "PluginError", "RunError", "ShallowsError", "SpecError", "StoreError"),
-    "execution.outcomes": ("Sweep",),
-    "results.store": ("Store", "StoredRun"),
+_HOME = {
+    alias.name: node.module
+    for node in ast.walk(ast.parse(Path(__file__).read_bytes()))
+    if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("shallows.")
+    for alias in node.names
 }
-"""Where each public name is defined; the imports above say the same to type checkers."""
-
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+"""The module that defines each public name, read from the imports above, which type checkers alone follow."""
 
 __all__ = sorted(_HOME)
 
@@ -77,7 +64,7 @@ def __getattr__(name: str) -> Any:
         return version("shallows")
     if name not in _HOME:
         raise AttributeError(f"module 'shallows' has no attribute {name!r}")
-    return getattr(import_module(f"shallows.{_HOME[name]}"), name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -78,14 +78,10 @@ def _with_options(entry: Entry) -> Entry:
     return entry
 
 
-def _read(options: Options) -> tuple[Runner, Wanted]:
-    """The runner by the options, and the wish for progress. An unknown option raises TypeError."""
-    for name in options:
-        if name not in Options.__annotations__:
-            known = Options.__annotations__
-            raise TypeError(f"unknown option {name!r}; known: {', '.join(known)}")
-    given: dict[str, Any] = dict(options)
-    progress = given.pop("progress", None)
+def _runner(options: Options) -> tuple[Runner, Wanted]:
+    """The runner by the options, and the wish for progress. TypeError names an unknown option."""
+    given: dict[str, Any] = {"progress": None, **options}
+    progress = given.pop("progress")
     return Runner.of(**given), progress
 
 
@@ -103,7 +99,7 @@ def run(
     that it may name. The other options are those of `shallows.api`. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
-    runner, progress = _read(options)
+    runner, progress = _runner(options)
     point = one_run(load(experiment, settings, algorithms))
     with shown("run", 1, progress) as report:
         return runner.one(point, report)
@@ -121,7 +117,7 @@ def sweep(
 
     A run that fails is an outcome with its error, and the others go on.
     """
-    runner, progress = _read(options)
+    runner, progress = _runner(options)
     points = expand(load(experiment, settings, algorithms))
     with shown("sweep", len(points), progress) as report:
         return Sweep(runner.run(points, metrics=True, progress=report))
@@ -150,7 +146,7 @@ def compare(
     from shallows.studies.compare.comparison import compare as whole
     from shallows.studies.compare.section import read
 
-    runner, progress = _read(options)
+    runner, progress = _runner(options)
     what = read(
         experiments,
         settings=list(settings),
@@ -181,7 +177,7 @@ def tune(
     from shallows.studies.tune.search import tune as whole
     from shallows.studies.tune.section import read
 
-    runner, progress = _read(options)
+    runner, progress = _runner(options)
     what = read(experiment, settings=list(settings), algorithms=list(algorithms))
     with shown("tune", what.most_runs, progress) as report:
         return whole(what, runner, report)
@@ -207,5 +203,5 @@ def reproduce(
     def display(what: str, total: int) -> AbstractContextManager[Any]:
         return shown(what, total, progress)
 
-    runner, progress = _read(options)
+    runner, progress = _runner(options)
     return whole(target, runner, quick=quick, most_seeds=most_seeds, out=out, progress=display)

@@ -285,7 +285,7 @@ def readable_mean(name: str, mean: float, interval: Sequence[float] | None) -> s
 
 
 def heading(name: str) -> str:
-    """A metric's name as the head of a column whose cells bear the unit: `bottleneck p99 wait`."""
+    """A metric's name as the head of a column whose cells show the unit: `bottleneck p99 wait`."""
     suffix = next((suffix for suffix in _SCALES if suffix in name), "")
     return name.replace(suffix, "").replace("_", " ") if suffix else name.replace("_", " ")
 

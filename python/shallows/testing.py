@@ -180,7 +180,7 @@ def _held(control: CongestionControl, cwnd_max: float) -> float:
 
 
 def _windows(bench: _Bench) -> Iterator[str]:
-    """As `every_control_keeps_a_window` of crates/spec/tests/conformance.rs."""
+    """The checks of `every_control_keeps_a_window` in crates/spec/tests/conformance.rs."""
     for seed in range(40):
         cwnd_max = 100.0 * MSS if seed % 2 else float("inf")
         first = []

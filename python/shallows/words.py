@@ -18,9 +18,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def show(value: Any) -> str:
-    """A value for a fault's text: as JSON, at most 60 characters."""
+    """A value for a fault's text: as JSON, at most 200 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=os.fspath)
     except (TypeError, ValueError):
         text = type(value).__name__ if isinstance(value, int) else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 200 else text[:197] + "..."

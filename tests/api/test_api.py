@@ -21,7 +21,7 @@ def made() -> x.Experiment:
         topology=x.StarTopology(senders=2, rate="1Gbps", delay="10us"),
         queue=x.ThresholdQueue(limit="100pkt", mark_at="20pkt"),
         transport=x.Transport(cc="dctcp"),
-        traffic={"long": x.BulkLoad(from_="s*", to="r0")},
+        traffic={"long": x.BulkLoad(from_="s*", to="r0", jitter="100us")},
     )
 
 

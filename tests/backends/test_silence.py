@@ -1,4 +1,4 @@
-"""Loads that deliver less than a hundredth of what their path carries are told; others are not."""
+"""Loads that deliver less than a hundredth of what their path carries are reported; others are not."""
 
 import pytest
 import shallows
@@ -23,7 +23,7 @@ def notes(tmp_path, traffic, **more):
 
 
 def test_a_bulk_load_behind_a_cut_link_is_told_with_its_numbers(tmp_path):
-    """2.5 MB of the 5 MB that 100 Mb/s bear in 0.4 s are one connection's share."""
+    """2.5 MB of the 5 MB that 100 Mb/s carry in 0.4 s are one connection's share."""
     [note] = notes(tmp_path, {"dead": BULK | {"from": "s0"}, "live": BULK | {"from": "s1"}}, event=CUT)
     assert (
         note.startswith("traffic dead: delivered ")

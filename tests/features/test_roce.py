@@ -116,7 +116,7 @@ def test_numbers_opcodes_and_lengths_are_those_of_the_wire(run, tmp_path):
     acks = [p for p in packets if kind(p) == "ack"]
     requests = [p for p in packets if kind(p) == "request"]
     if verb == "read":
-        # A request a message, which bears the number of its first response. After the gap one for the rest of
+        # A request a message, which has the number of its first response. After the gap one for the rest of
         # its message, and those again that were outstanding behind it.
         assert not acks and {p["rest"] for p in data if p["rest"]} == {b"\x1f\0\0\0"}
         ranges = [(p["psn"], *struct.unpack(">QII", p["rest"])) for p in requests]
@@ -127,7 +127,7 @@ def test_numbers_opcodes_and_lengths_are_those_of_the_wire(run, tmp_path):
         assert ranges == [*whole[:at], rest, *whole[1:at], *whole[at:]]
     else:
         assert {struct.unpack(">QII", p["rest"]) for p in data if p["rest"]} <= {(0, 0, MTU)}
-        # One NAK (AETH syndrome 0x60) for the packet that was lost; others bear the last packet's number.
+        # One NAK (AETH syndrome 0x60) for the packet that was lost; others have the last packet's number.
         assert {p["rest"][0] for p in acks} == {0x1F, 0x60} and not requests
         assert [p["psn"] for p in acks if p["rest"][0] == 0x60] == lost
         assert max(p["psn"] for p in acks) == order[-1][0]

@@ -197,7 +197,7 @@ def test_one_bbr_is_paced_leaves_a_small_queue_and_probes_two_per_cent_away(tmp_
     tables, queue = ran(tmp_path, "bbr", probe={"flow_trace": "10ms", "queue_trace": "1ms"})
     trace = tables["flow_trace"].filter(tables["flow_trace"]["time_ps"] > 5 * 10**12)
     packets = trace["cwnd_bytes"] / 1448
-    # Of 15 s, one or two times 200 ms and a round trip at four packets.
+    # The share of 15 s without one or two times 200 ms and a round trip at four packets.
     shortest, longest = 1 - 2 * 0.22 / 15, 1 - 0.2 / 15
     assert shortest - 0.003 < queue["utilisation"] < longest + 0.003
     assert packets.min() == 4

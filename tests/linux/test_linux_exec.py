@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,6 +21,7 @@ from shallows.errors import RunError, SpecError
 needs_kernel = pytest.mark.skipif(
     kernel.find() is None or "CONFIG_OVERLAY_FS" in kernel.find().without, reason="run ./shallows linux build"
 )
+needs_ping = pytest.mark.skipif(not shutil.which("ping"), reason="apt install iputils-ping")
 
 NET = {
     "duration": "10s",
@@ -99,6 +101,7 @@ def test_hosts_that_are_not_there_are_refused_by_name(tmp_path):
 
 
 @needs_kernel
+@needs_ping
 def test_the_round_trip_is_that_of_the_wires_to_the_packet(tmp_path):
     """A ping of 84 bytes: twice 2 ms on two wires, and its time on links of 1 Gb/s and 100 Mb/s each way."""
     capture = tmp_path / "r0.pcapng"
@@ -260,6 +263,7 @@ def test_the_command_shows_all_and_fails_with_a_program(tmp_path):
 
 
 @needs_kernel
+@needs_ping
 def test_the_files_traffic_is_the_background(tmp_path):
     load = {"kind": "bulk", "from": "s0", "to": "r0"}
     document = NET | {"traffic": {"long": load}, "duration": "2s"}

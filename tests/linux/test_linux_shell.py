@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import shutil
 import subprocess
 import sys
 import termios
@@ -70,6 +71,9 @@ class Terminal:
         os.write(self.ours, text.encode())
 
 
+needs_ping = pytest.mark.skipif(not shutil.which("ping"), reason="apt install iputils-ping")
+
+
 @pytest.fixture
 def terminal(tmp_path):
     file = write_toml(tmp_path / "net.toml", NET)
@@ -82,6 +86,7 @@ def terminal(tmp_path):
 
 
 @needs_kernel
+@needs_ping
 def test_a_shell_on_a_host_in_real_time(tmp_path, terminal):
     terminal.until(b"s0:")
     terminal.type("hostname; stty size; echo $((6 * 7)).\n")

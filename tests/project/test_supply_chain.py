@@ -7,7 +7,7 @@ from conftest import ROOT
 from supply_chain import Package
 
 ELSEWHERE = "not installed here"
-"""Of a package that another platform needs."""
+"""The licence of a package that another platform needs."""
 
 
 def test_every_dependency_has_a_compatible_licence():

@@ -196,7 +196,7 @@ def test_no_interval_of_a_count_is_negative_or_without_its_mean(samples):
 
 
 def test_the_jackknife_of_a_mean_is_the_samples_and_of_a_ratio_is_millers():
-    """Of a linear statistic the pseudo-values are the samples; of a ratio they are n r - (n - 1) r_(-k)."""
+    """Pseudo-values of a linear statistic are the samples; those of a ratio are n r - (n - 1) r_(-k)."""
     batches = RNG.normal(10, 1, (2, 9))
     means = estimates.jackknife(batches, lambda each: float(each.sum()))
     assert means == pytest.approx(batches.sum(axis=0))

@@ -39,7 +39,7 @@ class Failing:
         return 1.0
 
     def manifest(self):
-        return '{"counts": {}, "memory": {}}'
+        return '{"counts": {}, "memory": {}, "notes": [], "slowest": {}}'
 
     def tables(self):
         return {"flows": [("id", "u32", b"\0\0\0\0")]}

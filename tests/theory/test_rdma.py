@@ -7,7 +7,7 @@ import pytest
 from shallows.theory import dcqcn, evaluate, timely
 
 FAR = dcqcn.Loop(10, 85e-6, kmax=2000, pmax=0.1)
-"""Of the authors' model file: the slope of the paper's ramp, and no jump within reach."""
+"""The authors' model file: the slope of the paper's ramp, and no jump within reach."""
 
 
 def last(course, share=0.3):

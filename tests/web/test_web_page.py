@@ -29,7 +29,7 @@ def queue_of(page, side=0, port=QUEUE):
 
 
 def queue_by_command_line(text, settings, folder, every="100us"):
-    """The same by `shallows run` with a trace."""
+    """The queue that `shallows run` gives with a trace."""
     path = folder / "same.toml"
     path.write_text(text)
     run = shallows.run(

@@ -114,7 +114,7 @@ def test_a_report_has_a_cursor_offline_and_its_image_without_scripts(page, serve
         page.emulate_media(media="screen")
     finally:
         page.context.set_offline(False)
-    # The same result inside the page, with the runs behind it.
+    # That result inside the page, with the runs behind it.
     page.goto(f"{server}report/compare-two")
     page.get_by_role("heading", name="Comparison").wait_for()
     page.wait_for_function("() => document.querySelectorAll('.sh-interactive canvas').length > 0")

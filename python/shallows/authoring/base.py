@@ -257,7 +257,7 @@ class Graph:
         nodes.append(name)
 
     def to_document(self) -> dict[str, Any]:
-        """As the file's `topology = { kind = "graph", ... }` has it."""
+        """The network as a file's `topology = { kind = "graph", ... }` writes it."""
         return {"hosts": self.hosts, "switches": self.switches, "links": self.links}
 
 

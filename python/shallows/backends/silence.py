@@ -16,7 +16,7 @@ over.
 """
 
 SHARE = 100
-"""A load that delivers less than one part in so many of what it could is told."""
+"""A load that delivers less than one part in so many of what it could is reported."""
 
 __all__ = ["notes"]
 
@@ -47,8 +47,10 @@ def _note(
 ) -> Iterator[str]:
     import polars as pl
 
+    if name not in slowest:
+        return
     flows = tables["flows"].filter(pl.col("traffic") == name)
-    if name not in slowest or flows.is_empty():
+    if flows.is_empty():
         return
     rate, rtt = slowest[name]["rate_bps"], slowest[name]["rtt_ps"]
     end, warmup = numbers["duration"], numbers.get("warmup", 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,8 +30,10 @@ from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
+    from shallows.document.paths import Document
     from shallows.document.points import Point
     from shallows.execution.jobs import Outcome
+    from shallows.execution.runner import Runner
 
 __all__ = ["run", "sweep"]
 
@@ -59,45 +62,34 @@ def run(
 ) -> None:
     """Runs one experiment: prints a summary, stores the run, draws a figure."""
     from shallows.cli import show_run
-    from shallows.document.load import load
     from shallows.document.points import expand
-    from shallows.document.summary import with_options
     from shallows.results import pcapng
-    from shallows.studies.outcomes import report as pages
-    from shallows.studies.outcomes import rows
 
-    document = with_options(load(file, settings), sizes, percentiles)
+    document = _document(file, settings, seeds, sizes, percentiles)
     if "sweep" in document:
         hint = f"{program()} sweep {file}"
         raise SpecError([Fault("sweep", "describes several experiments; run takes one", hint=hint)])
     captures = pcapng.parse_requests(pcap)
     if captures:
         pcapng.probe_for(document, captures)
-    document = document if seeds is None else _with_seeds(document, seeds)
     points = expand(document)
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
-    _check(metric, by, points)
-    if report:
-        pages.page_of_runs(f"run-{file.stem}", out)
-    runner = how.runner()
+    asked = _Asked(f"run-{file.stem}", document, points, metric, by, over_seeds, out if report else None)
+    runner = asked.runner(how)
     with how.report(file.name, len(points)) as told:
         outcomes = runner.run(points, metrics=True, progress=told)
     failed = [outcome for outcome in outcomes if outcome.error]
-    if as_json and not failed:
-        terminal.print_json(show_run.document(outcomes))
-    elif not failed:
-        title = document.get("title") or file.name
-        if metric or by or over_seeds:
-            terminal.print_table(title, *rows.table(outcomes, metric, by, over_seeds))
-            for warning in rows.warnings(outcomes, over_seeds):
-                terminal.say(f"note: {warning}")
-        else:
-            show_run.show(title, outcomes)
-    else:
+    if failed:
         raise show_run.failure(failed)
-    if report:
-        _page(f"run-{file.stem}", outcomes, document, (out, metric, by), as_json)
+    title = document.get("title") or file.name
+    if as_json:
+        terminal.print_json(show_run.document(outcomes))
+    elif metric or by or over_seeds:
+        asked.table(title, outcomes)
+    else:
+        show_run.show(title, outcomes)
+    asked.page(outcomes, as_json)
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
         terminal.note(f"{path}: {count} packets of {name}")
@@ -132,23 +124,17 @@ def sweep(
 ) -> None:
     """Runs all points of a sweep on all cores. The same command resumes an interrupted sweep."""
     from shallows.cli import show_run
-    from shallows.document.load import load
     from shallows.document.points import expand
-    from shallows.document.summary import with_options
     from shallows.execution.runner import parse_shard
-    from shallows.studies.outcomes import report as pages
     from shallows.studies.outcomes import rows
 
     if resume:
         terminal.note("--resume is deprecated and has no effect, because every sweep resumes; 0.3 refuses it")
     number, count = parse_shard(shard) if shard else (1, 1)
-    document = with_options(load(file, settings), sizes, percentiles)
-    document = document if seeds is None else _with_seeds(document, seeds)
+    document = _document(file, settings, seeds, sizes, percentiles)
     points = expand(document)[number - 1 :: count]
-    _check(metric, by, points)
-    if report:
-        pages.page_of_runs(f"sweep-{file.stem}", out)
-    runner = how.runner()
+    asked = _Asked(f"sweep-{file.stem}", document, points, metric, by, over_seeds, out if report else None)
+    runner = asked.runner(how)
     if job_script:
         typer.echo(_job_script(how.slurm), nl=False)
         return
@@ -158,41 +144,67 @@ def sweep(
         averages = {"over_seeds": rows.over_all_seeds(outcomes)} if over_seeds else {}
         terminal.print_json(show_run.sweep_document(outcomes) | averages)
     else:
-        heads, found = rows.table(outcomes, metric, by, over_seeds)
-        if found:
-            terminal.print_table(file.name, heads, found)
-        for warning in rows.warnings(outcomes, over_seeds):
-            terminal.say(f"note: {warning}")
+        asked.table(file.name, outcomes)
         show_run.show_failures(outcomes)
-    if report:
-        _page(f"sweep-{file.stem}", outcomes, document, (out, metric, by), as_json)
+    asked.page(outcomes, as_json)
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(1)
 
 
-def _page(
-    name: str,
-    outcomes: Sequence[Outcome],
-    document: dict[str, Any],
-    wanted: tuple[Path, list[str], str | None],
-    as_json: bool,
-) -> None:
-    from shallows.studies.outcomes.report import write_runs
+def _document(
+    file: Path, settings: list[str], seeds: int | None, sizes: str | None, percentiles: str | None
+) -> Document:
+    from shallows.document.load import load
+    from shallows.document.points import with_seeds
+    from shallows.document.summary import with_options
 
-    title, (out, metric, by) = document.get("title") or name, wanted
-    page = write_runs(name, title, outcomes, document, out, command_line(), metric, by)
-    (terminal.note if as_json else terminal.say)(f"report: {page}")
+    return with_seeds(with_options(load(file, settings), sizes, percentiles), seeds)
 
 
-def _check(metric: list[str], by: str | None, points: Sequence[Point]) -> None:
-    """Refuses patterns that match no metric, before anything runs."""
-    if metric:
+@dataclass(frozen=True)
+class _Asked:
+    """A command's wishes beside the experiment: metrics of its table, and a page in `out`."""
+
+    name: str
+    document: Document
+    points: Sequence[Point]
+    metric: list[str]
+    by: str | None
+    over_seeds: bool
+    out: Path | None
+
+    def runner(self, how: How) -> Runner:
+        """The runner, after all that can be refused before anything runs. Raises SpecError."""
+        from shallows.studies.outcomes.report import page_of_runs
         from shallows.tables import metric_names
 
-        first = {point.label: point.experiment for point in points}
-        metric_names.check(
-            [f"*{m}" if by else m for m in metric], first.values(), "--metric", points[0].summary
-        )
+        if self.metric:
+            first = {point.label: point.experiment for point in self.points}
+            patterns = [f"*{m}" if self.by else m for m in self.metric]
+            metric_names.check(patterns, first.values(), "--metric", self.points[0].summary)
+        if self.out:
+            page_of_runs(self.name, self.out)
+        return how.runner()
+
+    def table(self, title: str, outcomes: Sequence[Outcome]) -> None:
+        """Prints the chosen metrics, and what must be known to read them."""
+        from shallows.studies.outcomes import rows
+
+        heads, found = rows.table(outcomes, self.metric, self.by, self.over_seeds)
+        if found:
+            terminal.print_table(title, heads, found)
+        for warning in rows.warnings(outcomes, self.over_seeds):
+            terminal.say(f"note: {warning}")
+
+    def page(self, outcomes: Sequence[Outcome], as_json: bool) -> None:
+        """Writes the page, if one is asked for, and prints its place."""
+        from shallows.studies.outcomes.report import write_runs
+
+        if self.out:
+            title = self.document.get("title") or self.name
+            given = (self.out, command_line(), self.metric, self.by)
+            page = write_runs(self.name, title, outcomes, self.document, *given)
+            (terminal.note if as_json else terminal.say)(f"report: {page}")
 
 
 def _job_script(slurm: str | None) -> str:
@@ -201,7 +213,3 @@ def _job_script(slurm: str | None) -> str:
     from shallows.execution.dask.connect import job_script
 
     return job_script(slurm)
-
-
-def _with_seeds(document: dict[str, Any], seeds: int) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}

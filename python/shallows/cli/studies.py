@@ -170,7 +170,7 @@ def validate(
 ) -> None:
     """Compares the simulator with Linux and ns-3 (Debian's libns3-dev), cell by cell of a matrix.
 
-    The same command resumes an interrupted validation.
+    An interrupted validation resumes by the same command.
     """
     from dataclasses import replace
 

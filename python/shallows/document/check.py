@@ -27,7 +27,7 @@ def check(document: Document) -> tuple[Document | None, list[Fault]]:
 
 
 def check_with_memory(document: Document) -> tuple[Document | None, list[Fault], int]:
-    """The same, and the bytes of memory that the run would take by estimate; 0 if faulty."""
+    """Does what `check` does, and estimates the memory of the run in bytes: 0 if the document is faulty."""
     from shallows import _core
     from shallows.document.csv_files import fill_in
     from shallows.document.graph_files import with_lines

@@ -17,7 +17,7 @@ from shallows.document.places import flow_sizes_path
 from shallows.errors import Fault, SpecError
 
 MAX_FLOWS = 1_000_000
-"""Of a table of flows; a longer one belongs into a workload that draws them."""
+"""The most rows of a table of flows; more belong into a workload that draws them."""
 
 TIMES = ("start", "deadline")
 

@@ -21,7 +21,7 @@ from shallows.errors import Fault, SpecError
 __all__ = ["MAX_MESSAGES", "read_messages", "with_lines"]
 
 MAX_MESSAGES = 1_000_000
-"""Of a graph."""
+"""The most messages of a graph."""
 
 _TIMES = ("delay", "start")
 _PLACE = re.compile(r"traffic\.(.+)\.messages\.(\d+)(\..+)?")

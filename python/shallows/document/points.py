@@ -29,7 +29,7 @@ MAX_SEED = 2**63 - 1
 IN_ORDER = ("port", "switch", "traffic")
 """Sections whose tables have names of the user's choice and are applied in the order of the file."""
 
-__all__ = ["MAX_RUNS", "Point", "expand", "key_of", "one_run", "read_seeds"]
+__all__ = ["MAX_RUNS", "Point", "expand", "key_of", "one_run", "read_seeds", "with_seeds"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,13 @@ def one_run(document: Document) -> Point:
         rule, hint = f"describes {len(points)} runs, not one", "sweep runs them all"
         raise SpecError([Fault("sweep" if "sweep" in document else "seeds", rule, NOTHING, hint, "conflict")])
     return points[0]
+
+
+def with_seeds(document: Document, seeds: int | None) -> Document:
+    """The document with the seeds 1 to `seeds` in place of its own; None leaves it as it is."""
+    if seeds is None:
+        return document
+    return {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}
 
 
 def _check_point(

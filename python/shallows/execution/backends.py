@@ -49,7 +49,7 @@ def _named(name: str) -> Backend:
 
 
 def all_cores(backend: Backend) -> Backend:
-    """The same backend for a run that has the machine to itself: on all cores, unless threads were given."""
+    """The backend with all cores for a run that has the machine to itself, unless threads were given."""
     from shallows.execution.threads import default_workers
 
     if isinstance(backend, Simulator) and backend.threads is None:

@@ -121,7 +121,7 @@ class _Child:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """A child that starts here hears no Ctrl-C before it ignores it: Python would answer with a traceback."""
+    """A child that starts here gets no Ctrl-C before it ignores it: Python would answer with a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

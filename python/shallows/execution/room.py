@@ -26,7 +26,7 @@ def fitting(estimates: Iterable[int], workers: int, free: int | None) -> int:
 
 
 def workers_in_memory(estimates: Iterable[int], workers: int) -> int:
-    """The same for the memory that is free now, with a line on standard error where it is fewer."""
+    """The workers that the free memory has room for; prints a line on standard error if they are fewer."""
     sizes, free = list(estimates), free_memory()
     fit = fitting(sizes, workers, free)
     if fit < workers and free is not None:

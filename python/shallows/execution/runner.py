@@ -138,7 +138,7 @@ class Runner:
     def run_jobs(
         self, jobs: Sequence[Job], *, metrics: bool = False, progress: Progress | None = None
     ) -> list[Outcome]:
-        """As `run`, for points that have been identified."""
+        """Does what `run` does, for points that have been identified."""
         outcomes: dict[str, Outcome] = {}
         failed = 0
         with closing(self.stream(jobs, metrics)) as ended:

@@ -14,7 +14,7 @@ from shallows.execution.jobs import Ended, Job, Outcome, Work
 __all__ = ["Threads", "default_workers", "leave", "take"]
 
 GRACE_S = 0.7
-"""How long runs that were cancelled may take to end: Ctrl-C is heard within a second."""
+"""The time that cancelled runs may take to end: Ctrl-C acts within a second."""
 
 
 @dataclass(frozen=True)

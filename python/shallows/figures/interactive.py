@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent / "page"
 
 MOST_POINTS = 2000
-"""Of one series; a longer one keeps the least and the greatest value of each bucket."""
+"""The most points of one series; a longer one keeps the least and the greatest value of each bucket."""
 
 DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "dashed"}
 STEPS = {"steps": "start", "steps-pre": "start", "steps-mid": "middle", "steps-post": "end"}

@@ -1,4 +1,4 @@
-"""The form of a script's parts: numbers in range, arguments in place. All faults are told at once."""
+"""The form of a script's parts: numbers in range, arguments in place. All faults come at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PAYLOAD = 65_000
 """Most bytes of a packet that comes, headers excluded."""
 
 LEAST_ARGUMENTS = {"setsockopt": 4, "getsockopt": 4, "close": 1, "shutdown": 2}
-"""Of calls that are neither reads nor writes; an option's value has the place behind its name."""
+"""The fewest arguments of calls other than reads and writes; an option's value follows its name."""
 
 
 def check(path: Path, events: list[Event]) -> None:

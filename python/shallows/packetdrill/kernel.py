@@ -29,12 +29,12 @@ class Table:
 
     version: str
     digest: str
-    """Of all scripts' texts."""
+    """The hash of all scripts' texts."""
     passes: tuple[str, ...]
     fails: dict[str, str]
-    """With the cause of each."""
+    """The scripts that fail, with the cause of each."""
     needs: dict[str, tuple[str, ...]]
-    """With the features that each needs and the simulator does not have."""
+    """The scripts that need features which the simulator does not have, with these features."""
 
     def word(self, name: str) -> str:
         """`pass`, `fail`, `refused` or, for a script that is not recorded, `new`."""

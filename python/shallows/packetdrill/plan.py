@@ -189,7 +189,7 @@ def _option(plan: Plan, option: grammar.Option) -> None:
 
 
 def _settings(plan: Plan, events: list[Event]) -> None:
-    """From shell lines, the profile's settings."""
+    """Reads the profile's settings from shell lines."""
     values = dict(settings.KERNEL)
     for event in events:
         if isinstance(event.action, Shell):

@@ -135,7 +135,7 @@ class _Run:
     # ---- time ----
 
     def _due(self, step: Step, base: int) -> tuple[int, int]:
-        """From when to when the step may happen, without tolerance."""
+        """The first and last instant at which the step may happen, without tolerance."""
         offset = base if step.time.relative else 0
         return step.time.first + offset, step.time.last + offset
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["of_experiment", "of_run", "of_sweep", "table"]
 
 MOST_ROWS = 40
-"""Of a table; further rows are only counted."""
+"""The rows of a table that are shown; further ones are only counted."""
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["files"]
 
 SMALL_BYTES = 2**20
-"""Of tables that are made together. A larger one is made alone, so that memory holds one file of it."""
+"""The most bytes of tables that are made together. A larger one is made alone, in its own file."""
 
 CODEC: ParquetCompression = "zstd"
 

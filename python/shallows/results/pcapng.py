@@ -90,8 +90,8 @@ def probe_for(document: dict[str, Any], requests: Mapping[str, Path]) -> None:
 def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
     """Writes what a link carried, or what a host sent and received; returns how many packets.
 
-    A link's packets bear the time at which their last bit left; so do those a host sent. Those it received
-    bear the time of that bit's arrival, and those lost on the way are not among them. The file appears whole.
+    A link's packets have the time at which their last bit left; so do those a host sent. Those it received
+    have the time of that bit's arrival, and those lost on the way are not among them. The file appears whole.
     Raises RunError if the run has not recorded them, or the file cannot be written.
     """
     import polars as pl
@@ -206,7 +206,7 @@ def _options(row: Mapping[str, Any], transport: Mapping[str, Any]) -> bytes:
         if transport["sack"]:
             options += b"\x01\x01\x04\x02"
     if transport["timestamps"]:
-        # RFC 7323 s.5.4: a clock of a microsecond. Data bear their own time, acknowledgements echo it.
+        # RFC 7323 s.5.4: a clock of a microsecond. Data carry their own time, acknowledgements echo it.
         now, stamp = (row[key] // 1_000_000 % 2**32 for key in ("time_ps", "stamp_ps"))
         value, echo = (now, stamp) if row["reverse"] else (stamp, 0)
         options += struct.pack(">BBBBII", 1, 1, 8, 10, value, echo)

@@ -37,7 +37,7 @@ def udp(row: Mapping[str, Any]) -> bytes:
     """UDP, BTH and what follows it, up to the ICRC of four bytes."""
     opcode, payload = row["opcode"], row["payload"]
     padding = -payload % 4
-    number = (_FIRST_PAIR + row["flow"] * 2 + row["reverse"]) % 2**24  # of the queue pair that hears
+    number = (_FIRST_PAIR + row["flow"] * 2 + row["reverse"]) % 2**24  # of the receiving queue pair
     becn = _BECN if opcode == _NOTIFICATION else 0
     # Runs stored before that column asked with the last packet of a message alone.
     asks = _ACK_REQUEST if row.get("ack_request", opcode in _LASTS) else 0

@@ -1,6 +1,6 @@
 """The store of runs: one directory a run, named by a hash of the experiment, never written twice.
 
-A run is written to a temporary sibling, synced, and renamed into place, so that what bears a run's name is
+A run is written to a temporary sibling, synced, and renamed into place, so that a stored run is
 complete. The manifest holds the SHA-256 of each table and of itself; a run is checked against them when it
 is found, and a table again when it is read, so that a damaged disk never gives another result. The place is
 `--store`, else the environment's SHALLOWS_STORE, else `runs` in the current directory.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = 2
-"""Of the directory of a run. A store of another format is refused, not guessed at."""
+"""The format of a run's directory. A store of another format is refused, not guessed at."""
 
 FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
 """Modules of `shallows.figures` that draw one run."""

@@ -82,8 +82,8 @@ def mean_within(samples: Samples, low: float, high: float | None = None, level: 
 
 
 NARROWER = 0.7
-"""Of a distance, the half width that is aimed at: with as many seeds the mean lies elsewhere, and an interval
-as wide as the distance itself would reach across every second time."""
+"""The aimed half width as a share of the distance: with as many seeds the mean lies elsewhere, and an
+interval as wide as the distance itself would reach across every second time."""
 
 MOST_SEEDS = 1_000_000
 """A greater number is said as this one."""

@@ -16,7 +16,7 @@ the slowest swing. Law and Kelton, Simulation Modeling and Analysis, section 9.5
 
 
 def delivered(tables: Tables, name: str, step_s: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each flow of a class, instants in s, multiples of `step_s`, and bytes that arrived until then.
+    """The delivery of each flow of a class: instants in s, multiples of `step_s`, and bytes until then.
 
     Only instants of the trace count: `probe.flow_trace` must divide `step_s`.
     """
@@ -31,7 +31,7 @@ def delivered(tables: Tables, name: str, step_s: float) -> list[tuple[np.ndarray
 
 
 def goodput_curves(tables: Tables, name: str, step_s: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each flow of a class, ends of intervals of `step_s` in s, and the goodput in each in Mb/s."""
+    """The goodput of each flow of a class: ends of intervals of `step_s` in s, and Mb/s in each."""
     return [(t[1:], np.diff(b) * 8e-6 / np.diff(t)) for t, b in delivered(tables, name, step_s) if len(t) > 1]
 
 

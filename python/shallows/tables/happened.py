@@ -18,7 +18,7 @@ from shallows.terminal import readable
 __all__ = ["lines"]
 
 MOST = 3
-"""Of the flows, ports or operations that one kind of sentence names."""
+"""The most flows, ports or operations that one kind of sentence names."""
 
 
 def lines(tables: Tables, experiment: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[str]:

@@ -69,7 +69,7 @@ OF_A_RUN = (
     Metric("bottleneck_mean_wait_ps", "ps", "Mean wait of a packet in that queue."),
     Metric("bottleneck_p99_wait_ps", "ps", "99th percentile of that wait over packets."),
 )
-"""Of every run."""
+"""The metrics of every run."""
 
 OF_A_CLASS = (
     Metric("goodput_bps", "bps", "Unique bytes of the class over the measured time."),
@@ -103,7 +103,7 @@ OF_A_CLASS = (
     Metric("slowdown_acked_mean", "", "Mean of that time over the same on the empty network.", 1.0),
     *_quantiles("slowdown_acked", "", "that slowdown.", 1.0),
 )
-"""Of each class of traffic, as `CLASS.name`."""
+"""The metrics of each class of traffic, as `CLASS.name`."""
 
 OF_ROUNDS = (
     Metric("rounds", "", "Finished rounds."),
@@ -115,7 +115,7 @@ OF_ROUNDS = (
     Metric("round_timeouts_tail_mean", "", "Those that miss one of a message's last segments."),
     *_quantiles("round_fct", "ps", "the completion time of a round."),
 )
-"""Of each load that fills the table of rounds, as `LOAD.name`."""
+"""The metrics of each load that fills the table of rounds, as `LOAD.name`."""
 
 OF_STEPS = (
     Metric("round_ideal_mean_ps", "ps", "Mean ideal time of a finished round on the empty network."),
@@ -127,7 +127,7 @@ OF_STEPS = (
     Metric("step_slowdown_mean", "", "Mean of a step's completion time over its ideal time.", 1.0),
     *_quantiles("step_fct", "ps", "the completion time of a step."),
 )
-"""Of each load that fills the table of steps, as `LOAD.name`."""
+"""The metrics of each load that fills the table of steps, as `LOAD.name`."""
 
 
 def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str]:

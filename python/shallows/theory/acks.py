@@ -1,6 +1,6 @@
 """Long-run windows of marked senders, followed acknowledgement by acknowledgement.
 
-`rounds` follows whole rounds. Here a mark is heard a round trip after it was made, the flight then shrinks in
+`rounds` follows whole rounds. Here a mark arrives a round trip after it was made, the flight then shrinks in
 silence, whole segments are sent, and growth is counted as each sender counts it. The simulator's senders
 are held against these forms within 10 % for windows between 8 and 80 segments
 (`crates/spec/tests/theory/rates.rs` has the same ones, with their derivations). Windows are packets sent a

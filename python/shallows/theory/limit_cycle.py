@@ -82,7 +82,7 @@ def marked_share(u1: float, u2: float) -> float:
 
 
 Switch = Callable[[float], tuple[float, complex]]
-"""For a swing X: the centre q0, and the fundamental N(X) X of the marks."""
+"""A function of a swing X: gives the centre q0, and the fundamental N(X) X of the marks."""
 
 
 def cycle(plant: Plant, switch: Switch) -> Cycle:

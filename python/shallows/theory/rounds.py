@@ -63,7 +63,7 @@ def independent_limit(p: float, step: float, beta: float) -> float:
 
 
 def independent(p: float, step: float, beta: float, grows: bool) -> float:
-    """The same, by rounds: at most one cut a round, however many of its packets are marked.
+    """Packets a round trip with independent marks of probability p, and at most one cut a round.
 
     The stationary distribution of the window, on a grid of a quarter step, by iteration; beyond a mean of
     400 steps the limit, which is then less than 0.3 % away.

@@ -117,7 +117,7 @@ pub struct Facts {
     /// Settings of a small working example, as a JSON object; the defaults work where it is `{}`. The conformance suite runs
     /// it, and forms suggest its values for required settings.
     pub example: &'static str,
-    /// A load whose messages wait for deliveries ([`Workload::listens`](crate::workload::Workload::listens)). All others
+    /// A load whose messages wait for deliveries (`Workload::listens`). All others
     /// send at times that are known beforehand, so that another backend can repeat them.
     pub closed_loop: bool,
     /// Tables that a load fills beside those of connections and messages: `rounds`, `steps`. Their metrics are the load's.

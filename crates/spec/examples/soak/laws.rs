@@ -1,6 +1,7 @@
 //! The laws of all tables, from the file that the Python part reads too.
 
 use super::expression::{Expression, Value, cell, read};
+use shallows_core::packet::{DropWhy, LostAt};
 use shallows_core::probe::{Column, ColumnData, TableData};
 use shallows_core::{Books, Simulation};
 use std::collections::BTreeMap;
@@ -29,18 +30,26 @@ impl Laws {
         let mut tables = BTreeMap::new();
         for (name, table) in &declared {
             if name == "relations" {
-                let mut here: Vec<&str> = RELATIONS.iter().map(|(law, _)| *law).collect();
+                let mut here: Vec<&str> =
+                    RELATIONS.iter().map(|(law, _)| *law).chain(BY_EXPERIMENT).collect();
                 let mut there: Vec<&str> =
                     table.as_table().expect("a table").keys().map(String::as_str).collect();
                 here.sort_unstable();
                 there.sort_unstable();
-                assert_eq!(there, here, "a relation of laws.toml has its twin in this file");
+                assert_eq!(there, here, "a relation of laws.toml stands in this file");
                 continue;
             }
             let columns = table["columns"].as_table().expect("a table").iter();
             let word = |value: &toml::Value, i: usize| value[i].as_str().expect("a word").to_owned();
-            let columns = columns.map(|(key, value)| (key.clone(), word(value, 0), word(value, 1))).collect();
-            let laws = table["laws"].as_table().expect("a table").keys().cloned().collect();
+            let columns = columns.flat_map(|(key, value)| {
+                let names = causes(key).unwrap_or_else(|| vec![key.as_str()]);
+                names
+                    .into_iter()
+                    .map(|name| (name.to_owned(), word(value, 0), word(value, 1)))
+                    .collect::<Vec<_>>()
+            });
+            let columns = columns.collect();
+            let laws = table["laws"].as_table().expect("a table").keys().map(|law| with_sums(law)).collect();
             tables.insert(name.clone(), Table { columns, laws });
         }
         Laws { tables }
@@ -154,6 +163,37 @@ fn between(number: f64, ends: &[Option<f64>]) -> bool {
 }
 
 // ---- laws between tables ----
+
+/// Words of `laws.toml` that stand for the columns of the causes of a loss.
+const CAUSES: [&str; 3] = ["{drops}", "{drops at the port}", "{drops on the wire}"];
+
+/// The columns that `word` stands for, if it is one of [`CAUSES`].
+fn causes(word: &str) -> Option<Vec<&'static str>> {
+    let place = match CAUSES.iter().position(|each| *each == word)? {
+        0 => None,
+        1 => Some(LostAt::Port),
+        _ => Some(LostAt::Wire),
+    };
+    let wanted = |cause: &&DropWhy| place.is_none_or(|place| cause.lost_at() == place);
+    Some(DropWhy::ALL.iter().filter(wanted).map(|cause| cause.column()).collect())
+}
+
+/// A law in which the words of [`CAUSES`] are sums of columns.
+fn with_sums(law: &str) -> String {
+    let sum =
+        |law: String, word: &&str| law.replace(word, &causes(word).expect("a word of the list").join(" + "));
+    CAUSES.iter().fold(law.to_owned(), sum)
+}
+
+/// Relations that ask for links or probes of the experiment, which this file does not read: `tables/laws.py` checks them in the
+/// suite and in the soak of `python -m soak`.
+const BY_EXPERIMENT: [&str; 5] = [
+    "a goodput is at most the rate of the receiver's links",
+    "a goodput is at most the rate of the sender's links",
+    "a host receives no more than its links carry",
+    "a host sends no more than its links carry",
+    "packets of a recorded port are its departures",
+];
 
 /// By name as in `laws.toml`: whether a run breaks it.
 type Relation = (&'static str, fn(&Tables<'_>, &Books, u64) -> bool);

@@ -43,7 +43,7 @@ def put(new: Path, place: Path) -> None:
 
 @contextmanager
 def locked(name: str, tell: Callable[[str], None] = lambda text: None) -> Iterator[None]:
-    """One process at a time, which is told when it waits for another; the lock goes with the process."""
+    """Lets one process at a time pass; `tell` reports a wait. The lock goes with the process."""
     import fcntl
 
     cache().mkdir(parents=True, exist_ok=True)

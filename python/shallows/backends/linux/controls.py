@@ -14,7 +14,7 @@ KERNEL = "kernel"
 """The kind whose `name` is the kernel's, which the simulator has not."""
 
 STAND_IN = "newreno"
-"""In place of the kernel's own where the simulator says who sends what when, which depends on no control."""
+"""Stands in for the kernel's control when the simulator computes arrivals, which depend on no control."""
 
 HONOURED = {
     "profile",

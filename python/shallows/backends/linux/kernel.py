@@ -206,7 +206,7 @@ def build(package: str | None, tree: Path | None, tell: Tell, progress: Progress
 def _build_tree(
     tree: Path, recipe: tuple[bytes, ...], compiler: str, tell: Tell, progress: Progress, jobs: int
 ) -> Kernel:
-    """From a tree of the user's, by way of links to its files: the tree itself is only read.
+    """Builds a kernel from the user's tree, through links to its files: the tree itself is only read.
 
     Nothing but `make` knows what has changed in it, so it is asked each time; its objects are kept.
     The kernel's name is a hash of the result.

@@ -20,20 +20,20 @@ ETHERNET_BYTES = 14
 """Header that a qdisc counts and the simulator does not; a size table takes it off."""
 
 LATENESS_NS = 10
-"""Of a port's timer at most: User-Mode Linux adds 1 ns, and so does each reading of the clock. A port's
-bucket holds so much more than a frame, and so keeps its rate; at 100 Gb/s that is a tenth of a frame."""
+"""The most that a port's timer is late: User-Mode Linux adds 1 ns, and so does each reading of the clock.
+A port's bucket holds so much more than a frame, and so keeps its rate: a tenth of a frame at 100 Gb/s."""
 
 ALL = 2**32 - 1
 """A share of 1 for netem, whose shares have 32 bits."""
 
 TICK_NS = 64
-"""Of tc (/proc/net/psched)."""
+"""The tick of tc (/proc/net/psched)."""
 
 HOLDS = 16384
 """Entries of the table from which netem draws delays (NETEM_DIST_MAX)."""
 
 LIMIT_BYTES = 2_000_000_000
-"""Of a token bucket: its discipline has the limit."""
+"""The limit of a token bucket: its discipline has the real one."""
 
 __all__ = [
     "ETHERNET_BYTES",
@@ -99,7 +99,7 @@ class Shaper:
 
     @property
     def words(self) -> str:
-        """For tc."""
+        """The words that tc takes."""
         return f"tbf rate {8 * self.bytes_a_second}bit burst {self.burst} limit {LIMIT_BYTES}"
 
     @property
@@ -109,8 +109,8 @@ class Shaper:
 
     @property
     def shows(self) -> dict[str, Shown]:
-        """As tc reports it. It shows a bucket in whole microseconds of its rate, which says nothing at 10
-        Gb/s.
+        """The values that tc reports. It shows a bucket in whole microseconds of its rate, which says
+        nothing at 10 Gb/s.
         """
         overhead = None if self.segments else number(-ETHERNET_BYTES)
         return {"rate": number(self.bytes_a_second, 1), "stab.overhead": overhead}

@@ -117,7 +117,7 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
 
 
 READY = b"guest: network ready"
-"""The guest's line once the plan's network stands and its settings have been told."""
+"""The guest's line once the plan's network stands and its settings are printed."""
 
 VIRTUAL = ("time-travel", "con0=", "con=")
 """Words of the command line of a machine in virtual time without a terminal."""
@@ -230,7 +230,7 @@ def _as_before() -> None:
 
 
 def _prepare(core: int, limit: Callable[[], None]) -> None:
-    """In the child, before the kernel starts."""
+    """Sets up the child process before the kernel starts in it."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed process takes the machine along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a panic aborts
     # Kernel and guest are two processes that hand over at each call: on one core three times faster.
@@ -268,7 +268,7 @@ def _watch(
 
 
 def _share(console: Path) -> float:
-    """Of the run, by the guest's last word about it."""
+    """The share of the run that is done, by the guest's last line about it."""
     with console.open("rb") as file:
         file.seek(max(console.stat().st_size - 200, 0))
         told = re.findall(rb"guest: at (\d+) of 1000\r?\n", file.read())
@@ -276,7 +276,7 @@ def _share(console: Path) -> float:
 
 
 def _cause(said: str) -> str:
-    """Of an end before the end, from the console."""
+    """Why the machine ended early, from the console."""
     last = said.strip().splitlines()[-8:]
     if re.search("[Oo]ut of memory|deadlocked on memory", said):
         why = "ran out of memory"

@@ -25,7 +25,7 @@ class Port:
     measured: bool  # lengths in `queues` and their histogram
     traced: bool  # queue_trace and port_trace
     header: int = 0  # bytes that its discipline counts beside those of each packet
-    marks_full: bool = False  # what its discipline drops for want of room was counted as marked before
+    marks_full: bool = False  # its discipline counts a packet as marked before it drops it for want of room
 
     @property
     def sampled(self) -> bool:

@@ -42,7 +42,7 @@ ENVIRONMENT = {
     # Without the processor's clock (bit 4) and random numbers (bits 62, 64 + 18): OPENSSL_ia32cap(3).
     "OPENSSL_ia32cap": "~0x4000000000000010:~0x40000",
 }
-"""Of every program, so that nothing of the caller's shell changes a run; `--env` adds to it."""
+"""The environment of every program: nothing of the caller's shell changes a run; `--env` adds to it."""
 
 SHELL = "if command -v bash >/dev/null; then exec bash --norc -i; else exec sh -i; fi"
 """The shell of `linux shell`, without settings of the user's that may start other programs."""
@@ -54,7 +54,7 @@ IDLE = "no-traffic"
 """Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
 
 CUT_BYTES = 64 << 20
-"""Of an output of a program that are kept (MOST_OUTPUT of the guest)."""
+"""The bytes of one output of a program that are kept (MOST_OUTPUT of the guest)."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from shallows.backends.linux.readback import Shown, microseconds, number
 
 UNLIMITED_BYTES = 2_000_000_000
-"""Of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
+"""The size of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
 
 __all__ = ["KINDS", "Qdisc", "Refusal", "qdisc"]
 
@@ -267,7 +267,7 @@ PIE = {
     "derandomise": True,
     "cap_adjustment": True,
 }
-"""As Linux 5.0 and later do, tc having no say in it (sch_pie.c)."""
+"""The habits of PIE in Linux 5.0 and later, which tc cannot change (sch_pie.c)."""
 
 
 def _pie(settings: _Settings, _frame: int) -> Qdisc:

@@ -40,7 +40,7 @@ ROUTING = ("flowlet_gap",)
 TABLES = {"reconvergence": "only the simulator has tables that change"}
 """Reasons why the others are refused."""
 MOST_WEIGHT = 256
-"""Of a next hop, as the kernel keeps it in a byte (rtnh_hops)."""
+"""The most weight of a next hop, which the kernel keeps in a byte (rtnh_hops)."""
 
 Version = tuple[int, int]
 SEEDED_HASH: Version = (6, 11)

@@ -38,8 +38,8 @@ SYSCTLS = {
     "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
 }
-"""Of every node. Buffers are large, so that no window of the host limits a flow; but data that has not been
-sent yet would only take memory."""
+"""The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
+has not been sent yet would only take memory."""
 
 __all__ = ["address", "scenario", "sysctls", "traced_classes"]
 
@@ -83,7 +83,7 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
     if counted:
         own["tcp_ecn_option"] = "0"  # the counter of the ACE field alone, as in the simulator
     if traced_classes(experiment):
-        own["tcp_reflect_tos"] = "1"  # acknowledgements bear their connection's class
+        own["tcp_reflect_tos"] = "1"  # acknowledgements carry their connection's class
     return SYSCTLS | own
 
 

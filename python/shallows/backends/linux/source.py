@@ -18,7 +18,7 @@ from shallows.backends.linux.gpl import edits
 from shallows.errors import ShallowsError
 
 NEWER_SUITES = ("trixie-backports", "forky", "sid")
-"""Of Debian, where sources are looked for that the machine's own suite does not have."""
+"""The suites of Debian in which sources are searched that the machine's own suite does not have."""
 
 DEFAULT = "linux-source-7.2"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

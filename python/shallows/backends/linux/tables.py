@@ -211,7 +211,7 @@ def _messages(
 def _deadlines(
     made: Scenario, experiment: Mapping[str, Any], simulated: Mapping[str, pl.DataFrame]
 ) -> pl.DataFrame:
-    """Of messages that leave at their time, by connection and place on it: those of the simulator's."""
+    """The simulator's deadlines of messages that leave at their time, by connection and place on it."""
     import polars as pl
 
     open_loops = [name for name in made.loads if not in_rounds(experiment["traffic"][name])]
@@ -224,7 +224,7 @@ def _deadlines(
 
 
 def _fixed_deadlines(made: Scenario, experiment: Mapping[str, Any]) -> dict[str, int]:
-    """Of the answers of each incast that has one."""
+    """The deadline of the answers of each incast that has one."""
     paths = {name: f"traffic.{name}.deadline.span" for name in made.loads}
     incasts = [name for name in made.loads if in_rounds(experiment["traffic"][name])]
     return {name: made.numbers[paths[name]] for name in incasts if paths[name] in made.numbers}
@@ -316,7 +316,7 @@ def _traced(made: Scenario) -> list[int]:
 
 
 def _trace(samples: pl.DataFrame, made: Scenario, experiment: Mapping[str, Any]) -> pl.DataFrame:
-    """Of the ports that the probe chose."""
+    """The table `queue_trace` of the ports that the probe chose."""
     import polars as pl
 
     chosen = _traced(made) if experiment["probe"]["queue_trace"] != "off" else []

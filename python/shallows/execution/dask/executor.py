@@ -50,8 +50,8 @@ def _tell(text: str) -> None:
 class Cluster:
     """An executor of `shallows.sweep` on a dask cluster.
 
-    `connect` returns a context manager whose value is the `distributed.Client` to use. `tell` hears, in
-    words, of workers that come to grief. Raises RunError if the scheduler goes away or no worker can serve.
+    `connect` returns a context manager whose value is the `distributed.Client` to use. `tell` takes
+    a line about each worker that fails. Raises RunError if the scheduler goes away or no worker can serve.
     """
 
     connect: Callable[[], AbstractContextManager[Client]]

@@ -58,7 +58,7 @@ def examine(store: str, token: str, backend: Backend, version: str, source_hash:
 
 
 def other_version(version: str, source_hash: str) -> str:
-    """Words for a worker whose program differs; its results would bear other names."""
+    """Words for a worker whose program differs; its results would have other names."""
     return f"runs another version (Shallows {version}, sources {source_hash[:12]})"
 
 

@@ -1,6 +1,6 @@
 """Schemes on the same experiment with common random numbers: which differences are real.
 
-The same seed gives every scheme the same arrivals, phases and losses on the wire, because random streams are
+A seed gives every scheme the same arrivals, phases and losses on the wire, because random streams are
 named and no scheme draws from another's. So schemes are compared seed by seed, and what chance does to both
 cancels. The effect of a scheme on a wait or on a completion time is a factor rather, and such numbers are
 skewed; so where all values are above zero it is the logarithms that are tested.
@@ -172,7 +172,7 @@ def differing(schemes: Sequence[Scheme]) -> dict[str, list[Any]]:
 
 
 def _outcomes(what: Schemes, runner: Runner, progress: Progress | None) -> list[Outcome]:
-    """Of all points in the schemes' order. Schemes with kernels of their own run one after the other."""
+    """The outcomes of all points, scheme by scheme. Schemes with their own kernels run one after another."""
     kernels = {scheme.kernel for scheme in what.schemes}
     if kernels == {None}:
         jobs = _identified(what, [runner for _ in what.schemes])

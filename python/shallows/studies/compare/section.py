@@ -21,7 +21,7 @@ from shallows.document import strict
 from shallows.document.load import load
 from shallows.document.paths import Document, parse_value, set_path
 from shallows.document.places import program
-from shallows.document.points import Point, expand
+from shallows.document.points import Point, expand, with_seeds
 from shallows.document.strict import Strict
 from shallows.errors import Fault, SpecError, Written
 from shallows.words import did_you_mean, show
@@ -257,8 +257,7 @@ def _scheme(
     kernel = settings.get(KERNEL)
     if kernel is not None and not isinstance(kernel, str):
         faults.append(Fault(f"{name}: {KERNEL}", "must be a text in quotes", kernel))
-    if seeds is not None:
-        document = {key: value for key, value in document.items() if key != "seed"} | {"seeds": seeds}
+    document = with_seeds(document, seeds)
     points: list[Point] = []
     try:
         for path, value in settings.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 8
-"""Of runs or points in one figure: as many colours can be told apart."""
+"""The most runs or points in one figure: a reader can tell as many colours apart."""
 
 AGAINST = ("goodput_bps_total", "bottleneck_mean_wait_ps", "bottleneck_p99_wait_ps", "drops")
 """Metrics drawn against the number that a sweep varies."""

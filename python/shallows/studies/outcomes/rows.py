@@ -102,11 +102,11 @@ def warnings(outcomes: Sequence[Outcome], over: bool = False) -> list[str]:
 
 
 MOST = 12
-"""Of the points that a warning names."""
+"""The most points that a warning names."""
 
 
 def over_all_seeds(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """For each point its label, settings, number of seeds, and the metrics' means with 95 % intervals."""
+    """Each point's label, settings, number of seeds, and the metrics' means with 95 % intervals."""
     return [
         {
             "label": group[0].point.label,

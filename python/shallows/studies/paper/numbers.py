@@ -85,7 +85,7 @@ def _trimmed(value: float, places: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """The same without an exponent."""
+    """The number's text without an exponent."""
     words = text.split()
     if "e" in words[-1]:
         value = float(words[-1])

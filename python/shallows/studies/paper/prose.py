@@ -25,7 +25,7 @@ _HIDDEN = re.compile(
     r"```.*?```|ECT\(\d\)|95 % interval|\{\{.*?\}\}|\[[^\]]*\]\([^)]*\)|https?://\S+", re.DOTALL
 )
 _NAME = re.compile(r"\.?/?[a-zA-Z][\w.*-]*(?:/[\w.*-]+)*|\./shallows .*|\d->\d", re.DOTALL)
-"""In backquotes: a file, a figure, a claim, a command, a flow by its ends."""
+"""Names in backquotes: a file, a figure, a claim, a command, a flow by its ends."""
 _BEFORE = r"(?<![\w.])(?<![A-Za-z][-/])"
 _NUMBER = re.compile(rf"{_BEFORE}[-+]?(?:\d[\d ]*\d|\d)(?:\.\d+)?|(?<!\w)\.\d+")
 _UNIT = re.compile(r"\s*(%|[a-zA-Zµ/]+)?")
@@ -114,7 +114,7 @@ def typed_numbers(text: str, settings: Iterable[str]) -> list[str]:
 
 
 def _typed(paragraph: str, settings: set[str], sourced: bool) -> list[str]:
-    """The same of a paragraph; `sourced`: it says where its quotations come from."""
+    """The digits that a paragraph types; `sourced`: it says where its quotations come from."""
     text = _HIDDEN.sub(" ", paragraph)
     code = [span for span in _CODE.findall(text) if not _NAME.fullmatch(span)]
     text = _CODE.sub(" ", text)
@@ -126,7 +126,7 @@ def _typed(paragraph: str, settings: set[str], sourced: bool) -> list[str]:
 
 
 def settings_of(figure: "Study") -> set[str]:
-    """The numbers of a figure's experiments, full and quick, and of the readings that bear on it.
+    """The numbers of a figure's experiments, full and quick, and of the readings that concern it.
 
     Each with its unit and without, as `number` or `number unit`; among them how many points a sweep has, and
     `settings` of its `FIGURE`, which a figure without experiments computes from.

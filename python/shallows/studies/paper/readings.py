@@ -85,7 +85,7 @@ class Dimension:
         return next(value for value in self.values if value.id == name)
 
     def concerns(self, spec: str) -> bool:
-        """Whether it bears on the experiment of this name."""
+        """Whether it concerns the experiment of this name."""
         return any(fnmatchcase(spec, pattern) for pattern in self.only)
 
 
@@ -102,7 +102,7 @@ class Reading:
 
     @property
     def words(self) -> str:
-        """The same as a sentence's part."""
+        """The reading as a part of a sentence."""
         return " and ".join(v.words for _, v in self.departures) or "the base reading"
 
     @property
@@ -116,7 +116,7 @@ class Reading:
         return max((v.cause for _, v in self.departures), key=_WEIGHT.__getitem__)
 
     def concerns(self, patterns: Sequence[str]) -> bool:
-        """Whether each departure bears on one of the experiments that these patterns name.
+        """Whether each departure concerns one of the experiments that these patterns name.
 
         One that does not would make this reading the same as a smaller one.
         """

@@ -337,7 +337,7 @@ def _sampled(figure: Study, claim: Claim) -> str:
 
 
 def _concerning(claim: Claim, tried: Iterable[Reading]) -> list[Reading]:
-    """The readings that bear on a claim; a check of our own is judged under the base reading alone."""
+    """The readings that concern a claim; a check of our own is judged under the base reading alone."""
     return [] if claim.kind == "ours" else [reading for reading in tried if reading.concerns(claim.about)]
 
 
@@ -356,7 +356,7 @@ def _measured(figure: Study, runs: Runs, failed: Sequence[str]) -> dict[str, Any
 
 
 def _with_note(found: Found, note: str | None) -> Found:
-    """The same with a note on the seeds behind it."""
+    """The result with a note on the seeds behind it."""
     if not note:
         return found
     notes = "; ".join(filter(None, [found.measured.note, note]))

@@ -53,7 +53,7 @@ class Run:
     seed: int
     stored: StoredRun
     label: str = ""
-    """Of its point in the sweep."""
+    """The label of its point in the sweep."""
 
     @property
     def tables(self) -> "Tables":

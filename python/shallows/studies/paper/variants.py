@@ -19,7 +19,7 @@ from shallows.words import did_you_mean
 __all__ = ["FILE", "read_settings", "read_variants"]
 
 FILE = "variants.toml"
-"""Of a figure, with variants and settings, or of a paper, with settings alone."""
+"""The file's name: a figure's has variants and settings, a paper's settings alone."""
 
 Changes = dict[str, Any]
 

@@ -2,8 +2,9 @@
 
 Every trial uses the same seeds (common random numbers). The trials only choose: every claim about the
 winners is measured anew, with seeds that no trial used, against the baselines, seed by seed. Nothing but the
-store of runs is kept: proposals follow from the sampler's seed and from what was told, so a study that was
-stopped asks for the same runs again, finds them stored, and goes on. Samplers: Optuna (Akiba et al. 2019).
+store of runs is kept: proposals follow from the sampler's seed and from the trials' values, so a study that
+was stopped asks for the same runs again, finds them stored, and goes on. Samplers: Optuna (Akiba et al.
+2019).
 """
 
 from __future__ import annotations
@@ -254,8 +255,8 @@ def choose(
 ) -> list[Trial]:
     """The `count` of a front that are worth fresh seeds; `rivals` are the baselines on the trials' seeds.
 
-    Of one objective the best. Else those that seem to dominate the most baselines, spread evenly along the
-    front, and after them those that seem to dominate fewer.
+    With one objective the best trials. Else those that seem to dominate the most baselines, spread evenly
+    along the front, and after them those that seem to dominate fewer.
     """
     if len(objectives) == 1:
         return list(front[:count])

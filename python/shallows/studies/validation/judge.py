@@ -38,7 +38,7 @@ __all__ = ["QUANTITIES", "Compared", "Mean", "compare", "group", "mean"]
 
 @dataclass(frozen=True)
 class Mean:
-    """Of the seeds: mean, standard error, number."""
+    """Mean over the seeds, its standard error, and their number."""
 
     value: float
     error: float
@@ -132,7 +132,7 @@ def _of(run: Numbers, what: str) -> float:
 
 
 def as_record(compared: Compared) -> dict[str, Any]:
-    """For the JSON."""
+    """The record of a comparison, for the JSON."""
 
     def side(of: Mean) -> dict[str, float | int]:
         return {"mean": of.value, "standard_error": of.error, "seeds": of.n}

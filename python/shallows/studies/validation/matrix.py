@@ -178,7 +178,7 @@ def read(path: Path | None = None) -> Matrix:
     document = read_toml(path or matrix_path())
     table = strict.read(MatrixTable, document, "", faults)
     given = document.get("cell", [])
-    # Of a faulty file too, so that all faults come at once: each entry that is good in itself.
+    # Each entry that is good in itself, in a faulty file too, so that all faults come at once.
     good = [strict.read(CellTable, one, "", []) for one in (given if isinstance(given, list) else [])]
     cells = [
         cell
@@ -243,7 +243,7 @@ def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, An
         traffic["beside"] = load | other
     queue = dict(table.queue)
     if queue["kind"] == "threshold":
-        queue.setdefault("not_ect", "drop")  # as Linux's RED does unless it is told otherwise
+        queue.setdefault("not_ect", "drop")  # as Linux's RED does by default
     more: dict[str, Any] = {"port": {"s*->switch": table.wire}} if table.wire else {}
     if table.event:
         more["event"] = {name: {"link": "switch<->r0"} | event for name, event in table.event.items()}

@@ -183,7 +183,7 @@ class Jobs:
                 os.killpg(job.process.pid, signal.SIGKILL)  # its workers too
 
     def _watch(self, job: Job) -> None:
-        """In a thread: reads the words of the process, and its end."""
+        """Reads the lines of the process and its end, in a thread."""
         assert job.process is not None and job.process.stderr is not None
         for raw in job.process.stderr:
             line = raw.decode(errors="replace").rstrip()

@@ -21,7 +21,7 @@ TEMPLATE = Path(__file__).with_name("export.html.j2")
 STATIC = Path(__file__).parents[1] / "static"
 SCRIPTS = ("index", "player", "controls", "charts", "film", "network", "matrix", "canvas", "colours")
 MOST_BYTES = 25_000_000
-"""Of the film before it is packed; a file beyond is no page but a burden."""
+"""The most bytes of a film before it is packed; a larger page is a burden."""
 
 CLOSE_LOOKS = 240
 CLOSE_ROUNDS = 6

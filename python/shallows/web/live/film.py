@@ -114,7 +114,7 @@ class Filming:
         times = ports["time_ps"].reshape(looks, -1)[:, 0]
         spans = np.diff(times, prepend=min(first * self.every_ps, self._duration)) / 1e12
         rates = ports["rate_bps"].reshape(looks, -1).astype(float)
-        # Of an interval in which an event changes a rate, the higher one.
+        # The higher rate of an interval in which an event changes it.
         bears = np.maximum(rates, np.concatenate([self._rates[None, :], rates[:-1]])) if looks else rates
         self._rates = rates[-1] if looks else self._rates
         head, per_flow = self._flows(flows, times, spans, bears)

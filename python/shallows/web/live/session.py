@@ -141,7 +141,7 @@ class Session:
         threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
 
     def _listen(self, pipe: Any, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: reads the answers of the process, as long as it lives."""
+        """Reads the answers of the process as long as it lives, in a thread."""
         with contextlib.suppress(RuntimeError):  # the server is closing
             while True:
                 try:

@@ -204,7 +204,7 @@ class _Side:
         return ""
 
     def _send(self, filming: Filming, seen: queue.Queue[Any]) -> None:
-        """In a thread of its own, so that the run does not wait for the making of chunks."""
+        """Sends the film's chunks, in a thread of its own: the run does not wait for the making of chunks."""
         while (looks := seen.get()) is not None:
             if not self._over:
                 self._bench.send("chunk", self._side, self._number, filming.encode(looks))

@@ -22,7 +22,7 @@ ONCE = {"Cache-Control": "no-store"}
 """Nobody asks for the same part of a film again: without this, a browser keeps them all."""
 
 MOST_BYTES = 4_000_000
-"""Of one answer; the rest comes with the next one."""
+"""The most bytes of one answer; the rest comes with the next one."""
 
 __all__ = ["films_router"]
 

@@ -22,7 +22,7 @@ PAGES = (
 STATIC = Path(__file__).parents[1] / "static"
 
 ANSWER_S = 60.0
-"""In which a page must be made; a large store on a slow disk takes its time."""
+"""The time in which a page must be made; a large store on a slow disk takes long."""
 
 page = functools.partial(ui.page, response_timeout=ANSWER_S)
 """Decorator: a function makes the page of an address."""

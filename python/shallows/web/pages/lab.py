@@ -288,7 +288,7 @@ class Laboratory:
         self.state.classes(add="sh-failed" if failed else "", remove="" if failed else "sh-failed")
 
     def _show_faults(self, faults: list[Fault]) -> None:
-        """In the editor at their lines, and below it as text."""
+        """Shows faults in the editor at their lines, and below it as text."""
         lines: dict[int, str] = {}
         for fault in faults:
             line = line_of(self.text, fault.path)

@@ -12,7 +12,7 @@ from shallows.errors import ShallowsError
 from shallows.web.jobs.queue import Jobs
 
 SEEDS = 5
-"""Of a comparison that says nothing else."""
+"""The seeds of a comparison that sets none."""
 
 STUDIES = {"sweep": "Sweep", "compare": "Compare", "tune": "Tune"}
 

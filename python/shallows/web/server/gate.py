@@ -158,7 +158,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, text:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """The same, but a body that goes on beyond the limit ends there."""
+    """A `receive` that ends a body at the limit."""
     read = 0
 
     async def bounded() -> MutableMapping[str, Any]:

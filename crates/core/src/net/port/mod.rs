@@ -192,22 +192,6 @@ impl Port {
         }
     }
 
-    /// Bytes held of `priority`; call after [`Port::settle`].
-    pub fn held_of(&self, priority: u8) -> u64 {
-        match &self.service {
-            Service::Arrival(_) | Service::Lined(_) => self.bytes,
-            Service::Departure(scheduled) => scheduled.held_of(priority),
-        }
-    }
-
-    /// Bytes held that stand in reserves of `reserve` bytes for each lossy priority; call after [`Port::settle`].
-    pub fn held_in_reserves(&self, reserve: u64) -> u64 {
-        match &self.service {
-            Service::Arrival(_) | Service::Lined(_) => self.bytes.min(reserve),
-            Service::Departure(scheduled) => scheduled.held_in_reserves(reserve),
-        }
-    }
-
     /// Lets go of the packets whose transmission has ended by `now`; returns the bytes of the oldest one that is left.
     #[inline(always)]
     pub fn settle(&mut self, now: Time, store: &Store) -> u64 {

@@ -18,7 +18,7 @@
 //! never less than they hold: where the old count admits a packet, the true one would, and the
 //! other ports need not be touched. Only where it refuses are they all brought up to date.
 
-use crate::net::port::Service;
+use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::packet::Packet;
 use crate::queue::DropWhy;
@@ -163,6 +163,24 @@ impl Buffers {
     /// The `i`th port that shares the buffer of `share`.
     pub fn sharer(&self, share: u32, i: usize) -> u32 {
         self.buffers[self.shares[share as usize].buffer as usize].ports[i]
+    }
+}
+
+impl Port {
+    /// Bytes held of `priority`; call after [`Port::settle`].
+    fn held_of(&self, priority: u8) -> u64 {
+        match &self.service {
+            Service::Arrival(_) | Service::Lined(_) => self.held().1,
+            Service::Departure(scheduled) => scheduled.held_of(priority),
+        }
+    }
+
+    /// Bytes held that stand in reserves of `reserve` bytes for each lossy priority; call after [`Port::settle`].
+    fn held_in_reserves(&self, reserve: u64) -> u64 {
+        match &self.service {
+            Service::Arrival(_) | Service::Lined(_) => self.held().1.min(reserve),
+            Service::Departure(scheduled) => scheduled.held_in_reserves(reserve),
+        }
     }
 }
 

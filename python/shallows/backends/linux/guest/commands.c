@@ -35,8 +35,14 @@ static void run_into(const char *name, char *line)
 		execve(argv[0], argv, environment);
 		_exit(127);
 	}
-	if (waitpid(child, &status, 0) != child || status)
-		fail("command failed with status %d: %s %s", WEXITSTATUS(status), argv[0], count > 1 ? argv[count - 1] : "");
+	if (waitpid(child, &status, 0) != child || status) {
+		char command[500] = "";
+		size_t used = 0;
+
+		for (int i = 0; i < count && used < sizeof command; i++)
+			used += snprintf(command + used, sizeof command - used, " %s", argv[i]);
+		fail("command failed with status %d:%s", WEXITSTATUS(status), command);
+	}
 	/* The host reads it while the machine runs. */
 	snprintf(path, sizeof path, "%s/%s", results, name);
 	log = open(path, O_WRONLY);
