@@ -55,7 +55,7 @@ NAMED = {
     "python/shallows/backends/ns3/command.py": "translates what the program for ns-3 has",
     "python/shallows/studies/validation": "a study of chosen cells",
     "python/shallows/theory": "closed forms are named after what they describe",
-    "python/shallows/web/editor/document.py": "bounds networks whose size is no product of their counts",
+    "python/shallows/web/editor/document.py": "bounds networks whose size is not the product of their counts",
 }
 """Files that name components of other files, and the reason of each."""
 

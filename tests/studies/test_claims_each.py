@@ -7,7 +7,7 @@ from shallows.studies.paper.claims_file import read_claims
 GOOD = """
 [[claim]]
 id = "first"
-statement = "A set {x} is no word of a claim without each"
+statement = "Braces {x} stay as written in a claim without each"
 kind = "ours"
 published = true
 
@@ -34,7 +34,7 @@ def read(tmp_path, text=GOOD):
 
 def test_each_makes_a_claim_for_every_position(tmp_path):
     first, two, ten = read(tmp_path)
-    assert first.statement == "A set {x} is no word of a claim without each"
+    assert first.statement == "Braces {x} stay as written in a claim without each"
     assert (two.id, ten.id) == (
         "share-2",
         "share-10",

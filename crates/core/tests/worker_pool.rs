@@ -104,7 +104,7 @@ fn workers_end_though_they_never_had_a_task() {
     explore((3, 1, None), None, |_| {});
 }
 
-/// Any worker may meet the broken item. The lead panics once all workers are done, and the pool can be shut down.
+/// The lead panics, whichever worker meets the broken item, once all workers are done, and the pool can be shut down.
 #[test]
 fn a_panic_of_any_worker_reaches_the_lead() {
     explore((2, 2, Some(1)), Some(3), |pool| {

@@ -1,6 +1,6 @@
 """The `[summary]` section: by which sizes of messages results are grouped, and which percentiles they have.
 
-Like `seeds` it is no part of one run's document: another choice finds the same runs in the store.
+As with `seeds`, the choice does not belong to a single run: with another choice the same runs are found in the store.
 """
 
 from __future__ import annotations

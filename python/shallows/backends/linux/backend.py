@@ -15,6 +15,7 @@ from shallows.backends.linux import machine, readback, refusals, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
+from shallows.backends.linux.tables import notes as mark_notes
 from shallows.backends.linux.tables import tables
 from shallows.backends.simulator import Simulator
 from shallows.document.places import program
@@ -145,7 +146,7 @@ def _booted(
         "switch_packets": int(queues["packets_out"].sum()),
     }
     slowest = simulation.about["slowest"]
-    notes = silence.notes(experiment, found, slowest, made.numbers)
+    notes = silence.notes(experiment, found, slowest, made.numbers) + mark_notes(found, made)
     return Made(
         found,
         {

@@ -25,6 +25,7 @@ class Port:
     measured: bool  # lengths in `queues` and their histogram
     traced: bool  # queue_trace and port_trace
     header: int = 0  # bytes that its discipline counts beside those of each packet
+    step: bool = False  # its discipline is `threshold`
     marks_full: bool = False  # its discipline counts a packet as marked before it drops it for want of room
 
     @property

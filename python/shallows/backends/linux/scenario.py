@@ -381,9 +381,9 @@ class _Writer:
                 self._link(number), port, self.numbers["warmup"], self.numbers["duration"]
             )
             # red_enqueue marks a packet, counts it, and then hands it to a FIFO that may be full.
-            marks_full = port["queue"]["kind"] == "threshold" and self._all_ecn()
+            step = port["queue"]["kind"] == "threshold"
             traced = traces and self._covered(number)
-            read = Port(name, last, mean, switch, measured, traced, header, marks_full)
+            read = Port(name, last, mean, switch, measured, traced, header, step, step and self._all_ecn())
             made.ports.append(read)
             wire = f"{port['to']} i{number}" if port["loss"] or port.get("changes") else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"

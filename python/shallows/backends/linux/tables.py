@@ -20,7 +20,35 @@ if TYPE_CHECKING:
 UNKNOWN_SSTHRESH = 0x7FFFFFFF
 """Linux's slow-start threshold before there is one."""
 
-__all__ = ["tables", "until"]
+__all__ = ["notes", "tables", "until"]
+
+
+def notes(found: Mapping[str, pl.DataFrame], made: Scenario) -> list[str]:
+    """A line for each port of a step whose `marks` may be off, and by how much at most.
+
+    RED counts a mark before its FIFO turns out to be full, and nothing tells marked packets from others among
+    those dropped so.
+    """
+    import polars as pl
+
+    blind = found["flows"].filter(pl.col("marks") == 0)
+    unmarked = int(blind["retransmissions"].sum())
+    lines = []
+    for port, row in zip(made.ports, found["queues"].iter_rows(named=True), strict=True):
+        full = row["drops_full"]
+        if not port.step or not full or not row["marks"]:
+            continue
+        if not port.marks_full:
+            lines.append(
+                f"{port.name}: marks has up to {full} of packets that were marked and then dropped,"
+                " since some loads have no ECN"
+            )
+        elif unmarked:
+            lines.append(
+                f"{port.name}: marks lacks up to {min(full, unmarked)}, since {len(blind)} connections"
+                " without a mark resent segments; on Linux a connection whose SYN was lost has no ECN"
+            )
+    return lines
 
 
 def tables(

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | lead: [`WorkerPool::run`] | sets `shares` and `task`, sets `busy` to the number of workers, counts `task_number` up, wakes all |
 //! | all | take items from `shares` until none is left, then count `busy` down; the last one wakes the lead |
-//! | lead | waits until `busy` is 0: it then sees all that the workers wrote |
+//! | lead | waits until `busy` is 0: whatever the workers wrote is visible to it from here on |
 //! | lead: [`Shutdown`] | leaves no `task` and counts `task_number` up: each worker returns |
 //!
 //! `tests/worker_pool.rs` compiles this file with the locks and atomics of a model checker, which explores the orders in which
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The work that a pool does.
 pub trait Work: Sync {
-    /// The work of all workers up to the next task.
+    /// The work that all workers do until they meet again.
     type Task: Copy + Send;
     /// The data of one worker.
     type Local: Send;
@@ -31,7 +31,7 @@ pub trait Work: Sync {
 
 /// The threads of a run.
 pub struct WorkerPool<W: Work> {
-    /// The items of tasks.
+    /// The parts of a task.
     pub work: W,
     locals: Vec<Mutex<W::Local>>,
     /// By worker: the next item of its share, and the end of the share.
