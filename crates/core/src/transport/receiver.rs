@@ -34,7 +34,7 @@ pub struct ReceiverCounts {
 impl ReceiverCounts {
     /// A data packet comes at `now`; whether it is marked.
     #[inline]
-    pub fn hear(&mut self, packet: &Packet, now: Time) -> bool {
+    pub fn add(&mut self, packet: &Packet, now: Time) -> bool {
         let marked = packet.flags.any(Flags::CE);
         self.packets += 1;
         self.marks += u64::from(marked);
@@ -120,7 +120,7 @@ impl Receiver {
             return self.on_control(packet, config, net);
         }
         let payload = u64::from(packet.size - headers);
-        let marked = self.counts.hear(packet, net.now);
+        let marked = self.counts.add(packet, net.now);
         self.hear_mark(packet, marked, config, net);
         // tcp_event_data_recv: after a gap longer than its own RTO, here the least there is.
         if config.settings.quick_acks > self.quick && net.now - self.heard > config.settings.min_rto {
