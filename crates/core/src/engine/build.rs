@@ -48,7 +48,7 @@ impl Experiment {
         self.build_within(None)
     }
 
-    /// The same, unless the run is likely to take more than so many bytes of memory.
+    /// Builds the run, unless it is likely to take more than so many bytes of memory.
     pub fn build_within(&self, memory: Option<u64>) -> Result<Simulation, Faults> {
         let checked = self.checked()?;
         if let Some(most) = memory {

@@ -71,7 +71,7 @@ pub struct Timeline {
     changes: Vec<Change>,
     /// The first that is still to come.
     next: usize,
-    /// The same, of those that the tables have not followed yet.
+    /// Place of the first change that the tables have not followed yet.
     followed: usize,
     reconvergence: Span,
     /// Links that the tables leave out.

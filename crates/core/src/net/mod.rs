@@ -191,7 +191,7 @@ impl Network {
         Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
     }
 
-    /// The same, of `port`, whose number it is.
+    /// Expects the event of `port`, whose number is `number`.
     #[inline(always)]
     fn expect_of(port: &Port, number: u32, at: Time, events: &mut EventQueue, crossing: &mut Vec<u32>) {
         if port.flags.crosses {
@@ -363,7 +363,7 @@ impl Network {
         self.lose_outside(number, packet, why, commons);
     }
 
-    /// The same for one that its discipline does not hold.
+    /// Records the loss of a packet that the port's discipline does not hold.
     fn lose_outside(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         let early = |faults: &WireFaults| port.left_at(self.now) < faults.counts_from;

@@ -40,7 +40,7 @@ impl Port {
         }
     }
 
-    /// The same, to be changed.
+    /// The pauses of the port, to be changed.
     pub fn pausing_mut(&mut self) -> Option<&mut Pausing> {
         match &mut self.service {
             Service::Departure(scheduled) => scheduled.pausing.as_deref_mut(),

@@ -235,7 +235,7 @@ impl Port {
         packets.into_iter().flatten().take_while(move |packet| packet.at - delay > now)
     }
 
-    /// The same, with those behind its line.
+    /// Bytes that wait at the port, with those behind its line.
     #[inline]
     fn queued(&self) -> u64 {
         u64::from(self.chain.waiting()) + u64::from(self.behind)

@@ -39,7 +39,7 @@ impl Service {
         }
     }
 
-    /// The same, to be changed.
+    /// The port's scheduler, to be changed.
     pub fn scheduled_mut(&mut self) -> Option<&mut Scheduled> {
         match self {
             Service::Arrival(_) => None,

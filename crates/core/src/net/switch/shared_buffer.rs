@@ -63,7 +63,7 @@ impl Buffer {
 struct Share {
     buffer: u32,
     counted: u64,
-    /// Of them in reserves.
+    /// Bytes that are in reserves.
     reserved: u64,
 }
 

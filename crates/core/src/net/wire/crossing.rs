@@ -140,7 +140,7 @@ impl Network {
         self.land_parcel_here(parcel, way, commons)
     }
 
-    /// The same, where ports are charged for packets, and pause frames come too.
+    /// Lands a parcel where ports are charged for packets, and pause frames come too.
     #[inline(never)]
     fn land_parcel_charged(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
         let came_by = commons.backs[parcel.link as usize];

@@ -26,7 +26,7 @@ impl Port {
         self.faults.as_ref()?.varying.as_ref()
     }
 
-    /// The same, to be changed.
+    /// Facts of a link that changes, to be changed.
     pub(in crate::net) fn varying_mut(&mut self) -> Option<&mut Varying> {
         self.faults.as_mut()?.varying.as_mut()
     }
