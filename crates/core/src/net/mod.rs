@@ -84,7 +84,7 @@ pub struct Network {
     /// The port that sends back along the wire by which the packet at hand has come, where flow control needs it.
     came_by: Index,
     buffers: Buffers,
-    /// Packets that left the order of a wire, each with what stands at its end and the port that sends back.
+    /// Packets that left the order of a wire, each with the end of its wire and the port that sends back.
     strays: Vec<(Packet, WireEnd, Index)>,
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,

@@ -48,7 +48,7 @@ impl Controlled {
     }
 }
 
-/// What stands at the end of a wire, in four bytes.
+/// The end of a wire, in four bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireEnd(u32);
 
@@ -87,7 +87,7 @@ pub struct Port {
     pub(super) bytes: u64,
     /// Its wire as a source of events.
     pub end: Wire,
-    /// What stands at its wire's end.
+    /// Its wire's end.
     pub leads_to: WireEnd,
     /// Its yes-or-no facts.
     pub(super) flags: PortFlags,

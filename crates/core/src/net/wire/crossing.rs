@@ -18,7 +18,7 @@ pub struct Parcel {
     pub packet: Packet,
     /// The link that it comes along.
     pub link: u32,
-    /// What stands at the link's end, as in [`crate::net::port::Port::leads_to`].
+    /// The link's end, as in [`crate::net::port::Port::leads_to`].
     pub end: WireEnd,
 }
 
