@@ -12,7 +12,7 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ with atheris.instrument_imports(include=["shallows", "soak"]):
     from shallows.document.points import expand
     from shallows.errors import ShallowsError
     from shallows.execution.runner import Runner
+    from shallows.importing.compose import Part, compose
+    from shallows.importing.formats import READERS, read_with
+    from shallows.importing.parts.content import Reader
     from shallows.packetdrill import run as packetdrill
     from shallows.results.store import Store
 
@@ -88,6 +91,26 @@ def _named(suffix: str, load_of: Callable[[str], dict[str, Any]]) -> Callable[[P
         return use
 
     return target
+
+
+def _imported(reader: Reader) -> Callable[[Path], Use]:
+    """A file of a format, read and made an experiment."""
+
+    def target(place: Path) -> Use:
+        file = place / f"damaged.0.et{reader.suffix}"
+
+        def use(data: bytes) -> object:
+            file.write_bytes(data)
+            return compose([Part(file.name, reader, read_with(reader, [file], {}))], None, "fuzzed")
+
+        return use
+
+    return target
+
+
+def _samples(reader: Reader) -> Callable[[], list[bytes]]:
+    samples = reader.sample.values() if isinstance(reader.sample, Mapping) else [reader.sample]
+    return lambda: [each if isinstance(each, bytes) else each.encode() for each in samples]
 
 
 def _script(place: Path) -> Use:
@@ -166,6 +189,7 @@ TARGETS: dict[str, tuple[Callable[[Path], Use], Callable[[], list[bytes]]]] = {
     "graph-csv": (_named(".csv", _graph), lambda: [GRAPH]),
     "graph-json": (_named(".json", _graph), lambda: [GRAPH_JSON]),
     "sizes": (_named(".csv", _sizes), lambda: [SIZES]),
+    **{f"import-{reader.name}": (_imported(reader), _samples(reader)) for reader in READERS},
     "script": (_script, lambda: _texts("tests/packets/*.pkt")),
     "manifest": (_manifest, list),
     "capture": (_capture, lambda: [random.Random(k).randbytes(400) for k in range(20)]),

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 from shallows.document.summary import SIZE_EDGES_BYTES, SummaryTable
 from shallows.document.sweep import SweepTable
+from shallows.importing.formats import READERS
+from shallows.importing.parts.content import GIVES, Reader
 from shallows.studies.compare.section import CompareTable
 from shallows.studies.tune.section import Bounds, Goal, Range, TuneTable
 from shallows.tables import metric_names
@@ -30,12 +32,47 @@ SECTIONS: dict[str, tuple[type[BaseModel], str, dict[str, type[BaseModel]]]] = {
 
 def pages(note: str) -> dict[str, str]:
     """Each page by its name in `docs/reference/`."""
-    found = {"metrics.md": _metrics(note)}
+    found = {"metrics.md": _metrics(note), "files.md": files_page(READERS, note)}
     for name, (model, about, inner) in SECTIONS.items():
         parts = [f"# `[{name}]`", note, about, _settings(model)]
         parts += [f"## {title}\n\n{_settings(entry)}" for title, entry in inner.items()]
         found[f"{name}.md"] = "\n\n".join(parts) + "\n"
     return found
+
+
+_KINDS = {
+    "sizes": "Flow sizes",
+    "topology": "Networks",
+    "flows": "Flows",
+    "messages": "Messages that wait for one another, training steps",
+}
+
+
+def files_page(readers: list[Reader], note: str = "") -> str:
+    """The page of all formats of files, with the columns of each CSV."""
+    parts = ["# Files that Shallows reads", note]
+    parts.append(
+        "`./shallows import FILE... -o OUT.toml` recognises a file by its content and writes an experiment. "
+        "An experiment can also name a file directly. A path there is relative to the experiment file. "
+        "Any file may be compressed with gzip. "
+        "[Bring your topology and flows](../how-to/files.md) shows both ways."
+    )
+    for gives, title in _KINDS.items():
+        parts.append(f"## {title}\n\nAn experiment names such a file as {GIVES[gives]}.")
+        rows = ["| format | source | options of `import` | needs |", "|---|---|---|---|"]
+        for reader in readers:
+            if reader.gives == gives:
+                options = "; ".join(f"`{name}`: {about}" for name, about in reader.options.items())
+                needs = "the extra `import`" if reader.needs else ""
+                rows.append(f"| {reader.title} | {reader.source} | {options} | {needs} |")
+        parts.append("\n".join(rows))
+        for reader in readers:
+            if reader.gives == gives and reader.columns:
+                rows = ["| column | holds |", "|---|---|"]
+                rows += [f"| `{name}` | {about} |" for name, about in reader.columns.items()]
+                parts.append(f"### Columns: {reader.title}\n\n" + "\n".join(rows))
+                parts.append(f"```csv\n{reader.sample}```")
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _settings(model: type[BaseModel]) -> str:

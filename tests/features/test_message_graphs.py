@@ -96,7 +96,7 @@ def test_faults_of_a_file_name_its_lines(tmp_path):
         ("a.csv", "id,from,to\n", "must have the columns id, from, to, bytes"),
         ("a.csv", "id,from,to,bytes,start,start_us\na,s0,s1,1,1s,1\n", "one column for start"),
         ("a.json", "{}", "must hold a list"),
-        ("a.json", "[", "cannot be read"),
+        ("a.json", "[", "is damaged JSON"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("b.csv", None, "No such file"),
     ],
@@ -124,3 +124,36 @@ def test_the_typed_classes_have_the_loads():
 
     load = x.CollectiveLoad(hosts="s*", bytes="1MB", algorithm="halving-doubling")
     assert load.kind == "collective" and load.operation == "all-reduce"
+
+
+def test_a_message_may_wait_for_one_that_its_own_host_sends(tmp_path):
+    """It leaves a time of computation after the other was handed over, not after it arrived."""
+    rows = [
+        {"id": "first", "from": "s0", "to": "r0", "bytes": "1MB", "start": "1ms"},
+        {"id": "second", "from": "s0", "to": "s1", "bytes": "1KB", "after": ["first"], "delay": "3us"},
+        {"id": "third", "from": "s0", "to": "s2", "bytes": "1KB", "after": ["second"]},
+        {"id": "back", "from": "s1", "to": "s0", "bytes": "1KB", "after": ["second"]},
+        {"id": "both", "from": "s0", "to": "s3", "bytes": "1KB", "after": ["third", "back"], "delay": "1us"},
+    ]
+    run = shallows.run(graph(messages=rows), store=tmp_path)
+    names = {row["id"]: i for i, row in enumerate(rows)}
+    messages = run.tables["messages"].sort("step")
+    start, end = messages["start_ps"].to_list(), (messages["start_ps"] + messages["fct_ps"]).to_list()
+    assert start[names["second"]] == start[names["third"]] == 1_003_000_000
+    assert start[names["back"]] == end[names["second"]] < end[names["first"]]
+    assert start[names["both"]] == end[names["back"]] + 1_000_000
+    assert laws.broken(run.tables, run.experiment, run.manifest["counts"]) == []
+
+
+def test_a_message_of_others_is_still_refused_as_a_cause():
+    rows = [
+        {"id": "a", "from": "s0", "to": "r0", "bytes": "1KB"},
+        {"id": "b", "from": "s1", "to": "s2", "bytes": "1KB", "after": ["a"]},
+        {"id": "c", "from": "s3", "to": "s2", "bytes": "1KB", "after": ["c"]},
+    ]
+    _, faults = check(graph(messages=rows))
+    assert [fault.path for fault in faults] == [
+        "traffic.step.messages.1.after.0",
+        "traffic.step.messages.2.after",
+    ]
+    assert "must be a message to or from s1" in faults[0].rule and "wait for itself" in faults[1].rule

@@ -11,6 +11,7 @@ from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies.paper.claims import (
     RELATIONS,
     VERDICTS,
+    Cause,
     Claim,
     Measured,
     as_measured,
@@ -22,6 +23,7 @@ from shallows.studies.paper.claims import (
     some,
 )
 from shallows.studies.paper.claims_file import read_claims
+from shallows.studies.paper.joint import together
 from shallows.studies.paper.readings import Dimension, Reading, Value
 from shallows.studies.paper.verdicts import (
     SEEDS_CHANGE_NOTHING,
@@ -39,6 +41,8 @@ GOOD = """
 id = "delay"
 statement = "Mean wait under DCTCP"
 kind = "published"
+sentence = "DCTCP waits so long."
+where = "table 1"
 published = 73.8
 unit = "us"
 tolerance = { relative = 0.02, because = "one run, four digits" }
@@ -55,7 +59,8 @@ published = true
 
 
 def written(tmp_path, text):
-    path = tmp_path / "claims.toml"
+    path = tmp_path / "g" / "claims.toml"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text)
     return path
 
@@ -95,16 +100,35 @@ def test_reading(tmp_path):
         (("published = true", "published = 3"), "claim[1].tolerance", "required for a published number"),
         (("[[claim]]", "[[claim"), "claims.toml", "is not TOML"),
         (('kind = "published"\n', ""), "claim[0].kind", "is required"),
+        (('sentence = "DCTCP waits so long."\n', ""), "claim[0].sentence", "the document's own"),
+        (('where = "table 1"\n', 'where = " "\n'), "claim[0].where", "the place of the words"),
         (('"published"', '"said"'), "claim[0].kind", "one of published, implied, ours"),
         (('kind = "open"', 'kind = "luck"'), "claim[0].cause.kind", "one of document"),
         ((', words = "the window is not said"', ""), "claim[0].cause.words", "the cause in words"),
-        (('claim = "fig/other", ', ""), "claim[0].cause.claim", "whose run shows the cause"),
+        (('kind = "open", claim = "fig/other"', 'kind = "ours"'), "claim[0].cause.claim", "whose run shows"),
+        (('kind = "open"', 'kind = "not-found"'), "claim[0].cause.kind", 'write kind = "looked-for"'),
+        (('kind = "open", claim = "fig/other", words = "the window is not said"', 'kind = "looked-for"'),
+         "claim[0].cause.tried", "what was tried"),
+        (('kind = "open"', 'kind = "looked-for", tried = ["g"]'), "claim[0].cause.claim", "does not go with"),
+        (('words = "the', 'tried = ["g"], words = "the'), "claim[0].cause.tried", "goes with looked-for"),
+        ((' "implied"', ' "implied"\njoint = ["g/delay", "g/dealy"]'), "claim[1].joint[1]", "did you mean"),
+        ((' "implied"', ' "implied"\njoint = ["g/delay", "g/gain"]'), "claim[1].joint[1]", "no joint claim"),
+        (('published = true', 'joint = ["g/delay", "g/delay"]'), "claim[1].published", "must be true"),
+        ((' "implied"', ' "implied"\njoint = ["g/delay"]'), "claim[1].joint", "at least 2"),
     ],
 )  # fmt: skip
 def test_faults_are_named_with_their_path(tmp_path, change, path, says):
     with pytest.raises(SpecError) as caught:
         read_claims(written(tmp_path, GOOD.replace(*change, 1)))
     assert [f.path.rpartition("/")[2] for f in caught.value.faults] == [path] and says in str(caught.value)
+
+
+def test_a_recorded_difference_needs_a_cause(tmp_path):
+    without = "".join(line for line in GOOD.splitlines(True) if not line.startswith("cause"))
+    read_claims(written(tmp_path, without))
+    with pytest.raises(SpecError, match=r'is required where a recorded verdict is "differs"') as caught:
+        read_claims(written(tmp_path, without.replace('"holds", quick', '"differs", quick')))
+    assert [fault.path for fault in caught.value.faults] == ["claim[0].cause"]
 
 
 def test_all_faults_of_a_file_come_at_once(tmp_path):
@@ -224,7 +248,7 @@ def test_holds_if_names_the_least_implausible_reading_and_counts_them_all():
     assert got.under == [under(TEN, "holds")] and "if 10 packets" in got.because
     assert "holds under 2 of 4 readings tried" in got.because
     one = record(claim(), got, paper="p", figure="f", mode="full", backend="simulator")
-    assert one["cause"] == {"kind": "ours", "run": "window=10", "words": "10 packets"}
+    assert one["cause"] == {"kind": "ours", "run": "window=10", "words": "10 packets", "shown": True}
     assert [r["verdict"] for r in one["readings"]] == ["differs", "differs", "holds", "holds"]
 
 
@@ -234,15 +258,47 @@ def test_a_reading_concerns_a_claim_only_if_each_departure_does():
 
 
 def test_a_cause_needs_a_claim_that_holds_here():
-    from shallows.studies.paper.claims import Cause
-
     why = claim(cause=Cause("document", "f/shown", "two numbers contradict each other"))
     found = conclude(why, under(BASE, "differs"), [])
     one = record(why, found, paper="p", figure="f", mode="full", backend="simulator")
     other = one | {"id": "p/f/shown", "verdict": "holds", "cause": None}
-    assert with_causes([one, other])[0]["cause"]["kind"] == "document"
-    assert with_causes([one, other | {"verdict": "differs"}])[0]["cause"]["kind"] == "not-found"
-    assert with_causes([one])[0]["cause"] == {"kind": "not-found", "run": "", "words": ""}
+    assert with_causes([one, other])[0]["cause"]["shown"] is True
+    assert with_causes([one, other | {"verdict": "differs"}])[0]["cause"]["shown"] is False
+    assert with_causes([one])[0]["cause"] == {
+        "kind": "document", "run": "f/shown", "words": "two numbers contradict each other", "shown": False
+    }  # fmt: skip
+
+
+def test_causes_without_a_claim_are_open_or_say_what_was_tried():
+    open_, tried = Cause("open", words="the text gives no g"), Cause("looked-for", tried=("g", "K"))
+    for cause, words in ((open_, "the text gives no g"), (tried, "g; K")):
+        found = conclude(claim(cause=cause), under(BASE, "differs"), [])
+        one = record(claim(cause=cause), found, paper="p", figure="f", mode="full", backend="simulator")
+        assert with_causes([one])[0]["cause"] == {
+            "kind": cause.kind, "run": "", "words": words, "shown": False
+        }  # fmt: skip
+
+
+def test_joint_claims_are_judged_under_one_reading_for_all():
+    one, two = claim(id="one", about=("sack",)), claim(id="two", about=("racs",))
+    both = claim(id="both", published=True, tolerance=None, joint=("f/one", "f/two"))
+    claims, tried = {each.id: each for each in (one, two, both)}, [LONG, TEN, BOTH]
+    outcomes = {
+        "one": [(BASE, "differs"), (LONG, "differs"), (TEN, "holds"), (BOTH, "differs")],
+        "two": [(BASE, "differs"), (LONG, "holds")],
+    }
+    judged = {n: [under(*one) for one in found] for n, found in outcomes.items()}
+    found = together(both, claims, judged, tried)
+    assert [(f.reading, f.verdict) for f in found] == [(r, "differs") for r in (BASE, *tried)]
+    got = conclude(both, found[0], found[1:])
+    assert got.verdict == "differs" and got.because.startswith("no reading of 4 has them all")
+    judged["one"][3] = under(BOTH, "holds")  # two has it with the longer round trip alone
+    found = together(both, claims, judged, tried)
+    assert found[3].verdict == "holds" and found[3].measured.note == "one: holds, two: holds"
+    assert conclude(both, found[0], found[1:]).under[0].reading is BOTH
+    assert [f.reading for f in together(both, claims, judged, [LONG])] == [BASE, LONG]
+    del judged["one"][3]
+    assert together(both, claims, judged, tried)[3].verdict == "not-determined"
 
 
 def test_seeds_that_change_nothing_decide_nothing():
@@ -289,6 +345,9 @@ def test_record_has_exactly_the_contract_keys(tmp_path):
         "backend",
         "kernel",
         "note",
+        "sentence",
+        "where",
+        "joint",
     ]
     assert got["id"] == "p/f/delay" and got["verdict"] == "holds" and got["ci95"] is None
     assert got["readings"][0]["reading"] == "base" and got["cause"] is None

@@ -61,7 +61,7 @@ def test_nothing_is_run_where_the_most_would_not_decide(paper, monkeypatch):
 
 def test_points_that_no_undecided_claim_rests_on_keep_their_seeds(paper, monkeypatch):
     ran = fake_simulator(monkeypatch)
-    rewrite(paper, ENDS | {'kind = "published"\npublished = 73.0': 'kind = "published"\npublished = 73.0\n'
+    rewrite(paper, ENDS | {"published = 73.0": "published = 73.0\n"
                            'experiments = ["*ns 0.5"]',
                            'id = "gain"': 'id = "gain"\nexperiments = ["*ns 0.4"]',
                            'id = "unmeasured"': 'id = "unmeasured"\nexperiments = ["*ns 0.4"]'})  # fmt: skip

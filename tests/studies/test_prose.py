@@ -69,6 +69,7 @@ def test_slots_are_filled_from_results():
             "ci95": [1.0236, 1.0322],
             "unit": "ms",
             "verdict": "holds-if",
+            "cause": {"kind": "open", "run": "window=2", "words": "a window of two", "shown": True},
             "note": "",
         },
         "fig/less": {
@@ -80,10 +81,19 @@ def test_slots_are_filled_from_results():
         },
     }
     known["fig/open"] = {"measured": None, "ci95": None, "note": "", "because": "0.1 [-1, 1] ms"}
-    assert fill("{{ open }}, {{ note: open }}", known, "fig") == ", ".join(2 * ["undecided (0.1 [-1, 1] ms)"])
+    assert fill("{{ open }}, {{ note: open }}", known, "fig") == ", ".join(
+        2 * ["0.1 [-1, 1] ms (not determined)"]
+    )
     text = "{{ afct }}; {{ value: fig/afct }}; {{ less }}; {{ verdict: afct }}; {{ other }}"
     assert fill(text, known, "fig") == (
-        f"1.028 [1.024, 1.032] ms; 1.028 ms; -0.5 [-0.6, -0.4] ms; holds-if; {ABSENT}"
+        f"1.028 [1.024, 1.032] ms; 1.028 ms; -0.5 [-0.6, -0.4] ms; holds with a window of two; {ABSENT}"
+    )
+    known["fig/differs"] = {
+        "measured": 2.0, "ci95": None, "unit": "ms", "published": 3.5, "published_text": "3.50",
+        "cause": {"kind": "open", "run": "", "words": "the text gives no g", "shown": False},
+    }  # fmt: skip
+    assert fill("{{ published: differs }}; {{ cause: differs }}; {{ cause: less }}", known, "fig") == (
+        f"3.50 ms; the text gives no g; {ABSENT}"
     )
 
 

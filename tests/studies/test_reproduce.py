@@ -33,7 +33,10 @@ def test_full(paper, monkeypatch, capsys):
     ran = fake_simulator(monkeypatch)
     got = reproduce("paper", **paper)
     delay, gain, unmeasured = got.claims
-    assert list(delay) == [*KEYS.split(), "readings", "cause", "because", "backend", "kernel", "note"]
+    assert list(delay) == [
+        *KEYS.split(),
+        *["readings", "cause", "because", "backend", "kernel", "note", "sentence", "where", "joint"],
+    ]
     assert (
         delay["verdict"] == "holds" and delay["n_seeds"] == 3 and delay["ci95"][0] < 72.1 < delay["ci95"][1]
     )

@@ -25,6 +25,8 @@ CLAIMS = """
 id = "delay"
 statement = "Mean wait of the short flows"
 kind = "published"
+sentence = "Short flows wait 73 us."
+where = "table 1"
 published = 73.0
 unit = "us"
 tolerance = { relative = 0.02, because = "test" }
@@ -34,6 +36,8 @@ expected = { full = "holds", quick = "not-determined" }
 id = "gain"
 statement = "ns = 0.4 waits less"
 kind = "published"
+sentence = "0.4 waits less."
+where = "table 1"
 published = true
 expected = { full = "holds", quick = "not-determined" }
 
@@ -41,6 +45,8 @@ expected = { full = "holds", quick = "not-determined" }
 id = "unmeasured"
 statement = "Never measured"
 kind = "published"
+sentence = "Nobody measured it."
+where = "table 1"
 published = true
 expected = { full = "not-determined", quick = "not-determined" }
 """

@@ -12,6 +12,7 @@ import typer
 
 from shallows.cli import queries, runs, studies, web
 from shallows.cli.check_run import check_run
+from shallows.cli.import_files import import_files
 from shallows.cli.linux import app as linux_app
 from shallows.cli.packetdrill import packetdrill
 from shallows.cli.report import report
@@ -44,6 +45,7 @@ for command in (studies.compare, studies.tune, studies.reproduce, studies.valida
     app.command()(command)
 app.command()(report)
 app.command("check-run")(check_run)
+app.command("import")(import_files)
 app.command("list")(queries.list_)
 app.command()(queries.theory)
 app.command()(queries.bench)

@@ -145,7 +145,7 @@ def reproduce(
             terminal.note(error.traceback.rstrip())
         raise
     if as_json:
-        terminal.print_json({"claims": result.claims})
+        terminal.print_json({"headline": result.headline, "claims": result.claims})
     else:
         show(result)
     if result.exit_status:

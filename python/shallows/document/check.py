@@ -13,8 +13,8 @@ from shallows.errors import Fault, ShallowsError, SpecError, read_fault
 __all__ = ["MAX_DEPTH", "check", "check_with_memory", "resolve"]
 
 
-_FROM_FILES = ("flows", "messages")
-"""Settings of a load that stay empty if the file that `name` names cannot be read: one fault is enough."""
+_FROM_FILES = ("flows", "messages", "hosts", "switches", "links")
+"""Settings that stay empty if the file that `name` names cannot be read: one fault is enough."""
 
 MAX_DEPTH = 64
 """Tables within tables; a real experiment needs five."""
@@ -29,8 +29,7 @@ def check(document: Document) -> tuple[Document | None, list[Fault]]:
 def check_with_memory(document: Document) -> tuple[Document | None, list[Fault], int]:
     """Does what `check` does, and estimates the memory of the run in bytes: 0 if the document is faulty."""
     from shallows import _core
-    from shallows.document.csv_files import fill_in
-    from shallows.document.graph_files import with_lines
+    from shallows.document.named_files import fill_in, with_lines
 
     faults = list(foreign_values("", document))
     if faults:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shallows.document.check import foreign_values
-from shallows.document.csv_files import anchor
+from shallows.document.named_files import anchor
 from shallows.document.paths import Document, apply_settings
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean

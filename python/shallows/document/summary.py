@@ -1,6 +1,6 @@
 """The `[summary]` section: by which sizes of messages results are grouped, and which percentiles they have.
 
-As with `seeds`, the choice does not belong to a single run: with another choice the same runs are found in the store.
+As with `seeds`, the choice does not belong to a single run: with another choice the store has the same runs.
 """
 
 from __future__ import annotations

@@ -817,8 +817,11 @@ class GraphTopology(Part):
 
     kind: Literal["graph"] = "graph"
 
+    name: str = ''
+    """Name of the file that the network came from. Default: recorded with the result."""
+
     hosts: str | list[str] = Field(...)
-    """Names of the hosts; `"h0..h7"` stands for eight. Default: the user's network."""
+    """Names of the hosts; `"h0..h7"` stands for eight. Filled in from the named file, as all that follows. Default: the user's network."""
 
     switches: str | list[str] = []
     """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""

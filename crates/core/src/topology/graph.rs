@@ -22,7 +22,9 @@ params! {
     ///
     /// Packets take a path with the fewest links; among several, each flow keeps to one.
     pub struct Settings {
-        /// Names of the hosts; `"h0..h7"` stands for eight.
+        /// Name of the file that the network came from.
+        name: String = "", "", "recorded with the result";
+        /// Names of the hosts; `"h0..h7"` stands for eight. Filled in from the named file, as all that follows.
         hosts: Names = required, "", "the user's network";
         /// Names of the switches; `"sw0..sw3"` stands for four.
         switches: Names = [], "", "two hosts can do without";

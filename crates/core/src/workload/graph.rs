@@ -1,7 +1,8 @@
 //! Graph: messages as listed, each of which waits for others and computes before it leaves.
 //!
-//! A message waits for messages that arrive at its own sender: no host learns in the same instant of a delivery
-//! elsewhere. A host that waits for an answer needs that answer as a message.
+//! A message waits for messages that arrive at its own sender, or that its own sender sends: no host learns in the same
+//! instant of a delivery elsewhere. A host that waits for an answer needs that answer as a message. A message that its
+//! own sender sends counts from the instant at which it is handed to its connection, as a send without a wait does.
 //! Left out: repetition of the whole, and computations that send nothing.
 
 use super::dependent::{Channels, Links, Planned, Step, Steps};
@@ -25,7 +26,8 @@ crate::params! {
         to: String = required, "", "the user's trace";
         /// Bytes.
         bytes: Bytes = required, "[1B, ]", "the user's trace";
-        /// Messages to the sending host, by their ids, that must have been delivered before.
+        /// Messages that must come before, by their ids: those to the sending host are delivered, those that the sending
+        /// host itself sends are handed to their connections.
         after: Vec<String> = [], "", "it waits for none";
         /// Time that the sending host computes once it waits for nothing more.
         delay: Span = "0s", "", "it sends at once";
@@ -68,8 +70,10 @@ pub struct Node {
     pub start: Span,
     /// Messages that it still waits for.
     pub waits: u32,
-    /// Messages that wait for it.
+    /// Messages that wait for its delivery.
     pub next: Vec<u32>,
+    /// Messages that wait until it is sent.
+    pub then: Vec<u32>,
     /// The ideal time at which its computation begins, as far as it is known.
     pub ideal: Span,
 }
@@ -121,10 +125,26 @@ impl Load {
             self.due.pop();
             let Node { ends, bytes, delay, start, ideal, .. } = self.nodes[i];
             let tag = self.steps.tag(i as u64, 0);
-            self.steps.sent(tag, ideal.max(start) + delay, cx);
+            let ideal = ideal.max(start) + delay;
+            self.steps.sent(tag, ideal, cx);
             self.channels.send(ends, bytes, tag, cx);
+            let then = std::mem::take(&mut self.nodes[i].then);
+            self.release(&then, ideal, cx.now());
         }
         None
+    }
+
+    /// Counts off one of the messages that each of `next` waits for.
+    fn release(&mut self, next: &[u32], ideal: Span, now: Time) {
+        for next in next {
+            let node = &mut self.nodes[*next as usize];
+            node.waits -= 1;
+            node.ideal = node.ideal.max(ideal);
+            if node.waits == 0 {
+                let begins = now.max(Time::ZERO + node.start);
+                self.due.push(Reverse((begins + node.delay, *next as usize)));
+            }
+        }
     }
 
     fn pairs(&self) -> Vec<Pair> {
@@ -170,15 +190,8 @@ impl Workload for Load {
 
     fn on_message(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> Option<Time> {
         let ideal = self.steps.delivered(done, cx);
-        for next in std::mem::take(&mut self.nodes[done.tag as usize].next) {
-            let node = &mut self.nodes[next as usize];
-            node.waits -= 1;
-            node.ideal = node.ideal.max(ideal);
-            if node.waits == 0 {
-                let begins = cx.now().max(Time::ZERO + node.start);
-                self.due.push(Reverse((begins + node.delay, next as usize)));
-            }
-        }
+        let next = std::mem::take(&mut self.nodes[done.tag as usize].next);
+        self.release(&next, ideal, cx.now());
         self.send_due(cx)
     }
 

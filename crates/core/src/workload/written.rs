@@ -34,7 +34,8 @@ pub fn nodes(rows: &[&MessageRow], cx: &mut BuildCx<'_>) -> Option<Vec<Node>> {
                 node.waits += 1;
             }
             if let Some(node) = &mut nodes[other] {
-                node.next.push(i as u32);
+                let own = rows[other].from == row.from;
+                if own { &mut node.then } else { &mut node.next }.push(i as u32);
             }
         }
     }
@@ -73,6 +74,7 @@ fn node(i: usize, row: &MessageRow, cx: &mut BuildCx<'_>) -> Option<Node> {
         start: row.start,
         waits: 0,
         next: vec![],
+        then: vec![],
         ideal: Span::ZERO,
     })
 }
@@ -106,9 +108,9 @@ fn waits_for(
         return None;
     };
     let there = &rows[other].to;
-    if *there != row.from && other != i {
+    if *there != row.from && rows[other].from != row.from {
         let rule = format!(
-            "must be a message to {}, from which \"{}\" leaves; this one goes to {there}",
+            "must be a message to or from {}, from which \"{}\" leaves; this one goes to {there}",
             row.from, row.id
         );
         let hint =

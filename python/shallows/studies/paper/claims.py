@@ -51,11 +51,15 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a claim differs: a kind, in words, and the claim (`figure/id`) whose run shows it."""
+    """Why a claim differs: a kind, in words, and the claim (`figure/id`) whose run shows it.
+
+    Without a claim it is `open` (the document does not say it) or `looked-for` (`tried` did not explain it).
+    """
 
     kind: str
-    claim: str
-    words: str
+    claim: str = ""
+    words: str = ""
+    tried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ class Claim:
 
     `published_text`: the published value with its source's digits. `single_run`: the source's number comes
     from one random run, whose scatter is added to the tolerance. `about`: the experiments that it rests on,
-    as far as readings concern it. `experiments`: those whose runs it is measured on.
+    as far as readings concern it. `experiments`: those whose runs it is measured on. `sentence`: the
+    document's own words, and `where` they are. `joint`: claims that must hold under one reading.
     """
 
     id: str
@@ -84,6 +89,9 @@ class Claim:
     about: tuple[str, ...]
     note: str
     experiments: tuple[str, ...] = ("*",)
+    sentence: str = ""
+    where: str = ""
+    joint: tuple[str, ...] = ()
 
 
 def as_measured(found: Any, n_seeds: int) -> Measured:

@@ -28,6 +28,9 @@ KEYS = (
     "about",
     "experiments",
     "note",
+    "sentence",
+    "where",
+    "joint",
 )
 """Keys of a claim that `each` may set; an id and a statement differ by their words."""
 

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from shallows.document import strict
 from shallows.document.load import read_toml
 from shallows.document.strict import Strict, refuse
-from shallows.errors import Fault, SpecError
+from shallows.errors import NOTHING, Fault, SpecError
 from shallows.studies.paper.claims import Cause, Claim, Kind, Relation, Value, Verdict
 from shallows.studies.paper.claims_each import expanded
 from shallows.studies.paper.readings import Shown
+from shallows.words import did_you_mean
 
 __all__ = ["read_claims"]
 
 Text = Annotated[str, Field(min_length=1)]
 Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+WITHOUT_SENTENCES = frozenset(
+    files("shallows.studies.paper").joinpath("without_sentences.txt").read_text(encoding="utf-8").split()
+)
+"""Papers whose published claims have no sentences yet, and whose differences have no causes."""
+
+
+def _known_cause(kind: Any) -> Any:
+    """The kind; the words "not found" alone are refused, since they say nothing of what was tried."""
+    if kind == "not-found":
+        rule = "must say what was tried"
+        raise refuse("unknown-word", rule, 'write kind = "looked-for" with tried = ["...", "..."]')
+    return kind
 
 
 class ToleranceTable(Strict):
@@ -38,11 +55,34 @@ class ToleranceTable(Strict):
 
 
 class CauseTable(Strict):
-    """The key `cause`: why a claim differs, with the claim whose run shows it."""
+    """The key `cause`: why a claim differs. A claim's run shows it, or it is `open` or `looked-for`."""
 
-    kind: Shown = Field(description="the kind of cause")
-    claim: Text = Field(description="the claim, as figure/id, whose run shows the cause")
-    words: Text = Field(description="the cause in words")
+    kind: Annotated[Literal[Shown, "looked-for"], BeforeValidator(_known_cause)] = Field(
+        description="the kind of cause"
+    )
+    claim: str = Field("", description="the claim, as figure/id, whose run shows the cause")
+    words: str = Field("", description="the cause in words")
+    tried: list[Text] = Field([], description="what was tried and does not explain it")
+
+    @model_validator(mode="after")
+    def _whole(self) -> CauseTable:
+        if self.kind == "looked-for":
+            if not self.tried:
+                raise refuse("missing", "is required: what was tried, as a list", value=None, at=("tried",))
+            for key in ("claim", "words"):
+                if getattr(self, key):
+                    rule = "does not go with looked-for, which has `tried` alone"
+                    raise refuse("conflict", rule, value=getattr(self, key), at=(key,))
+            return self
+        if self.tried:
+            rule = "goes with looked-for alone"
+            raise refuse("conflict", rule, value=self.tried, at=("tried",))
+        if not self.words:
+            raise refuse("missing", "is required: the cause in words", value=None, at=("words",))
+        if not self.claim and self.kind != "open":
+            rule = "is required: the claim, as figure/id, whose run shows the cause"
+            raise refuse("missing", rule, value=None, at=("claim",))
+        return self
 
 
 class ExpectedTable(Strict):
@@ -81,6 +121,11 @@ class ClaimTable(Strict):
         ["*"], min_length=1, description="the experiments, or their points, on whose runs it is measured"
     )
     note: str = ""
+    sentence: str = Field("", description="the document's own words")
+    where: str = Field("", description="the place of the words in the document")
+    joint: list[Text] | None = Field(
+        None, min_length=2, description="claims of the figure that must hold together under one reading"
+    )
 
     @field_validator("tolerance")
     @classmethod
@@ -109,6 +154,8 @@ def read_claims(path: Path) -> list[Claim]:
     # The published numbers with the digits of the source: 73.80 is more than 73.8.
     digits = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)
     claims, ids = [], []
+    places: dict[str, str] = {}
+    paper, figure = path.parent.parent.name, path.parent.name
     for number, table in enumerate(document.get("claim", [])):
         at = f"claim[{number}]"
         members = expanded(table, at, faults)
@@ -121,10 +168,45 @@ def read_claims(path: Path) -> list[Claim]:
             ids.append(name)
             text = as_written.get("published", "")
             if read is not None:
+                places[read.id] = at
+                faults += _missing(read, at) if paper not in WITHOUT_SENTENCES else []
                 claims.append(_claim(read, "" if isinstance(text, bool) else str(text)))
+    faults += [fault for claim in claims for fault in _joint_faults(claim, claims, figure, places[claim.id])]
     if faults:
         raise SpecError(faults)
     return claims
+
+
+def _missing(table: ClaimTable, at: str) -> Iterator[Fault]:
+    """The keys that a claim of this kind and with these verdicts lacks."""
+    if table.kind == "published":
+        if not table.sentence.strip():
+            rule = "is required for a published claim: the document's own words"
+            hint = 'without them its kind is "implied" or "ours"'
+            yield Fault(f"{at}.sentence", rule, NOTHING, hint, "missing")
+        if not table.where.strip():
+            rule = "is required for a published claim: the place of the words in the document"
+            yield Fault(f"{at}.where", rule, NOTHING, 'such as "section 4, page 5"', "missing")
+    recorded = table.expected.model_dump().values() if table.expected else ()
+    if "differs" in recorded and table.cause is None:
+        rule = 'is required where a recorded verdict is "differs"'
+        hint = 'name a claim that shows it, or kind = "open" with words, or "looked-for" with tried'
+        yield Fault(f"{at}.cause", rule, NOTHING, hint, "missing")
+
+
+def _joint_faults(claim: Claim, claims: Sequence[Claim], figure: str, at: str) -> Iterator[Fault]:
+    """The faults of a joint claim: names of no claim, and a published value other than true."""
+    if not claim.joint:
+        return
+    single = [f"{figure}/{each.id}" for each in claims if not each.joint]
+    for number, name in enumerate(claim.joint):
+        if name not in single:
+            rule = "must name a claim of this figure, as figure/id, that is no joint claim itself"
+            hint = did_you_mean(name, single)
+            yield Fault(f"{at}.joint[{number}]", rule, name, hint, "unknown-word")
+    if claim.published is not True:
+        rule = "must be true in a joint claim: its claims hold together under some reading"
+        yield Fault(f"{at}.published", rule, claim.published, "published = true", "conflict")
 
 
 def _claim(table: ClaimTable, digits: str) -> Claim:
@@ -146,8 +228,15 @@ def _claim(table: ClaimTable, digits: str) -> Claim:
         deterministic=table.deterministic,
         expected=table.expected.model_dump(by_alias=True, exclude_none=True) if table.expected else {},
         holds_if=table.holds_if,
-        cause=Cause(**table.cause.model_dump()) if table.cause else None,
+        cause=_cause(table.cause) if table.cause else None,
         about=tuple(table.about),
         note=table.note,
         experiments=tuple(table.experiments),
+        sentence=table.sentence,
+        where=table.where,
+        joint=tuple(table.joint or ()),
     )
+
+
+def _cause(table: CauseTable) -> Cause:
+    return Cause(table.kind, table.claim, table.words, tuple(table.tried))

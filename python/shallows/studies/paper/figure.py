@@ -102,6 +102,9 @@ class Figure(Table):
     seeded: Names = Field((), description="with batches, the claims whose runs have seeds")
     """Patterns of claims' ids."""
 
+    beyond: bool = Field(False, description="whether the figure is new knowledge beyond the document")
+    """All its claims are `ours`, and the report shows it under "Beyond the document"."""
+
     backends: Annotated[dict[str, str], AfterValidator(_of_backends)] = Field(
         {}, description="backends that cannot run the figure, each with the reason"
     )

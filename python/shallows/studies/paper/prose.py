@@ -1,8 +1,9 @@
 """Texts whose numbers have a source: the report fills `{{ name }}` in a README with a result.
 
 A name is a claim's id (`figure/id` for another figure's), or one that `numbers(runs)` of figure.py returns.
-Before a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict, `{{ value: afct-sdc }}` the number
-alone, `{{ note: afct-falls }}` what was noted beside it. `docs/claims.md` says what else may stand in digits.
+Before a colon stands a word: `{{ verdict: sdc-no-loss }}` is the verdict in words, `{{ value: afct-sdc }}`
+the number alone, `{{ published: afct-sdc }}` the document's, `{{ note: afct-falls }}` what was noted beside
+it, and `{{ cause: afct-falls }}` why it differs. `docs/claims.md` says what else may stand in digits.
 """
 
 import itertools
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 ABSENT = "(not run in this mode)"
 
-_SLOT = re.compile(r"\{\{\s*(?:(value|verdict|note):\s*)?([\w./ +-]+?)\s*\}\}")
+_SLOT = re.compile(r"\{\{\s*(?:(value|verdict|note|published|cause):\s*)?([\w./ +-]+?)\s*\}\}")
 _CODE = re.compile(r"`([^`]*)`")
 _QUOTE = re.compile(r'"([^"]*)"')
 _HIDDEN = re.compile(
@@ -59,7 +60,7 @@ _UNITS = (
 )
 _SPELLED = {"Mbps": "Mb/s", "Gbps": "Gb/s", "pkt": "packets", "packet": "packets"}
 
-__all__ = ["ABSENT", "fill", "settings_of", "slots", "typed_numbers"]
+__all__ = ["ABSENT", "fill", "settings_of", "slots", "typed_numbers", "verdict_words"]
 
 
 def slots(text: str) -> list[str]:
@@ -76,7 +77,12 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
         if one is None:
             return ABSENT
         if what == "verdict":
-            return str(one.get("verdict", ABSENT)).replace("not-determined", "not determined")
+            return verdict_words(one)
+        if what == "cause":
+            return (one.get("cause") or {}).get("words") or ABSENT
+        if what == "published":
+            unit = f" {one['unit']}" if one.get("unit") else ""
+            return (one.get("published_text") or numbers.published(one["published"])) + unit
         if what == "note":
             return one.get("note") or _undecided(one)
         value, interval = one["measured"], one["ci95"] or one.get("range") or (None, None)
@@ -90,10 +96,19 @@ def fill(text: str, known: Mapping[str, Mapping[str, Any]], figure: str = "") ->
     return _SLOT.sub(put, text)
 
 
+def verdict_words(one: Mapping[str, Any]) -> str:
+    """A claim's verdict in words; that of a `holds-if` with its reading."""
+    verdict = one.get("verdict", ABSENT)
+    if verdict == "holds-if":
+        words = (one.get("cause") or {}).get("words")
+        return f"holds with {words}" if words else "holds under another reading"
+    return str(verdict).replace("not-determined", "not determined")
+
+
 def _undecided(one: Mapping[str, Any]) -> str:
-    """The words for a claim without a truth value."""
+    """The words for a claim without a truth value: its numbers, and that they decide nothing."""
     why = one["measured"] is None and (one.get("note") or one.get("because"))
-    return f"undecided ({why})" if why else ABSENT
+    return f"{why} (not determined)" if why else ABSENT
 
 
 def typed_numbers(text: str, settings: Iterable[str]) -> list[str]:

@@ -19,16 +19,16 @@ Shown = Literal["document", "open", "simulator", "ours"]
 """The kinds of causes that a run shows."""
 
 RANKS = typing.get_args(Rank)
-CAUSES = (*typing.get_args(Shown), "not-found")
+CAUSES = (*typing.get_args(Shown), "looked-for")
 """Why a claim does not simply hold: the document contradicts itself, leaves it open, its simulator has a
-habit, we deviate on purpose, or no run shows why."""
+habit, we deviate on purpose, or what was tried does not explain it."""
 
 CAUSE_WORDS = {
     "document": "the document contradicts itself",
     "open": "the document leaves it open",
     "simulator": "a habit of its simulator",
     "ours": "our deliberate deviation",
-    "not-found": "not found",
+    "looked-for": "looked for, and not found",
 }
 
 _WEIGHT = {"document": 0, "open": 1, "simulator": 2, "ours": 3}

@@ -12,6 +12,7 @@ from shallows.document.schema import components, shown_name
 from shallows.studies.page import place
 from shallows.studies.page.markdown import to_html
 from shallows.studies.paper import numbers, prose
+from shallows.studies.paper.about import composed
 from shallows.studies.paper.claims import KINDS
 from shallows.studies.paper.readings import CAUSE_WORDS, CAUSES, RANKS, Readings
 from shallows.studies.paper.verdicts import headline
@@ -19,8 +20,8 @@ from shallows.studies.paper.verdicts import headline
 if TYPE_CHECKING:
     from shallows.studies.paper.reproduce import Section
 
-MARKS = dict(zip(CAUSES, ("D", "O", "S", "U", "?"), strict=True))
-"""The letter of a cause in the matrix: document, open, simulator, us, not found."""
+MARKS = dict(zip(CAUSES, ("D", "O", "S", "U", "L"), strict=True))
+"""The letter of a cause in the matrix: document, open, simulator, us, looked for."""
 
 UNITS = {
     "mbps": "Mb/s", "gbps": "Gb/s", "ms": "ms", "us": "us", "percent": "%", "packets": "packets", "kb": "KB",
@@ -73,12 +74,24 @@ def known_numbers(sections: "Sequence[Section]") -> dict[str, dict[str, Any]]:
     """The names that a text may use: claims and numbers by `figure/name`."""
     found: dict[str, dict[str, Any]] = {}
     for section in sections:
-        ours = {claim.id: claim.note for claim in section.figure.claims}
+        ours = {claim.id: claim for claim in section.figure.claims}
         for record in section.claims:
             name = record["id"].partition("/")[2]
-            note = record["note"].removesuffix(ours[name.partition("/")[2]]).removesuffix("; ")
-            found[name] = record | {"note": note}
+            claim = ours[name.partition("/")[2]]
+            note = record["note"].removesuffix(claim.note).removesuffix("; ")
+            found[name] = record | {"note": note, "published_text": claim.published_text}
         found |= {f"{section.figure.name}/{name}": given for name, given in section.numbers.items()}
+    return found
+
+
+def headlines(sections: "Sequence[Section]") -> dict[str, str]:
+    """By paper, the headline of its paper.toml; without those that need a figure that was not run."""
+    found = {}
+    for paper in dict.fromkeys(section.figure.paper for section in sections):
+        mine = [section for section in sections if section.figure.paper == paper]
+        about = mine[0].figure.about
+        text = composed(about, known_numbers(mine)) if about else ""
+        found |= {paper: text} if text else {}
     return found
 
 
@@ -242,9 +255,11 @@ def _claim(section: "Section", record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _cause_words(cause: Mapping[str, str]) -> str:
-    kind = CAUSE_WORDS[cause["kind"]]
-    return f"{kind}: {cause['words']} (shown by {cause['run']})" if cause["run"] else kind
+def _cause_words(cause: Mapping[str, Any]) -> str:
+    text = f"{CAUSE_WORDS[cause['kind']]}: {cause['words']}"
+    if not cause["run"]:
+        return text
+    return f"{text} ({'shown by' if cause['shown'] else 'not shown in this run, but by'} {cause['run']})"
 
 
 def _tolerance(claim: Any) -> str:

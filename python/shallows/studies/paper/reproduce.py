@@ -15,7 +15,9 @@ from shallows.errors import Fault, FigureError, SpecError, StoreError
 from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Runner
 from shallows.studies.paper import more_seeds
+from shallows.studies.paper.about import check
 from shallows.studies.paper.claims import Claim, Measured, as_measured
+from shallows.studies.paper.joint import together
 from shallows.studies.paper.readings import BASE, Reading
 from shallows.studies.paper.study import Run, Runs, Study, find, located, short_names
 from shallows.studies.paper.verdicts import Found, conclude, record, unexpected, verdict, with_causes
@@ -55,6 +57,8 @@ class Reproduction:
     reports: list[Path]
     skipped: list[str] = field(default_factory=list)
     """Figures that the backend cannot run, with the reason."""
+    headline: dict[str, str] = field(default_factory=dict)
+    """By paper, its headline with its values; a paper of which some figures were not run may have none."""
 
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
@@ -123,7 +127,7 @@ def _reproduce(
     root: Path | None,
     progress: Progress,
 ) -> Reproduction:
-    from shallows.studies.paper.report import page_of, write_report
+    from shallows.studies.paper.report import headlines, page_of, write_report
 
     backend = runner.backend.name
     figures, skipped = _possible(find(target, root), backend)
@@ -144,7 +148,7 @@ def _reproduce(
     for paper in dict.fromkeys(figure.paper for figure in figures):
         mine = [section for section in sections if section.figure.paper == paper]
         reports.append(write_report(paper, mine, out, located(target)[1] or paper, quick, backend))
-    return Reproduction(sections, reports, skipped)
+    return Reproduction(sections, reports, skipped, headlines(sections))
 
 
 def _with_causes(sections: Sequence[Section]) -> list[Section]:
@@ -202,9 +206,23 @@ def _jobs(figures: Sequence[Study], quick: bool, backend: str) -> list[_Job]:
         except SpecError as error:
             where = f"{figure.paper}/{figure.name}: "
             faults += [replace(fault, path=where + fault.path) for fault in error.faults]
+    for paper in dict.fromkeys(figure.path.parent for figure in figures) if not faults else ():
+        faults += _faults_of_about(paper)
     if faults:
         raise SpecError(faults)
     return jobs
+
+
+def _faults_of_about(paper: Path) -> list[Fault]:
+    """The faults of a paper's paper.toml, whose headline may name claims of all its figures."""
+    every = find(paper.name, paper.parent)
+    try:
+        about = every[0].about
+    except SpecError as error:
+        found = error.faults
+    else:
+        found = check(about, every) if about else []
+    return [replace(fault, path=f"{paper.name}: {fault.path}") for fault in found]
 
 
 def _most_seeds(figure: Study, backend: str, quick: bool, asked: int | None) -> int:
@@ -273,13 +291,18 @@ def _section(
     measured = {job.reading.id: _measured(figure, *by_reading[job.reading.id]) for job in jobs}
     tried = [job.reading for job in jobs[1:]]
     kernel = _kernel(outcomes[point.key] for points in jobs[0].points.values() for point in points)
-    records = []
+    judged: dict[str, list[Found]] = {}
     for claim in figure.claims:
         with figure.running(f"measure, claim {claim.id}"):
-            base, *others = [
+            judged[claim.id] = [
                 _found(claim, reading, measured[reading.id], by_reading[reading.id][0])
                 for reading in (BASE, *_concerning(claim, tried))
             ]
+    claims = {claim.id: claim for claim in figure.claims}
+    judged |= {name: together(claim, claims, judged, tried) for name, claim in claims.items() if claim.joint}
+    records = []
+    for claim in figure.claims:
+        base, *others = judged[claim.id]
         base = _with_note(base, jobs[0].notes.get(claim.id))
         records.append(
             record(

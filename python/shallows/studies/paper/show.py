@@ -20,6 +20,8 @@ def show(result: Reproduction) -> None:
     terminal.print_table("Claims", COLUMNS, [_row(record) for record in result.claims])
     for paper in dict.fromkeys(record["paper"] for record in result.claims):
         mine = [record for record in result.claims if record["paper"] == paper]
+        if text := result.headline.get(paper):
+            terminal.say(f"{paper}: {text}")
         for kind in KINDS:
             if any(record["kind"] == kind for record in mine):
                 terminal.say(f"{paper}: {headline(mine, kind)}")

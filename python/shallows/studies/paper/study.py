@@ -31,6 +31,7 @@ from shallows.document.points import Point, expand
 from shallows.document.strict import join
 from shallows.errors import NOTHING, Fault, FigureError, ShallowsError, SpecError, Written
 from shallows.results.store import StoredRun
+from shallows.studies.paper.about import About, read_about
 from shallows.studies.paper.claims import Claim
 from shallows.studies.paper.claims_file import read_claims
 from shallows.studies.paper.figure import Figure, checked_specs
@@ -228,6 +229,11 @@ class Study:
         return read_readings(self.path.parent / "readings.toml")
 
     @cached_property
+    def about(self) -> About | None:
+        """The paper's paper.toml; None without one. Errors: SpecError with all its faults."""
+        return read_about(self.path.parent)
+
+    @cached_property
     def shows(self) -> dict[str, list[str]]:
         """By name of a figure or table, the claims that it shows."""
         ids = [claim.id for claim in self.claims]
@@ -251,6 +257,13 @@ class Study:
             there = sorted(file.name for file in self.path.glob("*.csv"))
             rule, hint = "must be a file beside figure.py", did_you_mean(named, there)
             faults.append(Fault("figure.py: FIGURE.reference", rule, named, hint, "not-found"))
+        if self.declared.beyond:
+            faults += [
+                Fault(f"claims.toml: {claim.id}.kind", rule, claim.kind, 'write kind = "ours"', "conflict")
+                for claim in self.claims
+                if claim.kind != "ours"
+                for rule in ["must be ours in a figure beyond the document (FIGURE.beyond)"]
+            ]
         if faults:
             raise SpecError(faults)
 

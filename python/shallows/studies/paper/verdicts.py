@@ -114,6 +114,8 @@ def conclude(claim: Claim, base: Found, others: Sequence[Found]) -> Conclusion:
         )
     decided = all(found.verdict == "differs" for found in (base, *others))
     outcome = "differs" if decided else "not-determined"
+    if decided and claim.joint:
+        return Conclusion(outcome, base, others, (), f"no reading of {tried} has them all; base: {base.why}")
     return Conclusion(outcome, base, others, (), _how_many(base, others) if others else base.why)
 
 
@@ -167,6 +169,9 @@ def record(
         "backend": backend,
         "kernel": kernel,
         "note": "; ".join(note for note in notes if note),
+        "sentence": claim.sentence,
+        "where": claim.where,
+        "joint": list(claim.joint),
     }
 
 
@@ -184,20 +189,23 @@ def _interval(found: Measured) -> list[float] | None:
     return None if found.low is None or found.high is None else [found.low, found.high]
 
 
-def _cause(claim: Claim, concluded: Conclusion) -> dict[str, str] | None:
-    """The kind, the run behind it, and words. A reading is its own run; other causes name a claim."""
+def _cause(claim: Claim, concluded: Conclusion) -> dict[str, Any] | None:
+    """The kind, the run behind it, and words. A reading is its own run; other causes may name a claim.
+
+    `shown`: whether that run shows it here. None of a difference for which no cause is recorded.
+    """
     if concluded.verdict == "holds-if":
         first = concluded.under[0].reading
-        return {"kind": first.cause, "run": first.id, "words": first.words}
-    if concluded.verdict != "differs":
+        return {"kind": first.cause, "run": first.id, "words": first.words, "shown": True}
+    if concluded.verdict != "differs" or claim.cause is None:
         return None
-    if claim.cause is None:
-        return {"kind": "not-found", "run": "", "words": ""}
-    return {"kind": claim.cause.kind, "run": claim.cause.claim, "words": claim.cause.words}
+    why = claim.cause
+    words = why.words or "; ".join(why.tried)
+    return {"kind": why.kind, "run": why.claim, "words": words, "shown": bool(why.claim)}
 
 
 def with_causes(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records, a cause kept only where the claim behind it holds here; else it was not found.
+    """The records, a cause shown only where the claim behind it holds here.
 
     A reading is a run already. A claim of a figure that was not run in this call shows nothing.
     """
@@ -208,7 +216,7 @@ def with_causes(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for one in records:
         cause = one["cause"]
         if one["verdict"] == "differs" and cause and cause["run"] and cause["run"] not in held:
-            one = one | {"cause": {"kind": "not-found", "run": "", "words": ""}}
+            one = one | {"cause": cause | {"shown": False}}
         found.append(one)
     return found
 

@@ -2,8 +2,8 @@
 
 import pytest
 from conftest import SMALL, write_toml
-from shallows.document.csv_files import fill_in
 from shallows.document.load import load
+from shallows.document.named_files import fill_in
 from shallows.document.places import flow_sizes_path
 from shallows.document.points import expand
 
@@ -56,7 +56,7 @@ def test_a_table_of_flows_may_have_deadlines(tmp_path):
         (None, "No such file"),
         ("a,b\n1,2\n", "must have the columns size_bytes, cdf_percent"),
         ("size_bytes,cdf_percent\n1,x\n", "numbers only"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "is not UTF-8 text"),
     ],
 )
 def test_a_bad_file_is_a_fault(tmp_path, content, says):

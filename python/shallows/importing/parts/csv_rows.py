@@ -1,0 +1,119 @@
+"""Rows of a CSV file: a header or none, commas, semicolons or tabs, with the line of each row."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+
+from shallows.errors import Fault, SpecError
+from shallows.importing.parts.source import MOST_ROWS, Head, Source
+
+__all__ = ["UNITS", "header_of", "is_number", "read_rows", "size", "time_columns", "times"]
+
+UNITS = ("s", "ms", "us", "ns", "ps")
+"""Units of time that the name of a column may end in: `start_us` holds plain numbers."""
+
+Row = dict[str, str]
+
+
+def header_of(head: Head) -> list[str]:
+    """The cells of the first line, in lower case."""
+    return _cells(head.lines[0]) if head.lines else []
+
+
+def read_rows(
+    source: Source, columns: tuple[str, ...], optional: Iterable[str] = (), about: str = ""
+) -> Iterator[tuple[int, Row]]:
+    """Each row with its line, without empty ones and those that begin with `#`.
+
+    Raises SpecError for a file that cannot be read, has other columns or too many rows.
+    """
+    header: list[str] = []
+    found = 0
+    for line, cells in _table(source):
+        if not header:
+            header = [cell.lower() for cell in cells]
+            if not set(columns) <= set(header) <= {*columns, *optional}:
+                rule = f"must have the columns {', '.join(columns)}"
+                raise SpecError([*source.faults, Fault("", rule + about, cells, code="unknown-key")])
+            if len(set(header)) < len(header):
+                source.stop(line, "must name each column once", cells)
+            continue
+        if len(cells) > len(header):
+            source.refuse(line, f"has {len(cells)} values for {len(header)} columns", cells[len(header)])
+            continue
+        found += 1
+        if found > MOST_ROWS:
+            source.stop(line, f"holds more than {MOST_ROWS} rows, the most that are allowed")
+        yield line, dict(zip(header, [*cells, *[""] * (len(header) - len(cells))], strict=True))
+    if not header:
+        raise SpecError([Fault("", f"must have the columns {', '.join(columns)}{about}", "nothing")])
+
+
+def time_columns(times: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Every name of a column of times, with its meaning and its unit, if it has one."""
+    with_units = {f"{time}_{unit}": (time, unit) for time in times for unit in UNITS}
+    return {time: (time, "") for time in times} | with_units
+
+
+def times(row: Mapping[str, str], columns: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """The times of a row that are not empty; a plain number gets the unit of its column."""
+    return {
+        time: f"{row[column]}{unit}" if is_number(row[column]) else row[column]
+        for column, (time, unit) in columns.items()
+        if row.get(column)
+    }
+
+
+def one_column_each(source: Source, header: Iterable[str], times: Iterable[str], needed: str = "") -> None:
+    """Refuses two columns for one time, and none for the one that is needed."""
+    known, header = time_columns(times), [*header]
+    for time in times:
+        many = [column for column in header if known.get(column, ("",))[0] == time]
+        if len(many) > 1 or (not many and time == needed):
+            rule = f"must have one column for {time}: {time}, or {time}_ with one of {', '.join(UNITS)}"
+            code = "conflict" if many else "missing"
+            raise SpecError([*source.faults, Fault("", rule, many, code=code)])
+
+
+def size(text: str | None) -> str:
+    """An amount of data as the experiment file would have it; a plain number is in bytes."""
+    text = (text or "").strip()
+    return f"{text}B" if text.isdigit() else text
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as columns with a unit in their names hold."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _table(source: Source) -> Iterator[tuple[int, list[str]]]:
+    number = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal number, delimiter
+        for at, line in source.lines():
+            number = at
+            if line.strip() and not line.lstrip().startswith("#"):
+                delimiter = delimiter or _delimiter(line)
+                yield line if delimiter == "," else line.replace(delimiter, ",")
+
+    delimiter = ""
+    reader = csv.reader(lines(), skipinitialspace=True, strict=True)
+    try:
+        for cells in reader:
+            yield number, [cell.strip() for cell in cells]
+    except csv.Error as error:
+        source.stop(number, f"is no row of a CSV: {error}")
+
+
+def _delimiter(line: str) -> str:
+    return next((mark for mark in (",", ";", "\t") if mark in line), ",")
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().strip('"').lower() for cell in line.split(_delimiter(line))]

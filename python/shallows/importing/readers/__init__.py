@@ -1,0 +1,1 @@
+"""One file format, one module. `formats` lists them; nothing else names one."""

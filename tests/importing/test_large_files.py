@@ -1,0 +1,66 @@
+"""Large files are read in bounded time and memory."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+MEASURED = """
+import resource, sys, time
+from pathlib import Path
+from shallows.importing.compose import compose
+from shallows.importing.files import read_parts
+from shallows.importing.write import write
+
+parts = read_parts([Path(sys.argv[1])], [])
+write(compose(parts, None, "large"), Path(sys.argv[2]), [])
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(len(parts[0].content.rows), usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+"""
+
+
+def measure(path, out):
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(MEASURED), path, out],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows, seconds, memory = map(float, found.stdout.split())
+    return int(rows), seconds, memory
+
+
+@pytest.fixture
+def goal(tmp_path):
+    """A million operations: 1000 ranks that each send to the next, wait for the last, compute, and so on."""
+    path = tmp_path / "ring.goal"
+    ranks, rounds = 1000, 333
+    with path.open("w") as file:
+        file.write(f"num_ranks {ranks}\n")
+        for rank in range(ranks):
+            file.write(f"rank {rank} {{\n")
+            for i in range(rounds):
+                file.write(f"s{i}: send 4096b to {(rank + 1) % ranks} tag {i}\n")
+                file.write(f"r{i}: recv 4096b from {(rank - 1) % ranks} tag {i}\nc{i}: calc 1000\n")
+                file.write(f"c{i} requires r{i}\n")
+                if i:
+                    file.write(f"s{i} requires c{i - 1}\n")
+            file.write("}\n")
+    return path
+
+
+def test_a_schedule_of_a_million_operations(goal, tmp_path):
+    rows, seconds, memory = measure(goal, tmp_path / "out.toml")
+    assert rows == 333_000
+    assert seconds < 60, "20 s on a machine that does nothing else"
+    assert memory < 1e9
+
+
+def test_a_matrix_of_8192_nodes(tmp_path):
+    path = tmp_path / "perm.cm"
+    lines = [f"{i}->{(i * 5 + 1) % 8192} id {i + 1} start 0 size 2000000\n" for i in range(8192)]
+    lines = [line for line in lines if line.split("->")[0] != line.split("->")[1].split()[0]]
+    path.write_text(f"Nodes 8192\nConnections {len(lines)}\n" + "".join(lines))
+    rows, seconds, memory = measure(path, tmp_path / "out.toml")
+    assert rows == len(lines) and seconds < 60 and memory < 1e9
