@@ -9,8 +9,8 @@ from shallows.theory.aimd import Parameters
 FLOWS = {"A": 15, "B": 5, "C": 1}
 CLASS_C = Parameters(0.5, 0.5)
 ALPHA = 0.5
-"""Alpha of classes A and B. The thesis prints none; the footnote to figure 3.5 says that both use the same value,
-and section 3.3 that it is below 1. Class C's is the one number printed."""
+"""Alpha of classes A and B. The thesis prints none; the footnote to figure 3.5 says that both use the same
+value, and section 3.3 that it is below 1. Class C's is the one number printed."""
 RTT_S = 300e-6
 PACKET_BITS = 12_000
 PIPE_PACKETS = 1e9 * RTT_S / PACKET_BITS  # 25
