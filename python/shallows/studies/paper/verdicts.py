@@ -64,7 +64,7 @@ def verdict(claim: Claim, found: Measured) -> tuple[str, str]:
         return ("holds" if claim.published == found.value else "differs"), ""
     if found.low is None or found.high is None:
         if found.n_seeds and not claim.deterministic:
-            return "not-determined", f"no interval (seeds: {found.n_seeds})"
+            return "not-determined", found.note or f"no interval (seeds: {found.n_seeds})"
         low = high = float(found.value)
     else:
         low, high = found.low, found.high
