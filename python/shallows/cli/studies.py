@@ -10,7 +10,9 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import (
+    CsvDir,
     File,
+    Formats,
     How,
     Json,
     Out,
@@ -47,6 +49,8 @@ def compare(
     allow: Annotated[
         list[str], typer.Option(metavar="KEY", help="A further setting in which schemes may differ.")
     ] = [],  # noqa: B006
+    csv: CsvDir = None,
+    formats: Formats = [],  # noqa: B006
     out: Out = Path("reports"),
     *,
     how: How,
@@ -54,6 +58,7 @@ def compare(
 ) -> None:
     """Compares schemes on the same experiment, seed by seed: the real differences, on one page."""
     from shallows.studies.compare import comparison, report, section, show
+    from shallows.studies.outcomes import csv_tables
 
     what = section.read(
         files,
@@ -67,10 +72,14 @@ def compare(
     )
     name = "-".join(file.stem for file in files)
     report.page_of_comparison(name, out)
+    if csv:
+        csv_tables.directory(csv)
     runner = how.runner()
     with how.report("compare", len(what.schemes) * len(what.seeds)) as told:
         found = comparison.compare(what, runner, told)
-    page = report.write_comparison(found, name, out, command_line())
+    page = report.write_comparison(found, name, out, command_line(), formats)
+    if csv:
+        terminal.note(f"tables: {csv_tables.write_tables(found.outcomes, csv)}")
     if as_json:
         terminal.print_json(show.document(found, str(page)))
     else:

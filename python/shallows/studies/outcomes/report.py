@@ -20,7 +20,7 @@ from shallows.tables import seeds as seeds_of
 
 MOST_QUEUES = 12
 
-__all__ = ["page_of_runs", "render", "write_runs"]
+__all__ = ["page_of_runs", "render", "write_metrics", "write_runs"]
 
 
 def page_of_runs(name: str, out: Path) -> Path:
@@ -37,18 +37,20 @@ def write_runs(
     command: str,
     metric: Sequence[str] = (),
     by: str | None = None,
+    formats: Sequence[str] = (),
 ) -> Path:
     """The page and its files; returns its index.html. `document` is the experiment as it was run.
 
     `metric` and `by` are those of the command: the first table and the figures show what they ask for.
+    `formats` are those of the figures beside SVG: pdf, png.
 
     Error: StoreError.
     """
     from shallows.figures import interactive
 
-    images = {
-        caption: interactive.picture(drawn) for caption, drawn in figures.draw(outcomes, metric).items()
-    }
+    drawn = figures.draw(outcomes, metric)
+    others = interactive.in_formats(drawn, formats)
+    images = {caption: interactive.picture(each) for caption, each in drawn.items()}
     in_toml = "python" not in document  # classes of a script have no text
 
     def fill(new: Path) -> None:
@@ -58,12 +60,14 @@ def write_runs(
             (new / "experiment.toml").write_text(text_of(document), encoding="utf-8")
         for caption, svg in images.items():
             (new / f"{place.file_name(caption)}.svg").write_bytes(svg)
-        _write_csv(new / "metrics.csv", outcomes)
+        write_metrics(new / "metrics.csv", outcomes)
+        for (caption, suffix), data in others.items():
+            (new / f"{place.file_name(caption)}{suffix}").write_bytes(data)
 
     return place.write(out, place.file_name(name), fill)
 
 
-def _write_csv(path: Path, outcomes: Sequence[Outcome]) -> None:
+def write_metrics(path: Path, outcomes: Sequence[Outcome]) -> None:
     """A row a run: its label, varied settings, seed, hash, and every metric."""
     varied = list(dict.fromkeys(p for each in outcomes for p in each.point.params))
     metrics = list(dict.fromkeys(name for each in outcomes for name in each.metrics or {}))
