@@ -299,7 +299,7 @@ def draw_ratios(frame, scalable="DCTCP"):
 
 
 def draw_surface(frame, scalable="DCTCP"):
-    """The same as a table: the ratio in each cell."""
+    """Draws a table: the ratio in each cell."""
     from shallows.figures import surface
 
     labels = ("Cubic flows", f"{scalable} flows", f"Cubic / {scalable}, per flow")

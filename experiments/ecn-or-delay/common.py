@@ -40,7 +40,7 @@ def queue(tables):
 
 
 def shares(tables):
-    """The same with the goodputs of the fastest and the slowest flow in Gb/s, and their ratio."""
+    """The queue, and the goodputs of the fastest and the slowest flow in Gb/s, and their ratio."""
     rates = np.sort(tables["flows"]["goodput_bps"].to_numpy()) / 1e9
     return queue(tables) | {
         "fast": rates[-1],
@@ -56,7 +56,7 @@ def loop(flows, delay_us, ramp, **changes):
 
 
 def model(course, from_ms):
-    """Of a fluid model's course after so many ms: the queue's mean and swing as `queue` has them."""
+    """The queue's mean and swing, as `queue` has them, of a fluid model's course after so many ms."""
     late = course.queue_bytes[course.time_s * 1e3 >= from_ms] / 1e3
     low, high = np.quantile(late, [0.01, 0.99])
     mean = float(late.mean())
@@ -75,7 +75,7 @@ def traced(tables, to_ms=np.inf, from_ms=SETTLED_MS):
 
 
 def modelled(course):
-    """The same of a model's course, as two lists."""
+    """Times in ms and the queue in KB of a model's course, as two lists."""
     late = course.time_s * 1e3 >= SETTLED_MS
     return course.time_s[late] * 1e3, course.queue_bytes[late] / 1e3
 

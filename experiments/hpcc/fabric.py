@@ -84,7 +84,7 @@ def schemes(samples):
 
 HOST, SWITCH = "100Gbps", "400Gbps"
 PODS, EDGES, AGGREGATIONS, CORES, HOSTS = 5, 4, 4, 4, 16
-"""Of them edges and aggregations by pod, cores by aggregation switch, hosts by edge switch."""
+"""Pods; edges and aggregations by pod; cores by aggregation switch; hosts by edge switch."""
 
 
 def topology():

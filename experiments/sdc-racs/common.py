@@ -94,7 +94,7 @@ def mg1_ms(scenario, per_second, low=0.0, high=float("inf")):
 
 
 def mg1_rows(scenario, per_second):
-    """The same as rows of a figure."""
+    """The times of `mg1_ms` as rows of a figure."""
     return {f"M/G/1 {name}": Estimate(ms, None, None, 0) for name, ms in mg1_ms(scenario, per_second).items()}
 
 

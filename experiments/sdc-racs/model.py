@@ -9,8 +9,8 @@ from shallows.theory.aimd import Parameters
 FLOWS = {"A": 15, "B": 5, "C": 1}
 CLASS_C = Parameters(0.5, 0.5)
 ALPHA = 0.5
-"""Of classes A and B. The thesis prints none; the footnote to figure 3.5 says that both use the same value,
-and section 3.3 that it is below 1. Class C's is the one number printed."""
+"""Alpha of classes A and B. The thesis prints none; the footnote to figure 3.5 says that both use the same
+value, and section 3.3 that it is below 1. Class C's is the one number printed."""
 RTT_S = 300e-6
 PACKET_BITS = 12_000
 PIPE_PACKETS = 1e9 * RTT_S / PACKET_BITS  # 25
@@ -85,7 +85,7 @@ def by_threshold(alpha=ALPHA):
 
 
 def by_crowd(alpha=ALPHA):
-    """The same network by how many times as many flows of each class there are."""
+    """Times of the network by crowd: how many times as many flows of each class there are."""
     crowds = {times: {name: times * count for name, count in FLOWS.items()} for times in CROWDS}
     return {
         times: classes(10, 2, c_packets=1_000_000, alpha=alpha, flows=flows)

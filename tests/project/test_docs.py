@@ -58,8 +58,7 @@ def sources() -> list[Path]:
     """Hand-written sources of Rust and Python, with comments and docstrings for readers."""
     # Made from Rust, which is read; a page under test; this file, which has examples.
     generated_ones = {"_classes.py", "study_fixture.py", "test_docs.py"}
-    found = {path for path in ROOT.glob("crates/**/*.rs") if not {"net", "engine"} & {*path.parts}}
-    found |= {path for pattern in PYTHON for path in ROOT.glob(pattern) if "experiments/" not in pattern}
+    found = {path for pattern in (*PYTHON, "crates/**/*.rs") for path in ROOT.glob(pattern)}
     return sorted(path for path in found if path.name not in generated_ones and "_data" not in path.parts)
 
 

@@ -17,11 +17,13 @@
 //! back to the same value.
 
 mod data;
+mod index;
 mod rate;
 mod text;
 mod time;
 
 pub use data::{Bytes, Size};
+pub use index::Index;
 pub use rate::Rate;
 pub use text::{UnitError, UnitFault};
 pub use time::{Span, Time};

@@ -12,7 +12,9 @@ QUEUE, AVERAGE = "marks on the queue", "marks on tc-red's average"
 SENDERS = {13: "N = 14", 2: "N = 3"}
 FLOOR = 2  # segments: Linux's least window
 WAITING = 0.5
-"""Of them in the mean at the receiver: one is acknowledged at once (CWR), the next waits for its second."""
+"""Mean number of segments that wait at the receiver for an acknowledgement.
+
+One is acknowledged at once (CWR), the next waits for its second."""
 
 
 def _points():

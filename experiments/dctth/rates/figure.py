@@ -66,7 +66,7 @@ FORMS = {
     "counted-dctcp": "dctcp_independent",
     "counted-prague": "prague_independent",
 }
-"""Of the senders by the RFCs, which form of `marked-windows` follows their marks and their growth."""
+"""By sender as the RFCs have it: which form of `marked-windows` follows their marks and their growth."""
 
 NAMES = {
     "reno": "Reno, periodic marks",

@@ -91,7 +91,7 @@ def _spec(factor):
 
 
 def round_trip(tables):
-    """Of a run's rounds: completion in ms, goodput as a share of the line, share with timeouts."""
+    """Means of a run's rounds: completion in ms, goodput as a share of the line, share with timeouts."""
     rounds = tables["rounds"]
     found = metrics.round_metrics(tables, "query")
     rate = int(tables["queues"].filter(pl.col("port") == "switch->r0")["rate_bps"][0])

@@ -7,7 +7,7 @@ from shallows.theory.dcqcn import Loop, phase_margin
 from ..common import BACKENDS, draw_margins
 
 DELAYS = (0, 50, 100)
-"""Of the control loop, in us."""
+"""Delays of the control loop, in us."""
 PARAMETERS = {
     "default": {},
     "slow": {"additive": 1250.0},

@@ -26,7 +26,7 @@ KEPT = (80, 85, 90, 92, 94, 95, 96, 97, 98, 99)
 """Percentiles of the queue that are drawn: below them it is short or zero, and `reference.csv` has them."""
 
 RACK = {"topology.leaves": 2, "topology.hosts_per_leaf": 32}
-# Of the payload of 32 cards of 25 Gb/s 32 in 63 parts leave the rack: so much of a load of cards loads two
+# 32 in 63 parts of the payload of 32 cards of 25 Gb/s leave the rack: so much of a load of cards loads two
 # links of 100 Gb/s as much.
 THIN = 2 * 100 / (32 * 25 * 32 / 63)
 LINKS = {"four": ({"topology.spines": 8}, 1.0), "one": ({"topology.spines": 2}, THIN)}

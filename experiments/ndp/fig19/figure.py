@@ -11,7 +11,7 @@ from ..common import BACKENDS, LINK, PAYLOAD, tcp, total
 START_US, STEP_US, BACK_US = 20_000.0, 100.0, 400.0
 SENDERS, PACKETS = 64, 50
 RATE, LOW, GOOD, WELL = 0.9, 0.5, 0.8, 0.95
-"""Of the rate before, in steps of 13 or 14 packets; and of the link."""
+"""Shares of the rate before, in steps of 13 or 14 packets; and of the link."""
 _TCP = tcp("10pkt")
 NAMES = {"ndp": "NDP", "dctcp": "DCTCP", "lossless": "DCTCP, lossless"}
 

@@ -47,7 +47,7 @@ def convergence(tables):
 
 def measure(runs):
     frame = runs.frame(convergence)
-    # A flow whose share is fair at once takes a step, which is as short a time as can be told.
+    # A flow whose share is fair at once takes a step, which is the shortest time that the samples resolve.
     times = [np.maximum(Rows(frame).samples("ms", spec=name), STEP_MS) for name in ("dctcp", "sack")]
     longer = paired_ratio(*times)
     return {"dctcp-slower": longer} | {

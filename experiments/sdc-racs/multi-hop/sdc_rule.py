@@ -19,7 +19,7 @@ from collections import deque
 US = 10**6
 GAMMA, ALPHA, BETA = 1.0, 0.9, 0.887  # class A, as which long flows act where they are alone
 INTERVAL = 300 * US  # t_p
-HOLD = INTERVAL  # an overload is told for t_p; beside a round trip, it is answered once
+HOLD = INTERVAL  # an overload is reported for t_p; beside a round trip, it is answered once
 HOP = 75 * US  # delay of a link
 BYTE = 8000  # time of a byte at 1 Gb/s
 SYN, DATA, ACK, CLAIM = 44, 1504, 48, 4  # bytes on the wire; a claim goes along once a round trip

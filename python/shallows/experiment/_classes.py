@@ -1695,7 +1695,10 @@ class Transport(Part):
     """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
 
     quick_acks: int = 0
-    """Segments at the start, and after a gap of the minimum RTO, that are acknowledged one by one. Default: none in the RFCs; Linux: 16."""
+    """Segments at the start, after a gap of the minimum RTO, and after one that brought nothing new, that are acknowledged one by one. Default: none in the RFCs; Linux: 16 (tcp_event_data_recv, tcp_data_queue)."""
+
+    ack_pushed: bool = False
+    """Whether the last segment of what the application has written is acknowledged at once. Default: none in the RFCs; Linux tcp_measure_rcv_mss and tcp_cleanup_rbuf, where the application reads at once."""
 
     burst: int = 1
     """Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload. Range [1, 64]. Default: Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments."""

@@ -193,7 +193,7 @@ impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Cx<'_>) {
         if let Some(kernel) = &mut self.kernel {
-            if !self.first.grow_or_hear(&mut self.window, ack, cx) {
+            if !self.first.grow_or_detect(&mut self.window, ack, cx) {
                 kernel.on_ack(&mut self.window, ack, cx);
             }
         } else if !ack.may_grow {

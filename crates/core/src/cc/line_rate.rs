@@ -22,7 +22,7 @@ impl CcSettings for Settings {
         true
     }
 
-    fn hears_no_acks(&self) -> bool {
+    fn needs_no_acks(&self) -> bool {
         true
     }
 }

@@ -132,7 +132,7 @@ pub trait CcSettings {
         false
     }
     /// Whether it works without acknowledgements: by the clock, or by notifications.
-    fn hears_no_acks(&self) -> bool {
+    fn needs_no_acks(&self) -> bool {
         false
     }
     /// Checks of settings that mean nothing over RoCEv2; they stand at `path`.
@@ -229,7 +229,7 @@ macro_rules! algorithms {
             /// Whether it runs over READ, whose data nobody acknowledges.
             pub fn runs_over_read(&self) -> bool {
                 match self {
-                    $( Algorithm::$variant(s) => s.hears_no_acks(), )*
+                    $( Algorithm::$variant(s) => s.needs_no_acks(), )*
                     Algorithm::Custom(_) => false,
                 }
             }

@@ -114,7 +114,7 @@ impl Host {
 
     /// The connection stands.
     pub fn is_open(&self) -> bool {
-        self.sender.state == State::Established
+        self.sender.half.state == State::Established
     }
 
     /// The peer has closed its direction.
@@ -157,7 +157,7 @@ impl Host {
                 }
             }
             Event::Sender(_) => {
-                self.sender.timer_at = Time::MAX;
+                self.sender.half.timer_at = Time::MAX;
                 if self.sender.wake_at() <= at {
                     self.act(|host, net| host.0.on_timer(host.2, net));
                 }
@@ -183,7 +183,8 @@ impl Host {
 
     fn arm(&mut self) {
         let (sender, receiver) = (&mut self.sender, &mut self.receiver);
-        let wanted = [(sender.wake_at(), &mut sender.timer_at), (receiver.ack_at, &mut receiver.timer_at)];
+        let wanted =
+            [(sender.wake_at(), &mut sender.half.timer_at), (receiver.ack_at, &mut receiver.timer_at)];
         for ((wanted, armed), timer) in wanted.into_iter().zip(self.timers) {
             if wanted < *armed {
                 *armed = wanted;
@@ -267,31 +268,31 @@ impl Host {
         if segment.flags.any(Flags::SYN) {
             return self.on_syn(segment);
         }
-        if self.passive && self.sender.state == State::SynSent {
+        if self.passive && self.sender.half.state == State::SynSent {
             let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.receiver.ecn);
             self.tell_sender(flags, 0, self.opened, &[]);
             self.heard = self.network.now;
         }
-        if self.sender.state != State::Established {
+        if self.sender.half.state != State::Established {
             return Err("a segment before the connection stands");
         }
         let opens = window.is_some_and(|window| window != self.config.receive_window);
         self.config.receive_window = window.unwrap_or(self.config.receive_window);
         self.check(segment)?;
         let ack = segment.ack.saturating_sub(1);
-        let advances = ack > self.sender.una;
+        let advances = ack > self.sender.half.una;
         let fin = segment.flags.any(Flags::FIN);
-        if fin && !self.sender.closing {
+        if fin && !self.sender.half.closing {
             return Err("a peer that closes first");
         }
         // RFC 5681 s.2: a duplicate has no data and the window of the one before.
         if advances || fin || !segment.sack.is_empty() || (segment.length == 0 && !opens) {
-            let stamp = self.sent.iter().find(|sent| sent.end > self.sender.una).map(|sent| sent.last);
+            let stamp = self.sent.iter().find(|sent| sent.end > self.sender.half.una).map(|sent| sent.last);
             let flags = Flags::ACK.with_if(Flags::ECE, segment.flags.any(Flags::ECE));
             self.peer_closed |= fin;
             let stamp = stamp.filter(|_| advances).unwrap_or(self.network.now);
             self.tell_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
-            self.sent.retain(|sent| sent.end > self.sender.una);
+            self.sent.retain(|sent| sent.end > self.sender.half.una);
         } else if opens {
             self.write(0);
         }
@@ -305,7 +306,7 @@ impl Host {
 
     /// Whether the simulator knows an acknowledgement like this.
     fn check(&self, segment: &Segment) -> Result<(), &'static str> {
-        let (una, high) = (self.sender.una, self.sender.high);
+        let (una, high) = (self.sender.half.una, self.sender.high);
         let ack = segment.ack.saturating_sub(1);
         let edge = |number: u64| {
             number <= una
@@ -329,7 +330,7 @@ impl Host {
     /// SYN, or SYN+ACK.
     fn on_syn(&mut self, segment: &Segment) -> Result<(), &'static str> {
         let awaited = if self.passive { State::Closed } else { State::SynSent };
-        if self.sender.state != awaited {
+        if self.sender.half.state != awaited {
             return Err("a SYN that comes twice");
         }
         if self.passive {

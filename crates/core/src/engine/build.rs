@@ -19,7 +19,6 @@ use crate::hosts::cell::Cell;
 use crate::hosts::connections::Roster;
 use crate::hosts::facts::ClassRecord;
 use crate::hosts::work::{Hosts, LoadInfo};
-use crate::net::pfc::NOWHERE;
 use crate::net::port::Varying;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
 use crate::params::Faults;
@@ -36,7 +35,7 @@ use crate::routing::fastest::Fastest;
 use crate::routing::graph::{Graph, Role};
 use crate::routing::ideal::{Ideals, Wire};
 use crate::transport::{Config, TransportKind};
-use shallows_units::{Span, Time};
+use shallows_units::{Index, Span, Time};
 use std::sync::Arc;
 
 /// Most simulated time between two looks at [`crate::Control`], so that a long run stops soon too.
@@ -48,7 +47,7 @@ impl Experiment {
         self.build_within(None)
     }
 
-    /// The same, unless the run is likely to take more than so many bytes of memory.
+    /// Builds the run, unless it is likely to take more than so many bytes of memory.
     pub fn build_within(&self, memory: Option<u64>) -> Result<Simulation, Faults> {
         let checked = self.checked()?;
         if let Some(most) = memory {
@@ -186,8 +185,8 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
 }
 
 /// By link: the one back along its cable.
-fn backs(graph: &Graph) -> Vec<u32> {
-    graph.links.iter().map(|link| graph.find_link(link.to, link.from).unwrap_or(NOWHERE)).collect()
+fn backs(graph: &Graph) -> Vec<Index> {
+    graph.links.iter().map(|link| graph.find_link(link.to, link.from).into()).collect()
 }
 
 /// Every port, empty.

@@ -19,7 +19,7 @@ impl Control {
         Self::default()
     }
 
-    /// The same, with something to do at every pause of the run (some hundred times), in its thread.
+    /// A control that calls `on_pause` at every pause of the run (some hundred times), in its thread.
     pub fn with_pause(on_pause: impl Fn() + Send + Sync + 'static) -> Self {
         Control { on_pause: Some(Box::new(on_pause)), ..Self::default() }
     }

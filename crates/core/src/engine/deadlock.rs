@@ -15,7 +15,7 @@ use crate::engine::{SharedCells, Simulation};
 use crate::experiment::Deadlocks;
 use crate::hosts::connections::locked;
 use crate::net::Network;
-use shallows_units::Time;
+use shallows_units::{Index, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An account by the port that is charged, as a link, and its priority.
@@ -133,10 +133,10 @@ impl Simulation {
             let place_of_other = network.buffers().sharer(port.share, i);
             let other = &network.ports[place_of_other as usize];
             let Some(scheduled) = other.service.scheduled() else { continue };
-            if scheduled.serving.is_some() && scheduled.of == (priority, place) {
+            if scheduled.serving.is_some() && scheduled.of == (priority, Index::new(place)) {
                 return None; // a packet is leaving
             }
-            if scheduled.disc.holds_from(priority, place) {
+            if scheduled.disc.holds_from(priority, Index::new(place)) {
                 let paused = other.pausing().is_some_and(|p| p.paused() >> priority & 1 != 0);
                 if !paused {
                     return None;
@@ -144,7 +144,7 @@ impl Simulation {
                 at.push(links[place_of_other as usize]);
             }
         }
-        let back = self.backs[links[place as usize] as usize];
+        let back = self.backs[links[place as usize] as usize].get()?;
         settled.then_some(Closed {
             paused: back,
             since: account.closed_at,

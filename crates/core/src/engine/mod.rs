@@ -27,7 +27,7 @@ use cells::partition::Partition;
 pub use control::Control;
 pub use error::{Deadlock, RunError};
 use live::Passed;
-use shallows_units::{Span, Time};
+use shallows_units::{Index, Span, Time};
 use std::sync::{Mutex, PoisonError, RwLock};
 use tables::Names;
 use timeline::Timeline;
@@ -81,7 +81,7 @@ pub struct Simulation {
     /// Changes of links.
     timeline: Timeline,
     /// By link the one back along its cable, where flow control needs it; else empty.
-    backs: Vec<u32>,
+    backs: Vec<Index>,
     /// The end of a deadlock.
     deadlock_mode: Deadlocks,
     /// Deadlocks that did not end the run; one at a time.

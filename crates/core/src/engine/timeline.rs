@@ -71,7 +71,7 @@ pub struct Timeline {
     changes: Vec<Change>,
     /// The first that is still to come.
     next: usize,
-    /// The same, of those that the tables have not followed yet.
+    /// Place of the first change that the tables have not followed yet.
     followed: usize,
     reconvergence: Span,
     /// Links that the tables leave out.
@@ -231,7 +231,7 @@ impl Simulation {
     /// The frame by which the port at the other end would pause this one, under flow control.
     fn pauses_of_peer(&self, shared: &SharedCells, link: u32) -> Option<Frame> {
         let back = *self.backs.get(link as usize)?;
-        let (cell, place) = *self.places.get(back as usize)?;
+        let (cell, place) = *self.places.get(back.at())?;
         locked(&shared.cells[cell as usize]).network.ports[place as usize].closed_accounts()
     }
 }

@@ -122,17 +122,18 @@ impl Connections<'_> {
             commons.routing.find([ends.0, ends.1]);
             let routing = &commons.routing;
             let enters = [ends.0, ends.1].map(|host| commons.enters(host));
-            let wire = |link: u32| commons.links[link as usize];
-            let rate = |link: Option<u32>| link.map_or(Rate::bps(1), |link| wire(link).0);
-            let there = longest.time(routing, ends, config.packet, wire);
-            let path = PathInfo {
-                line_rate: rate(routing.path(ends).next()),
-                switches: (routing.path(ends).count() as u32).saturating_sub(1),
-                base_rtt: there + longest.time(routing, (ends.1, ends.0), 0, wire),
-            };
-            let last = rate(routing.path(ends).last());
-            let least = routing.path(ends).map(|link| wire(link).0).min();
-            (routing.labels(ends, serial), enters, path, last, least.unwrap_or(last))
+            let (mut rates, mut links) = (None, 0);
+            for link in routing.path(ends) {
+                let rate = commons.links[link as usize].0;
+                let (first, _, least) = rates.unwrap_or((rate, rate, rate));
+                (rates, links) = (Some((first, rate, least.min(rate))), links + 1);
+            }
+            let (line_rate, last, least) = rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
+            let there = longest.time(routing, ends, config.packet, &commons.links);
+            let back = longest.time(routing, (ends.1, ends.0), 0, &commons.links);
+            let path =
+                PathInfo { line_rate, switches: u32::saturating_sub(links, 1), base_rtt: there + back };
+            (routing.labels(ends, serial), enters, path, last, least)
         });
         self.roster.longest = longest;
         let slowest = self.roster.slowest.entry(opener.load).or_insert((least, path.base_rtt));

@@ -8,9 +8,9 @@ use super::work::Hosts;
 use crate::events::Event;
 use crate::events::fetch::{LINE, fetch};
 use crate::events::spread::Spread;
-use crate::net::{Commons, Network, UNDECIDED};
+use crate::net::{Commons, Network};
 use crate::packet::{Flags, Packet};
-use shallows_units::{Span, Time};
+use shallows_units::{Index, Span, Time};
 
 /// The packets that land in a window, in order.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct Landings {
     /// Time since then and place in the mailbox of packets from other cells, 32 bits each.
     pub keys: Vec<u64>,
     /// Where each of them will go on, as far as it is known by now.
-    pub ways: Vec<u32>,
+    pub ways: Vec<Index>,
     /// Puts the keys in order.
     pub spread: Spread,
     /// Events of the cell itself, as they stood when the window began.
@@ -65,8 +65,8 @@ impl Landings {
     /// The second step for a packet before number `number`, whose way is known.
     #[inline(always)]
     pub fn foresee(&self, number: usize, network: &Network) {
-        if let Some(way) = number.checked_sub(APART).and_then(|i| self.ways.get(i)) {
-            network.foresee_queue(*way);
+        if let Some(way) = number.checked_sub(APART).and_then(|i| self.ways.get(i)?.get()) {
+            network.foresee_queue(way);
         }
     }
 }
@@ -102,11 +102,11 @@ impl Cell {
     pub(super) fn foresee_ends(&mut self, landings: &Landings, commons: &Commons) {
         for event in &landings.due {
             let Event::Wire(port) = event else { continue };
-            let Some((packet, node)) = self.network.next_from(*port) else { continue };
+            let Some((packet, end)) = self.network.next_from(*port) else { continue };
             let packet = *packet;
-            match self.network.way(node, &packet, commons) {
-                UNDECIDED => self.hosts.foresee_end(&packet, commons),
-                way => self.network.foresee(way),
+            match self.network.way(end, &packet, commons).get() {
+                None => self.hosts.foresee_end(&packet, commons),
+                Some(port) => self.network.foresee(port),
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
+use crate::transport::half::SenderCounts;
 use crate::transport::roce::wire::{AETH, RETH};
-use crate::transport::sender::SenderCounts;
 use crate::transport::{AnySender, Config, TransportKind};
 use shallows_units::{Bytes, Span, Time};
 

@@ -30,10 +30,12 @@ impl WindowScratch {
     fn foresee(&mut self, number: usize, network: &mut Network, commons: &Commons) {
         if number < self.landings.keys.len() {
             let parcel = self.parcel(number);
-            let way = network.way(parcel.node, &parcel.packet, commons);
+            let way = network.way(parcel.end, &parcel.packet, commons);
             self.landings.ways.push(way);
             network.store.foresee_free(AHEAD);
-            network.foresee(way);
+            if let Some(port) = way.get() {
+                network.foresee(port);
+            }
         }
         self.landings.foresee(number, network);
     }

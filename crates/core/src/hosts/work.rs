@@ -171,10 +171,10 @@ impl Hosts {
             let config = &self.configs[end.about.config as usize];
             let sack = if packet.extension == NONE { None } else { net.extension(packet) };
             let (timer, closed) = (end.timer, end.closed);
-            let (over, una) = with_sender!(&mut end.sender, half => {
-                half.on_packet(packet, sack, config, net);
-                arm(half.wake_at(), &mut half.timer_at, timer, net);
-                (closed && half.all_acknowledged() || half.state == State::Failed, half.una)
+            let (over, una) = with_sender!(&mut end.sender, sender => {
+                sender.on_packet(packet, sack, config, net);
+                arm(sender.wake_at(), &mut sender.half.timer_at, timer, net);
+                (closed && sender.half.all_acknowledged() || sender.half.state == State::Failed, sender.half.una)
             });
             let whole = una >= end.awaits;
             end.passed.0 += net.totals.sent - sent;
@@ -385,5 +385,5 @@ fn arm(wanted: Time, armed: &mut Time, timer: Source, net: &mut Network) {
 #[inline]
 fn arm_sender(end: &mut SendingEnd, net: &mut Network) {
     let timer = end.timer;
-    with_sender!(&mut end.sender, half => arm(half.wake_at(), &mut half.timer_at, timer, net));
+    with_sender!(&mut end.sender, sender => arm(sender.wake_at(), &mut sender.half.timer_at, timer, net));
 }

@@ -41,16 +41,15 @@ use crate::queue::parts::fifo::Fifo;
 use crate::routing::choice::{Chooser, Sight};
 use crate::routing::table::{Entry, Routing};
 pub use handle::Net;
-use pfc::NOWHERE;
 use port::chain::Store;
 pub use port::counts::{Totals, Waits};
-use port::{HOST, Port, Scheduled, Service, WireFaults};
-use shallows_units::{Span, Time};
+use port::{Port, Scheduled, Service, WireEnd, WireFaults};
+use shallows_units::{Index, Span, Time};
 pub use shared::{Change, Commons, Connection, Happened};
 use std::collections::BTreeMap;
 use switch::shared_buffer::Buffers;
 pub use switch::shared_buffer::Memory;
-pub use wire::crossing::{Mailbox, Mailboxes, Parcel, UNDECIDED};
+pub use wire::crossing::{Mailbox, Mailboxes, Parcel};
 
 /// The network at work, or the part of it that is one cell.
 pub struct Network {
@@ -83,10 +82,10 @@ pub struct Network {
     /// The port by which the last packet of a host with several has entered.
     entered: u32,
     /// The port that sends back along the wire by which the packet at hand has come, where flow control needs it.
-    came_by: u32,
+    came_by: Index,
     buffers: Buffers,
-    /// Packets that left the order of a wire, each with the node at its end and the port that sends back.
-    strays: Vec<(Packet, u32, u32)>,
+    /// Packets that left the order of a wire, each with the end of its wire and the port that sends back.
+    strays: Vec<(Packet, WireEnd, Index)>,
     stray_sources: Vec<Source>,
     free_strays: Vec<u32>,
     dropped: Vec<(Packet, DropWhy)>,
@@ -152,8 +151,8 @@ impl Network {
             totals: Totals::default(),
             until: Time::MAX,
             room: u64::MAX,
-            entered: NOWHERE,
-            came_by: NOWHERE,
+            entered: 0,
+            came_by: Index::NONE,
             buffers: Buffers::default(),
             strays: vec![],
             stray_sources: vec![],
@@ -168,7 +167,7 @@ impl Network {
     /// `choosers`. Call before any flow.
     pub fn set_routes(&mut self, links: Vec<u32>, choosers: Vec<Chooser>, routing: &Routing) {
         for (link, port) in links.iter().zip(&mut self.ports) {
-            port.leads_to = routing.goes_on(*link).unwrap_or(HOST);
+            port.leads_to = routing.goes_on(*link).map_or(WireEnd::HOST, WireEnd::node);
         }
         (self.links, self.choosers) = (links, choosers);
     }
@@ -191,7 +190,7 @@ impl Network {
         Self::expect_of(port, number, at, &mut self.events, &mut self.crossing);
     }
 
-    /// The same, of `port`, whose number it is.
+    /// Expects the event of `port`, whose number is `number`.
     #[inline(always)]
     fn expect_of(port: &Port, number: u32, at: Time, events: &mut EventQueue, crossing: &mut Vec<u32>) {
         if port.flags.crosses {
@@ -293,11 +292,11 @@ impl Network {
 
     /// The packet in `slot` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn forward(&mut self, node: u32, slot: u32, commons: &Commons) -> Option<Packet> {
-        if node == HOST {
+    fn forward(&mut self, end: WireEnd, slot: u32, commons: &Commons) -> Option<Packet> {
+        let Some(node) = end.forwards() else {
             self.totals.delivered += 1;
             return Some(self.store.take(slot));
-        }
+        };
         let next = self.choose(node, self.store.at(slot).label, commons);
         self.arrive(next, slot, commons);
         None
@@ -363,7 +362,7 @@ impl Network {
         self.lose_outside(number, packet, why, commons);
     }
 
-    /// The same for one that its discipline does not hold.
+    /// Records the loss of a packet that the port's discipline does not hold.
     fn lose_outside(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
         let port = &mut self.ports[number as usize];
         let early = |faults: &WireFaults| port.left_at(self.now) < faults.counts_from;

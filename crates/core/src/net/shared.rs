@@ -4,7 +4,7 @@ use crate::packet::{Flags, Packet};
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::NodeId;
 use crate::routing::table::{Entry, Routing};
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Index, Rate, Span, Time};
 
 /// A connection, as switches and both of its ends may know it.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ pub struct Commons {
     /// Empty without any.
     pub opposites: Vec<Option<u32>>,
     /// By link: the port that sends back along the same cable, in the cell at the link's end. Empty without flow control.
-    pub backs: Vec<u32>,
+    pub backs: Vec<Index>,
 }
 
 impl Commons {

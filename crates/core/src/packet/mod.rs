@@ -69,6 +69,9 @@ impl Flags {
     /// A mark changes the codepoint by which it was sorted.
     pub const CLASSIC: Flags = Flags(1 << 15);
 
+    /// On the way there over TCP: the last segment of what the application has written so far (RFC 9293 s.3.9.1.2). The counter of
+    /// AccECN travels on the way back alone.
+    pub const PUSH: Flags = Flags(1 << Self::ACE_SHIFT);
     /// On the way back over RoCEv2: a congestion notification packet. No acknowledgement of TCP has the bit.
     pub const CNP: Flags = Flags::CWR;
 

@@ -18,7 +18,7 @@ pub use crate::packet::{Backlog, DropWhy, Verdict};
 use crate::params::{Faults, Kind, Param, Params};
 use parts::gauge::Level;
 use serde_json::{Map, Value};
-use shallows_units::{Rate, Time};
+use shallows_units::{Index, Rate, Time};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -63,8 +63,8 @@ pub struct QueueCx<'a> {
     pub line: (u64, u64),
     /// The priority of the arriving packet, or of the one that [`QueueDisc::dequeue`] gives.
     pub priority: u8,
-    /// The port by which this packet came to its switch, where that port is charged for it.
-    pub came_by: u32,
+    /// The port by which this packet came to its switch, where that port is charged for it; none for one that was made here.
+    pub came_by: Index,
     /// Priorities that may not send, a bit each.
     pub paused: u8,
     dropped: &'a mut Vec<(Packet, DropWhy)>,
@@ -76,7 +76,7 @@ pub struct QueueCx<'a> {
 impl<'a> QueueCx<'a> {
     /// A context whose drops go to `dropped`.
     pub fn new(now: Time, serving: u64, free_at: Time, dropped: &'a mut Vec<(Packet, DropWhy)>) -> Self {
-        let came_by = parts::lanes::NOWHERE;
+        let came_by = Index::NONE;
         let (remaining, line, priority, paused) = (0, (0, 0), 0, 0);
         let (marked, trimmed) = (0, None);
         QueueCx {
@@ -181,7 +181,7 @@ pub trait QueueDisc: Send {
         self.backlog().bytes
     }
     /// A packet of `priority` is held that came by the port `came_by`, which is charged for it.
-    fn holds_from(&self, _priority: u8, _came_by: u32) -> bool {
+    fn holds_from(&self, _priority: u8, _came_by: Index) -> bool {
         false
     }
     /// The queues inside, where there are several.

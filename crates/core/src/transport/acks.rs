@@ -4,8 +4,9 @@
 //! reduction a window), RFC 7661 s.4.3 (a window grows only while it is in use).
 
 use super::config::Config;
+use super::half::State;
 use super::recovery::Recovery;
-use super::sender::{Sender, State};
+use super::sender::Sender;
 use super::settings::{EceGrowth, EchoMode, RttBy};
 use crate::cc::{Ack, Congestion, CongestionControl};
 use crate::net::Net;
@@ -47,32 +48,32 @@ impl Sender {
             self.note_round_trip(packet.stamp, net.now);
         }
         if let Some(extension) = &sack {
-            self.hear(&extension.feedback, packet.stamp, config, net.now);
+            self.read_feedback(&extension.feedback, packet.stamp, config, net.now);
         }
         if packet.flags.any(Flags(Flags::SYN.0 | Flags::FIN.0)) && !self.on_control(packet, config, net) {
             return;
         }
-        if self.state != State::Established || packet.seq > self.high {
+        if self.half.state != State::Established || packet.seq > self.high {
             return;
         }
         let flight = self.flight(config);
         let delivered = match sack {
-            Some(held) if held.blocks > 0 => self.hear_sack(held.sacked(), packet, config, net.now),
+            Some(held) if held.blocks > 0 => self.read_sack(held.sacked(), packet, config, net.now),
             _ => 0,
         };
         let ece = self.ecn.agreed
             && match config.echo {
-                EchoMode::Counted => self.hear_counter(packet, delivered, config),
+                EchoMode::Counted => self.read_counter(packet, delivered, config),
                 _ => packet.flags.any(Flags::ECE),
             };
         let mut heard = Heard { acked: 0, delivered, ece, clean: false, flight, stamp: packet.stamp };
         let mut late = None;
-        if packet.seq > self.una {
+        if packet.seq > self.half.una {
             (heard, late) = self.on_new_ack(packet.seq, heard, config, net);
-        } else if packet.seq == self.una && !packet.flags.any(Flags::PROBE) {
+        } else if packet.seq == self.half.una && !packet.flags.any(Flags::PROBE) {
             if self.losses.is_by_time() {
                 self.duplicate_by_time(heard, config, net.now);
-            } else if self.next > self.una {
+            } else if self.next > self.half.una {
                 self.on_duplicate_ack(heard, config, net);
             }
         }
@@ -82,7 +83,7 @@ impl Sender {
         if let Some(ack) = late
             && !self.recovery.is_fast()
         {
-            self.steer(config, net.now, |cc, cx| cc.grow(&ack, cx));
+            self.with_cc(config, net.now, |cc, cx| cc.grow(&ack, cx));
         }
         self.ecn.echoed = ece;
         self.pump_here(config, net);
@@ -90,12 +91,12 @@ impl Sender {
 
     /// SACK blocks of an acknowledgement; returns the bytes newly sacked.
     #[inline(never)]
-    fn hear_sack(&mut self, blocks: &[(u64, u64)], packet: &Packet, config: &Config, now: Time) -> u64 {
-        let low = self.una.max(packet.seq);
+    fn read_sack(&mut self, blocks: &[(u64, u64)], packet: &Packet, config: &Config, now: Time) -> u64 {
+        let low = self.half.una.max(packet.seq);
         let Some(rack) = self.losses.rack() else { return self.board.update(blocks, low, self.high) };
         // RFC 8985 s.6.2 step 3: in the order of numbers, or as a delayed acknowledgement reports them below the first
         // hole would look overtaken.
-        if packet.seq > self.una {
+        if packet.seq > self.half.una {
             if config.settings.rtt_by == RttBy::Timestamps {
                 rack.on_round_trip(now - packet.stamp);
             }
@@ -112,9 +113,9 @@ impl Sender {
 
     /// AccECN: whether the receiver has counted more marked packets (RFC 9768 s.3.2.2.5, appendix A.2).
     #[inline(never)]
-    fn hear_counter(&mut self, packet: &Packet, newly_sacked: u64, config: &Config) -> bool {
-        let old = packet.seq == self.una && newly_sacked == 0 && config.settings.sack;
-        if packet.seq < self.una || old {
+    fn read_counter(&mut self, packet: &Packet, newly_sacked: u64, config: &Config) -> bool {
+        let old = packet.seq == self.half.una && newly_sacked == 0 && config.settings.sack;
+        if packet.seq < self.half.una || old {
             return false; // it may have been overtaken by a newer count
         }
         let mss = config.rules.mss;
@@ -123,7 +124,7 @@ impl Sender {
         // of marks that fits, since too much congestion is safer than too little. The most that one acknowledgement
         // covers shows that some were lost (without loss every second mark is acknowledged). In
         // recovery the segments were acknowledged, and counted, before.
-        let segments = (packet.seq - self.una).div_ceil(mss);
+        let segments = (packet.seq - self.half.una).div_ceil(mss);
         let marks = if segments >= 8 && segments > config.settings.ack_every && self.recovery.is_open() {
             segments - (segments - modulo) % 8
         } else {
@@ -144,22 +145,22 @@ impl Sender {
         net: &mut Net,
     ) -> (Heard, Option<Ack>) {
         let now = net.now;
-        heard.acked = una - self.una;
+        heard.acked = una - self.half.una;
         let known = if self.board.is_empty() {
             self.reported_by_duplicates(heard.acked, config)
         } else {
             self.board.advance(una)
         };
         heard.delivered += heard.acked - known;
-        self.una = una;
+        self.half.una = una;
         self.next = self.next.max(una);
         let rtt = self.measure(heard.stamp, config, now);
-        self.rto_at = if self.next > self.una || self.high > self.una {
+        self.half.rto_at = if self.next > self.half.una || self.high > self.half.una {
             self.rto_from(now, config) // RFC 6298 s.5.3
         } else {
             Time::MAX // s.5.2
         };
-        let round_ended = config.rules.arithmetic.ends_round(self.una, self.round_end);
+        let round_ended = config.rules.arithmetic.ends_round(self.half.una, self.round_end);
         if round_ended {
             self.round_end = self.next;
         }
@@ -170,7 +171,7 @@ impl Sender {
         let may_grow = self.may_grow(heard, config) && !must_recover;
         let cut_first = config.settings.ece_growth == EceGrowth::CutFirst && heard.ece && self.may_reduce();
         let ack = self.report(heard, rtt, round_ended, may_grow && !cut_first, config);
-        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
+        self.with_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if let Some(found) = found {
             self.act_by_time(true, heard, found, config, now);
         } else if !self.recovery.is_open() || !self.board.is_empty() || self.losses.dup_acks() > 0 {
@@ -195,7 +196,7 @@ impl Sender {
     fn measure(&mut self, stamp: Time, config: &Config, now: Time) -> Option<Span> {
         let rtt = match config.settings.rtt_by {
             RttBy::Timestamps => Some(now - stamp),
-            RttBy::Karn if self.timed.0 > 0 && self.una >= self.timed.0 => {
+            RttBy::Karn if self.timed.0 > 0 && self.half.una >= self.timed.0 => {
                 let (_, sent) = std::mem::take(&mut self.timed);
                 Some(now - sent)
             }
@@ -220,8 +221,8 @@ impl Sender {
         config: &Config,
     ) -> Ack {
         let srtt = self.rtt.srtt();
-        self.counts.acks += 1;
-        self.counts.srtt_sum += u128::from(srtt.as_ps());
+        self.half.counts.acks += 1;
+        self.half.counts.srtt_sum += u128::from(srtt.as_ps());
         let Heard { acked, delivered, ece, flight, .. } = heard;
         let marked = match config.echo {
             EchoMode::Counted => {
@@ -243,21 +244,21 @@ impl Sender {
             rtt,
             srtt,
             flight,
-            sent: self.high.min(self.written),
+            sent: self.high.min(self.half.written),
         }
     }
 
     /// The congestion control reduces its window. RFC 3168 s.6.1.2: CWR reports each reduction, whatever its reason.
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
-        let before = self.window.bytes();
-        self.steer(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
+        let before = self.half.window.bytes();
+        self.with_cc(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
         // A loss within the round trip of a reduction for marks: CWR again would end the echo of later marks. Linux reports
         // none in state CWR (tcp_enter_recovery calls tcp_init_cwnd_reduction only outside of it), the RFC where the window shrank.
-        let reported =
-            why == Congestion::LossAfterEcn && (config.settings.prr_on_ecn || self.window.bytes() >= before);
+        let reported = why == Congestion::LossAfterEcn
+            && (config.settings.prr_on_ecn || self.half.window.bytes() >= before);
         // RFC 9768 s.3.2.2: CWR is a bit of the counter.
         if !reported && self.ecn.agreed && config.echo != EchoMode::Counted {
-            self.ecn.tell_cwr = true;
+            self.ecn.send_cwr = true;
         }
     }
 
@@ -275,12 +276,14 @@ impl Sender {
                 EceGrowth::Round if self.recovery.is_after_timeout() => true,
                 // Where state CWR spreads a reduction, it tells; the acknowledgement that ends a loss's repair grows the window.
                 EceGrowth::Round if settings.prr_on_ecn => !ece,
-                EceGrowth::Round => !ece && (self.una > self.reduced_until || self.reduced_until == 0),
+                EceGrowth::Round => !ece && (self.half.una > self.reduced_until || self.reduced_until == 0),
             };
         // RFC 7661 s.4.3: slow start goes on while half the window is in use.
         let in_use = || match config.rules.arithmetic.in_segments() {
-            true => self.usage.lets_grow(self.slow_start(), self.window.bytes() / config.rules.mss),
-            false => self.usage.window_limited || (self.slow_start() && self.window.bytes() < 2 * flight),
+            true => self.usage.lets_grow(self.slow_start(), self.half.window.bytes() / config.rules.mss),
+            false => {
+                self.usage.window_limited || (self.slow_start() && self.half.window.bytes() < 2 * flight)
+            }
         };
         by_state && by_ecn && (!settings.validate_cwnd || in_use())
     }
@@ -291,29 +294,29 @@ impl Sender {
             Recovery::Open | Recovery::AfterTimeout { .. } => true,
             // The acknowledgement that ends a reduction finds it ended (Linux tcp_fastretrans_alert, D).
             Recovery::Reducing(_) => {
-                self.una > self.reduced_until && config.rules.arithmetic.grows_with_the_end()
+                self.half.una > self.reduced_until && config.rules.arithmetic.grows_with_the_end()
             }
             Recovery::Fast(_) => false,
         }
     }
 
     fn slow_start(&self) -> bool {
-        self.window.cc().ssthresh().is_some_and(|ssthresh| (self.window.bytes() as f64) < ssthresh)
+        self.half.window.cc().ssthresh().is_some_and(|ssthresh| (self.half.window.bytes() as f64) < ssthresh)
     }
 
     /// Whether the window before the last reduction has been acknowledged, and no loss is being repaired.
     fn may_reduce(&self) -> bool {
-        self.una > self.reduced_until && self.recovery.is_open()
+        self.half.una > self.reduced_until && self.recovery.is_open()
     }
 
     /// RFC 3168 s.6.1.2: at most one reduction a window, and none beside a loss's.
     #[inline(never)]
     pub(super) fn on_ece(&mut self, heard: Heard, config: &Config, now: Time) {
-        if !self.may_reduce() || !self.window.cc().answers_marks(now) {
+        if !self.may_reduce() || !self.half.window.cc().answers_marks(now) {
             return;
         }
-        self.counts.ecn_reductions += 1;
-        let before = self.window.bytes();
+        self.half.counts.ecn_reductions += 1;
+        let before = self.half.window.bytes();
         self.congested(Congestion::Ecn, heard.flight, config, now);
         self.reduced_until = self.next;
         if config.settings.prr_on_ecn {
@@ -325,17 +328,17 @@ impl Sender {
     #[cold]
     fn on_control(&mut self, packet: &Packet, config: &Config, net: &mut Net) -> bool {
         if packet.flags.any(Flags::SYN) {
-            if self.state == State::SynSent {
-                self.state = State::Established;
+            if self.half.state == State::SynSent {
+                self.half.state = State::Established;
                 self.ecn.agreed = config.ecn && packet.flags.any(Flags::ECE);
                 if self.ecn.agreed && config.settings.handshake_marks {
-                    self.hear_handshake_mark(config, net.now);
+                    self.read_handshake_mark(config, net.now);
                 }
                 self.rtt.sample(net.now - packet.stamp, &config.settings);
                 self.losses.on_round_trip(net.now - packet.stamp);
                 self.rtt.progress();
-                self.rto_at = Time::MAX;
-                if self.limit() == 0 {
+                self.half.rto_at = Time::MAX;
+                if self.half.limit() == 0 {
                     self.emit_raw(0, 0, self.pure_ack(config), config, net);
                 }
                 self.pump(config, net);
@@ -348,7 +351,7 @@ impl Sender {
     }
 
     /// A round of one byte, the SYN's number, and that one marked.
-    fn hear_handshake_mark(&mut self, config: &Config, now: Time) {
+    fn read_handshake_mark(&mut self, config: &Config, now: Time) {
         let ack = Ack {
             acked: 1,
             delivered: 1,
@@ -362,7 +365,7 @@ impl Sender {
             flight: 0,
             sent: 0,
         };
-        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
+        self.with_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
     }
 
     /// Flags of an acknowledgement without data.

@@ -30,11 +30,11 @@ impl Sender {
         }
         match &self.recovery {
             Recovery::Open => {}
-            Recovery::Reducing(_) if self.una > self.reduced_until => self.recovery = Recovery::Open,
+            Recovery::Reducing(_) if self.half.una > self.reduced_until => self.recovery = Recovery::Open,
             Recovery::Reducing(_) => self.reduce_in_proportion(heard, config),
-            Recovery::AfterTimeout { point } if self.una >= *point => self.recovery = Recovery::Open,
+            Recovery::AfterTimeout { point } if self.half.una >= *point => self.recovery = Recovery::Open,
             Recovery::AfterTimeout { .. } => {}
-            Recovery::Fast(FastRecovery { point, .. }) if self.una >= *point => {
+            Recovery::Fast(FastRecovery { point, .. }) if self.half.una >= *point => {
                 let point = *point;
                 self.end_by_count(point, config);
             }
@@ -69,25 +69,25 @@ impl Sender {
 
     /// RFC 6675 s.5: enter recovery on enough duplicates, or when SACK says so.
     fn look_for_loss(&mut self, config: &Config, net: &mut Net) {
-        if self.recovery.is_fast() || self.high == self.una {
+        if self.recovery.is_fast() || self.high == self.half.una {
             return;
         }
         let LossDetection::Count(counting) = &self.losses else { return };
         let threshold = config.settings.dup_acks;
         let by_count = counting.dup_acks >= threshold;
-        let by_sack = || self.board.first_is_lost(self.una, threshold, config.rules.mss);
-        if self.una >= counting.guard && (by_count || by_sack()) {
+        let by_sack = || self.board.first_is_lost(self.half.una, threshold, config.rules.mss);
+        if self.half.una >= counting.guard && (by_count || by_sack()) {
             self.recover_by_count(config, net);
         }
     }
 
     fn recover_by_count(&mut self, config: &Config, net: &mut Net) {
         // RFC 5681 s.3.2 step 2: segments of limited transmit do not count.
-        let outstanding = self.high - self.una;
-        let before = self.window.bytes();
-        self.counts.fast_recoveries += 1;
+        let outstanding = self.high - self.half.una;
+        let before = self.half.window.bytes();
+        self.half.counts.fast_recoveries += 1;
         // The lost segment was sent before a reduction; only one for ECN can be, by `guard`.
-        let reduced = self.una < self.reduced_until;
+        let reduced = self.half.una < self.reduced_until;
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
         self.congested(why, outstanding.min(before), config, net.now);
         self.reduced_until = self.high;
@@ -95,7 +95,7 @@ impl Sender {
         let repair = if by_sack {
             // The acknowledgement that begins it pays for the segment that goes at once, and for nothing else.
             let prr = Prr::new(&config.rules, before, outstanding, 0);
-            let resent = Resent::first(self.una);
+            let resent = Resent::first(self.half.una);
             Repair::Sack(SackRepair { prr, pipe: outstanding - self.board.bytes(), resent })
         } else {
             // RFC 5681 s.3.2 step 3: the segments that the duplicates report have left.
@@ -115,15 +115,15 @@ impl Sender {
 
     /// Sends the oldest segment again.
     fn retransmit_first(&mut self, config: &Config, net: &mut Net) {
-        let (seq, gap_end) = self.board.gap_from(self.una);
-        let payload = self.written.saturating_sub(seq).min(config.rules.mss).min(gap_end - seq);
-        let fin = self.closing && seq + payload == self.written;
+        let (seq, gap_end) = self.board.gap_from(self.half.una);
+        let payload = self.half.written.saturating_sub(seq).min(config.rules.mss).min(gap_end - seq);
+        let fin = self.half.closing && seq + payload == self.half.written;
         self.emit(seq, payload, fin, config, net);
         if let Some(sack) = self.recovery.sack() {
             sack.resent.reach(seq + payload + u64::from(fin));
             sack.prr.on_send(payload);
         }
-        self.rto_at = self.rto_from(net.now, config);
+        self.half.rto_at = self.rto_from(net.now, config);
     }
 
     fn end_by_count(&mut self, point: u64, config: &Config) {
@@ -139,12 +139,12 @@ impl Sender {
     fn partial_ack(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         self.retransmit_first(config, net);
         let mss = config.rules.mss;
-        let rto_at = self.rto_at;
+        let rto_at = self.half.rto_at;
         if let Recovery::Fast(FastRecovery { repair: Repair::Plain(plain), .. }) = &mut self.recovery {
             let more = if heard.acked >= mss { mss } else { 0 };
             plain.inflation = plain.inflation.saturating_sub(heard.acked) + more;
             // "Impatient" (s.4): only the first partial acknowledgement restarts the timer.
-            self.rto_at = *plain.rto_at.get_or_insert(rto_at);
+            self.half.rto_at = *plain.rto_at.get_or_insert(rto_at);
         }
     }
 
@@ -152,9 +152,9 @@ impl Sender {
     fn update_pipe(&mut self, heard: Heard, config: &Config) {
         let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
         let Some(sack) = self.recovery.sack() else { return };
-        sack.resent.reach(self.una);
+        sack.resent.reach(self.half.una);
         sack.pipe = match config.settings.pipe {
-            Pipe::Rfc6675 => self.board.pipe(self.una, self.high, sack.resent.high_rxt, threshold, mss),
+            Pipe::Rfc6675 => self.board.pipe(self.half.una, self.high, sack.resent.high_rxt, threshold, mss),
             Pipe::Sack1 => sack.pipe.saturating_sub(heard.delivered.min(mss)),
         };
         if config.settings.prr {
@@ -165,21 +165,21 @@ impl Sender {
     /// Sends in recovery by SACK: RFC 6675 s.5 step C.
     pub(super) fn pump_by_sack(&mut self, config: &Config, net: &mut Net) {
         let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
-        let (window, limit) = (self.send_window(config), self.limit());
+        let (window, limit) = (self.send_window(config), self.half.limit());
         while let Recovery::Fast(FastRecovery { point, repair: Repair::Sack(sack) }) = &self.recovery {
             let (point, pipe) = (*point, sack.pipe);
             if pipe + mss > window && (pipe > 0 || window == 0) {
                 break;
             }
-            let may_send_new = self.high < limit && self.high - self.una + mss <= config.receive_window;
-            let next = self.board.next(self.una, point, &sack.resent, threshold, mss, may_send_new);
+            let may_send_new = self.high < limit && self.high - self.half.una + mss <= config.receive_window;
+            let next = self.board.next(self.half.una, point, &sack.resent, threshold, mss, may_send_new);
             let Some(next) = next else { break };
             let (seq, gap_end) = match next {
                 Next::New => (self.high, u64::MAX),
                 Next::Again(first, beyond) | Next::Rescue(first, beyond) => (first, beyond),
             };
-            let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
-            let fin = self.closing && seq + payload == self.written;
+            let payload = self.half.written.saturating_sub(seq).min(mss).min(gap_end - seq);
+            let fin = self.half.closing && seq + payload == self.half.written;
             let beyond = seq + payload + u64::from(fin);
             if beyond == seq || self.held_by_pace(net.now) {
                 break;

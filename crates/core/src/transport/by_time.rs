@@ -27,7 +27,7 @@ impl Sender {
     ) -> Found {
         let Some(rack) = self.losses.rack() else { return Found::default() };
         if advanced {
-            rack.on_ack(self.una, now, stamp);
+            rack.on_ack(self.half.una, now, stamp);
         }
         if self.recovery.is_open() && rack.sacked() == 0 && !rack.has_lost() {
             return Found::default(); // all data sent before the delivered ones is delivered
@@ -40,9 +40,9 @@ impl Sender {
     fn end_by_number(&mut self) {
         let over = match &self.recovery {
             Recovery::Open => false,
-            Recovery::Reducing(_) => self.una > self.reduced_until,
+            Recovery::Reducing(_) => self.half.una > self.reduced_until,
             Recovery::AfterTimeout { point } | Recovery::Fast(FastRecovery { point, .. }) => {
-                self.una >= *point
+                self.half.una >= *point
             }
         };
         if over {
@@ -84,7 +84,7 @@ impl Sender {
         config: &Config,
         now: Time,
     ) {
-        self.hear_of_probe(advanced, heard.delivered, config, now);
+        self.on_probe_answered(advanced, heard.delivered, config, now);
         if self.must_recover(found) {
             self.recover_by_time(config, now);
         }
@@ -104,16 +104,16 @@ impl Sender {
 
     /// tcp_enter_recovery.
     fn recover_by_time(&mut self, config: &Config, now: Time) {
-        let outstanding = self.high - self.una;
-        let before = self.window.bytes();
+        let outstanding = self.high - self.half.una;
+        let before = self.half.window.bytes();
         // One reduction a window, whatever reported it first; a lost retransmission is another.
         let reduced = match self.recovery {
             Recovery::Reducing(_) => true,
             Recovery::AfterTimeout { .. } => false,
-            Recovery::Open | Recovery::Fast(_) => self.una < self.reduced_until,
+            Recovery::Open | Recovery::Fast(_) => self.half.una < self.reduced_until,
         };
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
-        self.counts.fast_recoveries += 1;
+        self.half.counts.fast_recoveries += 1;
         self.congested(why, outstanding.min(before), config, now);
         let prr = match std::mem::replace(&mut self.recovery, Recovery::Open) {
             Recovery::Reducing(prr) => prr, // goes on
@@ -156,14 +156,14 @@ impl Sender {
 
     /// Sends the segment `[seq, end)` again.
     fn resend(&mut self, seq: u64, end: u64, config: &Config, net: &mut Net) {
-        let fin = end > self.written;
+        let fin = end > self.half.written;
         let payload = end - seq - u64::from(fin);
         self.emit(seq, payload, fin, config, net);
         if let Some(rack) = self.losses.rack() {
             rack.on_resend(seq, net.now);
         }
-        if seq == self.una {
-            self.rto_at = self.rto_from(net.now, config);
+        if seq == self.half.una {
+            self.half.rto_at = self.rto_from(net.now, config);
             if self.early.purpose != Purpose::Reordering {
                 self.early.at = Time::MAX;
             }
@@ -186,7 +186,7 @@ impl Sender {
         let settings = &config.settings;
         self.early.purpose = Purpose::Reordering;
         self.early.at = expiry(now, wait + settings.timer_slack, settings.timer_grain);
-        self.rto_at = self.rto_at.max(self.early.at); // RFC 8985 s.8: one timer at a time
+        self.half.rto_at = self.half.rto_at.max(self.early.at); // RFC 8985 s.8: one timer at a time
     }
 
     /// A timer that comes before the retransmission timer.
@@ -216,7 +216,7 @@ impl Sender {
     fn time_oldest(&mut self, config: &Config, now: Time) {
         let soonest = expiry(now, Span::us(1), config.settings.timer_grain);
         let oldest = self.losses.rack().and_then(|rack| rack.oldest_sent());
-        self.rto_at = oldest.map_or(Time::MAX, |sent| self.rto_from(sent, config).max(soonest));
+        self.half.rto_at = oldest.map_or(Time::MAX, |sent| self.rto_from(sent, config).max(soonest));
     }
 
     // ---- loss probes ----
@@ -228,7 +228,7 @@ impl Sender {
         self.early.wants_probe = false;
         let repairing = self.recovery.is_fast() || self.recovery.is_after_timeout();
         let Some(rack) = self.losses.rack() else { return };
-        if repairing || rack.sacked() > 0 || self.high == self.una {
+        if repairing || rack.sacked() > 0 || self.high == self.half.una {
             return;
         }
         let settings = &config.settings;
@@ -241,7 +241,7 @@ impl Sender {
             srtt + srtt + settings.timer_slack
         };
         self.early.purpose = Purpose::Probe;
-        self.early.at = expiry(now, wait, settings.timer_grain).min(self.rto_at);
+        self.early.at = expiry(now, wait, settings.timer_grain).min(self.half.rto_at);
     }
 
     /// RFC 8985 s.7.3.
@@ -251,9 +251,9 @@ impl Sender {
             return self.time_oldest(config, net.now);
         }
         let last = rack.last();
-        let payload = self.written.saturating_sub(self.high).min(config.rules.mss);
-        let fits = self.high + payload - self.una <= config.receive_window;
-        let again = !(self.high < self.limit() && fits);
+        let payload = self.half.written.saturating_sub(self.high).min(config.rules.mss);
+        let fits = self.high + payload - self.half.una <= config.receive_window;
+        let again = !(self.high < self.half.limit() && fits);
         if again {
             let Some((seq, end)) = last else { return };
             self.resend(seq, end, config, net);
@@ -263,19 +263,19 @@ impl Sender {
         if let Some(rack) = self.losses.rack() {
             rack.probe = Some(Probe { end: self.high, again });
         }
-        self.rto_at = self.rto_from(net.now, config);
+        self.half.rto_at = self.rto_from(net.now, config);
     }
 
     /// RFC 8985 s.7.4: an acknowledgement beyond a probe that was a retransmission tells that one of the two was lost.
-    fn hear_of_probe(&mut self, advanced: bool, delivered: u64, config: &Config, now: Time) {
+    fn on_probe_answered(&mut self, advanced: bool, delivered: u64, config: &Config, now: Time) {
         let Some(rack) = self.losses.rack() else { return };
-        let Some(probe) = rack.probe.filter(|probe| self.una >= probe.end) else { return };
+        let Some(probe) = rack.probe.filter(|probe| self.half.una >= probe.end) else { return };
         if !probe.again || (!advanced && delivered == 0) {
             rack.probe = None; // of new data; or both came (case 2)
-        } else if self.una > probe.end {
+        } else if self.half.una > probe.end {
             rack.probe = None;
             let why = config.rules.arithmetic.repaired_by_probe();
-            let flight = (self.high - self.una).min(self.window.bytes());
+            let flight = (self.high - self.half.una).min(self.half.window.bytes());
             self.congested(why, flight, config, now);
             self.reduced_until = self.high;
         }

@@ -69,6 +69,8 @@ pub struct Config {
     pub ack_counts_bytes: bool,
     /// The receiver acknowledges at once from so much waiting data on, in segments or in bytes.
     pub ack_from: u64,
+    /// A segment with this is acknowledged at once.
+    pub ack_at_once: Flags,
     /// Only whole segments of a window let segments out.
     pub whole_windows: bool,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
@@ -133,6 +135,7 @@ impl Config {
                 .single_ack_delay(s.delays_acks().then_some(s.ack_delay), s.min_rto),
             ack_counts_bytes: s.ack_counts == Counted::Bytes,
             ack_from: s.ack_every * if s.ack_counts == Counted::Bytes { s.mss.as_u64() } else { 1 },
+            ack_at_once: Flags::default().with_if(Flags::PUSH, s.ack_pushed),
             whole_windows: s.window_counts == Counted::Segments,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             kind: match (&transport.roce, &transport.ndp) {

@@ -48,17 +48,17 @@ impl Sender {
         let packet = Outgoing {
             kind,
             again: flags.any(Flags::RETRANSMITTED) || (kind == Kind::Syn && self.rtt.timeouts > 0),
-            remaining: self.written.saturating_sub(self.una),
+            remaining: self.half.written.saturating_sub(self.half.una),
             srtt: self.round_trip(config),
         };
-        let feedback = self.steer(config, net.now, |cc, cx| cc.on_send(&packet, cx));
+        let feedback = self.with_cc(config, net.now, |cc, cx| cc.on_send(&packet, cx));
         if matches!(feedback, Feedback::None) {
             return (NONE, 0);
         }
         let bytes = feedback.bytes(false);
         // A header beside data takes its share of the rate; a header alone may always be sent.
         if payload > 0
-            && let Some(rate) = self.window.cc().pacing_rate()
+            && let Some(rate) = self.half.window.cc().pacing_rate()
         {
             self.pacing.postpone(rate.transmit(Bytes(bytes.into())), net.now);
         }
@@ -86,20 +86,20 @@ impl Sender {
     }
 
     /// The echo of a header has come with a packet that was sent at `stamp`.
-    pub(super) fn hear(&mut self, feedback: &Feedback, stamp: Time, config: &Config, now: Time) {
+    pub(super) fn read_feedback(&mut self, feedback: &Feedback, stamp: Time, config: &Config, now: Time) {
         if matches!(feedback, Feedback::None) {
             return;
         }
         let took = now - stamp;
         let srtt = Some(self.round_trip(config)).filter(|srtt| *srtt > Span::ZERO).unwrap_or(took);
-        if self.high == self.una {
+        if self.high == self.half.una {
             self.rtt.progress();
-            self.rto_at = Time::MAX; // it watched over headers alone
+            self.half.rto_at = Time::MAX; // it watched over headers alone
         }
-        let before = self.window.cc().pacing_rate();
-        self.steer(config, now, |cc, cx| cc.on_feedback(feedback, srtt, cx));
+        let before = self.half.window.cc().pacing_rate();
+        self.with_cc(config, now, |cc, cx| cc.on_feedback(feedback, srtt, cx));
         // The rest of the wait for the next packet passes at the new rate.
-        if let (Some(before), Some(after)) = (before, self.window.cc().pacing_rate())
+        if let (Some(before), Some(after)) = (before, self.half.window.cc().pacing_rate())
             && self.pacing.at > now
         {
             let left = u128::from((self.pacing.at - now).as_ps()) * u128::from(before.as_bps());
@@ -110,18 +110,18 @@ impl Sender {
 
     /// Sends all that is allowed, and a header alone where the algorithm wants one.
     pub(super) fn pump_explicit(&mut self, config: &Config, net: &mut Net) {
-        let waiting = self.written > self.una;
+        let waiting = self.half.written > self.half.una;
         // A FIN alone is no data.
-        if !(waiting && self.window.cc().paused()) {
+        if !(waiting && self.half.window.cc().paused()) {
             self.pump_data(config, net);
         }
-        if waiting && self.window.cc().request_at() <= net.now {
+        if waiting && self.half.window.cc().request_at() <= net.now {
             self.emit_raw(self.next, 0, Flags::PROBE, config, net);
             // Headers that nobody answers end a connection as data does.
-            if self.rto_at == Time::MAX {
-                self.rto_at = self.rto_from(net.now, config);
+            if self.half.rto_at == Time::MAX {
+                self.half.rto_at = self.rto_from(net.now, config);
             }
         }
-        self.explicit.ask_at = if waiting { self.window.cc().request_at() } else { Time::MAX };
+        self.explicit.ask_at = if waiting { self.half.window.cc().request_at() } else { Time::MAX };
     }
 }

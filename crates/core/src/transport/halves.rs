@@ -1,10 +1,11 @@
 //! The two ends of a connection over any transport, as hosts see them.
 
 use super::config::{Config, TransportKind};
+use super::half::{Half, SenderCounts, State};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
 use super::roce::{Reader, Requester, Responder, Source};
-use super::sender::{Sender, SenderCounts, State};
+use super::sender::Sender;
 use super::window::Window;
 use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
@@ -67,9 +68,7 @@ impl AnySender {
     pub fn open(&mut self, config: &Config, net: &mut Net) {
         match self {
             AnySender::Tcp(sender) => sender.open(config, net),
-            AnySender::Roce(requester) => requester.open(),
-            AnySender::Read(source) => source.open(),
-            AnySender::Ndp(sender) => sender.open(),
+            other => other.half_mut().state = State::Established,
         }
     }
 
@@ -100,7 +99,12 @@ impl AnySender {
 
     /// Packets have left the host's port: it looks again at `at`.
     pub fn on_room(&mut self, at: Time) {
-        any!(self, end => end.on_room(at));
+        match self {
+            AnySender::Tcp(sender) => sender.on_room(at),
+            AnySender::Roce(requester) => requester.turn.at = at,
+            AnySender::Read(source) => source.turn.at = at,
+            AnySender::Ndp(sender) => sender.turn.at = at,
+        }
     }
 
     /// When it wants to be woken.
@@ -112,46 +116,57 @@ impl AnySender {
     /// Time of the soonest event that will look at its timers.
     #[inline]
     pub fn timer_at(&mut self) -> &mut Time {
-        any!(self, end => &mut end.timer_at)
+        &mut self.half_mut().timer_at
     }
 
     /// The retransmission timer has expired by `now`.
     pub fn expires(&self, now: Time) -> bool {
-        any!(self, end => now >= end.rto_at)
+        now >= self.half().rto_at
     }
 
     /// The warm-up ends: statistics begin.
     pub fn restart_counts(&mut self, now: Time) {
-        any!(self, end => end.restart_counts(now));
+        self.half_mut().restart_counts(now);
     }
 
     // ---- its state ----
 
+    /// The part that all have in common.
+    #[inline]
+    pub fn half(&self) -> &Half {
+        any!(self, end => &end.half)
+    }
+
+    #[inline]
+    fn half_mut(&mut self) -> &mut Half {
+        any!(self, end => &mut end.half)
+    }
+
     /// Where the connection is in its life.
     #[inline]
     pub fn state(&self) -> State {
-        any!(self, end => end.state)
+        self.half().state
     }
 
     /// Everything written, and the FIN if any, has been acknowledged.
     #[inline]
     pub fn all_acknowledged(&self) -> bool {
-        any!(self, end => end.all_acknowledged())
+        self.half().all_acknowledged()
     }
 
     /// The receiver closes too, by a FIN of its own.
     pub fn closes_both(&self) -> bool {
-        matches!(self, AnySender::Tcp(sender) if sender.closing)
+        matches!(self, AnySender::Tcp(sender) if sender.half.closing)
     }
 
     /// Oldest number not acknowledged.
     pub fn una(&self) -> u64 {
-        any!(self, end => end.una)
+        self.half().una
     }
 
     /// Bytes that the application has written.
     pub fn written(&self) -> u64 {
-        any!(self, end => end.written)
+        self.half().written
     }
 
     /// Bytes known to have arrived beyond the acknowledgement.
@@ -181,17 +196,17 @@ impl AnySender {
 
     /// Congestion control and its window.
     pub fn window(&self) -> &Window {
-        any!(self, end => &end.window)
+        &self.half().window
     }
 
     /// Congestion control and its window, to bring its integral up.
     pub fn window_mut(&mut self) -> &mut Window {
-        any!(self, end => &mut end.window)
+        &mut self.half_mut().window
     }
 
     /// Statistics.
     pub fn counts(&self) -> SenderCounts {
-        any!(self, end => end.counts)
+        self.half().counts
     }
 }
 

@@ -25,7 +25,7 @@ impl Sender {
     /// Each value that `tcp_get_info` reports and a sender here knows. Windows and counts are in segments, times in us.
     pub fn info(&self, config: &Config) -> Vec<(&'static str, u64)> {
         let mss = config.rules.mss;
-        let threshold = self.window.cc().ssthresh().filter(|bytes| bytes.is_finite());
+        let threshold = self.half.window.cc().ssthresh().filter(|bytes| bytes.is_finite());
         let mut all = vec![
             ("tcpi_ca_state", self.ca_state()),
             ("tcpi_snd_mss", mss),
@@ -35,9 +35,9 @@ impl Sender {
             ("tcpi_rttvar", us(self.rtt.rttvar())),
             ("tcpi_rto", us(self.rtt.rto(&config.settings))),
             ("tcpi_retransmits", self.rtt.timeouts),
-            ("tcpi_total_retrans", self.counts.retransmissions),
-            ("tcpi_bytes_acked", self.una.min(self.written)),
-            ("tcpi_notsent_bytes", self.written.saturating_sub(self.high)),
+            ("tcpi_total_retrans", self.half.counts.retransmissions),
+            ("tcpi_bytes_acked", self.half.una.min(self.half.written)),
+            ("tcpi_notsent_bytes", self.half.written.saturating_sub(self.high)),
             ("tcpi_snd_wnd", config.receive_window),
         ];
         if let LossDetection::Time(rack) = &self.losses {
@@ -70,7 +70,7 @@ impl Sender {
     fn window_as_linux(&self, config: &Config) -> u64 {
         match self.recovery {
             Recovery::Reducing(_) | Recovery::Fast(_) => self.send_window(config),
-            Recovery::Open | Recovery::AfterTimeout { .. } => self.window.bytes(),
+            Recovery::Open | Recovery::AfterTimeout { .. } => self.half.window.bytes(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod config;
 pub mod cutting;
 pub mod detection;
 pub mod explicit;
+pub mod half;
 pub mod halves;
 mod info;
 pub mod ndp;
@@ -29,8 +30,9 @@ mod usage;
 pub mod window;
 
 pub use config::{Config, TransportKind};
+pub use half::State;
 pub use halves::{AnyReceiver, AnySender};
 pub use info::CA_STATES;
 pub use profiles::Transport;
 pub use receiver::Receiver;
-pub use sender::{Sender, State};
+pub use sender::Sender;

@@ -6,7 +6,8 @@
 
 use super::acks::Heard;
 use super::config::Config;
-use super::sender::{Sender, State};
+use super::half::State;
+use super::sender::Sender;
 use super::settings::{EceGrowth, EchoMode, RttBy};
 use crate::cc::CongestionControl;
 use crate::cc::parts::window::Arithmetic;
@@ -33,9 +34,9 @@ impl Sender {
         const RARE: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::PROBE.0);
         config.predicts
             && !packet.flags.any(RARE)
-            && packet.seq > self.una
+            && packet.seq > self.half.una
             && packet.seq <= self.high
-            && self.state == State::Established
+            && self.half.state == State::Established
             && self.recovery.is_open()
             && self.board.is_empty()
             && self.losses.dup_acks() == 0
@@ -47,22 +48,22 @@ impl Sender {
         // Only a timeout lets SND.NXT fall back, and its recovery lasts until all that was sent before is acknowledged.
         debug_assert!(self.next == self.high, "data is sent again while nothing is repaired");
         let now = net.now;
-        let acked = packet.seq - self.una;
+        let acked = packet.seq - self.half.una;
         let ece = self.ecn.agreed && packet.flags.any(Flags::ECE);
-        let flight = self.next - self.una;
+        let flight = self.next - self.half.una;
         let heard = Heard { acked, delivered: acked, ece, clean: true, flight, stamp: packet.stamp };
-        self.una = packet.seq;
+        self.half.una = packet.seq;
         let rtt = now - packet.stamp;
         self.rtt.sample(rtt, &config.settings);
         self.rtt.progress();
-        self.rto_at = if self.high > self.una { self.rto_from(now, config) } else { Time::MAX };
-        let round_ended = Arithmetic::Exact.ends_round(self.una, self.round_end);
+        self.half.rto_at = if self.high > self.half.una { self.rto_from(now, config) } else { Time::MAX };
+        let round_ended = Arithmetic::Exact.ends_round(self.half.una, self.round_end);
         if round_ended {
             self.round_end = self.next;
         }
         let may_grow = self.may_grow(heard, config);
         let ack = self.report(heard, Some(rtt), round_ended, may_grow, config);
-        self.steer(config, now, |cc, cx| cc.on_ack(&ack, cx));
+        self.with_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if ece {
             self.on_ece(heard, config, now);
         }
@@ -75,20 +76,20 @@ impl Sender {
     #[inline(always)]
     fn send_whole(&mut self, config: &Config, net: &mut Net) {
         (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
-        if self.next == self.una {
+        if self.next == self.half.una {
             return self.pump(config, net);
         }
         let mss = config.rules.mss;
-        let most = self.window.bytes().min(config.receive_window);
-        let last = self.written.saturating_sub(u64::from(self.closing));
+        let most = self.half.window.bytes().min(config.receive_window);
+        let last = self.half.written.saturating_sub(u64::from(self.half.closing));
         self.usage.window_limited = false;
         while net.room > 0 {
             let (seq, end) = (self.next, self.next + mss);
             if end > last {
                 return self.send_last(config, net);
             }
-            if end - self.una > most {
-                self.usage.window_limited = end - self.una > self.window.bytes();
+            if end - self.half.una > most {
+                self.usage.window_limited = end - self.half.una > self.half.window.bytes();
                 return;
             }
             if self.held_by_port(config, net) || self.held_by_pace(net.now) {

@@ -41,7 +41,7 @@ pub const PROFILES: &[Profile] = &[
         settings: || {
             json!({
                 "mss": "1448B", "timestamps": true, "min_rto": "200ms", "max_rto": "120s", "ack_every": 2, "ack_delay": "40ms",
-                "quick_acks": 16, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
+                "quick_acks": 16, "ack_pushed": true, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
                 "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
                 "loss_detection": "rack", "tail_loss_probe": true, "timer_grain": "1ms", "timer_slack": "2ms",
                 "arithmetic": "linux", "growth": "delivered", "ecn_acks": "linux", "ecn_fallback": true,

@@ -60,12 +60,13 @@ impl Prr {
         self.window = pipe + send;
     }
 
-    /// Linux `tcp_cwnd_reduction`: the same, counted in segments. One that delivers nothing leaves the window.
+    /// Linux `tcp_cwnd_reduction`: the same, counted in segments, and a short one is a whole one. One that delivers nothing leaves the
+    /// window.
     fn by_segments(&mut self, heard: Heard, pipe: u64, target: u64, mss: u64) {
         if heard.delivered == 0 {
             return;
         }
-        let segments = |bytes: u64| bytes / mss;
+        let segments = |bytes: u64| bytes.div_ceil(mss);
         let (target, pipe) = (segments(target), segments(pipe));
         let (sent, arrived) = (segments(self.out), segments(self.delivered));
         let send = if pipe > target {
@@ -130,5 +131,15 @@ mod tests {
         prr.on_send(1000);
         prr.on_ack(heard(1), 4000, 10_000, &rules);
         assert_eq!(prr.window(), 6000);
+    }
+
+    /// The short segment at the end of a message counts as a whole one: two may go when nothing is left in flight, and not one.
+    #[test]
+    fn in_linuxs_arithmetic_a_short_segment_is_a_whole_one() {
+        let rules = WindowRules { arithmetic: Arithmetic::Linux, ..rules() };
+        let mut prr = Prr::new(&rules, 3000, 3000, 3000);
+        prr.on_send(400);
+        prr.on_ack(Heard { delivered: 400, clean: true, ..Heard::default() }, 0, 2000, &rules);
+        assert_eq!(prr.window(), 2000);
     }
 }

@@ -34,7 +34,7 @@ pub struct ReceiverCounts {
 impl ReceiverCounts {
     /// A data packet comes at `now`; whether it is marked.
     #[inline]
-    pub fn hear(&mut self, packet: &Packet, now: Time) -> bool {
+    pub fn add(&mut self, packet: &Packet, now: Time) -> bool {
         let marked = packet.flags.any(Flags::CE);
         self.packets += 1;
         self.marks += u64::from(marked);
@@ -120,7 +120,7 @@ impl Receiver {
             return self.on_control(packet, config, net);
         }
         let payload = u64::from(packet.size - headers);
-        let marked = self.counts.hear(packet, net.now);
+        let marked = self.counts.add(packet, net.now);
         self.hear_mark(packet, marked, config, net);
         // tcp_event_data_recv: after a gap longer than its own RTO, here the least there is.
         if config.settings.quick_acks > self.quick && net.now - self.heard > config.settings.min_rto {
@@ -137,7 +137,7 @@ impl Receiver {
             self.pending += if config.ack_counts_bytes { payload } else { 1 };
             let quick = self.quick > 0;
             self.quick -= u64::from(quick);
-            if quick || self.pending >= config.ack_from {
+            if quick || self.pending >= config.ack_from || packet.flags.any(config.ack_at_once) {
                 self.acknowledge(config, net);
             } else if self.ack_at == Time::MAX {
                 self.ack_at = expiry(net.now, config.settings.ack_delay, config.settings.timer_grain);
@@ -148,7 +148,7 @@ impl Receiver {
     }
 
     /// Marks and CWR, before the segment is counted.
-    #[inline]
+    #[inline(always)]
     fn hear_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
         match config.echo {
             EchoMode::PerPacket => {
@@ -168,8 +168,10 @@ impl Receiver {
                 if packet.flags.any(Flags::CWR) {
                     self.ce = false;
                 }
-                if marked && !self.ce && config.settings.ecn_acks == EcnAcks::Linux {
-                    self.quick = self.quick.max(2); // tcp_data_ecn_check
+                // tcp_data_ecn_check: a mark; or no ECT after others with it, since that "is probably a retransmit".
+                let without = self.ecn && !packet.ecn_capable() && self.arrived() > 0;
+                if (marked && !self.ce || without) && config.settings.ecn_acks == EcnAcks::Linux {
+                    self.quick = self.quick.max(2);
                 }
                 self.ce |= marked;
             }
@@ -198,6 +200,9 @@ impl Receiver {
             self.fin_at = Some(packet.seq + payload);
         }
         let beyond = packet.seq + payload;
+        if beyond <= self.next {
+            self.quick = self.quick.max(config.settings.quick_acks); // tcp_data_queue, of old data
+        }
         if packet.seq <= self.next {
             if self.pending == 0 || beyond > self.next {
                 self.echo_stamp = packet.stamp;

@@ -121,7 +121,7 @@ impl Sender {
     /// The part of a window that lets segments out (`window_counts`).
     #[inline(always)]
     fn usable_window(&self, config: &Config) -> u64 {
-        let cwnd = self.window.bytes();
+        let cwnd = self.half.window.bytes();
         if config.whole_windows && cwnd > config.rules.mss { cwnd - cwnd % config.rules.mss } else { cwnd }
     }
 
@@ -147,7 +147,7 @@ impl Sender {
 
     /// Bytes in flight outside of the plain case.
     pub(super) fn repair_flight(&self, config: &Config) -> u64 {
-        let outstanding = self.next - self.una;
+        let outstanding = self.next - self.half.una;
         if let LossDetection::Time(rack) = &self.losses {
             return rack.flight(outstanding);
         }
@@ -177,7 +177,7 @@ impl Sender {
 
     /// The proportional reduction under way, if there is one, takes an acknowledgement into account.
     pub(super) fn reduce_in_proportion(&mut self, heard: Heard, config: &Config) {
-        let (pipe, target) = (self.repair_flight(config), self.window.bytes());
+        let (pipe, target) = (self.repair_flight(config), self.half.window.bytes());
         if let Some(prr) = self.recovery.prr() {
             prr.on_ack(heard, pipe, target, &config.rules);
         }
@@ -208,20 +208,20 @@ impl Sender {
         let now = net.now;
         // RFC 5681 s.3.1: a segment lost again does not lower ssthresh again.
         if first {
-            let flight = (self.high - self.una).min(self.window.bytes());
+            let flight = (self.high - self.half.una).min(self.half.window.bytes());
             self.congested(Congestion::Timeout, flight, config, now);
         }
         self.recovery = Recovery::AfterTimeout { point: self.high };
         self.reduced_until = self.high;
         if let LossDetection::Count(counting) = &mut self.losses {
-            self.next = self.una;
+            self.next = self.half.una;
             counting.dup_acks = 0; // tcp_timeout_mark_lost: what they reported is unknown again
             counting.guard = self.high + u64::from(!config.settings.sack);
             if !first {
                 self.board.clear(); // RFC 2018 s.8: the receiver may have reneged
             }
         }
-        self.rto_at = self.rto_from(now, config);
+        self.half.rto_at = self.rto_from(now, config);
         self.resend_after_timeout(config, net);
         self.pump(config, net);
     }

@@ -23,6 +23,11 @@ impl RttEstimator {
         Span::ps(self.srtt)
     }
 
+    /// Smoothed round-trip time, after the first sample.
+    pub fn known(&self) -> Option<Span> {
+        Some(self.srtt()).filter(|srtt| *srtt > Span::ZERO)
+    }
+
     /// Variation of the round-trip time.
     pub fn rttvar(&self) -> Span {
         Span::ps(self.rttvar)

@@ -4,11 +4,12 @@
 //! CWR).
 
 use super::config::Config;
-use super::sender::{Sender, State};
+use super::half::State;
+use super::sender::Sender;
 use super::settings::RttBy;
 use crate::cc::CongestionControl;
 use crate::net::Net;
-use crate::packet::{Flags, NONE, Packet};
+use crate::packet::{Flags, NONE};
 use shallows_units::Time;
 
 /// Linux `tcp_tso_win_divisor`.
@@ -19,7 +20,7 @@ impl Sender {
     #[inline(always)]
     pub fn flight(&self, config: &Config) -> u64 {
         if self.recovery.is_open() && self.board.is_empty() {
-            return self.next - self.una;
+            return self.next - self.half.una;
         }
         self.repair_flight(config)
     }
@@ -33,7 +34,7 @@ impl Sender {
     /// `pump`, compiled into its caller: for acknowledgements, which are half of all packets.
     #[inline(always)]
     pub(super) fn pump_here(&mut self, config: &Config, net: &mut Net) {
-        if self.state != State::Established {
+        if self.half.state != State::Established {
             return;
         }
         (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
@@ -51,15 +52,15 @@ impl Sender {
         }
         // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
         if self.pacing.holds && self.flight(config) == 0 {
-            self.rto_at = Time::MAX;
+            self.half.rto_at = Time::MAX;
         }
     }
 
     /// Sends as the window, the application and pacing allow.
     #[inline(always)]
     pub(super) fn pump_data(&mut self, config: &Config, net: &mut Net) {
-        let limit = self.limit();
-        if self.next == self.una && self.next < limit {
+        let limit = self.half.limit();
+        if self.next == self.half.una && self.next < limit {
             self.after_idle(config, net);
         }
         if !self.recovery.is_open() && !self.pump_repair(config, net) {
@@ -73,8 +74,8 @@ impl Sender {
         // Without room the run ends, also in the midst of a window of a million packets.
         while self.next < limit && net.room > 0 {
             let (seq, gap_end) = self.next_gap();
-            let payload = self.written.saturating_sub(seq).min(mss).min(gap_end - seq);
-            let fin = self.closing && seq + payload == self.written;
+            let payload = self.half.written.saturating_sub(seq).min(mss).min(gap_end - seq);
+            let fin = self.half.closing && seq + payload == self.half.written;
             if seq >= limit {
                 self.next = limit;
                 break;
@@ -92,7 +93,7 @@ impl Sender {
                 break;
             }
             // A sender that its receiver limits does not use its window: RFC 7661 s.4.3, Linux tcp_snd_wnd_test.
-            if flight > 0 && seq + payload - self.una > config.receive_window {
+            if flight > 0 && seq + payload - self.half.una > config.receive_window {
                 break;
             }
             let holds_short = config.settings.nagle && payload < mss && !fin && flight > 0;
@@ -115,13 +116,13 @@ impl Sender {
     /// short segment is.
     #[inline(never)]
     fn awaits_earlier(&self, config: &Config) -> bool {
-        !config.rules.arithmetic.in_segments() || self.usage.short_end > self.una
+        !config.rules.arithmetic.in_segments() || self.usage.short_end > self.half.una
     }
 
     /// Sends the next part of the stream, `payload` bytes from `seq` on.
     #[inline(always)]
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
-        let fin = self.closing && seq + payload == self.written;
+        let fin = self.half.closing && seq + payload == self.half.written;
         self.emit(seq, payload, fin, config, net);
         if !self.recovery.is_open()
             && let Some(prr) = self.recovery.prr()
@@ -171,7 +172,7 @@ impl Sender {
         // RFC 5681 s.4.1.
         let idle = net.now - self.last_sent;
         if config.settings.idle_restart && self.high > 0 && idle > self.rtt.rto(&config.settings) {
-            self.steer(config, net.now, |cc, cx| cc.on_idle(cx));
+            self.with_cc(config, net.now, |cc, cx| cc.on_idle(cx));
         }
     }
 
@@ -181,7 +182,7 @@ impl Sender {
         if seq >= self.high {
             return self.emit_new(seq, payload, fin, config, net);
         }
-        self.counts.retransmissions += 1;
+        self.half.counts.retransmissions += 1;
         self.timed = (0, net.now); // Karn: RFC 6298 s.3
         let ect = self.ecn.agreed && config.ect_on_control;
         let flags = Flags::RETRANSMITTED.with_if(Flags::FIN, fin).with_if(config.ect, ect);
@@ -192,7 +193,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn emit_new(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
         // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.
-        let cwr = std::mem::take(&mut self.ecn.tell_cwr);
+        let cwr = std::mem::take(&mut self.ecn.send_cwr);
         let ect = self.ecn.agreed;
         let flags =
             Flags::default().with_if(Flags::FIN, fin).with_if(config.ect, ect).with_if(Flags::CWR, cwr);
@@ -207,27 +208,18 @@ impl Sender {
         let now = net.now;
         self.last_sent = now;
         self.pace(payload + config.paced_header, now);
-        if self.rto_at == Time::MAX {
-            self.rto_at = self.rto_from(now, config); // RFC 6298 s.5.1
+        let flags = flags.with_if(Flags::PUSH, seq + payload == self.half.written);
+        if self.half.rto_at == Time::MAX {
+            self.half.rto_at = self.rto_from(now, config); // RFC 6298 s.5.1
         }
         self.emit_raw(seq, payload, flags, config, net);
     }
 
     #[inline(always)]
     pub(super) fn emit_raw(&mut self, seq: u64, payload: u64, flags: Flags, config: &Config, net: &mut Net) {
-        self.counts.packets += 1;
+        self.half.counts.packets += 1;
         let (extension, bytes) =
             if config.explicit { self.header(payload, flags, config, net) } else { (NONE, 0) };
-        net.send(&Packet {
-            at: Time::ZERO,
-            seq,
-            stamp: net.now,
-            waited: 0,
-            flow: self.flow,
-            label: self.label,
-            extension,
-            size: config.header + payload as u16 + bytes,
-            flags,
-        });
+        net.send(&self.half.packet(seq, (config.header + payload as u16 + bytes, flags), extension, net.now));
     }
 }

@@ -212,8 +212,10 @@ crate::params! {
         ack_counts: Counted = "segments", "", "RFC 9293 s.3.8.6.3 allows both; ns-2's two-way TCP: bytes";
         /// How long an acknowledgement may wait for the next segment.
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
-        /// Segments at the start, and after a gap of the minimum RTO, that are acknowledged one by one.
-        quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16";
+        /// Segments at the start, after a gap of the minimum RTO, and after one that brought nothing new, that are acknowledged one by one.
+        quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16 (tcp_event_data_recv, tcp_data_queue)";
+        /// Whether the last segment of what the application has written is acknowledged at once.
+        ack_pushed: bool = false, "", "none in the RFCs; Linux tcp_measure_rcv_mss and tcp_cleanup_rbuf, where the application reads at once";
         /// Segments that a sender gathers and sends back to back, at most a third of the window: segmentation offload.
         burst: u64 = 1, "[1, 64]", "Linux tcp_tso_should_defer, tcp_tso_win_divisor = 3; 64 KB are 44 segments";
         /// TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at

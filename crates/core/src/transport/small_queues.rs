@@ -27,7 +27,7 @@ impl Sender {
     pub(super) fn held_by_port(&mut self, config: &Config, net: &mut Net) -> bool {
         let Some(most) = config.small_queues else { return false };
         // The port holds only outstanding data of it, and copies of that.
-        let outstanding = self.high - self.una;
+        let outstanding = self.high - self.half.una;
         let srtt = self.rtt.srtt();
         let at_ease = srtt > Span::ZERO && srtt < NEVER_HELD_BELOW && outstanding.saturating_mul(3) < most;
         // tcp_rtx_queue_empty_or_single_skb: one burst may always go.
@@ -41,7 +41,7 @@ impl Sender {
     #[inline(never)]
     fn waits_for_port(&mut self, most: u64, outstanding: u64, config: &Config, net: &mut Net) -> bool {
         let limit = self.port_limit(most, outstanding, config);
-        let Some(at) = net.held_at_host(self.flow, limit) else { return false };
+        let Some(at) = net.held_at_host(self.half.flow, limit) else { return false };
         self.pacing.port_at = at;
         true
     }
@@ -50,7 +50,7 @@ impl Sender {
     /// pace nothing (`SK_PACING_NONE`).
     fn port_limit(&self, most: u64, outstanding: u64, config: &Config) -> u64 {
         let two = 2 * config.packet * config.settings.burst;
-        match self.window.cc().pacing_rate() {
+        match self.half.window.cc().pacing_rate() {
             Some(rate) => two.max(of_rate(rate)),
             None => two.max(self.of_window(outstanding)).min(most),
         }
@@ -62,8 +62,9 @@ impl Sender {
         if srtt == 0 {
             return u64::MAX;
         }
-        let cwnd = self.window.bytes();
-        let slow_start = self.window.cc().ssthresh().is_none_or(|ssthresh| (cwnd as f64) < ssthresh / 2.0);
+        let cwnd = self.half.window.bytes();
+        let slow_start =
+            self.half.window.cc().ssthresh().is_none_or(|ssthresh| (cwnd as f64) < ssthresh / 2.0);
         let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = u128::from(cwnd.max(outstanding));
         let bytes = window * percent * u128::from(Span::s(1).as_ps()) / (100 * srtt);

@@ -2,7 +2,8 @@
 //! (RFC 8985 s.8) and pacing.
 
 use super::config::Config;
-use super::sender::{Sender, State};
+use super::half::State;
+use super::sender::Sender;
 use crate::cc::CongestionControl;
 use crate::net::Net;
 use shallows_units::{Bytes, Span, Time};
@@ -85,7 +86,7 @@ impl Sender {
     /// When this sender wants to be woken.
     #[inline(always)]
     pub fn wake_at(&self) -> Time {
-        let soon = self.rto_at.min(self.early.at).min(self.explicit.ask_at).min(self.pacing.port_at);
+        let soon = self.half.rto_at.min(self.early.at).min(self.explicit.ask_at).min(self.pacing.port_at);
         if self.pacing.holds { soon.min(self.pacing.at) } else { soon }
     }
 
@@ -94,16 +95,16 @@ impl Sender {
         if net.now >= self.early.at {
             return self.on_early_timer(config, net);
         }
-        if net.now < self.rto_at {
+        if net.now < self.half.rto_at {
             return self.pump(config, net);
         }
-        self.counts.timeouts += 1;
+        self.half.counts.timeouts += 1;
         if self.rtt.timeouts >= config.settings.max_timeouts {
             return self.give_up();
         }
         let first = self.rtt.timeouts == 0;
         self.rtt.expire(&config.settings);
-        if self.state == State::SynSent {
+        if self.half.state == State::SynSent {
             return self.send_syn(config, net);
         }
         self.recover_by_timeout(first, config, net);
@@ -112,8 +113,8 @@ impl Sender {
     /// Nothing is sent any more, and so there is nothing left to wake for: not the retransmission timer, not a
     /// request, and not a packet that pacing held back.
     fn give_up(&mut self) {
-        self.state = State::Failed;
-        (self.rto_at, self.early.at, self.explicit.ask_at) = (Time::MAX, Time::MAX, Time::MAX);
+        self.half.state = State::Failed;
+        (self.half.rto_at, self.early.at, self.explicit.ask_at) = (Time::MAX, Time::MAX, Time::MAX);
         (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
     }
 
@@ -136,7 +137,7 @@ impl Sender {
     /// was saved up before. So bursts are one packet, and a retransmission sent at once is made up for.
     #[inline(always)]
     pub(super) fn pace(&mut self, size: u64, now: Time) {
-        if let Some(rate) = self.window.cc().pacing_rate() {
+        if let Some(rate) = self.half.window.cc().pacing_rate() {
             self.pacing.postpone(rate.transmit(Bytes(size)), now);
         }
     }

@@ -34,7 +34,7 @@ impl Sender {
     /// tcp_write_xmit at its end: data was to be sent, and all below `high` had been before.
     pub(super) fn note_use(&mut self, high: u64, config: &Config) {
         let sent = self.high > high;
-        if !sent && self.high >= self.limit() {
+        if !sent && self.high >= self.half.limit() {
             return;
         }
         let mss = config.rules.mss;
@@ -42,7 +42,7 @@ impl Sender {
         let limited = self.usage.window_limited || full;
         let out = self.segments_out(mss);
         let Usage { limited: before, most_out, until, .. } = self.usage;
-        if (sent || limited) && (self.una >= until || limited || (!before && out > most_out)) {
+        if (sent || limited) && (self.half.una >= until || limited || (!before && out > most_out)) {
             self.usage = Usage { limited, most_out: out, until: self.high, ..self.usage };
         }
     }
@@ -51,7 +51,7 @@ impl Sender {
     fn segments_out(&self, mss: u64) -> u64 {
         match &self.losses {
             LossDetection::Time(rack) => rack.outstanding(),
-            LossDetection::Count(_) => (self.high - self.una).div_ceil(mss),
+            LossDetection::Count(_) => (self.high - self.half.una).div_ceil(mss),
         }
     }
 }

@@ -3,8 +3,6 @@
 //! The integral is charged with the old window up to the instant at which the window moves. So both stand in one
 //! type, and nothing outside of it can move the one without the other.
 
-use super::config::Config;
-use super::sender::Sender;
 use super::settings::MAX_WINDOW;
 use crate::cc::{AnyCc, CongestionControl, Cx, WindowRules};
 use shallows_units::{Span, Time};
@@ -78,7 +76,7 @@ impl Window {
 
     /// Lets the congestion control act. No other way leads to the calls that may move the window.
     #[inline(always)]
-    pub(super) fn steer<R>(
+    pub(super) fn with_cc<R>(
         &mut self,
         rules: &WindowRules,
         now: Time,
@@ -87,19 +85,6 @@ impl Window {
         let answer = act(&mut self.cc, &Cx { now, rules });
         self.refresh(now);
         answer
-    }
-}
-
-impl Sender {
-    /// Lets the congestion control act.
-    #[inline(always)]
-    pub(super) fn steer<R>(
-        &mut self,
-        config: &Config,
-        now: Time,
-        act: impl FnOnce(&mut AnyCc, &Cx<'_>) -> R,
-    ) -> R {
-        self.window.steer(&config.rules, now, act)
     }
 }
 

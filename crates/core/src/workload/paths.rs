@@ -82,7 +82,7 @@ impl BuildCx<'_> {
             let of = |ends: &Pair| {
                 let switches = switches(&mut routing, *ends);
                 let leads = routing.leads(ends.0, ends.1) && routing.leads(ends.1, ends.0);
-                let mut way = |ends| longest.time(&routing, ends, 0, |link| links[link as usize]);
+                let mut way = |ends| longest.time(&routing, ends, 0, links);
                 let time = if leads { way(*ends) + way((ends.1, ends.0)) } else { Span::ZERO };
                 (time, switches)
             };

@@ -42,6 +42,33 @@ fn a_lone_segment_is_acknowledged_after_the_delay() {
     assert_eq!(send(3 * MSS, transport(), &[]).times(DELAYED), [LINE.burst(2), LINE.burst(3) + MS]);
 }
 
+/// Linux `tcp_measure_rcv_mss` and `tcp_cleanup_rbuf`: the segment with PSH, which ends what the application has written, is acknowledged
+/// as the application reads it. Exact.
+#[test]
+fn the_end_of_a_message_is_acknowledged_at_once() {
+    let transport = json!({"ack_every": 2, "ack_delay": "1ms", "ack_pushed": true, "initial_rto": "2ms", "min_rto": "2ms"});
+    assert_eq!(send(MSS, transport.clone(), &[]).times(DELAYED), [LINE.one_way(FULL)]);
+    assert_eq!(send(3 * MSS, transport.clone(), &[]).times(DELAYED), [LINE.burst(2), LINE.burst(3)]);
+    // A segment sent again has it too: nothing is held, and nothing is acknowledged before.
+    let done = send(MSS, transport, &[1]);
+    assert_eq!(done.times(DELAYED), [done.fct()[0]]);
+}
+
+/// Linux `tcp_data_queue`: a segment that brings nothing new is acknowledged at once, and `quick_acks` after it one by one. The wire
+/// doubles each packet; without the law every second segment is acknowledged besides, once 16 have been one by one.
+#[test]
+fn a_segment_that_brings_nothing_new_begins_quick_acknowledgements_again() {
+    let acknowledged = |quick: u64| {
+        let transport = json!({"ack_every": 4, "quick_acks": quick, "initial_window": "128pkt"});
+        let document = pair(transport, json!({"bytes": format!("{}B", 100 * MSS)}));
+        let doubles = json!({"port": {"s0->switch": {"duplicate": 1.0}}});
+        watch(with(document, doubles), &[DELAYED]).times(DELAYED).len()
+    };
+    // 100 doubles, and 100 segments: by fours, but a double acknowledges what waits, so that no four come together.
+    assert_eq!(acknowledged(0), 100);
+    assert_eq!(acknowledged(16), 200);
+}
+
 /// RFC 5681 s.4.2: a segment out of order, and one that fills a gap, are acknowledged at once. Of ten
 /// segments the third is lost: 1 and 2 together, 4 to 10 each, then the third: nine.
 // req: RFC5681 s3.2 SHOULD out-of-order-at-once

@@ -74,14 +74,14 @@ impl FirstSlowStart {
     pub fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) {
         match self.0.as_deref_mut() {
             Some(Detector::PlusPlus(hystart)) => return hystart.grow(window, ack, cx),
-            Some(Detector::Linux(train)) => train.hear(window, ack, cx),
+            Some(Detector::Linux(train)) => train.on_ack(window, ack, cx),
             None => {}
         }
         window.grow(ack, cx);
     }
 
     /// Grows the window of an algorithm in Linux's arithmetic; returns whether it has grown.
-    pub fn grow_or_hear(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) -> bool {
+    pub fn grow_or_detect(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) -> bool {
         debug_assert!(cx.rules.arithmetic.in_segments());
         match self.0.as_deref_mut() {
             Some(Detector::PlusPlus(hystart))
@@ -91,7 +91,7 @@ impl FirstSlowStart {
                 true
             }
             Some(Detector::Linux(train)) => {
-                train.hear(window, ack, cx);
+                train.on_ack(window, ack, cx);
                 false
             }
             _ => false,

@@ -32,7 +32,7 @@ pub struct Requests {
     asked_at: Time,
     /// When the next is due.
     due_at: Time,
-    heard_at: Time,
+    answered_at: Time,
     /// Time between requests; zero until an echo says or a round trip is known.
     round: Span,
     mss: u32,
@@ -51,7 +51,7 @@ impl Requests {
             remaining: announced.unwrap_or(0),
             asked_at: Time::ZERO,
             due_at: Time::ZERO,
-            heard_at: now,
+            answered_at: now,
             round: Span::ZERO,
             mss: mss as u32,
             asked: false,
@@ -94,7 +94,7 @@ impl Requests {
         self.withdrawn = turn == Turn::Leave;
         // Whose answer has not come by the next request is taken for lost, and waited for no longer.
         self.unanswered = self.patient && !self.unanswered && !self.withdrawn;
-        let silent = round > Span::ZERO && now > self.heard_at + round.max(packet.srtt) * ROUNDS;
+        let silent = round > Span::ZERO && now > self.answered_at + round.max(packet.srtt) * ROUNDS;
         self.paused = (self.paused || silent) && !self.withdrawn;
         Some((turn, then))
     }
@@ -111,7 +111,7 @@ impl Requests {
             self.due_at = self.asked_at + round; // the first answer tells how long a round is
         }
         self.round = round;
-        self.heard_at = now;
+        self.answered_at = now;
         self.unanswered = false;
         self.paused &= !rated;
     }

@@ -4,7 +4,6 @@ use crate::engine::cells::partition::Partition;
 use crate::events::EventQueue;
 use crate::experiment::{Experiment, SwitchSettings};
 
-use crate::net::pfc::NOWHERE;
 use crate::net::port::Port;
 use crate::net::{Commons, Memory, Network};
 use crate::routing::choice::Sharing;
@@ -74,7 +73,7 @@ pub(in crate::engine) fn lay_out(
     let opposites = if crossing { opposites.iter().map(|port| port.map(place)).collect() } else { vec![] };
     let port_places = places.iter().map(|(_, place)| *place).collect();
     let controlled = networks.iter().any(|network| network.ports.iter().any(|port| port.pausing().is_some()));
-    let back = |link: &Link| graph.find_link(link.to, link.from).map_or(NOWHERE, place);
+    let back = |link: &Link| graph.find_link(link.to, link.from).map(place).into();
     let backs = if controlled { graph.links.iter().map(back).collect() } else { vec![] };
     let commons = Commons {
         connections: vec![],

@@ -136,7 +136,7 @@ impl<'a> WindowState<'a> {
         }
     }
 
-    /// The same of all cells, and when they must work: links have changed between windows. The losses concern other cells, and
+    /// Notes for all cells when they must work: links have changed between windows. The losses concern other cells, and
     /// a sender may send since its host's port is empty, also in a cell that had nothing left to do.
     pub fn note_all(&self) {
         for (number, cell) in self.shared.cells.iter().enumerate() {

@@ -50,9 +50,9 @@ pub struct Estimate {
     pub parts: Vec<Part>,
 }
 
-/// Of a port's record: bins of waits and lengths that are usually met.
+/// Bytes of a port's record: bins of waits and lengths that are usually met.
 const USUAL_RECORD: u64 = 1200;
-/// And of them, bytes for each packet of a flow, where a run is so short that few pass.
+/// Bytes of such bins for each packet of a flow, where a run is so short that few pass.
 const RECORD_A_PACKET: u64 = 16;
 /// Most packets of a connection that usually wait or travel.
 const USUAL_WINDOW: u64 = 1024;
@@ -68,11 +68,11 @@ const COPIES: u64 = 3;
 const FLOWLETS: u64 = 2 * 2;
 /// One, with its share of the table.
 const FLOWLET: u64 = 32;
-/// The same of the turns of a permutation over some ten next hops.
+/// Bytes that the turns of a permutation over some ten next hops take.
 const TURNS: u64 = 96;
 
 impl Estimate {
-    /// Of a checked experiment.
+    /// The estimate for a checked experiment.
     pub fn new(experiment: &Experiment, checked: &Checked<'_>) -> Self {
         let loads: Vec<Expected> =
             checked.loads.iter().map(|load| load.expects(experiment.run.duration)).collect();

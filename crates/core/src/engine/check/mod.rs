@@ -41,7 +41,7 @@ impl Experiment {
         self.checked().map(|checked| Estimate::new(self, &checked))
     }
 
-    /// The same, with the facts found.
+    /// Checks the experiment; gives the facts found.
     pub fn checked(&self) -> Result<Checked<'_>, Faults> {
         let mut faults = Faults::default();
         let run = &self.run;

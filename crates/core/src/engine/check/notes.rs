@@ -148,8 +148,8 @@ fn names(all: &[String]) -> String {
 }
 
 impl Simulation {
-    /// Switches that had no room for what comes back to queue pairs, or to others beside a lossless priority: their senders hear
-    /// less than the paper's or the card's do, just when they need it.
+    /// Switches that had no room for what comes back to queue pairs, or to others beside a lossless priority: fewer of them
+    /// reach their senders than in the paper or from the card, just when they are needed.
     fn lost_answers(&self) -> Option<String> {
         let queue_pairs = self.roster.configs.iter().any(|config| config.kind == TransportKind::Roce);
         let (mut all, mut shared, mut switches) = (0, 0, vec![]);

@@ -10,7 +10,7 @@ use crate::transport::roce::wire::{Numbers, asks, is_nak, opcode, payload};
 use crate::transport::settings::EchoMode;
 use shallows_units::Time;
 
-/// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, ACK, ECE, CWR by their places in the header.
+/// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, PSH, ACK, ECE, CWR by their places in the header.
 fn tcp_flags(row: &PacketRow, config: &Config) -> u32 {
     let flags = row.packet.flags;
     // All but a connection's first packet acknowledge.
@@ -19,6 +19,8 @@ fn tcp_flags(row: &PacketRow, config: &Config) -> u32 {
         .into_iter()
         .filter(|(bit, _)| flags.any(*bit))
         .fold(if first { 0 } else { 0x10 }, |all, (_, place)| all | place);
+    let pushed = flags.any(Flags::PUSH) && !flags.any(Flags::REVERSE);
+    let plain = plain | if pushed { 8 } else { 0 };
     if config.ecn && config.echo == EchoMode::Counted {
         plain & 0x3f | u32::from(ace(row, config)) << 6
     } else {

@@ -1,10 +1,10 @@
 //! Packets are charged to the ports by which they came, which closes and opens accounts.
 
-use super::NOWHERE;
 use super::ingress::Ingress;
 use crate::net::port::Port;
 use crate::net::{Commons, Network};
 use crate::packet::Packet;
+use shallows_units::Index;
 
 impl Port {
     fn ingress(&mut self) -> Option<&mut Ingress> {
@@ -15,10 +15,10 @@ impl Port {
 impl Network {
     /// The port and priority that are charged for `packet`, which comes to its switch now.
     pub(in crate::net) fn charged(&self, packet: &Packet, commons: &Commons) -> Option<(u32, u8)> {
-        let pausing = self.ports.get(self.came_by as usize)?.pausing()?;
+        let pausing = self.ports.get(self.came_by.at())?.pausing()?;
         let priority = commons.priority(packet);
         let lossless = pausing.ingress.is_some() && pausing.lossless >> priority & 1 != 0;
-        lossless.then_some((self.came_by, priority))
+        lossless.then_some((self.came_by.get()?, priority))
     }
 
     /// Charges `size` bytes; whether there was room. `number` is the port by which they will leave.
@@ -63,10 +63,10 @@ impl Network {
     }
 
     /// A packet of `size` bytes has left port `number` or was dropped there; `of` is charged for it, if any account is.
-    pub(in crate::net) fn release(&mut self, number: u32, of: (u8, u32), size: u16, commons: &Commons) {
+    pub(in crate::net) fn release(&mut self, number: u32, of: (u8, Index), size: u16, commons: &Commons) {
         let (priority, came_by) = of;
         let share = self.ports[number as usize].share;
-        if came_by != NOWHERE
+        if let Some(came_by) = came_by.get()
             && let Some(ingress) = self.ports[came_by as usize].ingress()
         {
             let size = u64::from(size);
@@ -84,7 +84,7 @@ impl Network {
     }
 
     /// Opens the accounts of a switch that may be open again.
-    fn open_accounts(&mut self, share: u32, commons: &Commons) {
+    fn open_accounts(&mut self, share: Index, commons: &Commons) {
         if self.buffers.closed(share).is_empty() {
             return;
         }

@@ -1,7 +1,7 @@
 //! A pause frame, and how it travels among packets.
 
 use crate::packet::{Flags, NONE, Packet};
-pub use crate::queue::parts::lanes::{NOWHERE, PRIORITIES};
+pub use crate::queue::parts::lanes::PRIORITIES;
 use shallows_units::Time;
 
 /// Bytes of a pause frame on the wire (IEEE 802.3-2018 s.4.4.2, annex 31D.3): 64, preamble 8, gap 12.
@@ -9,9 +9,6 @@ pub const FRAME: u16 = 84;
 
 /// In place of a packet's flow: a pause frame.
 pub const PAUSE: u32 = u32::MAX;
-
-/// In place of the node at a wire's end: the port there, beyond which pause frames do not go.
-pub const MAC: u32 = u32::MAX - 1;
 
 /// The contents of a pause frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,11 +18,12 @@ mod pausing;
 
 use super::port::{Port, Service};
 use super::{Commons, Network};
+use crate::net::port::WireEnd;
 use crate::packet::Packet;
 use crate::queue::DropWhy;
-pub use frame::{FRAME, Frame, MAC, NOWHERE, PAUSE, PRIORITIES, ones};
+pub use frame::{FRAME, Frame, PAUSE, PRIORITIES, ones};
 pub use pausing::Pausing;
-use shallows_units::Time;
+use shallows_units::{Index, Time};
 
 impl Port {
     /// The frame that would pause all that it has closed.
@@ -40,7 +41,7 @@ impl Port {
         }
     }
 
-    /// The same, to be changed.
+    /// The pauses of the port, to be changed.
     pub fn pausing_mut(&mut self) -> Option<&mut Pausing> {
         match &mut self.service {
             Service::Departure(scheduled) => scheduled.pausing.as_deref_mut(),
@@ -51,9 +52,9 @@ impl Port {
 
 impl Network {
     /// The port that sends back along the cable of `number`, where flow control needs it.
-    pub(super) fn back(&self, number: u32, commons: &Commons) -> u32 {
+    pub(super) fn back(&self, number: u32, commons: &Commons) -> Index {
         let link = self.links.get(number as usize).map_or(usize::MAX, |link| *link as usize);
-        commons.backs.get(link).copied().unwrap_or(NOWHERE)
+        commons.backs.get(link).copied().unwrap_or(Index::NONE)
     }
 
     /// A pause frame, which is no packet, is at the far end of a wire; whether it was one.
@@ -68,24 +69,25 @@ impl Network {
         true
     }
 
-    /// `packet` is at `node`. It came along a wire whose other direction belongs to port `came_by`.
+    /// `packet` is at `end`. It came along a wire whose other direction belongs to port `came_by`.
     #[inline(never)]
     pub(super) fn forward_from(
         &mut self,
-        came_by: u32,
-        node: u32,
+        came_by: Index,
+        end: WireEnd,
         slot: u32,
         commons: &Commons,
     ) -> Option<Packet> {
         self.came_by = came_by;
-        let delivered = self.forward(node, slot, commons);
-        self.came_by = NOWHERE;
+        let delivered = self.forward(end, slot, commons);
+        self.came_by = Index::NONE;
         delivered
     }
 
-    /// A pause frame has come to port `number`.
-    pub(super) fn receive_frame(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    /// A pause frame has come to `port`.
+    pub(super) fn receive_frame(&mut self, port: Index, packet: &Packet, commons: &Commons) {
         let now = self.now;
+        let Some(number) = port.get() else { return };
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         pausing.received.push_back((now + pausing.response, Frame::of(packet)));
         self.on_pause_clock(number, commons);

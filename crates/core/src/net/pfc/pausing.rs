@@ -50,7 +50,7 @@ pub struct Pausing {
 }
 
 impl Pausing {
-    /// Of a port of `rate`, in peace.
+    /// A port of `rate` that nobody pauses.
     pub fn new(rate: Rate, lossless: u8, response: Span, watchdog: Option<Span>) -> Self {
         Pausing {
             source: Source::NONE,

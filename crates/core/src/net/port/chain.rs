@@ -244,7 +244,7 @@ impl Chain {
         Self::walk(self.leaves_next, self.waiting, |slot| slot.next, store)
     }
 
-    /// The same, the newest first.
+    /// The waiting packets, the newest first.
     #[inline]
     pub fn newest_waiting<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Packet> + use<'a> {
         Self::walk(self.last, self.waiting, |slot| slot.before, store)

@@ -24,7 +24,7 @@ pub struct PortFlags {
     pub traced: bool,
     /// No fault is injected between this wire and the next port, no observer records the packets, and no frame pauses it.
     pub clear: bool,
-    /// The same, but for pause frames among the packets.
+    /// As `clear`, but pause frames may be among the packets.
     pub clear_of_packets: bool,
 }
 

@@ -28,7 +28,7 @@ pub use counts::PortCounts;
 use flags::Equipment;
 pub use flags::PortFlags;
 pub use service::{Scheduled, Service};
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Bytes, Index, Rate, Span, Time};
 use std::num::NonZeroU32;
 
 /// A controller at work.
@@ -48,11 +48,28 @@ impl Controlled {
     }
 }
 
-/// A port that shares no buffer.
-pub const ALONE: u32 = u32::MAX;
+/// The end of a wire, in four bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WireEnd(u32);
 
-/// At the end of a wire: a host, which takes all that comes.
-pub const HOST: u32 = u32::MAX;
+impl WireEnd {
+    /// A host, which takes all that comes.
+    pub const HOST: WireEnd = WireEnd(u32::MAX);
+    /// The port there, beyond which pause frames do not go.
+    pub const MAC: WireEnd = WireEnd(u32::MAX - 1);
+
+    /// A node that forwards.
+    pub const fn node(number: u32) -> Self {
+        debug_assert!(number < Self::MAC.0, "a network of 2^32 - 2 nodes");
+        WireEnd(number)
+    }
+
+    /// The node that forwards, if it is one.
+    #[inline(always)]
+    pub const fn forwards(self) -> Option<u32> {
+        if self.0 < Self::MAC.0 { Some(self.0) } else { None }
+    }
+}
 
 /// One direction of a link. The first three cache lines have all that a packet needs that comes and goes; one that
 /// only goes needs the first two.
@@ -70,12 +87,12 @@ pub struct Port {
     pub(super) bytes: u64,
     /// Its wire as a source of events.
     pub end: Wire,
-    /// The node at its wire's end, which forwards; or [`HOST`].
-    pub leads_to: u32,
+    /// Its wire's end.
+    pub leads_to: WireEnd,
     /// Its yes-or-no facts.
     pub(super) flags: PortFlags,
-    /// Its share of its switch's buffer, or [`ALONE`].
-    pub share: u32,
+    /// Its share of its switch's buffer, if it has one.
+    pub share: Index,
     /// The cell at its wire's end, where there are several.
     pub far_cell: u32,
     /// Packets behind its line, if it has one.
@@ -112,10 +129,10 @@ impl Port {
             bytes: 0,
             flags: PortFlags::new(is_switch),
             passes_below: 0,
-            leads_to: HOST,
+            leads_to: WireEnd::HOST,
             far_cell: 0,
             behind: 0,
-            share: ALONE,
+            share: Index::NONE,
             service,
             counts: PortCounts::default(),
             record: None,
@@ -153,7 +170,7 @@ impl Port {
             record: self.record.is_some(),
             arrivals: self.arrivals.is_some(),
             control: self.control.is_some(),
-            share: self.share != ALONE,
+            share: self.share.is_some(),
             faults: self.faults.is_some(),
             opposite: self.opposite.is_some(),
             pausing: self.pausing().is_some(),
@@ -235,7 +252,7 @@ impl Port {
         packets.into_iter().flatten().take_while(move |packet| packet.at - delay > now)
     }
 
-    /// The same, with those behind its line.
+    /// Bytes that wait at the port, with those behind its line.
     #[inline]
     fn queued(&self) -> u64 {
         u64::from(self.chain.waiting()) + u64::from(self.behind)

@@ -1,6 +1,6 @@
 //! Ports whose discipline decides at departure: two events a packet, and their counts.
 
-use crate::net::port::ALONE;
+use crate::net::port::WireEnd;
 use crate::net::port::{Scheduled, Service};
 use crate::net::{Commons, Network};
 use crate::packet::{Flags, Packet};
@@ -75,7 +75,7 @@ impl Network {
                 self.show_controller(number, &packet, false, AnyPortControl::on_depart);
             }
             let port = &mut self.ports[number as usize];
-            let charges = port.pausing().is_some() && port.share != ALONE;
+            let charges = port.pausing().is_some() && port.share.is_some();
             if let Some(varying) = port.varying_mut() {
                 varying.ends();
             }
@@ -227,6 +227,6 @@ impl Network {
         let packet = Packet { label, flags: packet.flags.with(Flags::REVERSE), ..packet };
         let node = commons.routing.leaves(self.links[number as usize]);
         let slot = self.store.put(&packet);
-        self.forward(node, slot, commons);
+        self.forward(WireEnd::node(node), slot, commons);
     }
 }

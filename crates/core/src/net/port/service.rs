@@ -2,12 +2,13 @@
 
 use crate::events::Source;
 use crate::net::Commons;
-use crate::net::pfc::{NOWHERE, Pausing, ones};
+use crate::net::pfc::{Pausing, ones};
 use crate::net::port::counts::TrimCounts;
 use crate::net::port::sockets::Sockets;
 use crate::packet::Packet;
 use crate::probe::inner::InnerRecords;
 use crate::queue::{AnyAdmission, Backlog, InnerQueues, Line, QueueDisc};
+use shallows_units::Index;
 
 /// How a port queues.
 pub enum Service {
@@ -39,7 +40,7 @@ impl Service {
         }
     }
 
-    /// The same, to be changed.
+    /// The port's scheduler, to be changed.
     pub fn scheduled_mut(&mut self) -> Option<&mut Scheduled> {
         match self {
             Service::Arrival(_) => None,
@@ -70,7 +71,7 @@ pub struct Scheduled {
     /// Records of its queues, where it has several.
     pub inner: Option<Box<InnerRecords>>,
     /// Priority of the packet being transmitted, and the port that is charged for it.
-    pub of: (u8, u32),
+    pub of: (u8, Index),
     /// The port's part in flow control, if any.
     pub pausing: Option<Box<Pausing>>,
     /// The packets of each connection here, in a host whose senders bound them.
@@ -82,7 +83,7 @@ pub struct Scheduled {
 impl Scheduled {
     /// At work with `disc`, empty.
     pub fn new(disc: Box<dyn QueueDisc>) -> Self {
-        let of = (0, NOWHERE);
+        let of = (0, Index::NONE);
         let (source, trimming) = (Source::NONE, TrimCounts::default());
         let standing = disc.backlog();
         let (serving, inner, pausing, sockets) = (None, None, None, None);

@@ -46,7 +46,7 @@ impl Network {
     pub(in crate::net) fn leaves_host_at(&mut self, flow: u32, commons: &Commons) -> Time {
         let number = match commons.connections[flow as usize].enters[0] {
             Entry::Port(port) => port,
-            // Of a host with several: the flow has sent the last packet.
+            // A host has several: the flow has sent the last packet.
             Entry::Any(_) => self.entered,
         };
         let port = &mut self.ports[number as usize];

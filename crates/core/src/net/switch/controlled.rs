@@ -1,7 +1,6 @@
 //! Ports whose controller or shared buffer may refuse a packet.
 
 use crate::net::Network;
-use crate::net::port::ALONE;
 use crate::net::port::Service;
 use crate::net::shared::Commons;
 use crate::packet::{Flags, Packet};
@@ -21,7 +20,7 @@ impl Network {
         if self.ports[number as usize].control.is_some() {
             self.show_controller(number, packet, false, AnyPortControl::on_arrive);
         }
-        let shared = self.ports[number as usize].share != ALONE;
+        let shared = self.ports[number as usize].share.is_some();
         let charged = self.charged(packet, commons);
         let fits = |net: &mut Self| match charged {
             Some(of) => net.charge(number, of, packet.size),

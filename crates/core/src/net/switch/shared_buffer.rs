@@ -22,6 +22,7 @@ use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::packet::Packet;
 use crate::queue::DropWhy;
+use shallows_units::Index;
 
 /// The law of one switch's memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,7 +64,7 @@ impl Buffer {
 struct Share {
     buffer: u32,
     counted: u64,
-    /// Of them in reserves.
+    /// Bytes that are in reserves.
     reserved: u64,
 }
 
@@ -85,8 +86,8 @@ impl Buffers {
 
     /// The port of `share` holds `bytes` now, `reserved` of them in reserves.
     #[inline]
-    pub fn count(&mut self, share: u32, bytes: u64, reserved: u64) {
-        let share = &mut self.shares[share as usize];
+    pub fn count(&mut self, share: Index, bytes: u64, reserved: u64) {
+        let share = &mut self.shares[share.at()];
         let buffer = &mut self.buffers[share.buffer as usize];
         buffer.total = buffer.total - share.counted + bytes;
         buffer.reserved = buffer.reserved - share.reserved + reserved;
@@ -95,15 +96,15 @@ impl Buffers {
 
     /// Bytes that each lossy priority of the port of `share` has for itself.
     #[inline]
-    pub fn reserve(&self, share: u32) -> u64 {
-        self.buffers[self.shares[share as usize].buffer as usize].law.reserve
+    pub fn reserve(&self, share: Index) -> u64 {
+        self.buffers[self.shares[share.at()].buffer as usize].law.reserve
     }
 
     /// Whether the port of `share`, which holds `charged` lossless bytes and `own` of the packet's priority, may take a lossy packet
     /// of `size` bytes, by the last count.
     #[inline]
-    pub fn fits(&self, share: u32, size: u16, (charged, own): (u64, u64)) -> bool {
-        let Share { buffer, counted, reserved } = self.shares[share as usize];
+    pub fn fits(&self, share: Index, size: u16, (charged, own): (u64, u64)) -> bool {
+        let Share { buffer, counted, reserved } = self.shares[share.at()];
         let buffer = &self.buffers[buffer as usize];
         let beyond = u64::from(size).saturating_sub(buffer.law.reserve.saturating_sub(own));
         if beyond == 0 {
@@ -113,27 +114,27 @@ impl Buffers {
         beyond <= free && buffer.law.alpha.is_none_or(|alpha| (queue as f64) < alpha * free as f64)
     }
 
-    fn of(&mut self, share: u32) -> &mut Buffer {
-        &mut self.buffers[self.shares[share as usize].buffer as usize]
+    fn of(&mut self, share: Index) -> &mut Buffer {
+        &mut self.buffers[self.shares[share.at()].buffer as usize]
     }
 
     /// Bytes of shared memory that are free, where `share` is.
-    pub fn free(&self, share: u32) -> u64 {
-        self.buffers[self.shares[share as usize].buffer as usize].free()
+    pub fn free(&self, share: Index) -> u64 {
+        self.buffers[self.shares[share.at()].buffer as usize].free()
     }
 
     /// So many bytes come into headrooms.
-    pub fn use_headroom(&mut self, share: u32, bytes: u64) {
+    pub fn use_headroom(&mut self, share: Index, bytes: u64) {
         self.of(share).headroom += bytes;
     }
 
     /// So many bytes leave headrooms.
-    pub fn free_headroom(&mut self, share: u32, bytes: u64) {
+    pub fn free_headroom(&mut self, share: Index, bytes: u64) {
         self.of(share).headroom -= bytes;
     }
 
     /// The closed accounts of the switch.
-    pub fn closed(&mut self, share: u32) -> &mut Vec<(u32, u8)> {
+    pub fn closed(&mut self, share: Index) -> &mut Vec<(u32, u8)> {
         &mut self.of(share).closed
     }
 
@@ -145,8 +146,8 @@ impl Buffers {
     }
 
     /// A packet for the port of `share` is refused.
-    fn refuse(&mut self, share: u32) {
-        self.buffers[self.shares[share as usize].buffer as usize].refused += 1;
+    fn refuse(&mut self, share: Index) {
+        self.buffers[self.shares[share.at()].buffer as usize].refused += 1;
     }
 
     /// A port of each switch whose dynamic threshold refused no packet.
@@ -156,13 +157,13 @@ impl Buffers {
     }
 
     /// How many ports share the buffer of `share`.
-    pub fn sharers(&self, share: u32) -> usize {
-        self.buffers[self.shares[share as usize].buffer as usize].ports.len()
+    pub fn sharers(&self, share: Index) -> usize {
+        self.buffers[self.shares[share.at()].buffer as usize].ports.len()
     }
 
     /// The `i`th port that shares the buffer of `share`.
-    pub fn sharer(&self, share: u32, i: usize) -> u32 {
-        self.buffers[self.shares[share as usize].buffer as usize].ports[i]
+    pub fn sharer(&self, share: Index, i: usize) -> u32 {
+        self.buffers[self.shares[share.at()].buffer as usize].ports[i]
     }
 }
 
@@ -196,7 +197,7 @@ impl Network {
         let first = self.buffers.add(law, ports);
         for (share, number) in (first..).zip(numbers) {
             let port = &mut self.ports[number as usize];
-            port.share = share;
+            port.share = Index::new(share);
             port.update_flags();
         }
     }

@@ -4,11 +4,12 @@
 //! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
 //! the packets here, each at the time at which it lands.
 
-use crate::net::pfc::{MAC, NOWHERE, PAUSE};
+use crate::net::pfc::PAUSE;
+use crate::net::port::WireEnd;
 use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
 use crate::packet::{Carried, NONE, Packet};
-use shallows_units::Time;
+use shallows_units::{Index, Time};
 
 /// A packet on its way to another cell.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +18,8 @@ pub struct Parcel {
     pub packet: Packet,
     /// The link that it comes along.
     pub link: u32,
-    /// The node at the link's end, as in [`crate::net::port::Port::leads_to`].
-    pub node: u32,
+    /// The link's end, as in [`crate::net::port::Port::leads_to`].
+    pub end: WireEnd,
 }
 
 /// The arrivals of a cell from others.
@@ -72,9 +73,9 @@ impl Network {
             let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
             if port.flags.clear_of_packets && packet.flow != PAUSE {
-                let node = port.leads_to;
+                let end = port.leads_to;
                 let extended = packet.extension != NONE;
-                mailbox.parcels.push(Parcel { packet: *packet, link, node });
+                mailbox.parcels.push(Parcel { packet: *packet, link, end });
                 if extended {
                     self.carry(mailbox);
                 }
@@ -108,18 +109,18 @@ impl Network {
             varying.lands();
         }
         if self.ends_frame(number, &packet) {
-            return self.put(Parcel { packet, link, node: MAC }, mailbox);
+            return self.put(Parcel { packet, link, end: WireEnd::MAC }, mailbox);
         }
-        let node = self.ports[number as usize].leads_to;
+        let end = self.ports[number as usize].leads_to;
         self.now = packet.at;
         if self.pass_wire(number, &mut packet, commons) {
             let (twice, late) = self.disturb(number);
             if twice {
                 let extension = self.double(&packet);
-                self.put(Parcel { packet: Packet { extension, ..packet }, link, node }, mailbox);
+                self.put(Parcel { packet: Packet { extension, ..packet }, link, end }, mailbox);
             }
             packet.at += late.unwrap_or_default();
-            self.put(Parcel { packet, link, node }, mailbox);
+            self.put(Parcel { packet, link, end }, mailbox);
         }
         self.now = now;
     }
@@ -133,45 +134,47 @@ impl Network {
 
     /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
     #[inline(always)]
-    pub fn land_parcel(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+    pub fn land_parcel(&mut self, parcel: &Parcel, way: Index, commons: &Commons) -> Option<Packet> {
         if !commons.backs.is_empty() {
             return self.land_parcel_charged(parcel, way, commons);
         }
         self.land_parcel_here(parcel, way, commons)
     }
 
-    /// The same, where ports are charged for packets, and pause frames come too.
+    /// Lands a parcel where ports are charged for packets, and pause frames come too.
     #[inline(never)]
-    fn land_parcel_charged(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+    fn land_parcel_charged(&mut self, parcel: &Parcel, way: Index, commons: &Commons) -> Option<Packet> {
         let came_by = commons.backs[parcel.link as usize];
-        if parcel.node == MAC {
+        if parcel.end == WireEnd::MAC {
             self.receive_frame(came_by, &parcel.packet, commons);
             return None;
         }
         self.came_by = came_by;
-        let delivered = match self.ports.get_mut(way as usize) {
+        let delivered = match (way.get(), self.ports.get_mut(way.at())) {
             // Its discipline holds the packets: no slot on the way there.
-            Some(Port { service: Service::Departure(_), flags, counts, .. }) if flags.controlled => {
+            (Some(number), Some(Port { service: Service::Departure(_), flags, counts, .. }))
+                if flags.controlled =>
+            {
                 counts.packets_in += 1;
                 counts.bytes_in += u64::from(parcel.packet.size);
                 self.show_parcel(parcel, commons);
-                self.arrive_controlled(way, &parcel.packet, commons);
+                self.arrive_controlled(number, &parcel.packet, commons);
                 None
             }
             _ => self.land_parcel_here(parcel, way, commons),
         };
-        self.came_by = NOWHERE;
+        self.came_by = Index::NONE;
         delivered
     }
 
     #[inline(always)]
-    fn land_parcel_here(&mut self, parcel: &Parcel, way: u32, commons: &Commons) -> Option<Packet> {
+    fn land_parcel_here(&mut self, parcel: &Parcel, way: Index, commons: &Commons) -> Option<Packet> {
         self.show_parcel(parcel, commons);
         let slot = self.store.put(&parcel.packet);
-        if way == UNDECIDED {
-            return self.forward(parcel.node, slot, commons);
-        }
-        self.arrive(way, slot, commons);
+        let Some(port) = way.get() else {
+            return self.forward(parcel.end, slot, commons);
+        };
+        self.arrive(port, slot, commons);
         None
     }
 
@@ -190,20 +193,17 @@ impl Network {
 // in its chain. In a large network other cells have pushed them out of the caches since the last window. The second step
 // below needs the lines that the first one has brought.
 
-/// No port: the switch decides when a packet's turn comes.
-pub const UNDECIDED: u32 = u32::MAX;
-
 impl Network {
-    /// The port by which `packet` will go on from `node`, where that can be said before its turn; else [`UNDECIDED`].
+    /// The port by which `packet` will go on from `node`, where that can be said before its turn; else none.
     #[inline(always)]
-    pub fn way(&mut self, node: u32, packet: &Packet, commons: &Commons) -> u32 {
-        if node >= MAC || commons.sprays {
-            return UNDECIDED;
+    pub fn way(&mut self, end: WireEnd, packet: &Packet, commons: &Commons) -> Index {
+        match end.forwards() {
+            Some(node) if !commons.sprays => Index::new(self.choose(node, packet.label, commons)),
+            _ => Index::NONE,
         }
-        self.choose(node, packet.label, commons)
     }
 
-    /// A packet will come to port `number` or leave it: asks for the port. [`UNDECIDED`] asks for nothing.
+    /// A packet will come to port `number` or leave it: asks for the port.
     #[inline(always)]
     pub fn foresee(&self, number: u32) {
         if let Some(port) = self.ports.get(number as usize) {
@@ -226,7 +226,7 @@ impl Network {
 
     /// The packet that lands next from a port's wire, which leads to a node of this cell.
     #[inline]
-    pub fn next_from(&self, number: u32) -> Option<(&Packet, u32)> {
+    pub fn next_from(&self, number: u32) -> Option<(&Packet, WireEnd)> {
         let port = &self.ports[number as usize];
         let packet = port.chain.first(&self.store).filter(|packet| packet.flow != PAUSE)?;
         Some((packet, port.leads_to))

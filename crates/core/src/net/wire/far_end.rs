@@ -8,7 +8,7 @@ use crate::net::shared::{Change, Commons, Happened};
 use crate::packet::{Flags, Packet};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
-use shallows_units::{Span, Time};
+use shallows_units::{Index, Span, Time};
 
 impl Network {
     /// The head of a wire that is not clear reaches the far end.
@@ -131,7 +131,7 @@ impl Network {
         self.tapped.append(&mut found);
     }
 
-    fn stray(&mut self, number: u32, packet: Packet, at: Time, came_by: u32) {
+    fn stray(&mut self, number: u32, packet: Packet, at: Time, came_by: Index) {
         let packet = (packet, self.ports[number as usize].leads_to, came_by);
         let place = match self.free_strays.pop() {
             Some(place) => {

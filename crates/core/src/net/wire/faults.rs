@@ -16,7 +16,7 @@ pub struct WireFaults {
     pub loss: f64,
     /// Marked CE, if ECN-capable.
     pub mark: f64,
-    /// The same to every such one, if any.
+    /// Each packet whose number is a multiple of this is marked, if any.
     pub mark_every: Option<u64>,
     /// ECN-capable packets that came to the far end so far.
     pub capable: u64,
@@ -28,7 +28,7 @@ pub struct WireFaults {
     pub reorder_delay: Span,
     /// Random numbers of this wire alone.
     pub random: Stream,
-    /// The same for marks.
+    /// Random numbers for marks.
     pub random_marks: Stream,
     /// Facts of a link that changes.
     pub varying: Option<Varying>,

@@ -11,14 +11,13 @@
 //! Flow control begins anew with the link: pauses end, frames on the way are lost. When the link is up, what the peer has
 //! to pause is paused at once, as though the frames had come while the link was made ready.
 
-use crate::net::pfc::{Frame, NOWHERE, PAUSE};
-use crate::net::port::ALONE;
+use crate::net::pfc::{Frame, PAUSE};
 use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service, Varying};
 use crate::net::{Commons, Network};
 use crate::packet::{DropWhy, Packet};
 use crate::queue::QueueCx;
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Bytes, Index, Rate, Span, Time};
 
 impl Port {
     /// Facts of its link, if that changes.
@@ -26,7 +25,7 @@ impl Port {
         self.faults.as_ref()?.varying.as_ref()
     }
 
-    /// The same, to be changed.
+    /// Facts of a link that changes, to be changed.
     pub(in crate::net) fn varying_mut(&mut self) -> Option<&mut Varying> {
         self.faults.as_mut()?.varying.as_mut()
     }
@@ -113,7 +112,7 @@ impl Network {
     fn empty_queue(&mut self, number: u32, commons: &Commons) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
-        let shares = port.share != ALONE;
+        let shares = port.share.is_some();
         let charges = shares && port.pausing().is_some();
         let sent_for = port.in_service(now, &self.store);
         if let Some(varying) = port.varying_mut() {
@@ -133,7 +132,7 @@ impl Network {
             }
         }
         // Its discipline drops some by its law; no lossless ones, so no account is charged for them.
-        held.extend(dropped.drain(..).map(|(packet, _)| (packet, (0, NOWHERE))));
+        held.extend(dropped.drain(..).map(|(packet, _)| (packet, (0, Index::NONE))));
         self.dropped = dropped;
         scheduled.count();
         self.events.cancel(scheduled.source);

@@ -5,7 +5,7 @@
 use super::held::Held;
 use crate::packet::Packet;
 use crate::queue::{Backlog, InnerQueues, Line, QueueCx, QueueDisc};
-use shallows_units::{Rate, Time};
+use shallows_units::{Index, Rate, Time};
 
 /// A line and the discipline behind it.
 pub struct Fronted {
@@ -56,7 +56,7 @@ impl QueueDisc for Fronted {
         self.behind.reads_remaining()
     }
 
-    fn holds_from(&self, priority: u8, came_by: u32) -> bool {
+    fn holds_from(&self, priority: u8, came_by: Index) -> bool {
         self.behind.holds_from(priority, came_by)
     }
 

@@ -10,14 +10,11 @@
 use super::fifo::Fifo;
 use crate::packet::{Backlog, Packet, Verdict};
 use crate::queue::{Admission, AnyAdmission, Built, InnerQueues, Passing, QueueCx, QueueDisc};
-use shallows_units::{Bytes, Rate, Time};
+use shallows_units::{Bytes, Index, Rate, Time};
 use std::collections::VecDeque;
 
 /// Numbers of priorities: three bits of a VLAN tag (IEEE 802.1Q-2018 s.6.9.3).
 pub const PRIORITIES: usize = 8;
-
-/// No port: the packet was made in this node.
-pub const NOWHERE: u32 = u32::MAX;
 
 /// A lane of a port that is to be built.
 pub struct LaneOf {
@@ -37,7 +34,7 @@ struct Lane {
     credit: i64,
     disc: Box<dyn QueueDisc>,
     /// The ports by which a lossless lane's packets came, in order.
-    came_by: Option<VecDeque<u32>>,
+    came_by: Option<VecDeque<Index>>,
     /// When its last transmission ends.
     free_at: Time,
     /// Its contents when it was last asked.
@@ -133,7 +130,7 @@ impl Lanes {
         let lane = &mut self.lanes[number];
         lane.free_at = cx.now + self.rate.transmit(Bytes(u64::from(packet.size)));
         cx.priority = lane.priority;
-        cx.came_by = lane.came_by.as_mut().and_then(VecDeque::pop_front).unwrap_or(NOWHERE);
+        cx.came_by = lane.came_by.as_mut().and_then(VecDeque::pop_front).unwrap_or(Index::NONE);
         self.sending = number;
         Some(packet)
     }
@@ -205,7 +202,7 @@ impl QueueDisc for Lanes {
         cx.free_at = free_at;
         if passing == Passing::Sent {
             lane.free_at = cx.now + self.rate.transmit(Bytes(u64::from(packet.size)));
-            cx.came_by = if lane.came_by.is_some() { cx.came_by } else { NOWHERE };
+            cx.came_by = if lane.came_by.is_some() { cx.came_by } else { Index::NONE };
             self.sending = number;
         }
         passing
@@ -240,7 +237,7 @@ impl QueueDisc for Lanes {
         self.lanes.get(self.places[usize::from(priority)]).map_or(0, |lane| lane.held.bytes)
     }
 
-    fn holds_from(&self, priority: u8, came_by: u32) -> bool {
+    fn holds_from(&self, priority: u8, came_by: Index) -> bool {
         let lane = &self.lanes[self.places[usize::from(priority)]];
         lane.came_by.as_ref().is_some_and(|ports| ports.contains(&came_by))
     }

@@ -1,12 +1,13 @@
 use super::super::choice::Ecmp;
 use super::super::choice::tests::STILL;
+use super::super::longest::Longest;
 use super::super::select::select;
 use super::*;
 use crate::params::{Faults, Names, Table};
 use crate::topology::Topology;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shallows_units::{Rate, Span};
+use shallows_units::{Bytes, Rate, Span};
 use std::collections::BTreeSet;
 
 fn graph(hosts: u64, switches: u64, links: &[(u32, u32)]) -> Graph {
@@ -237,6 +238,43 @@ proptest! {
                 if is_host && away[src as usize].is_some() {
                     let path = walk(&routing, &mut choosers, (src, dst), serial);
                     prop_assert_eq!(Some(path.len()), away[src as usize]);
+                }
+            }
+        }
+    }
+}
+
+/// The longest of all paths, found path by path, whether links between switches are alike or not.
+#[test]
+fn the_longest_time_is_that_of_some_path_and_of_no_shorter_one() {
+    let fat_tree = json!({"kind": "fat-tree", "k": 4, "rate": "10Gbps", "delay": "1us"});
+    let rails = graph(2, 2, &[(0, 2), (0, 3), (2, 1), (3, 1), (1, 2), (1, 3), (2, 0), (3, 0)]);
+    for graph in [topology(fat_tree), rails] {
+        let hosts: Vec<_> = graph.ids(Role::Host).collect();
+        let of_graph: Vec<_> = graph.links.iter().map(|link| (link.rate, link.delay)).collect();
+        for changed in (0..=graph.links.len()).rev().step_by(5) {
+            let mut wires = of_graph.clone();
+            if let Some(wire) = wires.get_mut(changed) {
+                *wire = (Rate::gbps(1), Span::us(9));
+            }
+            let (mut longest, mut routing) = (Longest::default(), Routing::new(&graph, 1));
+            for pair in [(0, 1), (1, 0), (0, hosts.len() - 1), (hosts.len() - 1, 0)] {
+                let ends = (hosts[pair.0], hosts[pair.1]);
+                assert!(routing.leads(ends.0, ends.1));
+                for bytes in [0, 1500] {
+                    let over = |link: &u32| {
+                        let (rate, delay) = wires[*link as usize];
+                        delay + if bytes > 0 { rate.transmit(Bytes(bytes)) } else { Span::ZERO }
+                    };
+                    let times = all_paths(&graph, ends.0, ends.1)
+                        .iter()
+                        .map(|path| path.iter().map(over).fold(Span::ZERO, |sum, one| sum + one))
+                        .max();
+                    assert_eq!(
+                        Some(longest.time(&routing, ends, bytes, &wires)),
+                        times,
+                        "{changed} {ends:?} {bytes}"
+                    );
                 }
             }
         }

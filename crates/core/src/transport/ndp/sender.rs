@@ -4,14 +4,13 @@
 //! simulator sends them in the order of their NACKs, which differs where packets overtake each other.
 
 use super::wire::{DONE, LAST, PULL};
-use crate::cc::{Cx, FlowInfo, MessageInfo};
+use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::transport::cutting::Cutting;
+use crate::transport::half::{Half, Turn};
 use crate::transport::ranges::Ranges;
 use crate::transport::rtt::RttEstimator;
-use crate::transport::sender::SenderCounts;
-use crate::transport::window::Window;
 use crate::transport::{Config, State};
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,25 +23,19 @@ const HISTORY: u32 = 12;
 /// Most doublings of a timeout.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// The sending end.
+/// The sending end. Its window is the card's rate, without bound. Its statistics count NACKs that came as recoveries.
 pub struct NdpSender {
-    flow: u32,
-    label: u32,
-    /// Where the connection is.
-    pub state: State,
-    /// The card's rate, as a window without bound.
-    pub window: Window,
-    /// Oldest byte not acknowledged.
-    pub una: u64,
+    /// The part that all transports have in common.
+    pub half: Half,
+    /// Its turn at the host's port.
+    pub(in crate::transport) turn: Turn,
     /// Next byte that has never been sent.
     next: u64,
-    /// Bytes that the application has written.
-    pub written: u64,
     cutting: Cutting,
     /// Arrived beyond `una`.
     arrived: Ranges,
     /// Sent and not yet answered: first byte, and when it left and its bytes.
-    silent: BTreeMap<u64, (Time, u64)>,
+    unanswered: BTreeMap<u64, (Time, u64)>,
     /// Packets in the order in which they left, with others that were answered since.
     order: VecDeque<(Time, u64)>,
     /// Bytes sent and not yet answered.
@@ -62,39 +55,24 @@ pub struct NdpSender {
     /// The last answers, newest last: 1 for an acknowledgement.
     answers: u16,
     /// Timeouts since the last answer.
-    silence: u32,
+    timeouts_in_a_row: u32,
     /// Since when pulls have been waited for.
-    heard_at: Time,
+    answered_at: Time,
     rtt: RttEstimator,
     /// The card's rate.
     line: Rate,
-    /// The last packet has left the host's port.
-    port_at: Time,
-    /// A packet waits for that.
-    waits: bool,
-    /// When its timer expires.
-    pub rto_at: Time,
-    /// Time of the soonest event that will look at it.
-    pub timer_at: Time,
-    /// Statistics: recoveries are NACKs that came.
-    pub counts: SenderCounts,
 }
 
 impl NdpSender {
     /// A connection that has sent nothing.
     pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
-        let cc = config.cc.start(info, &Cx { now, rules: &config.rules });
         NdpSender {
-            flow,
-            label,
-            state: State::Closed,
-            window: Window::new(cc, now),
-            una: 0,
+            half: Half::new(flow, label, info, config, now),
+            turn: Turn::default(),
             next: 0,
-            written: 0,
             cutting: Cutting::default(),
             arrived: Ranges::default(),
-            silent: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
             order: VecDeque::new(),
             flight: 0,
             again: BTreeSet::new(),
@@ -104,24 +82,14 @@ impl NdpSender {
             due: 0,
             flushed: 0,
             answers: 0,
-            silence: 0,
-            heard_at: now,
+            timeouts_in_a_row: 0,
+            answered_at: now,
             rtt: RttEstimator::default(),
             line: info.path.line_rate,
-            port_at: Time::ZERO,
-            waits: false,
-            rto_at: Time::MAX,
-            timer_at: Time::MAX,
-            counts: SenderCounts::default(),
         }
     }
 
     // ---- the application ----
-
-    /// The connection stands.
-    pub fn open(&mut self) {
-        self.state = State::Established;
-    }
 
     /// The application is about to write a message.
     pub fn announce(&mut self, message: &MessageInfo, _config: &Config, _now: Time) {
@@ -130,13 +98,8 @@ impl NdpSender {
 
     /// The application writes `bytes` more.
     pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
-        self.written = self.written.saturating_add(bytes);
+        self.half.write(bytes);
         self.pump(config, net);
-    }
-
-    /// Everything written has been acknowledged.
-    pub fn all_acknowledged(&self) -> bool {
-        self.una >= self.written
     }
 
     /// Bytes sent and not yet answered.
@@ -151,7 +114,7 @@ impl NdpSender {
 
     /// Smoothed round-trip time, if there is one.
     pub fn srtt(&self) -> Option<Span> {
-        Some(self.rtt.srtt()).filter(|srtt| *srtt > Span::ZERO)
+        self.rtt.known()
     }
 
     // ---- answers ----
@@ -159,8 +122,8 @@ impl NdpSender {
     /// An answer, a pull, or a packet of its own that came back.
     #[inline(never)]
     pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
-        self.heard_at = net.now;
-        self.silence = 0;
+        self.answered_at = net.now;
+        self.timeouts_in_a_row = 0;
         if packet.trimmed() {
             self.on_return(packet.seq, config);
         } else if packet.flags.any(PULL) {
@@ -169,9 +132,9 @@ impl NdpSender {
             self.due = self.due.saturating_sub(new);
             self.credit += new;
         } else if packet.flags.any(Flags::ECE) {
-            self.counts.fast_recoveries += 1;
+            self.half.counts.fast_recoveries += 1;
             self.answered(false, packet.seq);
-            if self.heard_of(packet.seq) {
+            if self.take_unanswered(packet.seq) {
                 self.again.insert(packet.seq);
             }
         } else {
@@ -196,27 +159,27 @@ impl NdpSender {
         // Without a block the packet ended at the number, or before it.
         self.answered(true, about.sacked().first().map_or(packet.seq.saturating_sub(1), |block| block.0));
         self.rtt.sample(now - packet.stamp, &config.settings);
-        self.counts.acks += 1;
-        self.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
+        self.half.counts.acks += 1;
+        self.half.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
         for (first, beyond) in about.sacked() {
-            self.arrived.add((*first).max(self.una), *beyond);
-            self.heard_of(*first);
+            self.arrived.add((*first).max(self.half.una), *beyond);
+            self.take_unanswered(*first);
             self.again.remove(first);
         }
-        if packet.seq > self.una {
-            self.una = packet.seq;
-            self.cutting.acknowledge(self.una, config.rules.mss);
-            self.arrived.cut_below(self.una);
-            self.again = self.again.split_off(&self.una);
-            let rest = self.silent.split_off(&self.una);
-            self.flight -= self.silent.values().map(|(_, bytes)| bytes).sum::<u64>();
-            self.silent = rest;
+        if packet.seq > self.half.una {
+            self.half.una = packet.seq;
+            self.cutting.acknowledge(self.half.una, config.rules.mss);
+            self.arrived.cut_below(self.half.una);
+            self.again = self.again.split_off(&self.half.una);
+            let rest = self.unanswered.split_off(&self.half.una);
+            self.flight -= self.unanswered.values().map(|(_, bytes)| bytes).sum::<u64>();
+            self.unanswered = rest;
         }
     }
 
     /// Notes an answer for the packet that begins at `seq`; returns whether one was awaited.
-    fn heard_of(&mut self, seq: u64) -> bool {
-        let found = self.silent.remove(&seq);
+    fn take_unanswered(&mut self, seq: u64) -> bool {
+        let found = self.unanswered.remove(&seq);
         self.flight -= found.map_or(0, |(_, bytes)| bytes);
         found.is_some()
     }
@@ -225,14 +188,14 @@ impl NdpSender {
     /// met with the same (Handley 2017 s.3.2.4); else it waits for a pull.
     #[cold]
     fn on_return(&mut self, seq: u64, config: &Config) {
-        if !self.heard_of(seq) {
+        if !self.take_unanswered(seq) {
             return;
         }
         self.again.insert(seq);
         let acks = (self.answers & RECENT).count_ones();
         self.answers <<= 1;
-        let first_window_over = self.unpulled == 0 || self.next >= self.written;
-        let alone = self.due == 0 && self.silent.is_empty() && first_window_over;
+        let first_window_over = self.unpulled == 0 || self.next >= self.half.written;
+        let alone = self.due == 0 && self.unanswered.is_empty() && first_window_over;
         self.credit += u64::from(alone || acks >= config.ndp.resend_acks);
     }
 
@@ -240,12 +203,12 @@ impl NdpSender {
 
     /// Something is to be sent.
     fn has_data(&self) -> bool {
-        !self.again.is_empty() || self.next < self.written
+        !self.again.is_empty() || self.next < self.half.written
     }
 
     /// A packet may leave, for a pull or without one.
     fn may_send(&self) -> bool {
-        self.credit > 0 && self.has_data() || self.unpulled > 0 && self.next < self.written
+        self.credit > 0 && self.has_data() || self.unpulled > 0 && self.next < self.half.written
     }
 
     /// Sends the packet whose turn it is: for a pull one that goes again, else a new one.
@@ -262,10 +225,10 @@ impl NdpSender {
 
     /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
     fn pump(&mut self, config: &Config, net: &mut Net) {
-        if self.state != State::Established {
+        if self.half.state != State::Established {
             return;
         }
-        if self.has_data() && self.silent.is_empty() && self.due == 0 && self.credit == 0 {
+        if self.has_data() && self.unanswered.is_empty() && self.due == 0 && self.credit == 0 {
             // Nothing is on the way that would cause a pull.
             if self.again.is_empty() {
                 self.unpulled = config.ndp.window;
@@ -273,40 +236,31 @@ impl NdpSender {
                 self.credit = 1;
             }
         }
-        if self.port_at <= net.now && self.may_send() {
+        if self.turn.at <= net.now && self.may_send() {
             self.send_next(config, net);
         }
         if !self.has_data() {
             self.credit = 0; // the receiver pulled more than there is
         }
-        self.waits = self.may_send();
+        self.turn.waits = self.may_send();
         self.set_timer(config, net.now);
     }
 
     fn emit(&mut self, seq: u64, again: bool, config: &Config, net: &mut Net) {
-        let payload = config.rules.mss.min(self.cutting.message_of(seq).1 - seq).min(self.written - seq);
+        let payload = config.rules.mss.min(self.cutting.message_of(seq).1 - seq).min(self.half.written - seq);
         let beyond = seq + payload;
         let flags = Flags::TRIMMABLE
             .with_if(config.ect, config.ecn)
-            .with_if(LAST, beyond == self.written)
+            .with_if(LAST, beyond == self.half.written)
             .with_if(Flags::RETRANSMITTED, again);
-        self.counts.packets += 1;
-        self.counts.retransmissions += u64::from(again);
+        self.half.counts.packets += 1;
+        self.half.counts.retransmissions += u64::from(again);
         let size = config.header + payload as u16;
-        net.send(&Packet {
-            at: Time::ZERO,
-            seq,
-            stamp: net.now,
-            waited: 0,
-            flow: self.flow,
-            label: self.label,
-            extension: NONE,
-            size,
-            flags,
-        });
-        let left = net.sent_by(self.flow);
-        self.port_at = net.leaves_host_at(self.flow).max(net.now + self.line.transmit(Bytes(size.into())));
-        self.silent.insert(seq, (left, payload));
+        net.send(&self.half.packet(seq, (size, flags), NONE, net.now));
+        let left = net.sent_by(self.half.flow);
+        self.turn.at =
+            net.leaves_host_at(self.half.flow).max(net.now + self.line.transmit(Bytes(size.into())));
+        self.unanswered.insert(seq, (left, payload));
         self.order.push_back((left, seq));
         self.flight += payload;
         self.next = self.next.max(beyond);
@@ -316,17 +270,17 @@ impl NdpSender {
 
     /// When the oldest packet without an answer goes again; else when one goes without its pull, if some wait.
     fn set_timer(&mut self, config: &Config, now: Time) {
-        let doubled = |span: Span| span * (1 << self.silence.min(MOST_DOUBLINGS));
+        let doubled = |span: Span| span * (1 << self.timeouts_in_a_row.min(MOST_DOUBLINGS));
         while let Some((left, seq)) = self.order.front().copied() {
-            if self.silent.get(&seq).is_some_and(|(at, _)| *at == left) {
+            if self.unanswered.get(&seq).is_some_and(|(at, _)| *at == left) {
                 // An answer has ended the doubling, so that the time may be over.
-                self.rto_at = (left + doubled(config.ndp.timeout)).max(now);
+                self.half.rto_at = (left + doubled(config.ndp.timeout)).max(now);
                 return;
             }
             self.order.pop_front();
         }
-        self.rto_at = if self.has_data() {
-            (self.heard_at + doubled(config.ndp.pull_timeout)).max(now)
+        self.half.rto_at = if self.has_data() {
+            (self.answered_at + doubled(config.ndp.pull_timeout)).max(now)
         } else {
             Time::MAX
         };
@@ -335,18 +289,13 @@ impl NdpSender {
     /// When this sender wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        if self.waits { self.rto_at.min(self.port_at) } else { self.rto_at }
-    }
-
-    /// The last packet has left the host's port.
-    pub fn on_room(&mut self, at: Time) {
-        self.port_at = at;
+        if self.turn.waits { self.half.rto_at.min(self.turn.at) } else { self.half.rto_at }
     }
 
     /// A timer event has come.
     #[inline(never)]
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if net.now >= self.rto_at {
+        if net.now >= self.half.rto_at {
             self.on_timeout(config, net.now);
         }
         self.pump(config, net);
@@ -354,23 +303,17 @@ impl NdpSender {
 
     #[cold]
     fn on_timeout(&mut self, config: &Config, now: Time) {
-        self.counts.timeouts += 1;
-        let span = config.ndp.timeout * (1 << self.silence.min(MOST_DOUBLINGS));
-        self.silence += 1;
-        self.heard_at = now;
+        self.half.counts.timeouts += 1;
+        let span = config.ndp.timeout * (1 << self.timeouts_in_a_row.min(MOST_DOUBLINGS));
+        self.timeouts_in_a_row += 1;
+        self.answered_at = now;
         let late = |(_, (left, _)): &(&u64, &(Time, u64))| *left + span <= now;
-        let late: Vec<u64> = self.silent.iter().filter(late).map(|(seq, _)| *seq).collect();
+        let late: Vec<u64> = self.unanswered.iter().filter(late).map(|(seq, _)| *seq).collect();
         // Those without an answer go at once; else one goes for a pull that may have been lost.
         self.credit += (late.len() as u64).max(1);
         for seq in late {
-            self.heard_of(seq);
+            self.take_unanswered(seq);
             self.again.insert(seq);
         }
-    }
-
-    /// The warm-up ends: statistics begin.
-    pub fn restart_counts(&mut self, now: Time) {
-        self.counts = SenderCounts::default();
-        self.window.restart(now);
     }
 }

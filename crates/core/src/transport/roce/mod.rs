@@ -21,7 +21,7 @@
 //! Left out: atomic operations; SEND's receiver-not-ready; several queue pairs' common completion queue; limits
 //! of a card's memory, cache and packet rate; the limit on the CNPs that a card makes for all queue pairs together.
 
-mod hearing;
+mod answers;
 mod irn;
 mod limiter;
 mod reader;

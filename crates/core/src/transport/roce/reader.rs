@@ -74,7 +74,7 @@ impl Reader {
         if packet.flags.any(NAK) {
             return self.ask_again(packet.seq, config, net);
         }
-        let marked = self.counts.hear(packet, net.now);
+        let marked = self.counts.add(packet, net.now);
         if marked && self.notifications.due(rules, net.now) {
             Notifications::send((self.flow, self.label), packet, config, net);
         }

@@ -12,33 +12,27 @@
 use super::irn::Selective;
 use super::limiter::Limiter;
 use super::wire::{ASKS, FIRST, LAST};
-use crate::cc::{Congestion, CongestionControl, Cx, FlowInfo, Kind, MessageInfo, Outgoing};
+use crate::cc::{Congestion, CongestionControl, FlowInfo, Kind, MessageInfo, Outgoing};
 use crate::net::Net;
-use crate::packet::{Extension, Flags, NONE, Packet};
+use crate::packet::{Extension, Flags, NONE};
 use crate::port_control::Feedback;
 use crate::transport::cutting::Cutting;
+use crate::transport::half::{Half, Turn};
 use crate::transport::rtt::RttEstimator;
-use crate::transport::sender::SenderCounts;
-use crate::transport::window::Window;
 use crate::transport::{Config, State};
 use shallows_units::{Span, Time};
 
-/// The sending end.
+/// The sending end. Its statistics count losses that NAKs reported, each once, as recoveries, and notifications that came as
+/// reductions. With go-back-0 `half.una` falls back to where its message begins.
 pub struct Requester {
-    flow: u32,
-    label: u32,
-    /// Where the queue pair is.
-    pub state: State,
-    /// Congestion control and its window.
-    pub window: Window,
-    /// Oldest byte not acknowledged; with go-back-0 it falls back to where its message begins.
-    pub una: u64,
+    /// The part that all transports have in common.
+    pub half: Half,
+    /// Its turn at the card's port. A packet waits for that and for the rate limiter.
+    pub(in crate::transport) turn: Turn,
     /// Next byte to send; falls back when all is sent again.
     pub(super) next: u64,
     /// One beyond the highest byte ever sent.
     pub(super) high: u64,
-    /// Bytes that the application has posted.
-    pub written: u64,
     /// Where messages end, and so packets.
     pub(super) cutting: Cutting,
     /// Packets below `high`.
@@ -58,26 +52,15 @@ pub struct Requester {
     /// The rate limiter.
     limiter: Limiter,
     pub(super) rtt: RttEstimator,
-    /// The last packet has left the card's port.
-    port_at: Time,
-    /// A packet waits for these two.
-    waits: bool,
     /// Since when the timer runs.
     timer_since: Time,
-    /// When it expires.
-    pub rto_at: Time,
     /// Timeouts in a row.
     pub(super) retries: u64,
-    /// Time of the soonest event that will look at all these.
-    pub timer_at: Time,
-    /// Statistics: recoveries are losses that NAKs reported, each once; reductions are notifications that came.
-    pub counts: SenderCounts,
 }
 
 impl Requester {
     /// A queue pair that has sent nothing.
     pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
-        let cc = config.cc.start(info, &Cx { now, rules: &config.rules });
         let path = info.path;
         let bits = u128::from(path.line_rate.as_bps()) * u128::from(path.base_rtt.as_ps());
         // Mittal 2018: in packets.
@@ -88,14 +71,10 @@ impl Requester {
         let [low, high] = config.roce.timeouts;
         let high = if config.roce.above_path { low.max(high + path.base_rtt) } else { high };
         Requester {
-            flow,
-            label,
-            state: State::Closed,
-            window: Window::new(cc, now),
-            una: 0,
+            half: Half::new(flow, label, info, config, now),
+            turn: Turn::default(),
             next: 0,
             high: 0,
-            written: 0,
             cutting: Cutting::default(),
             sent: 0,
             asked: 0,
@@ -106,43 +85,28 @@ impl Requester {
             timeouts: [low, high],
             limiter: Limiter::new(path.line_rate),
             rtt: RttEstimator::default(),
-            port_at: Time::ZERO,
-            waits: false,
             timer_since: Time::ZERO,
-            rto_at: Time::MAX,
             retries: 0,
-            timer_at: Time::MAX,
-            counts: SenderCounts::default(),
         }
     }
 
     // ---- the application ----
 
-    /// The queue pair stands.
-    pub fn open(&mut self) {
-        self.state = State::Established;
-    }
-
     /// The application is about to post a message.
     pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
         self.cutting.announce(message.end);
-        self.window.steer(&config.rules, now, |cc, cx| cc.on_message(message, cx));
+        self.half.announce(message, config, now);
     }
 
     /// The application posts `bytes` more.
     pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
-        self.written = self.written.saturating_add(bytes);
+        self.half.write(bytes);
         self.pump(config, net);
-    }
-
-    /// Everything posted has been acknowledged.
-    pub fn all_acknowledged(&self) -> bool {
-        self.una >= self.written
     }
 
     /// Bytes in flight, as the windows count them.
     pub fn flight(&self) -> u64 {
-        self.next - self.una
+        self.next - self.half.una
     }
 
     /// Bytes known to have arrived beyond the acknowledgement.
@@ -152,65 +116,67 @@ impl Requester {
 
     /// Smoothed round-trip time, if there is one.
     pub fn srtt(&self) -> Option<Span> {
-        Some(self.rtt.srtt()).filter(|srtt| *srtt > Span::ZERO)
+        self.rtt.known()
     }
 
     // ---- sending ----
 
     /// With IRN: packets from the oldest that is not acknowledged on.
     fn packets_in_flight(&self, config: &Config) -> u64 {
-        self.sent - self.cutting.packets_below(self.una, config.rules.mss)
+        self.sent - self.cutting.packets_below(self.half.una, config.rules.mss)
     }
 
     /// The packet that the windows allow next: its first byte and its bytes.
     fn next_packet(&mut self, config: &Config) -> Option<(u64, u64)> {
         let mtu = config.rules.mss;
-        if let Some((at, end)) = self.selective.as_ref().and_then(|selective| selective.next_lost(self.una)) {
+        if let Some((at, end)) =
+            self.selective.as_ref().and_then(|selective| selective.next_lost(self.half.una))
+        {
             let payload = mtu.min(self.cutting.message_of(at).1 - at).min(end.unwrap_or(u64::MAX) - at);
             // A timeout sends again as anew: as conweave does, within the window.
-            let fits = end.is_some() || at - self.una < self.window.bytes();
+            let fits = end.is_some() || at - self.half.una < self.half.window.bytes();
             return fits.then_some((at, payload));
         }
         let seq = self.next;
-        if seq >= self.written {
+        if seq >= self.half.written {
             return None;
         }
         let payload = mtu.min(self.cutting.message_of(seq).1 - seq);
-        let fits = self.flight() < self.window.bytes()
+        let fits = self.flight() < self.half.window.bytes()
             && self.bdp.is_none_or(|most| self.packets_in_flight(config) < most);
         (fits || !self.answer_is_due(config)).then_some((seq, payload))
     }
 
     /// Whether the responder answers a packet in flight by itself: one that asked, or the last of `ack_every`.
     fn answer_is_due(&self, config: &Config) -> bool {
-        self.asked > self.una || self.flight() >= config.roce.ack_every * config.rules.mss
+        self.asked > self.half.una || self.flight() >= config.roce.ack_every * config.rules.mss
     }
 
     /// Whether the packet that ends at `beyond` asks for an answer: none may follow before one comes, or a timeout has passed
     /// without any.
     fn asks(&self, beyond: u64, config: &Config) -> bool {
-        let full = beyond - self.una >= self.window.bytes();
-        !config.roce.answers_each && (full || beyond >= self.written || self.retries > 0)
+        let full = beyond - self.half.una >= self.half.window.bytes();
+        !config.roce.answers_each && (full || beyond >= self.half.written || self.retries > 0)
     }
 
     /// Sends the next packet if it may go now; else its time is noted.
     pub(super) fn pump(&mut self, config: &Config, net: &mut Net) {
-        if self.state != State::Established {
+        if self.half.state != State::Established {
             return;
         }
         let Some(packet) = self.next_packet(config) else {
-            self.waits = false;
+            self.turn.waits = false;
             return;
         };
         if config.roce.rescales {
-            self.limiter.follow(self.window.cc().pacing_rate());
+            self.limiter.follow(self.half.window.cc().pacing_rate());
         }
-        if self.limiter.at.max(self.port_at) > net.now {
-            self.waits = true;
+        if self.limiter.at.max(self.turn.at) > net.now {
+            self.turn.waits = true;
             return;
         }
         self.emit(packet, config, net);
-        self.waits = self.next_packet(config).is_some();
+        self.turn.waits = self.next_packet(config).is_some();
     }
 
     fn emit(&mut self, (seq, payload): (u64, u64), config: &Config, net: &mut Net) {
@@ -220,11 +186,11 @@ impl Requester {
         let outgoing = Outgoing {
             kind: Kind::Data,
             again,
-            remaining: self.written.saturating_sub(self.una),
+            remaining: self.half.written.saturating_sub(self.half.una),
             srtt: self.rtt.srtt(),
         };
         let explicit = config.explicit;
-        let feedback = self.window.steer(&config.rules, now, |cc, cx| {
+        let feedback = self.half.window.with_cc(&config.rules, now, |cc, cx| {
             cc.keep_time(high, cx);
             if explicit { cc.on_send(&outgoing, cx) } else { Feedback::None }
         });
@@ -243,22 +209,12 @@ impl Requester {
             feedback => net.extensions.put(&Extension { feedback, ..Extension::default() }),
         };
         let size = config.header + payload as u16 + extra;
-        self.counts.packets += 1;
-        self.counts.retransmissions += u64::from(again);
+        self.half.counts.packets += 1;
+        self.half.counts.retransmissions += u64::from(again);
         let paced = if config.roce.paces_wire { u64::from(size) } else { payload };
-        self.limiter.on_send(now, (size.into(), paced), self.window.cc().pacing_rate());
-        net.send(&Packet {
-            at: Time::ZERO,
-            seq,
-            stamp: now,
-            waited: 0,
-            flow: self.flow,
-            label: self.label,
-            extension,
-            size,
-            flags,
-        });
-        self.port_at = net.leaves_host_at(self.flow);
+        self.limiter.on_send(now, (size.into(), paced), self.half.window.cc().pacing_rate());
+        net.send(&self.half.packet(seq, (size, flags), extension, now));
+        self.turn.at = net.leaves_host_at(self.half.flow);
         match self.selective.as_mut().filter(|_| again) {
             Some(selective) => selective.on_resend(beyond),
             None => self.next = beyond,
@@ -268,7 +224,7 @@ impl Requester {
         if asks || last || config.roce.answers_each {
             self.asked = self.asked.max(beyond);
         }
-        if self.rto_at == Time::MAX {
+        if self.half.rto_at == Time::MAX {
             self.restart_timer(config, now);
         } else {
             self.set_timer(config);
@@ -283,7 +239,7 @@ impl Requester {
     /// With IRN the timer is the longer one as soon as enough packets are in flight.
     fn set_timer(&mut self, config: &Config) {
         let few = self.selective.is_some() && self.packets_in_flight(config) < config.roce.few;
-        self.rto_at = self.timer_since + self.timeouts[usize::from(!few)];
+        self.half.rto_at = self.timer_since + self.timeouts[usize::from(!few)];
     }
 
     // ---- timers ----
@@ -291,17 +247,16 @@ impl Requester {
     /// When this queue pair wants to be woken.
     #[inline]
     pub fn wake_at(&self) -> Time {
-        if self.waits { self.rto_at.min(self.limiter.at.max(self.port_at)) } else { self.rto_at }
-    }
-
-    /// The last packet has left the card's port.
-    pub fn on_room(&mut self, at: Time) {
-        self.port_at = at;
+        if self.turn.waits {
+            self.half.rto_at.min(self.limiter.at.max(self.turn.at))
+        } else {
+            self.half.rto_at
+        }
     }
 
     /// A timer event has come.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if net.now >= self.rto_at {
+        if net.now >= self.half.rto_at {
             self.on_timeout(config, net.now);
         }
         self.pump(config, net);
@@ -309,10 +264,10 @@ impl Requester {
 
     #[cold]
     fn on_timeout(&mut self, config: &Config, now: Time) {
-        self.counts.timeouts += 1;
+        self.half.counts.timeouts += 1;
         if self.retries >= config.roce.retry_count {
-            self.state = State::Failed;
-            (self.rto_at, self.waits) = (Time::MAX, false);
+            self.half.state = State::Failed;
+            (self.half.rto_at, self.turn.waits) = (Time::MAX, false);
             return;
         }
         self.retries += 1;
@@ -321,29 +276,25 @@ impl Requester {
         let from = self.first_lost(config);
         match &mut self.selective {
             None => self.go_back(from),
-            Some(selective) => selective.on_timeout(self.una, self.high, config.roce.resends_all),
+            Some(selective) => selective.on_timeout(self.half.una, self.high, config.roce.resends_all),
         }
         self.restart_timer(config, now);
-        self.window.steer(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Timeout, flight, cx));
+        self.half
+            .window
+            .with_cc(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Timeout, flight, cx));
     }
 
     /// Where all is sent again from, without IRN: the oldest byte that is not acknowledged, with go-back-0 the first of its
     /// message.
     pub(super) fn first_lost(&mut self, config: &Config) -> u64 {
-        if config.roce.restarts { self.cutting.message_of(self.una).0 } else { self.una }
+        if config.roce.restarts { self.cutting.message_of(self.half.una).0 } else { self.half.una }
     }
 
     /// All from `from` on goes again, and what was sent says no more.
     pub(super) fn go_back(&mut self, from: u64) {
-        if from < self.una {
+        if from < self.half.una {
             self.round_end = from;
         }
-        (self.una, self.next, self.asked) = (from, from, from);
-    }
-
-    /// The warm-up ends: statistics begin.
-    pub fn restart_counts(&mut self, now: Time) {
-        self.counts = SenderCounts::default();
-        self.window.restart(now);
+        (self.half.una, self.next, self.asked) = (from, from, from);
     }
 }

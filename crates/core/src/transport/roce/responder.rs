@@ -62,7 +62,7 @@ impl Responder {
         let header = net.extension(packet).map_or(Feedback::None, |extension| extension.feedback);
         let first = if packet.flags.any(FIRST) { rules.first } else { 0 };
         let payload = u64::from(packet.size - config.header - first - header.bytes(false));
-        let marked = self.counts.hear(packet, net.now);
+        let marked = self.counts.add(packet, net.now);
         if marked && self.notifications.due(rules, net.now) {
             Notifications::send((self.flow, self.label), packet, config, net);
         }

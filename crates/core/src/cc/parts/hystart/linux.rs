@@ -43,7 +43,7 @@ fn us(span: Span) -> u64 {
 
 impl Train {
     /// An acknowledgement, before the window grows on it: may set the threshold to the window.
-    pub fn hear(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) {
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack, cx: &Cx<'_>) {
         self.una += ack.acked;
         let Some(delay) = ack.rtt.map(us) else { return };
         self.least = if self.least == 0 { delay } else { self.least.min(delay) };
@@ -118,7 +118,7 @@ mod tests {
                 ..ack(1000)
             };
             let now = Time::ZERO + Span::us(from + i * gap);
-            train.hear(&mut window, &ack, &Cx { now, rules: &rules });
+            train.on_ack(&mut window, &ack, &Cx { now, rules: &rules });
         }
         window
     }

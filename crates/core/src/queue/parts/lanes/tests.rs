@@ -15,7 +15,7 @@ fn lane(priority: u8, quantum: Option<u64>, lossless: bool, limit: Option<u64>) 
 fn put(lanes: &mut Lanes, priority: u8, size: u16) -> usize {
     let mut dropped = vec![];
     let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
-    (cx.priority, cx.came_by) = (priority, u32::from(priority) + 10);
+    (cx.priority, cx.came_by) = (priority, Index::new(u32::from(priority) + 10));
     lanes.enqueue(packet(size), &mut cx);
     dropped.len()
 }
@@ -88,11 +88,11 @@ fn a_lossless_lane_drops_nothing() {
     assert_eq!((0..5).map(|_| put(&mut lossy, 3, 1500)).sum::<usize>(), 3);
     let mut lossless = Lanes::new(vec![lane(3, None, true, Some(2))], Rate::gbps(10));
     assert_eq!((0..5).map(|_| put(&mut lossless, 3, 1500)).sum::<usize>(), 0);
-    assert!(lossless.holds_from(3, 13) && !lossless.holds_from(3, 12));
+    assert!(lossless.holds_from(3, Index::new(13)) && !lossless.holds_from(3, Index::new(12)));
     let mut dropped = vec![];
     let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
     assert!(lossless.dequeue(&mut cx).is_some());
-    assert_eq!((cx.priority, cx.came_by), (3, 13));
+    assert_eq!((cx.priority, cx.came_by), (3, Index::new(13)));
 }
 
 /// Each lane marks by its own queue: a threshold in one does not see the packets of the other.
@@ -119,7 +119,7 @@ fn each_lane_marks_by_its_own_length() {
 }
 
 /// A packet that left: its number, the time, its flags, priority, and the port by which it came.
-type Left = (u64, Time, u16, u8, u32);
+type Left = (u64, Time, u16, u8, Index);
 
 /// Plays packets that arrive at these gaps in ns, with these sizes, priorities and pauses, at a port of 10 Gb/s. Returns the departures
 /// in order, the drops, and how many passed. `short` takes the short way.
@@ -160,7 +160,7 @@ fn played(all: &[(u64, u16, u8, u8)], short: bool) -> (Vec<Left>, Vec<u64>, usiz
         }
         let held = serving.map_or(0, |packet| packet.size.into());
         let mut cx = QueueCx::new(now, held, free_at, &mut dropped);
-        (cx.priority, cx.came_by, cx.paused) = (priority, u32::from(priority) + 10, paused);
+        (cx.priority, cx.came_by, cx.paused) = (priority, Index::new(u32::from(priority) + 10), paused);
         let mut packet = Packet { seq, at: now, flags: crate::packet::Flags::ECT0, ..packet(size) };
         let passing = if short && serving.is_none() { lanes.pass(&mut packet, &mut cx) } else { Passing::No };
         match passing {

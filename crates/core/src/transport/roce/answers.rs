@@ -15,13 +15,13 @@ impl Requester {
     /// An acknowledgement, a NAK or a notification.
     pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
         let now = net.now;
-        if self.state != State::Established {
+        if self.half.state != State::Established {
             return;
         }
         if packet.flags.any(Flags::CNP) {
-            self.counts.ecn_reductions += 1;
+            self.half.counts.ecn_reductions += 1;
             let high = self.high;
-            self.window.steer(&config.rules, now, |cc, cx| {
+            self.half.window.with_cc(&config.rules, now, |cc, cx| {
                 cc.keep_time(high, cx);
                 cc.on_cnp(cx);
             });
@@ -31,21 +31,21 @@ impl Requester {
         let about = about.unwrap_or_default();
         if !matches!(about.feedback, Feedback::None) {
             let srtt = if self.rtt.srtt() > Span::ZERO { self.rtt.srtt() } else { rtt };
-            self.window.steer(&config.rules, now, |cc, cx| cc.on_feedback(&about.feedback, srtt, cx));
+            self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_feedback(&about.feedback, srtt, cx));
         }
         let flight = self.flight();
         let covers = self.covered(packet.seq, config);
-        let acked = covers.saturating_sub(self.una);
+        let acked = covers.saturating_sub(self.half.una);
         if acked > 0 && covers <= self.high {
             self.on_new_ack(covers, (acked, flight, rtt), config, now);
         }
         if packet.flags.any(NAK) && packet.seq == self.first_lost(config) {
             self.on_nak(about.sacked(), flight, config, now);
         }
-        if self.high > self.una {
+        if self.high > self.half.una {
             self.restart_timer(config, now);
         } else {
-            self.rto_at = Time::MAX;
+            self.half.rto_at = Time::MAX;
         }
         self.pump(config, net);
     }
@@ -59,7 +59,7 @@ impl Requester {
 
     fn on_new_ack(&mut self, una: u64, (acked, flight, rtt): (u64, u64, Span), config: &Config, now: Time) {
         let before = self.sacked();
-        self.una = una;
+        self.half.una = una;
         self.next = self.next.max(una);
         self.retries = 0;
         self.cutting.acknowledge(una, config.rules.mss);
@@ -71,22 +71,22 @@ impl Requester {
         if round_ended {
             self.round_end = self.next;
         }
-        self.counts.acks += 1;
-        self.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
+        self.half.counts.acks += 1;
+        self.half.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
         let ack = Ack {
             acked,
             delivered: acked - (before - self.sacked()).min(acked),
             ece: false,
             marked: 0,
             round_ended,
-            may_grow: flight + config.rules.mss > self.window.bytes(),
+            may_grow: flight + config.rules.mss > self.half.window.bytes(),
             after_timeout: false,
             rtt: Some(rtt),
             srtt: self.rtt.srtt(),
             flight,
             sent: self.high,
         };
-        self.window.steer(&config.rules, now, |cc, cx| {
+        self.half.window.with_cc(&config.rules, now, |cc, cx| {
             cc.keep_time(ack.sent, cx);
             cc.on_ack(&ack, cx);
         });
@@ -100,7 +100,8 @@ impl Requester {
         let begins = match &mut self.selective {
             None => {
                 let from = self.first_lost(config);
-                let begins = self.next > self.una && (self.una >= self.told || self.una > from);
+                let begins =
+                    self.next > self.half.una && (self.half.una >= self.told || self.half.una > from);
                 if begins {
                     self.told = self.high;
                 }
@@ -108,15 +109,17 @@ impl Requester {
                 begins
             }
             Some(selective) => {
-                let (una, high) = (self.una, self.high);
+                let (una, high) = (self.half.una, self.high);
                 arrived.iter().fold(false, |begins, (first, beyond)| {
                     begins | selective.on_nack(*first, *beyond, una, high).0
                 })
             }
         };
         if begins {
-            self.counts.fast_recoveries += 1;
-            self.window.steer(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Loss, flight, cx));
+            self.half.counts.fast_recoveries += 1;
+            self.half
+                .window
+                .with_cc(&config.rules, now, |cc, cx| cc.on_congestion(Congestion::Loss, flight, cx));
         }
     }
 }
