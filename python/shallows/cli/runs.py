@@ -192,8 +192,8 @@ class _Asked:
 
     def runner(self, how: How) -> Runner:
         """The runner, after all that can be refused before anything runs. Raises SpecError."""
-        from shallows.studies.outcomes.csv_tables import directory
         from shallows.studies.outcomes.report import page_of_runs
+        from shallows.studies.page.csv_tables import directory
         from shallows.tables import metric_names
 
         if self.metric:
@@ -218,8 +218,8 @@ class _Asked:
 
     def page(self, outcomes: Sequence[Outcome], as_json: bool) -> None:
         """Writes the page and the CSV files, if they are asked for, and prints their places."""
-        from shallows.studies.outcomes.csv_tables import write_tables
         from shallows.studies.outcomes.report import write_runs
+        from shallows.studies.page.csv_tables import write_tables
 
         if self.csv:
             tell = terminal.note if as_json else terminal.say

@@ -58,7 +58,6 @@ def compare(
 ) -> None:
     """Compares schemes on the same experiment, seed by seed: the real differences, on one page."""
     from shallows.studies.compare import comparison, report, section, show
-    from shallows.studies.outcomes import csv_tables
 
     what = section.read(
         files,
@@ -71,15 +70,13 @@ def compare(
         seeds=seeds,
     )
     name = "-".join(file.stem for file in files)
-    report.page_of_comparison(name, out)
-    if csv:
-        csv_tables.directory(csv)
+    report.page_of_comparison(name, out, csv)
     runner = how.runner()
     with how.report("compare", len(what.schemes) * len(what.seeds)) as told:
         found = comparison.compare(what, runner, told)
-    page = report.write_comparison(found, name, out, command_line(), formats)
+    page = report.write_comparison(found, name, out, command_line(), formats, csv)
     if csv:
-        terminal.note(f"tables: {csv_tables.write_tables(found.outcomes, csv)}")
+        terminal.note(f"tables: {csv}")
     if as_json:
         terminal.print_json(show.document(found, str(page)))
     else:

@@ -16,24 +16,34 @@ import polars as pl
 from shallows.results.store import StoredRun
 from shallows.studies.compare.comparison import LEVEL, Comparison
 from shallows.studies.compare.show import cells, differences, document
-from shallows.studies.page import place
+from shallows.studies.page import csv_tables, place
 from shallows.tables.metrics import Tables, bottleneck_port
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def page_of_comparison(name: str, out: Path) -> Path:
-    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+def page_of_comparison(name: str, out: Path, csv_place: Path | None = None) -> Path:
+    """The directory of the report, checked like that of the CSV files.
+
+    Raises StoreError if something else is there, before anything runs.
+    """
+    if csv_place:
+        csv_tables.directory(csv_place)
     return place.check(out, f"compare-{place.file_name(name)}")
 
 
 def write_comparison(
-    found: Comparison, name: str, out: Path, command: str, formats: Sequence[str] = ()
+    found: Comparison,
+    name: str,
+    out: Path,
+    command: str,
+    formats: Sequence[str] = (),
+    csv_place: Path | None = None,
 ) -> Path:
     """The page and its files; returns its index.html. Error: StoreError.
 
-    `formats` are those of the figures beside SVG: pdf, png.
+    `formats` are those of the figures beside SVG: pdf, png. With `csv_place` all tables are written there.
     """
     from shallows.figures import interactive
 
@@ -51,6 +61,8 @@ def write_comparison(
             (new / f"{place.file_name(title)}{suffix}").write_bytes(data)
         _write_csv(new / "compare.csv", document(found)["comparisons"])
 
+    if csv_place:
+        csv_tables.write_tables(found.outcomes, csv_place)
     return place.write(out, f"compare-{place.file_name(name)}", fill)
 
 

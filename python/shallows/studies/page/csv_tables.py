@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.execution.jobs import Outcome
 from shallows.results.store import StoredRun
-from shallows.studies.outcomes.report import write_metrics
 from shallows.studies.page import place
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["directory", "fct_lines", "write_tables"]
+__all__ = ["cell", "directory", "fct_lines", "write_metrics", "write_tables"]
 
-PORT, INCAST_PORT = 100, 200
-"""Destination ports by which HPCC's scripts tell usual flows from those of incasts."""
+PORT = 100
+"""The destination port by which HPCC's scripts know flows that are to be counted (fct_analysis.py, -t 0)."""
 
 
 def directory(given: Path) -> Path:
@@ -43,6 +44,24 @@ def write_tables(outcomes: Sequence[Outcome], given: Path) -> Path:
     return given
 
 
+def write_metrics(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """A row a run: its label, varied settings, seed, hash, and every metric."""
+    varied = list(dict.fromkeys(p for each in outcomes for p in each.point.params))
+    metrics = list(dict.fromkeys(name for each in outcomes for name in each.metrics or {}))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["label", *varied, "seed", "hash", *metrics])
+        for each in outcomes:
+            settings = [cell(each.point.params.get(p)) for p in varied]
+            values = [(each.metrics or {}).get(name) for name in metrics]
+            writer.writerow([each.point.label, *settings, each.point.seed, each.hash, *values])
+
+
+def cell(value: Any) -> Any:
+    """A setting in a cell; a table as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
 def _flat(table: pl.DataFrame) -> pl.DataFrame:
     """The table with each list as a text with blanks in it, since a cell of a CSV holds no list."""
     import polars as pl
@@ -58,9 +77,8 @@ def fct_lines(run: StoredRun) -> list[str]:
     They have the addresses of source and destination, the ports, bytes, start, completion time and the
     completion time alone on the empty network, the times in ns (third.cc, qp_finish). HPCC counts until the
     last acknowledgement is back, so `acked_ps` counts, and `fct_ps` for a READ. A host's number is its name,
-    or its place among the names if one is no number. The destination port is 200 for incasts and 100 for all
-    other loads (fct_analysis.py, -t). Messages that did not end have no line, nor have those of connections
-    that ended before the warm-up.
+    or its place among the names if one is no number. The destination port is 100.
+    Messages that did not end have no line, nor have those of connections that ended before the warm-up.
     """
     import polars as pl
 
@@ -68,18 +86,16 @@ def fct_lines(run: StoredRun) -> list[str]:
     names = sorted({*flows["src"], *flows["dst"]}, key=lambda name: (len(name), name))
     plain = all(name.isdigit() for name in names)
     hosts = {name: int(name) if plain else place for place, name in enumerate(names)}
-    loads: Mapping[str, Any] = run.experiment["traffic"]
     ended = (
         run.tables["messages"].drop_nulls("fct_ps").join(flows, on="flow", how="inner", maintain_order="left")
     )
     lines = []
     for row in ended.sort("end_ps", maintain_order=True).iter_rows(named=True):
-        port = INCAST_PORT if loads[row["traffic"]]["kind"] == "incast" else PORT
         ends = " ".join(f"{_address(hosts[row[end]]):08x}" for end in ("src", "dst"))
         acked = row["acked_ps"] is not None and row["ideal_acked_ps"] is not None
         keys = ("acked_ps", "ideal_acked_ps") if acked else ("fct_ps", "ideal_ps")
         times = " ".join(str(row[key] // 1000) for key in ("start_ps", *keys))
-        lines.append(f"{ends} {10_000 + row['flow'] % 50_000} {port} {row['bytes']} {times}")
+        lines.append(f"{ends} {10_000 + row['flow'] % 50_000} {PORT} {row['bytes']} {times}")
     return lines
 
 
