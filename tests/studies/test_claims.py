@@ -30,6 +30,7 @@ from shallows.studies.paper.verdicts import (
     Found,
     conclude,
     headline,
+    in_quick,
     record,
     unexpected,
     verdict,
@@ -299,6 +300,18 @@ def test_joint_claims_are_judged_under_one_reading_for_all():
     assert [f.reading for f in together(both, claims, judged, [LONG])] == [BASE, LONG]
     del judged["one"][3]
     assert together(both, claims, judged, tried)[3].verdict == "not-determined"
+
+
+def test_quick_leaves_open_what_its_part_cannot_decide():
+    one = claim()
+    differs, held = (conclude(one, under(BASE, each), []) for each in ("differs", "holds"))
+    assert in_quick(one, differs, []).verdict == "differs" and in_quick(one, held, [LONG]) is held
+    got = in_quick(one, differs, [LONG])
+    assert got.verdict == "not-determined" and "1 readings that take longer (600 packets)" in got.because
+    front = claim(full_only="a front needs all g")
+    for each in (differs, held):
+        assert in_quick(front, each, []).verdict == "not-determined"
+        assert in_quick(front, each, []).because.startswith("the full form decides: a front needs all g")
 
 
 def test_seeds_that_change_nothing_decide_nothing():

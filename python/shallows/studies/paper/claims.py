@@ -92,6 +92,8 @@ class Claim:
     sentence: str = ""
     where: str = ""
     joint: tuple[str, ...] = ()
+    full_only: str = ""
+    """Why quick's part of the grid cannot decide it."""
 
 
 def as_measured(found: Any, n_seeds: int) -> Measured:
