@@ -1,13 +1,20 @@
 """The studies of the package: complete, checked, and free of faults at run time."""
 
+import re
+import tomllib
+
 import pytest
 from shallows.document.places import experiments_path
+from shallows.studies.paper.about import check
 from shallows.studies.paper.claims import LINUX_MODES, MODES
+from shallows.studies.paper.claims_file import WITHOUT_SENTENCES
+from shallows.studies.paper.prose import settings_of, typed_numbers
 from shallows.studies.paper.study import find
 from shallows.tables.metrics import delays
 from synthetic import small_run
 
 FIGURES = find()
+PAPERS = sorted({figure.path.parent for figure in FIGURES})
 IDS = [f"{figure.paper}/{figure.name}" for figure in FIGURES]
 
 
@@ -40,7 +47,7 @@ def test_every_experiment_file_of_a_paper_is_used(paper):
     """`specs` names the files, or a README the command: a file without a name would never run."""
     named = [*paper.rglob("*.py"), *paper.rglob("variants.toml"), *paper.rglob("README.md")]
     text = "".join(path.read_text(encoding="utf-8") for path in named)
-    others = ("claims.toml", "quick.toml", "variants.toml", "readings.toml")
+    others = ("claims.toml", "paper.toml", "quick.toml", "variants.toml", "readings.toml")
     files = [path.name for path in paper.rglob("*.toml") if path.name not in others]
     assert [name for name in files if name not in text] == []
 
@@ -75,6 +82,41 @@ def test_a_published_claim_has_a_figure_or_table_that_shows_it(figure):
     published = {claim.id for claim in figure.claims if claim.kind == "published"}
     assert published <= shown
     assert all(figure.shows.values()), "shows names a figure or table that shows no claim"
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_quick_never_contradicts_full(figure):
+    held = ("holds", "holds-if")
+    for claim in figure.claims:
+        verdicts = [claim.expected[mode] for mode in MODES]
+        opposite = "differs" in verdicts and any(verdict in held for verdict in verdicts)
+        assert not opposite, f"{claim.id}: {verdicts}; full_only says why quick cannot decide it"
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_the_same_reason_has_the_same_tolerance(paper):
+    found = {}
+    for path in sorted(paper.glob("*/claims.toml")):
+        for table in tomllib.loads(path.read_text(encoding="utf-8"))["claim"]:
+            given = table.get("tolerance")
+            if given and not re.search(r"\bdigits?\b", given["because"]):
+                size = (given.get("absolute"), given.get("relative"), table.get("unit", ""))
+                found.setdefault((given["because"], size[2]), set()).add(size)
+    assert {because: sizes for because, sizes in found.items() if len(sizes) > 1} == {}
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_a_paper_has_a_headline_without_typed_numbers_and_a_key_figure(paper):
+    if paper.name in WITHOUT_SENTENCES:
+        return
+    figures = [figure for figure in FIGURES if figure.path.parent == paper]
+    about = figures[0].about
+    assert about and check(about, figures) == []
+    known = frozenset().union(*map(settings_of, figures))
+    assert typed_numbers("\n\nThe document:\n\n" + about.headline, known) == []
+    figure, _, drawing = about.figure.partition("/")
+    (key,) = [each for each in figures if each.name == figure]
+    assert f'"{drawing}": ' in (key.path / "figure.py").read_text(encoding="utf-8"), "no such drawing"
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

@@ -150,7 +150,7 @@ def test_a_reader_is_one_line_in_the_list(monkeypatch, tmp_path):
     nothing = tmp_path / "nothing.txt"
     nothing.write_text("what is this\n")
     with pytest.raises(SpecError, match="sizes of a dummy, such as"):
-        reader_of(nothing)
+        reader_of(nothing, "sizes")
 
 
 @pytest.mark.parametrize("gives", GIVES)

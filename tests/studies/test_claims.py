@@ -20,6 +20,7 @@ from shallows.studies.paper.claims import (
     is_below,
     is_within,
     noted,
+    settled,
     some,
 )
 from shallows.studies.paper.claims_file import read_claims
@@ -30,6 +31,7 @@ from shallows.studies.paper.verdicts import (
     Found,
     conclude,
     headline,
+    in_quick,
     record,
     unexpected,
     verdict,
@@ -299,6 +301,30 @@ def test_joint_claims_are_judged_under_one_reading_for_all():
     assert [f.reading for f in together(both, claims, judged, [LONG])] == [BASE, LONG]
     del judged["one"][3]
     assert together(both, claims, judged, tried)[3].verdict == "not-determined"
+
+
+def test_a_trend_has_no_interval():
+    first, second = [1.0, 1.02, 0.99], [3.0, 3.03, 2.98]
+    means = [2.0, 2.025, 1.985]
+    got = settled(means, first, second, "ms")
+    assert (got.value, got.low, got.n_seeds) == (pytest.approx(2.003, abs=1e-3), None, 3)
+    assert "1.00 [0.97, 1.04] ms in its first half" in got.note
+    assert verdict(claim(2.0, 1.0), got) == ("not-determined", got.note)
+    assert settled(means, second, second)[:4] == as_measured(means, 3)[:4], "no change"
+    rest = settled([2.0, 2.4, 1.6], [2.1, 2.2, 1.7], [1.9, 2.6, 1.5])
+    assert rest.low is not None and rest.note == "", "a change that chance explains"
+
+
+def test_quick_leaves_open_what_its_part_cannot_decide():
+    one = claim()
+    differs, held = (conclude(one, under(BASE, each), []) for each in ("differs", "holds"))
+    assert in_quick(one, differs, []).verdict == "differs" and in_quick(one, held, [LONG]) is held
+    got = in_quick(one, differs, [LONG])
+    assert got.verdict == "not-determined" and "1 readings that take longer (600 packets)" in got.because
+    front = claim(full_only="a front needs all g")
+    for each in (differs, held):
+        assert in_quick(front, each, []).verdict == "not-determined"
+        assert in_quick(front, each, []).because.startswith("the full form decides: a front needs all g")
 
 
 def test_seeds_that_change_nothing_decide_nothing():

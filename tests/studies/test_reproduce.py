@@ -151,7 +151,7 @@ def test_figures_and_tables_lead_to_the_claims_that_they_show(paper, monkeypatch
     fake_simulator(monkeypatch)
     declare(paper["root"], 'shows={"queue": ("delay",), "Published <numbers>": ("ga*", "delay")}')
     page = reproduce("paper", **paper).reports[0].read_text()
-    assert page.count('href="#claim-fig-delay"') == 3 and page.count('href="#claim-fig-gain"') == 2
+    assert page.count('href="#claim-fig-delay"') == 4 and page.count('href="#claim-fig-gain"') == 3
 
 
 def test_claims_with_seeds_of_their_own_are_counted_in_seeds(paper, monkeypatch):
@@ -159,6 +159,60 @@ def test_claims_with_seeds_of_their_own_are_counted_in_seeds(paper, monkeypatch)
     declare(paper["root"], 'samples="batches"', 'seeded=["ga*"]')
     counted = {record["id"]: record["n_of"] for record in reproduce("paper", **paper).claims}
     assert counted["paper/fig/delay"] == "batches" and counted["paper/fig/gain"] == "seeds"
+
+
+ABOUT = """
+author = "A. Author"
+year = 2019
+title = "On waits"
+link = "https://example.org/p.pdf"
+headline = "Published: {{ published: fig/delay }}. Found: {{ fig/delay }}; less: {{ verdict: fig/gain }}."
+figure = "fig/queue"
+"""
+
+
+def test_a_report_begins_with_document_headline_key_figure_and_sentences(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    (paper["root"] / "paper" / "paper.toml").write_text(ABOUT)
+    got = reproduce("paper", **paper)
+    page = got.reports[0].read_text()
+    headline = got.headline["paper"]
+    assert headline.startswith("Published: 73.0 us. Found: 7")
+    assert headline.endswith("less: holds.") and headline in page
+    order = ["A. Author", "On waits", "Published: 73.0 us", "Short flows wait 73 us.", "All claims by figure"]
+    places = [page.index(words) for words in order]
+    assert places == sorted(places)
+    assert page.index('alt="fig: Queue"') < page.index("All claims by figure"), "the key figure"
+    assert json.loads((got.reports[0].parent / "claims.json").read_text())["headline"] == headline
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "hint"),
+    [
+        (("fig/gain", "fig/gian"), "paper: paper.toml: headline", 'did you mean "fig/gain"?'),
+        (("fig/queue", "fgi/queue"), "paper: paper.toml: figure", 'did you mean "fig"?'),
+        (("author", "auhtor"), "paper: paper.toml: auhtor", 'did you mean "author"?'),
+    ],
+)
+def test_faults_of_a_headline_come_before_anything_runs(paper, monkeypatch, change, path, hint):
+    ran = fake_simulator(monkeypatch)
+    (paper["root"] / "paper" / "paper.toml").write_text(ABOUT.replace(*change))
+    with pytest.raises(SpecError) as refused:
+        reproduce("paper", **paper)
+    found = {fault.path: fault.hint for fault in refused.value.faults}
+    assert found[path] == hint and not ran
+
+
+def test_a_figure_beyond_the_document_has_claims_of_ours_and_a_heading(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    declare(paper["root"], "beyond=True")
+    with pytest.raises(SpecError, match="must be ours in a figure beyond the document") as refused:
+        reproduce("paper", **paper)
+    assert len(refused.value.faults) == 3
+    claims = paper["root"] / "paper" / "fig" / "claims.toml"
+    claims.write_text(claims.read_text().replace('"published"', '"ours"'))
+    page = reproduce("paper", **paper).reports[0].read_text()
+    assert page.index("Beyond the document</h2>") < page.index('<section id="fig">')
 
 
 @pytest.mark.parametrize(

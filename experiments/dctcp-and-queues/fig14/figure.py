@@ -4,8 +4,9 @@ from math import isfinite
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured, is_above
+from shallows.studies.paper.claims import Measured, is_above, settled
 from shallows.studies.paper.kit import Rows
+from shallows.tables.goodput import batch_mbps
 
 from ..common import SPEC, bdp, red_step, scheme, seen, star, step
 
@@ -15,21 +16,30 @@ QUEUE, AVERAGE = "marks on the queue (DCTCP paper)", "marks on tc-red's average,
 FULL = 0.99
 
 
-def _spec(rtt, marking):
+def _spec(rtt, marking, ks):
     if marking == "queue":
-        schemes = [scheme(f"{QUEUE}|{k}", "dctcp", step(k, LIMIT)) for k in KS[rtt]]
+        schemes = [scheme(f"{QUEUE}|{k}", "dctcp", step(k, LIMIT)) for k in ks]
         schemes += [scheme("TCP|200", "newreno", {"kind": "drop-tail", "limit": "200pkt"})]
         spans = {"duration": "18s", "warmup": "8s"}
     else:
         # The average of so small a weight takes minutes to settle where few packets come.
-        schemes = [scheme(f"{AVERAGE}|{k}", "dctcp", red_step(k, BURST, RATE, LIMIT)) for k in KS[rtt]]
+        schemes = [scheme(f"{AVERAGE}|{k}", "dctcp", red_step(k, BURST, RATE, LIMIT)) for k in ks]
         spans = (
             {"duration": "400s", "warmup": "300s"}
             if rtt == "20ms"
             else {"duration": "200s", "warmup": "120s"}
         )
-    about = {"seeds": 3, "probe.queue_trace": "off", "sweep.points": schemes}
+    about = {"seeds": 3, "probe.queue_trace": "off", "probe.flow_trace": "1s", "sweep.points": schemes}
     return SPEC, star(2, RATE, rtt, "1Gbps") | spans | about
+
+
+def _specs():
+    """By marking and round trip; the least K at 20 ms apart, where the average settles last."""
+    found = {f"queue-{rtt}": _spec(rtt, "queue", ks) for rtt, ks in KS.items()}
+    found["average-4ms"] = _spec("4ms", "average", KS["4ms"])
+    found["average-20ms"] = _spec("20ms", "average", KS["20ms"][1:])
+    found["average-least-20ms"] = _spec("20ms", "average", KS["20ms"][:1])
+    return found
 
 
 def line(rtt):
@@ -37,12 +47,20 @@ def line(rtt):
     return bdp(100e6, float(rtt.removesuffix("ms")) * 1e3) / 7
 
 
+def seen_in_halves(tables):
+    """`seen`, and the throughput in each half of the measured time."""
+    found = seen(tables)
+    halves = batch_mbps(tables, "long", 2)
+    shares = found["throughput"] * halves / halves.mean()
+    return found | {"first": float(shares[0]), "second": float(shares[1])}
+
+
 def found_by_k(runs):
     """The frame with the title split into marking and K."""
     import polars as pl
 
     parts = pl.col("title").str.split("|")
-    return runs.frame(seen).with_columns(
+    return runs.frame(seen_in_halves).with_columns(
         marking=parts.list.first(),
         k=parts.list.last().cast(pl.Int64),
         rtt=pl.col("spec").str.split("-").list.last(),
@@ -82,7 +100,9 @@ def measure(runs):
             else Measured(None, note="no K that was run fills the link")
         )
         found[f"full-{name}"] = mean_ci(worst(frame, marking, rtt, 1.25 * line(rtt)))
-        found[f"lost-{name}"] = Rows(frame).estimate("throughput", marking=marking, rtt=rtt, k=KS[rtt][0])
+        at = {"marking": marking, "rtt": rtt, "k": KS[rtt][0]}
+        halves = [Rows(frame).samples(column, **at) for column in ("throughput", "first", "second")]
+        found[f"lost-{name}"] = settled(*halves)
         swing = [Rows(frame).samples("swing", marking=m, rtt=rtt, k=10) for m in (AVERAGE, QUEUE)]
         if len(swing[0]):
             found[f"average-swings-{name}"] = is_above(paired_difference(*swing), unit="packets")
@@ -108,12 +128,21 @@ def draw(runs, reference):
 
 
 def tables(runs):
+    import polars as pl
+
     names = ["throughput", "mean", "swing", "empty", "marks", "alpha"]
-    return {"By marking and K": Rows(found_by_k(runs).drop("title")).table(names, ["rtt", "marking", "k"])}
+    rows, keys = Rows(found_by_k(runs).drop("title")), ["rtt", "marking", "k"]
+    table = rows.table(names, keys)
+    told = []
+    for row in table.iter_rows(named=True):
+        mine = rows.at(**{key: row[key] for key in keys})
+        rest = settled(*(mine.samples(column) for column in ("throughput", "first", "second")))
+        told.append(row["throughput"] if rest.low is not None else f"{rest.value:.4g}, still changing")
+    return {"By marking and K": table.with_columns(throughput=pl.Series(told))}
 
 
 FIGURE = Figure(
-    specs={f"{marking}-{rtt}": _spec(rtt, marking) for marking in ("queue", "average") for rtt in KS},
+    specs=_specs(),
     measure=measure,
     draw=draw,
     tables=tables,

@@ -109,7 +109,7 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     shows={
-        "two flows from 7 and 3 Gb/s": ("meet", "queue-2"),
+        "two flows from 7 and 3 Gb/s": ("meet", "queue-2", "patched"),
         "queue by the number of flows": ("queue-40", "stable-2", "unstable-40", "form-*"),
     },
     captions={

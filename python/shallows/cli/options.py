@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -51,6 +52,25 @@ Percentiles = Annotated[
     ),
 ]
 OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the seeds with 95 % intervals.")]
+
+CsvDir = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="DIR", help="Writes all tables as CSV, and fct.txt.", show_default=False),
+]
+
+
+class Format(StrEnum):
+    """A format of figures."""
+
+    SVG = "svg"
+    PDF = "pdf"
+    PNG = "png"
+
+
+Formats = Annotated[
+    list[Format],
+    typer.Option("--format", help="Writes figures in this format too; may be repeated.", show_default=False),
+]
 
 Page = Annotated[bool, typer.Option("--report", help="Writes a page with results, figures and settings.")]
 
@@ -97,7 +117,9 @@ Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="Shows 
 
 __all__ = [
     "By",
+    "CsvDir",
     "File",
+    "Formats",
     "How",
     "Json",
     "Metric",

@@ -12,7 +12,9 @@ import typer
 from shallows import terminal
 from shallows.cli.options import (
     By,
+    CsvDir,
     File,
+    Formats,
     How,
     Json,
     Metric,
@@ -28,6 +30,7 @@ from shallows.cli.options import (
 )
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
+from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     from shallows.document.paths import Document
@@ -54,6 +57,14 @@ def run(
     sizes: Sizes = None,
     percentiles: Percentiles = None,
     over_seeds: OverSeeds = False,
+    point: Annotated[
+        str | None,
+        typer.Option(
+            "--point", metavar="N", help="One point of a sweep: its number or label.", show_default=False
+        ),
+    ] = None,
+    csv: CsvDir = None,
+    formats: Formats = [],  # noqa: B006
     report: Page = False,
     out: Out = Path("reports"),
     *,
@@ -66,16 +77,17 @@ def run(
     from shallows.results import pcapng
 
     document = _document(file, settings, seeds, sizes, percentiles)
-    if "sweep" in document:
-        hint = f"{program()} sweep {file}"
+    if "sweep" in document and point is None:
+        hint = f"{program()} sweep {file} runs all; --point 1 runs the first"
         raise SpecError([Fault("sweep", "describes several experiments; run takes one", hint=hint)])
     captures = pcapng.parse_requests(pcap)
     if captures:
         pcapng.probe_for(document, captures)
-    points = expand(document)
+    points = expand(document) if point is None else _chosen(expand(document), point)
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
-    asked = _Asked(f"run-{file.stem}", document, points, metric, by, over_seeds, out if report else None)
+    page = out if report else None
+    asked = _Asked(f"run-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats)
     runner = asked.runner(how)
     with how.report(file.name, len(points)) as told:
         outcomes = runner.run(points, metrics=True, progress=told)
@@ -88,7 +100,7 @@ def run(
     elif metric or by or over_seeds:
         asked.table(title, outcomes)
     else:
-        show_run.show(title, outcomes)
+        show_run.show(title, outcomes, formats)
     asked.page(outcomes, as_json)
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
@@ -116,6 +128,8 @@ def sweep(
     sizes: Sizes = None,
     percentiles: Percentiles = None,
     over_seeds: OverSeeds = False,
+    csv: CsvDir = None,
+    formats: Formats = [],  # noqa: B006
     report: Page = False,
     out: Out = Path("reports"),
     *,
@@ -133,7 +147,8 @@ def sweep(
     number, count = parse_shard(shard) if shard else (1, 1)
     document = _document(file, settings, seeds, sizes, percentiles)
     points = expand(document)[number - 1 :: count]
-    asked = _Asked(f"sweep-{file.stem}", document, points, metric, by, over_seeds, out if report else None)
+    page = out if report else None
+    asked = _Asked(f"sweep-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats)
     runner = asked.runner(how)
     if job_script:
         typer.echo(_job_script(how.slurm), nl=False)
@@ -172,10 +187,13 @@ class _Asked:
     by: str | None
     over_seeds: bool
     out: Path | None
+    csv: Path | None
+    formats: Sequence[str]
 
     def runner(self, how: How) -> Runner:
         """The runner, after all that can be refused before anything runs. Raises SpecError."""
         from shallows.studies.outcomes.report import page_of_runs
+        from shallows.studies.page.csv_tables import directory
         from shallows.tables import metric_names
 
         if self.metric:
@@ -184,6 +202,8 @@ class _Asked:
             metric_names.check(patterns, first.values(), "--metric", self.points[0].summary)
         if self.out:
             page_of_runs(self.name, self.out)
+        if self.csv:
+            directory(self.csv)
         return how.runner()
 
     def table(self, title: str, outcomes: Sequence[Outcome]) -> None:
@@ -197,14 +217,32 @@ class _Asked:
             terminal.say(f"note: {warning}")
 
     def page(self, outcomes: Sequence[Outcome], as_json: bool) -> None:
-        """Writes the page, if one is asked for, and prints its place."""
+        """Writes the page and the CSV files, if they are asked for, and prints their places."""
         from shallows.studies.outcomes.report import write_runs
+        from shallows.studies.page.csv_tables import write_tables
 
+        if self.csv:
+            tell = terminal.note if as_json else terminal.say
+            tell(f"tables: {write_tables(outcomes, self.csv)}")
         if self.out:
             title = self.document.get("title") or self.name
-            given = (self.out, command_line(), self.metric, self.by)
+            given = (self.out, command_line(), self.metric, self.by, self.formats)
             page = write_runs(self.name, title, outcomes, self.document, *given)
             (terminal.note if as_json else terminal.say)(f"report: {page}")
+
+
+def _chosen(points: Sequence[Point], wanted: str) -> list[Point]:
+    """The runs of one point: by its number from 1, or its label. Raises SpecError."""
+    labels = list(dict.fromkeys(point.label for point in points))
+    if wanted in labels:
+        label = wanted
+    elif wanted.isdigit() and 1 <= int(wanted[:9]) <= len(labels):
+        label = labels[int(wanted) - 1]
+    else:
+        shown = ", ".join(f"{i} {label}" for i, label in enumerate(labels[:8], 1))
+        rule = f"must be the number or label of a point: {shown}{' ...' if len(labels) > 8 else ''}"
+        raise SpecError([Fault("--point", rule, wanted, did_you_mean(wanted, labels))])
+    return [point for point in points if point.label == label]
 
 
 def _job_script(slurm: str | None) -> str:

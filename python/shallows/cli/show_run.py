@@ -30,7 +30,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "seed": runs[0].seed,
         "metrics": all_metrics[0],
     }
-    answer["notes"] = notes(runs)
+    answer["notes"] = [*notes(runs), *outcomes[0].point.remarks]
     answer["happened"] = runs[0].happened
     answer |= {"flows": flows_json(runs[0].tables), "queues": queues_json(runs[0].tables)}
     if len(runs) > 1:
@@ -65,7 +65,7 @@ def failure(failed: Sequence[Outcome]) -> RunError:
     return RunError(f"the run failed (seed {seeds}): " + "\n".join(reasons))
 
 
-def show(title: str, outcomes: Sequence[Outcome]) -> None:
+def show(title: str, outcomes: Sequence[Outcome], formats: Sequence[str] = ()) -> None:
     """Summary, the busiest queues, where the runs are, and a figure of the queue."""
     runs = _runs(outcomes)
     metrics = [outcome.metrics for outcome in outcomes]
@@ -82,12 +82,12 @@ def show(title: str, outcomes: Sequence[Outcome]) -> None:
     _show_queues(runs[0])
     _show_hosts(runs[0])
     _show_happened(runs)
-    for note in [*notes(runs), *(warnings(outcomes, over=True) if len(runs) > 1 else ())]:
+    told = warnings(outcomes, over=True) if len(runs) > 1 else outcomes[0].point.remarks
+    for note in [*notes(runs), *told]:
         print(f"note: {note}")
     found = "found in the store" if outcomes[0].status == "stored" else "stored"
     terminal.say(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
-    figure = _draw(outcomes)
-    if figure:
+    for figure in _draw(outcomes, formats):
         terminal.say(f"figure: {figure}")
 
 
@@ -131,8 +131,8 @@ def _show_happened(runs: Sequence[Any]) -> None:
         terminal.say(f"  {line}")
 
 
-def _draw(outcomes: Sequence[Outcome]) -> str | None:
-    """The busiest port's queue, over time if that was recorded, else its distribution, as a file."""
+def _draw(outcomes: Sequence[Outcome], formats: Sequence[str]) -> list[str]:
+    """The busiest port's queue, over time if that was recorded, else its distribution, as files."""
     from shallows.figures import queue_cdf, queue_time, style
 
     runs = _runs(outcomes)
@@ -141,9 +141,11 @@ def _draw(outcomes: Sequence[Outcome]) -> str | None:
     kind = queue_time if traced else queue_cdf
     path = runs[0].path / "queue.svg"
     try:
-        return str(style.save(kind.draw(kind.info(labelled)), path))
+        drawn = kind.draw(kind.info(labelled))
+        names = dict.fromkeys(("svg", *formats))
+        return [str(style.save(drawn, path.with_suffix(f".{name}"))) for name in names]
     except ValueError:  # nothing of it was recorded
-        return None
+        return []
     except OSError as error:  # a full disk, or somebody else's store: the run is good all the same
         terminal.note(f"the figure was not written to {path}: {error.strerror}; the run is stored")
-        return None
+        return []

@@ -10,7 +10,9 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import (
+    CsvDir,
     File,
+    Formats,
     How,
     Json,
     Out,
@@ -47,6 +49,8 @@ def compare(
     allow: Annotated[
         list[str], typer.Option(metavar="KEY", help="A further setting in which schemes may differ.")
     ] = [],  # noqa: B006
+    csv: CsvDir = None,
+    formats: Formats = [],  # noqa: B006
     out: Out = Path("reports"),
     *,
     how: How,
@@ -66,11 +70,13 @@ def compare(
         seeds=seeds,
     )
     name = "-".join(file.stem for file in files)
-    report.page_of_comparison(name, out)
+    report.page_of_comparison(name, out, csv)
     runner = how.runner()
     with how.report("compare", len(what.schemes) * len(what.seeds)) as told:
         found = comparison.compare(what, runner, told)
-    page = report.write_comparison(found, name, out, command_line())
+    page = report.write_comparison(found, name, out, command_line(), formats, csv)
+    if csv:
+        terminal.note(f"tables: {csv}")
     if as_json:
         terminal.print_json(show.document(found, str(page)))
     else:

@@ -10,6 +10,7 @@ import typer
 from shallows.cli.options import StorePath
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
+from shallows.extras import install_command
 
 __all__ = ["export", "web"]
 
@@ -81,5 +82,4 @@ def _needs_web() -> None:
     from importlib.util import find_spec
 
     if find_spec("nicegui") is None or find_spec("tomlkit") is None:
-        hint = "./shallows web installs them; elsewhere: pip install 'shallows[web]'"
-        raise SpecError([Fault("web", "needs the packages of the extra web", hint=hint)])
+        raise SpecError([Fault("web", "needs the packages of the extra web", hint=install_command("web"))])

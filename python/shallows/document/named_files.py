@@ -16,10 +16,10 @@ from typing import Any
 from shallows.document.places import flow_sizes_path
 from shallows.errors import Fault, SpecError
 from shallows.importing.formats import read
-from shallows.importing.parts.content import Gives
+from shallows.importing.parts.content import Content, Gives
 from shallows.words import did_you_mean
 
-__all__ = ["anchor", "fill_in", "with_lines"]
+__all__ = ["anchor", "fill_in", "remarks", "with_lines"]
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,46 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
 def _fill(named: _Named) -> None:
     """Puts the content of a file into its table. Raises SpecError."""
     if named.gives == "sizes" and (own := _own_sizes(named.name)) is not None:
-        named.table["points"] = read(own, "sizes").rows
+        named.table["points"] = _content(own, "sizes").rows
         return
-    content = read(Path(named.name), named.gives)
+    content = _content(Path(named.name), named.gives)
     named.table[_ROWS[named.gives]] = content.rows
     if named.gives == "topology":
         named.table.setdefault("hosts", content.hosts)
         named.table.setdefault("switches", content.switches)
     named.table["name"] = Path(named.name).name
+
+
+def remarks(document: Mapping[str, Any]) -> list[str]:
+    """Sentences about what files have and the experiment has not. Files with faults have none."""
+    told = []
+    for named in _names(document):
+        try:
+            if named.gives != "sizes" or _own_sizes(named.name) is None:
+                lines = _content(Path(named.name), named.gives).ignored
+                told += [f"{named.at}: {Path(named.name).name}: {line}" for line in lines]
+        except SpecError:
+            continue
+    return told
+
+
+_KEPT: dict[tuple[Any, ...], Content] = {}
+"""The last files that were read: the points of a sweep share them."""
+
+
+def _content(path: Path, gives: Gives) -> Content:
+    """The content of a file, which callers leave as it is. Raises SpecError."""
+    try:
+        state = path.stat()
+    except (OSError, ValueError):
+        return read(path, gives)
+    key = (str(path.resolve()), gives, state.st_mtime_ns, state.st_size, state.st_ino)
+    if key not in _KEPT:
+        content = read(path, gives)
+        while len(_KEPT) > 3:
+            del _KEPT[next(iter(_KEPT))]
+        _KEPT[key] = content
+    return _KEPT[key]
 
 
 def _own_sizes(name: str) -> Path | None:
@@ -179,7 +211,7 @@ def _with_line(fault: Fault, named: Mapping[str, _Named], known: dict[str, Any])
     each = named[found[1]]
     if found[1] not in known:
         try:
-            known[found[1]] = read(Path(each.name), each.gives).lines
+            known[found[1]] = _content(Path(each.name), each.gives).lines
         except SpecError:  # a distribution that comes with Shallows
             known[found[1]] = ()
     lines, number = known[found[1]], int(found[3])

@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from shallows.document.check import check_with_memory
+from shallows.document.named_files import remarks
 from shallows.document.paths import Document, set_path
 from shallows.document.places import program
 from shallows.document.summary import DEFAULT, Summary, read_summary
@@ -50,6 +51,9 @@ class Point:
 
     summary: Summary = field(default=DEFAULT, repr=False, compare=False)
     """The size bins and percentiles of its results."""
+
+    remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Sentences about parts of the files that the experiment names and that the run has not."""
 
     labelled: bool = field(default=False, repr=False, compare=False)
     """Whether the sweep gives its points labels; without any a label is made of the settings."""
@@ -133,8 +137,10 @@ def _check_point(
     if experiment is None:
         return []
     digest = _digest(experiment)
+    told = tuple(remarks(one))
     return [
-        Point(label, params, seed, experiment | {"seed": seed}, _key(digest, seed), memory) for seed in seeds
+        Point(label, params, seed, experiment | {"seed": seed}, _key(digest, seed), memory, remarks=told)
+        for seed in seeds
     ]
 
 

@@ -13,7 +13,7 @@ import gzip
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
@@ -49,6 +49,14 @@ def picture(figure: Figure) -> bytes:
     text = escape(json.dumps(found, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
     head, end, _ = svg.rpartition(b"</svg>")
     return head + b'<metadata id="shallows">' + text.encode() + b"</metadata>\n" + end + b"\n"
+
+
+def in_formats(figures: Mapping[str, Figure], formats: Iterable[str]) -> dict[tuple[str, str], bytes]:
+    """Each figure in each format beside SVG, by its caption and the suffix of a file: ".pdf", ".png"."""
+    wanted = [f".{name}" for name in dict.fromkeys(formats) if name != "svg"]
+    return {
+        (caption, suffix): style.image(each, suffix) for caption, each in figures.items() for suffix in wanted
+    }
 
 
 @functools.cache

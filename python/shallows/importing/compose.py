@@ -58,12 +58,8 @@ def compose(parts: Sequence[Part], hosts: str | None, title: str) -> Composed:
     links = {"hosts": _ranges(network.hosts), "switches": _ranges(network.switches), "links": network.rows}
     composed.document["topology"] = {"kind": "graph"} | links
     rdma = any(part.reader.rdma for part in parts)
-    composed.document |= _transport(rdma, _common_rate(network))
-    composed.chosen.append(
-        "transport: RoCE with DCQCN, lossless, marks as HPCC sets them for the commonest rate"
-        if rdma
-        else "transport: DCTCP, ports that mark at 65 packets and hold 250"
-    )
+    composed.document |= _transport(rdma)
+    composed.chosen.append(_of_transport(rdma, _common_rate(network)))
     composed.document["traffic"] = {}
     for part in loads:
         _load(part, network, composed)
@@ -197,19 +193,12 @@ def _load(part: Part, network: Content, composed: Composed) -> None:
         composed.chosen.append(f"traffic.{name}: one queue pair for each sender and receiver")
 
 
-def _transport(rdma: bool, rate: float) -> dict[str, Any]:
+def _transport(rdma: bool) -> dict[str, Any]:
     if not rdma:
         queue = {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"}
         return {"queue": queue, "transport": {"profile": "datacentre", "cc": "dctcp"}}
-    share = max(rate / 25e9, 0.04)
-    # Li 2019 (HPCC) s.5.1 and config.txt: Kmin 100 KB and Kmax 400 KB at 25 Gb/s, in proportion to the rate.
     return {
-        "queue": {
-            "kind": "ramp",
-            "kmin": f"{100 * share:.0f}KB",
-            "kmax": f"{400 * share:.0f}KB",
-            "pmax": 0.2,
-        },
+        "queue": {"kind": "drop-tail", "limit": "none"},
         "switch": {"*": {"buffer": "32MB"}},
         "priority": {"3": {"pfc": True}, "6": {}},
         "transport": {
@@ -221,6 +210,18 @@ def _transport(rdma: bool, rate: float) -> dict[str, Any]:
             "ack_priority": 6,
         },
     }
+
+
+def _of_transport(rdma: bool, rate: float) -> str:
+    if not rdma:
+        return "transport: DCTCP; ports mark at 65 packets and hold 250"
+    share = rate / 25e9
+    # Li 2019 (HPCC), config.txt: Kmin 100 KB and Kmax 400 KB at 25 Gb/s, in proportion to the rate.
+    return (
+        "transport: RoCE with DCQCN, lossless; ports mark nothing, since the files have no thresholds "
+        f'(as in HPCC: [queue] kind = "ramp", kmin = "{100 * share:.0f}KB", kmax = "{400 * share:.0f}KB", '
+        "pmax = 0.2)"
+    )
 
 
 _RATE = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "": 1.0}

@@ -63,8 +63,8 @@ def reader_of(path: Path, gives: Gives | None = None) -> Reader:
     for reader in fitting:
         if gives and reader.suffix and path.suffix == reader.suffix:
             return reader
-    shown = (f"{r.title}, such as {_first_line(r)}" for r in fitting if isinstance(r.sample, str))
-    rule = f"must be a file of a known format: {'; '.join(shown)}"
+    shown = [f"{r.title}, such as {_first_line(r)}" for r in fitting if isinstance(r.sample, str)]
+    rule = "must be a file of a known format" + (f": {'; '.join(shown)}" if gives else "")
     raise SpecError([Fault("", rule, _shown(head), "docs/reference/files.md has all formats", "wrong-form")])
 
 

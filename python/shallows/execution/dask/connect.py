@@ -18,6 +18,7 @@ from shallows.document import strict
 from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.dask.slurm import Slurm
+from shallows.extras import install_command
 
 if TYPE_CHECKING:
     from dask_jobqueue.slurm import SLURMCluster
@@ -163,5 +164,4 @@ def _missing(option: str) -> list[Fault]:
 
     if find_spec("distributed") and find_spec("dask_jobqueue"):
         return []
-    hint = "tools/uv sync --inexact --extra cluster"
-    return [Fault(option, "needs the packages of the extra cluster", hint=hint)]
+    return [Fault(option, "needs the packages of the extra cluster", hint=install_command("cluster"))]

@@ -150,7 +150,9 @@ def of_graph(
             network.node(None, name, known[name] or "switch")
     links = _Links(network, nodes, known)
     for one, other, edge in edges:
-        if one in nodes and other in nodes and one != other:
+        if one == other:
+            links.loops += 1
+        elif one in nodes and other in nodes:
             links.add(one, other, edge, not directed)
         else:
             network.link(None, (one, other), RATE, DELAY)
@@ -175,7 +177,7 @@ def _by_links(
     known: dict[str, str],
 ) -> dict[str, str]:
     peers: dict[str, set[str]] = {name: set() for name in nodes}
-    for one, other, _ in edges:
+    for one, other in ((one, other) for one, other, _ in edges if one != other):
         peers.setdefault(one, set()).add(other)
         peers.setdefault(other, set()).add(one)
     geographic = any(str(key).lower() in _PLACES for node in nodes.values() for key in node)
@@ -199,7 +201,7 @@ class _Links:
     def __init__(self, network: Network, nodes: Mapping[str, Node], known: Mapping[str, str]) -> None:
         self.network, self.nodes, self.known = network, nodes, known
         self.without = {"rate": 0, "delay": 0}
-        self.by_place = 0
+        self.by_place = self.loops = 0
         self.unitless: set[str] = set()
 
     def add(self, one: str, other: str, edge: Node, duplex: bool) -> None:
@@ -224,6 +226,8 @@ class _Links:
             told.append(f"{self.without['delay']} links have no delay with a unit: {DELAY} is set")
         if self.by_place:
             told.append(f"{self.by_place} delays follow from coordinates: great circle, 5 us a km")
+        if self.loops:
+            told.append(f"{self.loops} links from a node to itself")
         if self.unitless:
             told.append(f"numbers without a unit are not read: {', '.join(sorted(self.unitless))}")
         return told

@@ -46,7 +46,11 @@ class Messages:
         """Adds the message with this number."""
         after, delay = state
         if len(self.rows) >= MOST_ROWS:
-            self.source.stop(line or None, f"needs more than {MOST_ROWS} messages, the most of a graph")
+            rule, hint = (
+                f"needs more than {MOST_ROWS} messages, the most of a graph",
+                "fewer ranks, or a part of it",
+            )
+            self.source.stop(line or None, rule, hint=hint)
         if ends[0] == ends[1]:
             self.source.stop(line or None, "must not send from a rank to itself", ends[0])
         if delay > _MOST_PS:

@@ -16,7 +16,7 @@ def _recognises(head: Head) -> bool:
     if len(lines) < 2 or not lines[0].isdigit():
         return False
     row = lines[1].split()
-    return len(row) in (5, 6) and all(word.isdigit() for word in row[:-1])
+    return len(row) in (5, 6) and all(word.isdigit() for word in row[:4])
 
 
 def _read(source: Source, options: Mapping[str, str]) -> Content:

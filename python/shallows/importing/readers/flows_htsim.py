@@ -88,12 +88,15 @@ class _Matrix:
 
     def _pairs(self, line: int, words: list[str], known: tuple[str, ...]) -> dict[str, str]:
         found: dict[str, str] = {}
-        rest = iter(words)
-        for key in rest:
+        rest = iter(
+            [word for at, word in enumerate(words) if not (at and words[at - 1] == "msg" and word.isdigit())]
+        )
+        for key in rest:  # a message may have a number of its own, which says nothing here
             if key in ("oneshot", "multishot", "barrier") and "kind" in known:
                 found["kind"] = key
-            elif key == "addon":
-                self.ignored["addon"] += 1
+            elif key in ("addon", "msg"):
+                self.ignored[key] += 1
+                found[key] = key
             elif key not in known or key == "kind":
                 self.source.refuse(line, f"unknown word; known: {', '.join(known)}", key[:60])
                 return found
@@ -106,7 +109,7 @@ class _Matrix:
         if len(self.flows) >= MOST_ROWS:
             source.stop(line, f"holds more than {MOST_ROWS} flows")
         nodes = self.header.get("Nodes", (MOST_ROWS, 0))[0]
-        known = ("id", "start", "trigger", "size", "prio", "msg", "send_done_trigger", "recv_done_trigger")
+        known = ("id", "start", "trigger", "size", "prio", "send_done_trigger", "recv_done_trigger")
         given = self._pairs(line, words[1:], known)
         ends = words[0].split("->")
         if len(ends) != 2:
@@ -124,6 +127,8 @@ class _Matrix:
             self.zero += 1
         number = len(self.flows)
         name = given.get("id") or f"row{number}"
+        if name in self.ids and "msg" in given:  # a further message of a flow
+            name = f"{name}.{number}"
         if name in self.ids:
             source.refuse(line, "must have an id of its own", name[:60])
         self.ids[name] = number
@@ -142,8 +147,7 @@ class _Matrix:
         for key in ("send_done_trigger", "recv_done_trigger"):
             if key in given:
                 self.triggers[given[key]].callers.append((number, key.startswith("send")))
-        for key in ("prio", "msg"):
-            self.ignored[key] += key in given
+        self.ignored["prio"] += "prio" in given
         self.flows.append(flow)
         self.lines.append(line)
 

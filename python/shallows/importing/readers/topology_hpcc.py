@@ -39,7 +39,7 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         source.stop(number, "may have at most 1000000 nodes", first[0])
     switches: dict[str, int] = {}
     second = listed = 0
-    errors, loose = 0, []
+    errors = read = 0
     for line, words in lines:
         if listed < expected:
             listed += len(words)
@@ -49,8 +49,11 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
             continue
         if not network.roles:
             _nodes(network, nodes, switches)
+        read += 1
+        if read > links:
+            continue
         if len(words) not in (4, 5):
-            loose.append(line)
+            source.refuse(line, "must be a link: a b rate delay error_rate", " ".join(words)[:60])
             continue
         rate, delay = rate_of(words[2]), delay_of(words[3])
         if rate is None:
@@ -68,16 +71,14 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
             f"must list {expected} different switches, as the first line says",
             len(switches),
         )
-    read = len(network.content.rows) + network.repeated
     ignored = []
     if read < links and not source.faults:
         source.refuse(number, f"promises {links} links, and the file has {read}", links)
     elif read > links:
-        ignored.append(f"the first line promises {links} links, and the file has {read}: all are read")
+        told = f"the first line says {links} links: {read - links} further lines are not read"
+        ignored.append(f"{told}, as in HPCC's simulator")
     if errors:
         ignored.append(f"error rates of {errors} links")
-    if loose:
-        ignored.append(f"{len(loose)} lines that are no link, the first at line {loose[0]}")
     if simai:
         ignored.append(
             f"{values[1]} GPUs a server, {values[2]} NVSwitches, "

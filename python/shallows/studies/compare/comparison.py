@@ -107,6 +107,8 @@ class Comparison:
     rows: list[Row]
     arrivals: dict[str, dict[str, bool]]
     warnings: list[str] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list, repr=False)
+    """The outcomes of all runs, each point labelled with its scheme."""
 
     @property
     def family(self) -> int:
@@ -145,7 +147,11 @@ def compare(what: Schemes, runner: Runner, progress: Progress | None = None) -> 
         for n in chosen
     ]
     arrivals = _arrivals(what, runs)
-    return Comparison(what, runs, values, corrected(rows), arrivals, _warnings(what, values))
+    labelled = [
+        replace(one, point=replace(one.point, label=name)) for name, mine in by_scheme.items() for one in mine
+    ]
+    told = [*_warnings(what, values), *dict.fromkeys(t for one in outcomes for t in one.point.remarks)]
+    return Comparison(what, runs, values, corrected(rows), arrivals, told, labelled)
 
 
 def differing(schemes: Sequence[Scheme]) -> dict[str, list[Any]]:

@@ -1,5 +1,7 @@
 """Writes `reports/compare-<name>/`: index.html, the figures as SVG, the comparison as JSON and CSV."""
 
+from __future__ import annotations
+
 import base64
 import csv
 import json
@@ -7,25 +9,47 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from shallows.results.store import StoredRun
 from shallows.studies.compare.comparison import LEVEL, Comparison
 from shallows.studies.compare.show import cells, differences, document
-from shallows.studies.page import place
+from shallows.studies.page import csv_tables, place
 from shallows.tables.metrics import Tables, bottleneck_port
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def page_of_comparison(name: str, out: Path) -> Path:
-    """The directory of the report. Raises StoreError if something else is there, before anything runs."""
+
+def page_of_comparison(name: str, out: Path, csv_place: Path | None = None) -> Path:
+    """The directory of the report, checked like that of the CSV files.
+
+    Raises StoreError if something else is there, before anything runs.
+    """
+    if csv_place:
+        csv_tables.directory(csv_place)
     return place.check(out, f"compare-{place.file_name(name)}")
 
 
-def write_comparison(found: Comparison, name: str, out: Path, command: str) -> Path:
-    """The page and its files; returns its index.html. Error: StoreError."""
-    images = draw(found)
+def write_comparison(
+    found: Comparison,
+    name: str,
+    out: Path,
+    command: str,
+    formats: Sequence[str] = (),
+    csv_place: Path | None = None,
+) -> Path:
+    """The page and its files; returns its index.html. Error: StoreError.
+
+    `formats` are those of the figures beside SVG: pdf, png. With `csv_place` all tables are written there.
+    """
+    from shallows.figures import interactive
+
+    drawn = draw(found)
+    others = interactive.in_formats(drawn, formats)
+    images = {title: interactive.picture(each) for title, each in drawn.items()}
 
     def fill(new: Path) -> None:
         (new / "index.html").write_text(render(found, images, command), encoding="utf-8")
@@ -33,8 +57,12 @@ def write_comparison(found: Comparison, name: str, out: Path, command: str) -> P
         (new / "compare.json").write_text(text + "\n", encoding="utf-8")
         for title, svg in images.items():
             (new / f"{place.file_name(title)}.svg").write_bytes(svg)
+        for (title, suffix), data in others.items():
+            (new / f"{place.file_name(title)}{suffix}").write_bytes(data)
         _write_csv(new / "compare.csv", document(found)["comparisons"])
 
+    if csv_place:
+        csv_tables.write_tables(found.outcomes, csv_place)
     return place.write(out, f"compare-{place.file_name(name)}", fill)
 
 
@@ -45,9 +73,9 @@ def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         writer.writerows(row.values() for row in rows)
 
 
-def draw(found: Comparison) -> dict[str, bytes]:
-    """The figures by title, as SVG: ratios, the bottleneck's queue, completion times by size."""
-    from shallows.figures import fct_bins, forest, interactive, queue_cdf
+def draw(found: Comparison) -> dict[str, Figure]:
+    """The figures by title: ratios, the bottleneck's queue, completion times by size."""
+    from shallows.figures import fct_bins, forest, queue_cdf
 
     base = found.what.schemes[0].name
     series: dict[str, dict] = {}
@@ -58,17 +86,15 @@ def draw(found: Comparison) -> dict[str, bytes]:
     if series:
         label = f"ratio to {base}, {LEVEL:.0%} interval"
         drawn = forest.draw(forest.info(series, label, reference=1.0), log=True)
-        figures[f"ratios to {base}"] = interactive.picture(drawn)
+        figures[f"ratios to {base}"] = drawn
     pooled = {scheme: pool(runs) for scheme, runs in found.runs.items()}
     port = bottleneck_port(pooled[base]["queues"])
     with suppress(ValueError):  # its queue was not recorded
-        figures[f"queue at {port}, all seeds"] = interactive.picture(
-            queue_cdf.draw(queue_cdf.info(pooled, port))
-        )
+        figures[f"queue at {port}, all seeds"] = queue_cdf.draw(queue_cdf.info(pooled, port))
     if all(len(tables["messages"]) for tables in pooled.values()):
         edges = found.what.schemes[0].points[0].summary.edges
         drawn = fct_bins.draw(fct_bins.info(pooled, edges))
-        figures["completion times by size of message, all seeds"] = interactive.picture(drawn)
+        figures["completion times by size of message, all seeds"] = drawn
     return figures
 
 

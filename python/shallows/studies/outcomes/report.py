@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from shallows.execution.jobs import Outcome
 from shallows.studies.outcomes import figures
 from shallows.studies.outcomes.rows import busiest, groups, has_labels, notes, table, warnings
 from shallows.studies.page import place
+from shallows.studies.page.csv_tables import cell, write_metrics
 from shallows.tables import metric_names
 from shallows.tables import seeds as seeds_of
 
@@ -37,18 +37,20 @@ def write_runs(
     command: str,
     metric: Sequence[str] = (),
     by: str | None = None,
+    formats: Sequence[str] = (),
 ) -> Path:
     """The page and its files; returns its index.html. `document` is the experiment as it was run.
 
     `metric` and `by` are those of the command: the first table and the figures show what they ask for.
+    `formats` are those of the figures beside SVG: pdf, png.
 
     Error: StoreError.
     """
     from shallows.figures import interactive
 
-    images = {
-        caption: interactive.picture(drawn) for caption, drawn in figures.draw(outcomes, metric).items()
-    }
+    drawn = figures.draw(outcomes, metric)
+    others = interactive.in_formats(drawn, formats)
+    images = {caption: interactive.picture(each) for caption, each in drawn.items()}
     in_toml = "python" not in document  # classes of a script have no text
 
     def fill(new: Path) -> None:
@@ -58,27 +60,11 @@ def write_runs(
             (new / "experiment.toml").write_text(text_of(document), encoding="utf-8")
         for caption, svg in images.items():
             (new / f"{place.file_name(caption)}.svg").write_bytes(svg)
-        _write_csv(new / "metrics.csv", outcomes)
+        write_metrics(new / "metrics.csv", outcomes)
+        for (caption, suffix), data in others.items():
+            (new / f"{place.file_name(caption)}{suffix}").write_bytes(data)
 
     return place.write(out, place.file_name(name), fill)
-
-
-def _write_csv(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """A row a run: its label, varied settings, seed, hash, and every metric."""
-    varied = list(dict.fromkeys(p for each in outcomes for p in each.point.params))
-    metrics = list(dict.fromkeys(name for each in outcomes for name in each.metrics or {}))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["label", *varied, "seed", "hash", *metrics])
-        for each in outcomes:
-            settings = [_cell(each.point.params.get(p)) for p in varied]
-            values = [(each.metrics or {}).get(name) for name in metrics]
-            writer.writerow([each.point.label, *settings, each.point.seed, each.hash, *values])
-
-
-def _cell(value: Any) -> Any:
-    """A setting in a cell; a table as JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def render(
@@ -143,7 +129,7 @@ def _points(good: Sequence[Sequence[Outcome]]) -> list[tuple[str, list[tuple[str
     points = [group[0].point for group in good]
     if not has_labels([each for group in good for each in group]):
         return []
-    return [(one.label, [(path, str(_cell(value))) for path, value in one.params.items()]) for one in points]
+    return [(one.label, [(path, str(cell(value))) for path, value in one.params.items()]) for one in points]
 
 
 COLUMNS = (

@@ -91,6 +91,7 @@ def warnings(outcomes: Sequence[Outcome], over: bool = False) -> list[str]:
     for group in chosen:
         for what, (missing, of) in seeds.unfinished([each.metrics or {} for each in group]).items():
             unfinished.setdefault(what, []).append((group[0].point.label, missing, of))
+    found += dict.fromkeys(told for each in outcomes for told in each.point.remarks)
     for what, points in unfinished.items():
         counts = ", ".join(
             f"{label}: {missing} of {of}" if label else f"{missing} of {of}"

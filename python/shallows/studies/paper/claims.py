@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
-from shallows.statistics.estimates import Estimate, mean_ci, seeds_for
+from shallows.statistics.estimates import Estimate, Samples, mean_ci, paired_difference, seeds_for
 from shallows.studies.paper.logic import Truth, all_of, any_of
 from shallows.studies.paper.numbers import estimate as said
 
@@ -92,6 +92,8 @@ class Claim:
     sentence: str = ""
     where: str = ""
     joint: tuple[str, ...] = ()
+    full_only: str = ""
+    """Why quick's part of the grid cannot decide it."""
 
 
 def as_measured(found: Any, n_seeds: int) -> Measured:
@@ -155,6 +157,24 @@ def is_within(estimate: Estimate, margin: float, of: float = 0.0, unit: str = ""
         inside, outside = of - margin <= low and high <= of + margin, high < of - margin or low > of + margin
         decided = True if inside else False if outside else None
     return _decided(decided, estimate, unit, of - margin, of + margin)
+
+
+def settled(samples: Samples, first: Samples, second: Samples, unit: str = "") -> Measured:
+    """The mean over seeds; without an interval while it still changes within the measured time.
+
+    `first` and `second`: the same quantity in the halves of that time, by seed. It changes if the interval of
+    their paired differences excludes zero and the change is larger than the half width of the mean's own
+    interval, which would then say nothing of where it comes to rest.
+    """
+    mean, change = mean_ci(samples), paired_difference(second, first)
+    if mean.low is None or mean.high is None or change.low is None or change.high is None:
+        return as_measured(mean, mean.n)
+    half = (mean.high - mean.low) / 2
+    if change.low <= 0 <= change.high or abs(change.value) <= half:
+        return as_measured(mean, mean.n)
+    ends = (f"{said(*mean_ci(each)[:3])} {unit}".strip() for each in (first, second))
+    note = "still changes within the measured time: {} in its first half, {} in its second".format(*ends)
+    return Measured(mean.value, n_seeds=mean.n, note=note)
 
 
 def _decided(truth: Truth, estimate: Estimate, unit: str, *ends: float) -> Measured:

@@ -31,6 +31,7 @@ KEYS = (
     "sentence",
     "where",
     "joint",
+    "full_only",
 )
 """Keys of a claim that `each` may set; an id and a statement differ by their words."""
 

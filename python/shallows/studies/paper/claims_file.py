@@ -123,6 +123,7 @@ class ClaimTable(Strict):
     note: str = ""
     sentence: str = Field("", description="the document's own words")
     where: str = Field("", description="the place of the words in the document")
+    full_only: str = Field("", description="why only the full form's grid decides it, in words")
     joint: list[Text] | None = Field(
         None, min_length=2, description="claims of the figure that must hold together under one reading"
     )
@@ -235,6 +236,7 @@ def _claim(table: ClaimTable, digits: str) -> Claim:
         sentence=table.sentence,
         where=table.where,
         joint=tuple(table.joint or ()),
+        full_only=table.full_only,
     )
 
 

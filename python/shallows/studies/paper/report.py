@@ -14,6 +14,7 @@ from shallows.studies.page.markdown import to_html
 from shallows.studies.paper import numbers, prose
 from shallows.studies.paper.about import composed
 from shallows.studies.paper.claims import KINDS
+from shallows.studies.paper.first_screen import key_figure, sentences
 from shallows.studies.paper.readings import CAUSE_WORDS, CAUSES, RANKS, Readings
 from shallows.studies.paper.verdicts import headline
 
@@ -61,7 +62,8 @@ def _fill(
 ) -> None:
     (new / "index.html").write_text(render(paper, sections, target, quick, backend), encoding="utf-8")
     claims = [record for section in sections for record in section.claims]
-    text = json.dumps({"claims": claims}, indent=1, ensure_ascii=False, allow_nan=False)
+    told = {"headline": headlines(sections).get(paper, ""), "claims": claims}
+    text = json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False)
     (new / "claims.json").write_text(text + "\n", encoding="utf-8")
     for section in sections:
         for name, svg in section.images.items():
@@ -108,8 +110,13 @@ def render(
     return place.template("paper").render(
         title=title.lstrip("# "),
         intro=to_html(prose.fill(rest, known), top=2),
-        sections=[_section(section, known) for section in sections],
-        headlines=[headline(claims, kind) for kind in KINDS if any(r["kind"] == kind for r in claims)],
+        document=sections[0].figure.about,
+        headline=headlines(sections).get(paper, ""),
+        key=_key(sections),
+        lists=_lists(sections),
+        counts={kind: headline(claims, kind) for kind in KINDS},
+        sections=[_section(section, known) for section in sorted(sections, key=_is_beyond)],
+        kinds=KINDS,
         matrix=[_row(section) for section in sections],
         causes=[(MARKS[kind], CAUSE_WORDS[kind]) for kind in CAUSES],
         unexpected=sum(record["verdict"] != record["expected_verdict"] for record in claims),
@@ -121,9 +128,33 @@ def render(
     )
 
 
-def _row(section: "Section") -> tuple[str, list[dict[str, str]]]:
-    """A row of the matrix: a figure and its claims."""
-    return section.figure.name, [_cell(record) for record in _ordered(section)]
+def _is_beyond(section: "Section") -> bool:
+    return section.figure.declared.beyond
+
+
+def _key(sections: "Sequence[Section]") -> dict[str, Any] | None:
+    """The key figure as an image; None without one."""
+    named = key_figure(sections)
+    if not named:
+        return None
+    figure, drawing = named
+    section = next(each for each in sections if each.figure.name == figure)
+    captions = section.figure.declared.captions
+    return _image(figure, drawing, captions, section.images[drawing]) | {"figure": figure}
+
+
+def _lists(sections: "Sequence[Section]") -> list[dict[str, Any]]:
+    """The claims of each kind as sentences, with their places in the page."""
+    found = sentences(sections)
+    for each in (claim for one in found for claim in one["claims"]):
+        each["anchor"] = anchor(each["id"])
+    return found
+
+
+def _row(section: "Section") -> tuple[str, list[list[dict[str, str]]]]:
+    """A row of the matrix: a figure, and its claims by kind."""
+    cells = [[_cell(record) for record in section.claims if record["kind"] == kind] for kind in KINDS]
+    return section.figure.name, cells
 
 
 def _ordered(section: "Section") -> list[dict[str, Any]]:
@@ -196,6 +227,7 @@ def _section(section: "Section", known: Mapping[str, Mapping[str, Any]]) -> dict
     ]
     return {
         "id": figure.name,
+        "beyond": _is_beyond(section),
         "readme": to_html(prose.fill(figure.readme, known, figure.name), top=2),
         "shown": [image for image in images if not image["folded"]],
         "shown_tables": [table for table in tables if not table["folded"]],

@@ -20,7 +20,15 @@ from shallows.studies.paper.claims import Claim, Measured, as_measured
 from shallows.studies.paper.joint import together
 from shallows.studies.paper.readings import BASE, Reading
 from shallows.studies.paper.study import Run, Runs, Study, find, located, short_names
-from shallows.studies.paper.verdicts import Found, conclude, record, unexpected, verdict, with_causes
+from shallows.studies.paper.verdicts import (
+    Found,
+    conclude,
+    in_quick,
+    record,
+    unexpected,
+    verdict,
+    with_causes,
+)
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -304,10 +312,13 @@ def _section(
     for claim in figure.claims:
         base, *others = judged[claim.id]
         base = _with_note(base, jobs[0].notes.get(claim.id))
+        concluded = conclude(claim, base, others)
+        if quick:
+            concluded = in_quick(claim, concluded, _concerning(claim, figure.left_out))
         records.append(
             record(
                 claim,
-                conclude(claim, base, others),
+                concluded,
                 paper=figure.paper,
                 figure=figure.name,
                 mode="quick" if quick else "full",

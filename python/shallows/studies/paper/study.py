@@ -293,11 +293,16 @@ class Study:
         the same runs otherwise, or a closed form. Those with long runs are left out.
         """
         every = self.readings.of(self.name)
-        every = [each for each in every if not (quick and any(value.long for _, value in each.departures))]
+        every = [each for each in every if not quick or each not in self.left_out]
         free = not callable(self.declared.specs)
         free = free and all(not value.set for reading in every for _, value in reading.departures)
         decisive = {claim.holds_if for claim in self.claims}
         return [reading for reading in every if not quick or free or reading.id in decisive]
+
+    @property
+    def left_out(self) -> list[Reading]:
+        """The readings whose runs take too long for the quick form."""
+        return [each for each in self.readings.of(self.name) if any(v.long for _, v in each.departures)]
 
     def excluded(self, backend: str) -> str | None:
         """Why this backend cannot run it; None if it can."""

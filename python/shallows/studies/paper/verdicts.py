@@ -8,7 +8,7 @@ differs.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shallows.studies.paper import numbers
@@ -22,6 +22,7 @@ __all__ = [
     "Found",
     "conclude",
     "headline",
+    "in_quick",
     "record",
     "unexpected",
     "verdict",
@@ -63,7 +64,7 @@ def verdict(claim: Claim, found: Measured) -> tuple[str, str]:
         return ("holds" if claim.published == found.value else "differs"), ""
     if found.low is None or found.high is None:
         if found.n_seeds and not claim.deterministic:
-            return "not-determined", f"no interval (seeds: {found.n_seeds})"
+            return "not-determined", found.note or f"no interval (seeds: {found.n_seeds})"
         low = high = float(found.value)
     else:
         low, high = found.low, found.high
@@ -117,6 +118,28 @@ def conclude(claim: Claim, base: Found, others: Sequence[Found]) -> Conclusion:
     if decided and claim.joint:
         return Conclusion(outcome, base, others, (), f"no reading of {tried} has them all; base: {base.why}")
     return Conclusion(outcome, base, others, (), _how_many(base, others) if others else base.why)
+
+
+def in_quick(claim: Claim, concluded: Conclusion, left_out: Sequence[Reading]) -> Conclusion:
+    """The verdict of the quick form, which leaves open all that its part of grid and readings cannot decide.
+
+    `left_out`: the readings that concern the claim and take too long for it. A claim differs only if it does
+    under every reading, so that one of them may still let it hold.
+    """
+    why = ""
+    if claim.full_only:
+        why = f"the full form decides: {claim.full_only}"
+    elif left_out and concluded.verdict == "differs":
+        words = "; ".join(reading.words for reading in left_out[:3])
+        why = f"the full form decides, with {len(left_out)} readings that take longer ({words})"
+    if not why or concluded.verdict == "not-determined":
+        return concluded
+    return replace(
+        concluded,
+        verdict="not-determined",
+        under=(),
+        because=f"{why}; here: {concluded.because or concluded.verdict}",
+    )
 
 
 def _how_many(base: Found, others: Sequence[Found]) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.runner import Progress, Runner
+from shallows.extras import install_command
 from shallows.statistics.estimates import Estimate
 from shallows.studies.compare.comparison import Row, corrected, paired_row
 from shallows.studies.tune.section import Objective, Parameter, Tuning
@@ -183,8 +184,8 @@ def _study(what: Tuning) -> optuna.Study:
     try:
         import optuna
     except ImportError:
-        hint = "tools/uv sync --inexact --extra tune"
-        raise SpecError([Fault("tune", "needs the packages of the extra tune", hint=hint)]) from None
+        rule = "needs the packages of the extra tune"
+        raise SpecError([Fault("tune", rule, hint=install_command("tune"))]) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
     def excesses(trial: optuna.trial.FrozenTrial) -> Sequence[float]:

@@ -53,8 +53,9 @@ def register(state: State) -> None:
             if not figures:
                 ui.label("No papers are installed here.").classes("sh-soft")
             for paper in dict.fromkeys(figure.paper for figure in figures):
-                heading(paper, 2)
                 ours = [each for each in figures if each.paper == paper]
+                heading(paper, 2)
+                _document(ours[0], form)
                 measured = await asyncio.to_thread(measured_here, paper, form, [each.name for each in ours])
                 ui.label(_headline(ours, measured, form)).classes("sh-soft")
                 with ui.element("div").classes("sh-wide"), ui.element("table").classes("sh-matrix"):
@@ -126,6 +127,31 @@ def _headline(figures: list[Any], measured: dict[str, dict[str, Any]], form: str
     found = [_verdict(figure, claim, measured, form) for figure in figures for claim in figure.claims]
     counts = [f"{sum(v == verdict for v, _ in found)} {words[2:]}" for verdict, words in SIGNS.items()]
     return f"{', '.join(counts)}; {sum(here for _, here in found)} of {len(found)} measured here."
+
+
+def _document(figure: Any, form: str) -> None:
+    """The document of a paper, and the headline of its newest report in this form."""
+    try:
+        about = figure.about
+    except SpecError:
+        about = None
+    if about:
+        with ui.row().style("gap: 5px"):
+            ui.label(f"{about.author}:").classes("sh-soft")
+            ui.link(about.title, about.link, new_tab=True) if about.link else ui.label(about.title)
+            ui.label(f"({about.year})").classes("sh-soft")
+    if headline := headline_of(figure.paper, form):
+        ui.label(headline).classes("sh-headline")
+
+
+def headline_of(paper: str, form: str) -> str:
+    """The headline of the paper's report in this form; "" without a report."""
+    folder = report_of(f"{paper}-quick" if form == "quick" else paper)
+    try:
+        found = json.loads((folder / "claims.json").read_text(encoding="utf-8")) if folder else {}
+        return str(found.get("headline") or "")
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 def _legend() -> None:
