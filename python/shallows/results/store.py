@@ -4,8 +4,8 @@ A run is written to a temporary sibling and renamed into place, so that a stored
 manifest holds the SHA-256 of each table and of itself; a run is checked against them when it is found, and a
 table again when it is read, so that a damaged disk never gives another result. The manifest alone is synced:
 a run whose tables a power cut kept from the disk is found damaged, and runs again. A table without rows
-has no file: the manifest has its columns. The place is `--store`, else the environment's SHALLOWS_STORE, else `runs`
-in the current directory.
+has no file: the manifest has its columns. The place is `--store`, else the environment's SHALLOWS_STORE, else
+`runs` in the current directory.
 """
 
 from __future__ import annotations
