@@ -107,7 +107,7 @@ def test_the_same_reason_has_the_same_tolerance(paper):
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
 def test_a_paper_has_a_headline_without_typed_numbers_and_a_key_figure(paper):
-    if paper.name in WITHOUT_SENTENCES:
+    if (paper / WITHOUT_SENTENCES).exists():
         return
     figures = [figure for figure in FIGURES if figure.path.parent == paper]
     about = figures[0].about
