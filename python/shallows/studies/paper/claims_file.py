@@ -25,7 +25,7 @@ Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 WITHOUT_SENTENCES = "WITHOUT_SENTENCES"
-"""A file in the folder of a paper whose published claims have no sentences yet, and its differences no causes.
+"""A file in the folder of a paper whose published claims have no sentences yet, and differences no causes.
 
 It stands with the paper, so that a copy of the paper has it too.
 """
