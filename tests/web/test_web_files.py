@@ -148,4 +148,7 @@ def test_a_paper_has_the_headline_of_its_newest_report(tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "report_of", lambda name: folder if name == "p-quick" else None)
     assert papers.headline_of("p", "quick") == "", "a report that is not whole"
     (folder / "claims.json").write_text('{"headline": "Published: 3. Found: 4.", "claims": []}')
-    assert papers.headline_of("p", "quick") == "Published: 3. Found: 4." and papers.headline_of("p", "full") == ""
+    assert (
+        papers.headline_of("p", "quick") == "Published: 3. Found: 4."
+        and papers.headline_of("p", "full") == ""
+    )
