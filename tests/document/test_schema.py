@@ -11,7 +11,7 @@ from conftest import ROOT, SMALL
 FILE = ROOT / "experiments/experiment.schema.json"
 SCHEMA = json.loads(FILE.read_text())
 CHECK = jsonschema.Draft202012Validator(SCHEMA)
-OTHERS = ("claims.toml", "quick.toml", "readings.toml", "variants.toml")
+OTHERS = ("claims.toml", "paper.toml", "quick.toml", "readings.toml", "variants.toml")
 EXPERIMENTS = sorted(p for p in (ROOT / "experiments").rglob("*.toml") if p.name not in OTHERS)
 
 

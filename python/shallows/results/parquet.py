@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,7 +11,7 @@ import polars as pl
 if TYPE_CHECKING:
     from polars._typing import ParquetCompression
 
-__all__ = ["files"]
+__all__ = ["columns", "empty", "files"]
 
 SMALL_BYTES = 2**20
 """The most bytes of tables that are made together. A larger one is made alone, in its own file."""
@@ -21,7 +20,7 @@ CODEC: ParquetCompression = "zstd"
 
 
 def files(tables: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, bytes]]:
-    """The name and the file of each table, in their order.
+    """The name and the file of each table with rows, in their order.
 
     Each call of the writer costs as much as a table of some hundred rows, so small tables share one.
     """
@@ -33,8 +32,17 @@ def files(tables: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, bytes]]:
         elif len(table):
             [alone] = _together([table])
             yield name, alone
-        else:
-            yield name, _empty(tuple(table.schema.items()))
+
+
+def columns(table: pl.DataFrame) -> dict[str, str]:
+    """The names of a table's columns, with their types as polars writes them."""
+    return {name: str(kind) for name, kind in table.schema.items()}
+
+
+def empty(columns: Mapping[str, str]) -> bytes:
+    """The file of a table without rows."""
+    [made] = _together([pl.DataFrame(schema={name: getattr(pl, kind) for name, kind in columns.items()})])
+    return made
 
 
 def _together(tables: list[pl.DataFrame]) -> list[bytes]:
@@ -46,10 +54,3 @@ def _together(tables: list[pl.DataFrame]) -> list[bytes]:
         ]
     )
     return [buffer.getvalue() for buffer in buffers]
-
-
-@cache
-def _empty(schema: tuple[tuple[str, pl.DataType], ...]) -> bytes:
-    """The file of a table without rows."""
-    [made] = _together([pl.DataFrame(schema=dict(schema))])
-    return made

@@ -1,9 +1,11 @@
 """The store of runs: one directory a run, named by a hash of the experiment, never written twice.
 
-A run is written to a temporary sibling, synced, and renamed into place, so that a stored run is
-complete. The manifest holds the SHA-256 of each table and of itself; a run is checked against them when it
-is found, and a table again when it is read, so that a damaged disk never gives another result. The place is
-`--store`, else the environment's SHALLOWS_STORE, else `runs` in the current directory.
+A run is written to a temporary sibling and renamed into place, so that a stored run is complete. The
+manifest holds the SHA-256 of each table and of itself; a run is checked against them when it is found, and a
+table again when it is read, so that a damaged disk never gives another result. The manifest alone is synced:
+a run whose tables a power cut kept from the disk is found damaged, and runs again. A table without rows
+has no file: the manifest has its columns. The place is `--store`, else the environment's SHALLOWS_STORE, else
+`runs` in the current directory.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ from shallows.tables.drops import with_total
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = 2
-"""The format of a run's directory. A store of another format is refused, not guessed at."""
+FORMAT = 3
+"""The format of a run's directory, as it is written."""
+
+READABLE = (2, FORMAT)
+"""Formats that are read. In format 2 each table has a file. Others are refused, not guessed at."""
 
 FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
 """Modules of `shallows.figures` that draw one run."""
@@ -39,7 +44,7 @@ LEFTOVER_AGE_S = 3600.0
 """A temporary directory lives for seconds; an older one was left by a killed process."""
 
 Mark = dict[str, Any]
-"""The manifest's entry for a table's file: `bytes`, and `sha256` in hex digits."""
+"""The manifest's entry for a table: `bytes` and `sha256` of its file, or `columns` of one without rows."""
 
 __all__ = ["Store", "StoredRun", "run_hash", "store_path"]
 
@@ -67,17 +72,26 @@ class Tables(Mapping[str, "pl.DataFrame"]):
         if name not in self._read:
             import polars as pl
 
-            file = self._path / f"{name}.parquet"
-            try:
-                data = file.read_bytes()
-            except OSError as error:
-                raise StoreError(f"{file} cannot be read: {error.strerror}") from error
-            if not _is(data, self._marks[name]):
-                raise DamagedRun(f"{file} is damaged; a command that needs it will run it again")
             # From memory, since a reader that is given a path takes `*`, `?` and `[` in it for a pattern.
-            frame = pl.read_parquet(io.BytesIO(data))
+            frame = pl.read_parquet(io.BytesIO(self.parquet(name)))
             self._read[name] = with_total(frame) if name in ("queues", "inner_queues") else frame
         return self._read[name]
+
+    def parquet(self, name: str) -> bytes:
+        """A table as a Parquet file. Raises StoreError, or DamagedRun if it is not as it was written."""
+        columns = self._marks[name].get("columns")
+        if columns is not None:
+            from shallows.results.parquet import empty
+
+            return empty(columns)
+        file = self._path / f"{name}.parquet"
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{file} cannot be read: {error.strerror}") from error
+        if not _is(data, self._marks[name]):
+            raise DamagedRun(f"{file} is damaged; a command that needs it will run it again")
+        return data
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._marks)
@@ -198,7 +212,7 @@ class Store:
                 manifest = json.loads(path.read_bytes())
             except (OSError, ValueError, RecursionError):
                 continue
-            if isinstance(manifest, dict) and manifest.get("format", FORMAT) != FORMAT:
+            if isinstance(manifest, dict) and manifest.get("format", FORMAT) not in READABLE:
                 raise _other_format(path.parent, manifest)
             return
 
@@ -250,7 +264,7 @@ class Store:
             return None
         if not isinstance(manifest, dict) or manifest.get("hash") != name:
             return None
-        if manifest.get("format", FORMAT) != FORMAT:  # never taken for a damaged one, which is replaced
+        if manifest.get("format", FORMAT) not in READABLE:  # never taken for a damaged one, which is replaced
             raise _other_format(path, manifest)
         return StoredRun(path, manifest) if manifest.get("sha256") == manifest_digest(manifest) else None
 
@@ -259,18 +273,23 @@ class Store:
 
         Raises StoreError, after removing what was written, if the disk is full or cannot be written.
         """
-        from shallows.results.parquet import files
+        from shallows.results.parquet import columns, files
 
         name = manifest["hash"]
         new = self.path / f".new-{name}-{os.getpid()}-{secrets.token_hex(4)}"
         try:
             new.mkdir(parents=True)
-            marks = {name: _write(new / f"{name}.parquet", data) for name, data in files(tables)}
+            marks: dict[str, Mark] = {table: {"columns": columns(frame)} for table, frame in tables.items()}
+            for table, data in files(tables):
+                (new / f"{table}.parquet").write_bytes(data)
+                marks[table] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
             whole = {"format": FORMAT, **manifest, "tables": marks}
             whole["sha256"] = manifest_digest(whole)
             text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
-            _write(new / "manifest.json", text.encode())
-            _sync_directory(new)
+            with (new / "manifest.json").open("xb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
             self._put(new, name)
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -292,7 +311,6 @@ class Store:
                     return  # another process was first, and equal experiments give equal tables
                 self._set_aside(place)
             else:
-                _sync_directory(self.path)
                 return
         raise OSError(errno.EBUSY, f"{place} keeps changing")
 
@@ -302,14 +320,6 @@ class Store:
         place.rename(aside)
         if not aside.is_dir():
             aside.unlink()
-
-
-def _write(path: Path, data: bytes) -> Mark:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
@@ -326,7 +336,8 @@ def _is(data: bytes, mark: Mark) -> bool:
 def _whole(run: StoredRun) -> bool:
     """Whether each table's file is the one that was written."""
     try:
-        return all(_is(_file(run, name).read_bytes(), mark) for name, mark in run.manifest["tables"].items())
+        tables = run.manifest["tables"].items()
+        return all("columns" in mark or _is(_file(run, name).read_bytes(), mark) for name, mark in tables)
     except OSError:
         return False
 
@@ -341,11 +352,3 @@ def _other_format(path: Path, manifest: Mapping[str, Any]) -> OtherFormat:
         f"{manifest['format']}, and this one reads format {FORMAT}; "
         "choose another store with --store, or remove that directory"
     )
-
-
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

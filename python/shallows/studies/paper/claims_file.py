@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,10 +24,11 @@ Text = Annotated[str, Field(min_length=1)]
 Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-WITHOUT_SENTENCES = frozenset(
-    files("shallows.studies.paper").joinpath("without_sentences.txt").read_text(encoding="utf-8").split()
-)
-"""Papers whose published claims have no sentences yet, and whose differences have no causes."""
+WITHOUT_SENTENCES = "WITHOUT_SENTENCES"
+"""A file in the folder of a paper whose published claims have no sentences yet, and differences no causes.
+
+It stands with the paper, so that a copy of the paper has it too.
+"""
 
 
 def _known_cause(kind: Any) -> Any:
@@ -156,7 +156,8 @@ def read_claims(path: Path) -> list[Claim]:
     digits = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)
     claims, ids = [], []
     places: dict[str, str] = {}
-    paper, figure = path.parent.parent.name, path.parent.name
+    figure = path.parent.name
+    waits = (path.parent.parent / WITHOUT_SENTENCES).is_file()
     for number, table in enumerate(document.get("claim", [])):
         at = f"claim[{number}]"
         members = expanded(table, at, faults)
@@ -170,7 +171,7 @@ def read_claims(path: Path) -> list[Claim]:
             text = as_written.get("published", "")
             if read is not None:
                 places[read.id] = at
-                faults += _missing(read, at) if paper not in WITHOUT_SENTENCES else []
+                faults += [] if waits else _missing(read, at)
                 claims.append(_claim(read, "" if isinstance(text, bool) else str(text)))
     faults += [fault for claim in claims for fault in _joint_faults(claim, claims, figure, places[claim.id])]
     if faults:

@@ -122,7 +122,7 @@ def _table(store: Path, name: str, table: str, form: str) -> bytes:
     if table not in run.tables:
         raise ValueError("there is no such table")
     if form == "parquet":
-        return bytes((run.path / f"{table}.parquet").read_bytes())
+        return run.tables.parquet(table)
     return str(run.tables[table].write_csv()).encode()
 
 
