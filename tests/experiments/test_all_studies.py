@@ -7,7 +7,6 @@ import pytest
 from shallows.document.places import experiments_path
 from shallows.studies.paper.about import check
 from shallows.studies.paper.claims import LINUX_MODES, MODES
-from shallows.studies.paper.claims_file import WITHOUT_SENTENCES
 from shallows.studies.paper.prose import settings_of, typed_numbers
 from shallows.studies.paper.study import find
 from shallows.tables.metrics import delays
@@ -107,8 +106,6 @@ def test_the_same_reason_has_the_same_tolerance(paper):
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
 def test_a_paper_has_a_headline_without_typed_numbers_and_a_key_figure(paper):
-    if (paper / WITHOUT_SENTENCES).exists():
-        return
     figures = [figure for figure in FIGURES if figure.path.parent == paper]
     about = figures[0].about
     assert about and check(about, figures) == []

@@ -15,6 +15,7 @@ from shallows.document.schema import schema
 from shallows.web.editor.completion import kinds, known
 from shallows.web.jobs.renderer import Renderer, RenderError
 from shallows.web.limits import Limits
+from shallows.web.pages import papers
 from shallows.web.pages.reports import document_of, report_of
 
 
@@ -139,3 +140,15 @@ def test_words_of_completion_are_values_that_the_checker_takes(small):
                     value = tomllib.loads(f"x = {word}")["x"]
                     _, faults = check(small | {"queue": {"kind": kind, key["label"]: value}})
                     assert not [f for f in faults if f.path == f"queue.{key['label']}"], (kind, key["label"])
+
+
+def test_a_paper_has_the_headline_of_its_newest_report(tmp_path, monkeypatch):
+    folder = tmp_path / "p-quick"
+    folder.mkdir()
+    monkeypatch.setattr(papers, "report_of", lambda name: folder if name == "p-quick" else None)
+    assert papers.headline_of("p", "quick") == "", "a report that is not whole"
+    (folder / "claims.json").write_text('{"headline": "Published: 3. Found: 4.", "claims": []}')
+    assert (
+        papers.headline_of("p", "quick") == "Published: 3. Found: 4."
+        and papers.headline_of("p", "full") == ""
+    )

@@ -36,7 +36,7 @@ class About(Strict):
     """A paper.toml: the document, its headline and its key figure."""
 
     author: Text = Field(description="the authors, or the institution")
-    year: int = Field(ge=1900, le=2100, description="the year of the document")
+    year: int | None = Field(None, ge=1900, le=2100, description="the year of the document")
     title: Text = Field(description="the document's title")
     link: str = Field("", pattern=r"^(https?://\S+)?$", description="the document's address")
     headline: Text = Field(description="one or two sentences with values of claims")

@@ -66,8 +66,12 @@ def _numbers(record: Mapping[str, Any], text: str, relation: str) -> str:
     else:
         value, ends, base = record["measured"], _ends(record), ""
     bound = {"at-least": "at least ", "at-most": "at most "}.get(relation, "")
+    wanted = "expected" if record["kind"] == "ours" else "published"
+    wanted += f" {bound}{numbers.published(record['published'], text)}{unit}"
+    if value is None:
+        return f"{wanted}, not measured"
     ours = numbers.estimate(value, *(ends or (None, None)), like=text)
-    return f"published {bound}{numbers.published(record['published'], text)}{unit}, found {ours}{unit}{base}"
+    return f"{wanted}, found {ours}{unit}{base}"
 
 
 def _ends(record: Mapping[str, Any]) -> Sequence[float | None]:

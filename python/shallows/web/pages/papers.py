@@ -139,7 +139,8 @@ def _document(figure: Any, form: str) -> None:
         with ui.row().style("gap: 5px"):
             ui.label(f"{about.author}:").classes("sh-soft")
             ui.link(about.title, about.link, new_tab=True) if about.link else ui.label(about.title)
-            ui.label(f"({about.year})").classes("sh-soft")
+            if about.year:
+                ui.label(f"({about.year})").classes("sh-soft")
     if headline := headline_of(figure.paper, form):
         ui.label(headline).classes("sh-headline")
 
