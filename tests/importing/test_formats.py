@@ -390,6 +390,24 @@ def test_schedules_that_cannot_run_are_refused(file, change, says):
     refused(file(text.replace(*change, 1)), "messages", says)
 
 
+def test_ranks_that_wait_for_each_other_are_refused(file):
+    text = (
+        "num_ranks 2\nrank 0 {\na: recv 1b from 1 tag 0\nb: send 1b to 1 tag 0\nb requires a\n}\n"
+        "rank 1 {\na: recv 1b from 0 tag 0\nb: send 1b to 0 tag 0\nb requires a\n}\n"
+    )
+    refused(file(text), "messages", "must not wait for itself: lines")
+
+
+def test_messages_of_a_schedule_stand_behind_those_that_they_wait_for(file):
+    """Rank 1 comes first in the file and last in time."""
+    text = (
+        "num_ranks 3\nrank 0 {\na: recv 1b from 2 tag 0\nb: send 1b to 1 tag 0\nb requires a\n}\n"
+        "rank 1 {\na: recv 1b from 0 tag 0\n}\nrank 2 {\na: calc 10\nb: send 1b to 0 tag 0\nb requires a\n}\n"
+    )
+    rows = read(file(text), "messages").rows
+    assert [row["from"] for row in rows] == ["2", "0"] and rows[1]["after"] == [rows[0]["id"]]
+
+
 def test_a_cut_off_schedule_is_refused(file):
     refused(file(GOAL[:-3]), "messages", "the file is cut off")
 

@@ -28,7 +28,7 @@ pub use schema::schema;
 pub const SOURCE_HASH: &str = env!("SHALLOWS_SOURCE_HASH");
 
 /// Largest document in bytes.
-const MAX_DOCUMENT: usize = 64 << 20;
+const MAX_DOCUMENT: usize = 256 << 20;
 
 /// Checks a document: `{"faults": [...], "experiment": resolved or null, "memory": {"bytes", "parts"} or null}`,
 /// without building parts that grow with it.

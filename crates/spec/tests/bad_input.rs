@@ -298,7 +298,7 @@ fn text_that_is_no_document_is_refused() {
     ] {
         assert_eq!(told(document), [fault]);
     }
-    assert_eq!(told(&" ".repeat((64 << 20) + 1)), ["document: must be at most 64 MiB"]);
+    assert_eq!(told(&" ".repeat((256 << 20) + 1)), ["document: must be at most 256 MiB"]);
     let deep = "[".repeat(100_000);
     assert!(
         told(&format!("{{\"topology\": {deep}"))[0].starts_with("document: must be JSON: recursion limit")

@@ -13,6 +13,9 @@ from shallows.errors import Fault, SpecError
 
 __all__ = ["import_files"]
 
+MOST_CHECKED = 20_000
+"""The most rows of a load that an import checks a second time: a million would take gigabytes."""
+
 
 def import_files(
     files: Annotated[
@@ -41,7 +44,7 @@ def import_files(
     from shallows.document.points import expand
     from shallows.importing.compose import compose
     from shallows.importing.files import read_parts
-    from shallows.importing.write import planned, write
+    from shallows.importing.write import planned, write_checked
 
     if out.suffix != ".toml":
         raise SpecError([Fault("--out", "must end in .toml", out)])
@@ -61,6 +64,17 @@ def import_files(
         lines += [f"  {line}" for line in part.content.understood]
         lines += [f"  not taken over: {line}" for line in part.content.ignored]
     lines += [f"chosen: {line}" for line in composed.chosen]
-    made = write(composed, out, lines)
-    expand(load(out))
+
+    def check(path: Path) -> None:
+        document = load(path)
+        for name, (gives, rows) in composed.rows.items():
+            if (
+                gives != "sizes" and len(rows) > MOST_CHECKED
+            ):  # its reader has checked them all, with its hosts
+                told = f"the first {MOST_CHECKED} of {len(rows)} rows are checked; a run checks all"
+                lines.append(f"traffic.{name}: {told}")
+                document["traffic"][name][gives] = rows[:MOST_CHECKED]
+        expand(document)
+
+    made = write_checked(composed, out, lines, check)
     terminal.say("\n".join([*lines, *(f"wrote {path}" for path in made), f"next: {program()} run {out}"]))

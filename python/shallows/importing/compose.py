@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from shallows.errors import Fault, SpecError
@@ -58,8 +59,8 @@ def compose(parts: Sequence[Part], hosts: str | None, title: str) -> Composed:
     links = {"hosts": _ranges(network.hosts), "switches": _ranges(network.switches), "links": network.rows}
     composed.document["topology"] = {"kind": "graph"} | links
     rdma = any(part.reader.rdma for part in parts)
-    composed.document |= _transport(rdma)
-    composed.chosen.append(_of_transport(rdma, _common_rate(network)))
+    composed.document |= _transport(rdma, _buffer_kb(network))
+    composed.chosen.append(_of_transport(rdma, _common_rate(network), _buffer_kb(network)))
     composed.document["traffic"] = {}
     for part in loads:
         _load(part, network, composed)
@@ -122,6 +123,7 @@ def _fail_links(loads: Sequence[Part], network: Content) -> None:
             gone |= {links[link], *(i for i in same if network.rows[i].get("duplex") is False)}
         if part.content.failures:
             part.content.understood.append(f"{len(gone)} failed links are left out of the network")
+            part.content.ignored = [line for line in part.content.ignored if "failed links" not in line]
     if faults:
         raise SpecError(faults)
     network.rows = [row for i, row in enumerate(network.rows) if i not in gone]
@@ -193,13 +195,13 @@ def _load(part: Part, network: Content, composed: Composed) -> None:
         composed.chosen.append(f"traffic.{name}: one queue pair for each sender and receiver")
 
 
-def _transport(rdma: bool) -> dict[str, Any]:
+def _transport(rdma: bool, buffer_kb: int) -> dict[str, Any]:
     if not rdma:
         queue = {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"}
         return {"queue": queue, "transport": {"profile": "datacentre", "cc": "dctcp"}}
     return {
         "queue": {"kind": "drop-tail", "limit": "none"},
-        "switch": {"*": {"buffer": "32MB"}},
+        "switch": {"*": {"buffer": f"{buffer_kb}KB"}},
         "priority": {"3": {"pfc": True}, "6": {}},
         "transport": {
             "profile": "roce",
@@ -212,13 +214,14 @@ def _transport(rdma: bool) -> dict[str, Any]:
     }
 
 
-def _of_transport(rdma: bool, rate: float) -> str:
+def _of_transport(rdma: bool, rate: float, buffer_kb: int) -> str:
     if not rdma:
         return "transport: DCTCP; ports mark at 65 packets and hold 250"
     share = rate / 25e9
     # Li 2019 (HPCC), config.txt: Kmin 100 KB and Kmax 400 KB at 25 Gb/s, in proportion to the rate.
     return (
-        "transport: RoCE with DCQCN, lossless; ports mark nothing, since the files have no thresholds "
+        f"transport: RoCE with DCQCN, lossless, {buffer_kb} KB a switch; ports mark nothing, "
+        "since the files have no thresholds "
         f'(as in HPCC: [queue] kind = "ramp", kmin = "{100 * share:.0f}KB", kmax = "{400 * share:.0f}KB", '
         "pmax = 0.2)"
     )
@@ -251,6 +254,21 @@ def _common_rate(network: Content) -> float:
     return _bps(max(sorted({*rates}), key=rates.count)) if rates else 10e9
 
 
+def _buffer_kb(network: Content) -> int:
+    """A shared buffer of HPCC's 32 MB, or what the headrooms of the largest switch need if that is more.
+
+    A port's headroom is the data of a round trip on its link and some packets. Three times the sum leaves
+    room to share.
+    """
+    needed: dict[str, float] = {}
+    for row in network.rows:
+        headroom = 2 * _seconds(row["delay"]) * _bps(row["rate"]) / 8 + 10_000
+        for end in (row["from"], row["to"]):
+            needed[end] = needed.get(end, 0.0) + headroom
+    most = max((needed.get(switch, 0.0) for switch in network.switches), default=0.0)
+    return math.ceil(max(32e6, 3 * most + 8e6) / 1000)
+
+
 def _time(content: Content, network: Content) -> float:
     """A time in seconds in which the load ends unless the network is badly crowded.
 
@@ -262,8 +280,7 @@ def _time(content: Content, network: Content) -> float:
     rate = min(rates, default=10e9)
     delay = 8 * max((_seconds(row["delay"]) for row in network.rows), default=0)
     busy: dict[str, float] = {}
-    ends: dict[str, float] = {}
-    last = longest = 0.0
+    last = 0.0
     for row in content.rows:
         if not isinstance(row, dict):
             continue
@@ -272,12 +289,35 @@ def _time(content: Content, network: Content) -> float:
             busy[row.get(end, "")] = busy.get(row.get(end, ""), 0.0) + size
         start = _seconds(str(row.get("start", "0s")))
         last = max(last, start)
-        if "id" in row:
-            ready = max((ends.get(other, 0.0) for other in row.get("after", ())), default=0.0)
-            end = max(ready, start) + _seconds(str(row.get("delay", "0s"))) + size * 8 / rate + delay
-            ends[row["id"]] = end
-            longest = max(longest, end)
+    longest = _longest(content.rows, rate, delay)
     return last + 4 * max(max(busy.values(), default=0.0) * 8 / rate, longest) + 0.01
+
+
+def _longest(rows: Sequence[Any], rate: float, delay: float) -> float:
+    """The end of the longest chain of messages in seconds, each alone on its way; 0 for other rows."""
+    ends: dict[str, float] = {}
+    good = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+    known: set[str] = set()
+    for row in good:
+        if not known.issuperset(row.get("after", ())):
+            good = _in_order(good)
+            break
+        known.add(row["id"])
+    for row in good:
+        ready = max((ends.get(other, 0.0) for other in row.get("after", ())), default=0.0)
+        begin = max(ready, _seconds(str(row.get("start", "0s")))) + _seconds(str(row.get("delay", "0s")))
+        ends[row["id"]] = begin + _bytes(row.get("bytes", "")) * 8 / rate + delay
+    return max(ends.values(), default=0.0)
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, each behind those that it waits for; as they are if they wait in a circle."""
+    by_id = {row["id"]: row for row in rows}
+    waits = {row["id"]: [other for other in row.get("after", ()) if other in by_id] for row in rows}
+    try:
+        return [by_id[name] for name in TopologicalSorter(waits).static_order()]
+    except CycleError:  # the checker names the circle
+        return rows
 
 
 def _ranges(names: Sequence[str]) -> str | list[str]:

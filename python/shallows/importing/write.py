@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from shallows.errors import StoreError
 from shallows.files import write_whole
 from shallows.importing.compose import Composed
 
-__all__ = ["planned", "write"]
+__all__ = ["planned", "write", "write_checked"]
 
 _COLUMNS = {
     "flows": ("from", "to", "bytes", "start", "deadline"),
@@ -26,6 +27,19 @@ _COLUMNS = {
 def planned(composed: Composed, out: Path) -> list[Path]:
     """The files that `write` makes."""
     return [out, *(out.with_name(f"{out.stem}-{name}.csv") for name in composed.rows)]
+
+
+def write_checked(
+    composed: Composed, out: Path, head: Iterable[str], check: Callable[[Path], object]
+) -> list[Path]:
+    """Writes the files after `check` has read the experiment. Raises StoreError, and the error of `check`."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{out.stem}-", dir=out.parent) as place:
+            made = write(composed, Path(place) / out.name, head)
+            check(made[0])
+            return [path.replace(out.with_name(path.name)) for path in reversed(made)][::-1]
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror or error}") from error
 
 
 def write(composed: Composed, out: Path, head: Iterable[str]) -> list[Path]:

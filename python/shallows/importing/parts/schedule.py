@@ -226,11 +226,13 @@ class Schedule:
         if self.source.faults:
             return messages
         n = len(self.kinds)
-        # Edges as linked lists. An edge below `ends` follows the end of its operation, one above its start.
+        # Edges as linked lists. One below `ends` follows the end of its operation, one above its start. One
+        # from `starts` on follows the send of a receive: so messages come in an order in which they can run.
         ends = len(self._before[0])
+        starts = ends + len(self._starts[0])
         first, next_edge, to = array("q", [-1]) * n, array("q"), array("L")
         waits = array("L", [0]) * n
-        for ones, others in (self._before, self._starts):
+        for ones, others in (self._before, self._starts, (matched.keys(), matched.values())):
             for one, other in zip(ones, others, strict=True):
                 next_edge.append(first[other])
                 first[other] = len(to)
@@ -271,6 +273,12 @@ class Schedule:
             edge = first[i]
             while edge >= 0:
                 other = to[edge]
+                if edge >= starts:
+                    waits[other] -= 1
+                    if not waits[other]:
+                        free.append(other)
+                    edge = next_edge[edge]
+                    continue
                 given = before if edge >= ends else after
                 if outs is not None:
                     given = outs.get(self.ranks[other], nothing)
@@ -285,7 +293,7 @@ class Schedule:
                 edge = next_edge[edge]
         if done < n:
             left = [i for i in range(n) if waits[i]]
-            self._cycle(left)
+            self._cycle(left, matched)
         return messages
 
     def collective(self, name: str, group: list[int], size: int, line: int) -> int:
@@ -348,11 +356,11 @@ class Schedule:
         word = {SEND: "to", RECV: "from"}.get(self.kinds[i], "at")
         return f"{self.values[i]}b {word} {self.peers[i]} tag {self.tags[i]} at rank {self.ranks[i]}"
 
-    def _cycle(self, left: list[int]) -> None:
+    def _cycle(self, left: list[int], matched: Mapping[int, int]) -> None:
         """Refuses operations that wait for themselves, with the lines of one circle."""
         stuck = {*left}
         before: dict[int, int] = {}
-        for ones, others in (self._before, self._starts):
+        for ones, others in (self._before, self._starts, (matched.keys(), matched.values())):
             for one, other in zip(ones, others, strict=True):
                 if one in stuck and other in stuck:
                     before[one] = other

@@ -205,6 +205,10 @@ class _Matrix:
                 f"starts are in {self.unit} (--option start=us: whole microseconds, as for the UEC main)"
             )
         content.ignored += [f"{count} times the word {key}" for key, count in self.ignored.items() if count]
+        if self.failures:
+            content.ignored.append(
+                f"{len(self.failures)} failed links: only an import with the .topo has them"
+            )
         if any(trigger.callers for trigger in self.triggers.values()):
             content.ignored.append(
                 "a flow triggers others when its last byte has arrived, for send_done as for recv_done"
