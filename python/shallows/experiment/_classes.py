@@ -1731,7 +1731,7 @@ class Transport(Part):
     """Whether a SYN that is sent again no longer asks for ECN. Default: RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback."""
 
     ect_on_control: Literal["never", "needed", "always"] = 'never'
-    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague."""
+    """Whether SYN, pure acknowledgements and retransmissions are ECN-capable too. Default: RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP, Prague and AccECN."""
 
     ece_growth: Literal["each", "first", "cut-first", "round"] = 'each'
     """Which acknowledgements with ECN-Echo stop growth. Default: RFC 3168 s.6.1.2."""

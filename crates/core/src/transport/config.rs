@@ -4,7 +4,8 @@ use super::ndp::{self, NdpSettings};
 use super::profiles::Transport;
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
-    Codepoint, ControlEct, Counted, EchoMode, EcnMode, LossDetection, MAX_WINDOW, Opening, TransportSettings,
+    Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW, Opening,
+    TransportSettings,
 };
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
@@ -47,8 +48,12 @@ pub struct Config {
     pub receive_window: u64,
     /// Data packets are ECN-capable.
     pub ecn: bool,
-    /// SYN, pure acknowledgements and retransmissions are ECN-capable too.
+    /// Pure acknowledgements and retransmissions are ECN-capable too.
     pub ect_on_control: bool,
+    /// SYN and SYN+ACK are ECN-capable.
+    pub ect_on_syn: bool,
+    /// A segment without ECT, after others with it, makes the receiver acknowledge at once.
+    pub asks_for_ect: bool,
     /// The codepoint of ECN-capable packets.
     pub ect: Flags,
     /// How the receiver reports marks.
@@ -89,6 +94,14 @@ impl Config {
             (EchoMode::Auto, EcnUse::Counted) => EchoMode::Counted,
             (set, _) => set,
         };
+        let ect_on = |needed: bool| match s.ect_on_control {
+            ControlEct::Never => false,
+            ControlEct::Needed => needed,
+            ControlEct::Always => true,
+        };
+        let ect_on_syn = ect_on(wanted != EcnUse::Off);
+        // tcp_ecn_send: once AccECN is agreed on, INET_ECN_xmit for all that is sent.
+        let ect_on_control = ect_on(wanted != EcnUse::Off || echo == EchoMode::Counted);
         let initial_window = s.bytes(s.initial_window) as f64;
         let mut config = Config {
             predicts: false,
@@ -115,11 +128,9 @@ impl Config {
                 EcnMode::Off => false,
                 EcnMode::Auto => wanted != EcnUse::Off,
             },
-            ect_on_control: match s.ect_on_control {
-                ControlEct::Never => false,
-                ControlEct::Needed => wanted != EcnUse::Off,
-                ControlEct::Always => true,
-            },
+            ect_on_control,
+            ect_on_syn,
+            asks_for_ect: s.ecn_acks == EcnAcks::Linux && !ect_on_control,
             ect: match s.ect {
                 Codepoint::Ect1 => Flags::ECT1,
                 Codepoint::Auto if wanted == EcnUse::Counted => Flags::ECT1,

@@ -150,6 +150,11 @@ impl Receiver {
     /// Marks and CWR, before the segment is counted.
     #[inline(always)]
     fn hear_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
+        // tcp_data_ecn_check: "if ECT is not set on a segment, and we already seen ECT on a previous segment, it is probably a
+        // retransmit".
+        if config.asks_for_ect && self.ecn && !packet.ecn_capable() && self.arrived() > 0 {
+            self.quick = self.quick.max(2);
+        }
         match config.echo {
             EchoMode::PerPacket => {
                 // RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once the segments before it.
@@ -168,10 +173,8 @@ impl Receiver {
                 if packet.flags.any(Flags::CWR) {
                     self.ce = false;
                 }
-                // tcp_data_ecn_check: a mark; or no ECT after others with it, since that "is probably a retransmit".
-                let without = self.ecn && !packet.ecn_capable() && self.arrived() > 0;
-                if (marked && !self.ce || without) && config.settings.ecn_acks == EcnAcks::Linux {
-                    self.quick = self.quick.max(2);
+                if marked && !self.ce && config.settings.ecn_acks == EcnAcks::Linux {
+                    self.quick = self.quick.max(2); // tcp_data_ecn_check
                 }
                 self.ce |= marked;
             }
@@ -320,7 +323,8 @@ impl Receiver {
             size += feedback.bytes(true);
             extension = net.extensions.add_header(extension, feedback);
         }
-        let ect = self.ecn && config.ect_on_control;
+        let control = if flags.any(Flags::SYN) { config.ect_on_syn } else { config.ect_on_control };
+        let ect = self.ecn && control;
         net.send(&Packet {
             at: Time::ZERO,
             seq,

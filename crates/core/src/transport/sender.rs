@@ -12,7 +12,7 @@ use super::half::{Half, State};
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
-use super::settings::Opening;
+use super::settings::{EchoMode, Opening};
 use super::timers::{EarlyTimer, Pacing};
 use super::usage::Usage;
 use crate::cc::{AnyCc, CongestionControl, Cx, FlowInfo, MessageInfo};
@@ -105,10 +105,12 @@ impl Sender {
 
     pub(super) fn send_syn(&mut self, config: &Config, net: &mut Net) {
         // RFC 3168 s.6.1.1: an ECN-setup SYN has both ECE and CWR.
-        // RFC 3168 s.6.1.1.1: an answer that does not come may be due to ECN.
-        let ecn = config.ecn && !(config.settings.ecn_fallback && self.rtt.timeouts > 0);
+        // RFC 3168 s.6.1.1.1: an answer that does not come may be due to ECN. With AccECN the first repetition still asks for it
+        // (RFC 9768 s.3.1.4.1; tcp_retransmit_skb: icsk_retransmits > 1).
+        let asks = if config.echo == EchoMode::Counted { 1 } else { 0 };
+        let ecn = config.ecn && !(config.settings.ecn_fallback && self.rtt.timeouts > asks);
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
-        let ect = ecn && config.ect_on_control;
+        let ect = ecn && config.ect_on_syn;
         self.emit_raw(0, 0, flags.with_if(config.ect, ect), config, net);
         self.half.rto_at = self.rto_from(net.now, config);
     }

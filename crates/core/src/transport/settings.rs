@@ -96,7 +96,7 @@ crate::choices! {
     pub enum ControlEct {
         /// Never.
         Never = "never",
-        /// Where the congestion control cannot do without ECN.
+        /// Where the congestion control cannot do without ECN; but for SYN also where marks are counted (AccECN).
         Needed = "needed",
         /// Always.
         Always = "always",
@@ -238,7 +238,7 @@ crate::params! {
         /// Whether a SYN that is sent again no longer asks for ECN.
         ecn_fallback: bool = false, "", "RFC 3168 s.6.1.1.1 allows it; Linux tcp_ecn_fallback";
         /// Whether SYN, pure acknowledgements and retransmissions are ECN-capable too.
-        ect_on_control: ControlEct = "never", "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP and Prague";
+        ect_on_control: ControlEct = "never", "", "RFC 3168 s.6.1.1, 6.1.4, 6.1.5: not; Linux tcp_ecn_send: for DCTCP, Prague and AccECN";
         /// Which acknowledgements with ECN-Echo stop growth.
         ece_growth: EceGrowth = "each", "", "RFC 3168 s.6.1.2";
         /// Whether the SYN+ACK's ECN-Echo counts as a mark.

@@ -69,6 +69,24 @@ fn a_segment_that_brings_nothing_new_begins_quick_acknowledgements_again() {
     assert_eq!(acknowledged(16), 200);
 }
 
+/// Linux `tcp_data_ecn_check`: a segment without ECT after others with it is taken for a retransmission, and is acknowledged at once.
+/// The third of three segments is lost; its repair comes in order, nothing follows it, and else it waits for the delay. Exact.
+#[test]
+fn a_segment_without_ect_after_others_is_acknowledged_at_once() {
+    let of_repair = |ecn_acks: &str, control: &str| {
+        let transport = json!({
+            "ecn": "on", "ect_on_control": control, "ecn_acks": ecn_acks, "ack_every": 4, "ack_delay": "1ms", "min_rto": "5ms",
+            "initial_rto": "5ms",
+        });
+        let load = json!({"kind": "messages", "bytes": format!("{}B", 3 * MSS), "interval": "1s"});
+        let document = with(pair(transport, load), json!({"port": {"s0->switch": {"drop_packets": [3]}}}));
+        watch(with(document, json!({"duration": "50ms"})), &[DELAYED]).times(DELAYED)[1]
+    };
+    let usual = of_repair("change", "never");
+    assert_eq!(of_repair("linux", "never") + MS, usual);
+    assert_eq!(of_repair("linux", "always"), usual);
+}
+
 /// RFC 5681 s.4.2: a segment out of order, and one that fills a gap, are acknowledged at once. Of ten
 /// segments the third is lost: 1 and 2 together, 4 to 10 each, then the third: nine.
 // req: RFC5681 s3.2 SHOULD out-of-order-at-once

@@ -41,27 +41,33 @@ fn ecn_is_used_when_both_ends_are_able() {
 }
 
 /// RFC 3168 s.6.1.1.1, Linux `tcp_ecn_fallback`: a SYN that was lost is sent again without asking for ECN, and
-/// then nothing is ECN-capable; a SYN that arrives asks for it.
+/// then nothing is ECN-capable; a SYN that arrives asks for it. AccECN is asked for once more (RFC 9768 s.3.1.4.1).
 #[test]
 fn a_lost_syn_is_the_end_of_ecn_where_there_is_a_fallback() {
-    let marks = |fallback: bool, lost: &[u64]| {
-        let transport =
-            json!({"opening": "handshake", "ecn": "on", "ecn_fallback": fallback, "initial_rto": "5ms"});
+    let marks = |fallback: bool, echo: &str, lost: &[u64]| {
+        let transport = json!({
+            "opening": "handshake", "ecn": "on", "echo": echo, "ecn_fallback": fallback, "initial_rto": "5ms",
+        });
         let mark_all = json!({"kind": "threshold", "mark_at": "0pkt", "measure": "after", "limit": "none"});
         let document = pair(transport, json!({"bytes": format!("{}B", 10 * MSS)}));
         let fault = json!({"queue": mark_all, "port": {"s0->switch": {"drop_packets": lost}}});
         run(with(document, fault)).port("switch->r0", "marks")
     };
-    assert_eq!([marks(false, &[1]), marks(true, &[1]), marks(true, &[])], [10.0, 0.0, 10.0]);
+    let classic = |fallback, lost| marks(fallback, "auto", lost);
+    assert_eq!([classic(false, &[1]), classic(true, &[1]), classic(true, &[])], [10.0, 0.0, 10.0]);
+    let counted = |lost| marks(true, "accecn", lost);
+    assert_eq!([counted(&[1]), counted(&[1, 2])], [10.0, 0.0]);
 }
 
-/// Linux `tcp_ecn_send`: a DCTCP sends all of its packets ECN-capable, a Reno with ECN data alone.
+/// Linux `tcp_ecn_send`: a DCTCP sends all of its packets ECN-capable, a Reno with ECN data alone. With AccECN all packets after
+/// the two SYN are ECN-capable.
 // req: RFC8257 s3.6 SHOULD ect-on-control
 #[test]
 fn control_packets_are_ecn_capable_where_it_is_needed() {
     for (transport, expected) in [
         (json!({"cc": "dctcp", "ect_on_control": "needed"}), [12, 11]),
         (json!({"ecn": "on", "ect_on_control": "needed"}), [10, 0]),
+        (json!({"ecn": "on", "ect_on_control": "needed", "echo": "accecn"}), [11, 10]),
     ] {
         let done = through_marking_switches(transport);
         assert_eq!(["switch->r0", "switch->s0"].map(|port| done.port(port, "marks") as u64), expected);

@@ -35,7 +35,7 @@ fn ace(row: &PacketRow, config: &Config) -> u8 {
     match (flags.any(Flags::SYN), flags.any(Flags::REVERSE)) {
         (true, false) => 0b111, // RFC 9768 s.3.1.1: asks for AccECN
         // RFC 9768 s.3.1.1 and, on a pure acknowledgement, s.3.2.2.1: with which codepoint the other's SYN came.
-        _ if flags.any(Flags::SYN) || ends_handshake => match config.ect_on_control {
+        _ if flags.any(Flags::SYN) || ends_handshake => match config.ect_on_syn {
             true if config.ect.any(Flags::ECT1) => 0b011,
             true => 0b100,
             false => 0b010,
