@@ -327,7 +327,7 @@ def test_failed_links_of_htsim_are_left_out_of_the_network(file, tmp_path):
 def test_hosts_that_the_network_has_not_are_listed(file):
     network = file("3 1 2\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "topology.txt")
     flows = file("2\n1 7 3 100 10 2\n2 8 3 100 10 2\n", "flow.txt")
-    with pytest.raises(SpecError, match=r"has 2 hosts that topology.txt has not, got \"7, 8\""):
+    with pytest.raises(SpecError, match=r"has 2 hosts that topology.txt does not have, got \"7, 8\""):
         compose(read_parts([network, flows], []), None, "t")
 
 

@@ -118,6 +118,41 @@ def test_a_change_of_the_sources_builds_again(clone, change):
     assert len(log(clone)) == 4
 
 
+def profiles(clone: Path) -> list[str]:
+    """The profiles with which cargo has built, in order."""
+    return [line.split()[3] for line in log(clone) if line.startswith("cargo build")]
+
+
+def test_sources_that_are_being_written_are_built_for_development(clone):
+    everything(clone)
+    state = clone.parent / "git-status"
+    state.write_text("")
+    script(clone.parent / "bin" / "git", f'cat "{state}"')
+    call(clone)
+    state.write_text(" M crates/lib.rs\n")
+    (clone / "crates/lib.rs").write_text("// being written")
+    done = call(clone)
+    assert "SHALLOWS_BUILD=release" in done.stderr
+    assert call(clone).stderr == ""
+    assert profiles(clone) == ["release", "develop"]
+    assert call(clone, "bench").returncode == 0  # measures the fast build, though no source has changed
+    assert profiles(clone) == ["release", "develop", "release"]
+
+
+def test_a_commit_ends_the_build_for_development(clone):
+    everything(clone)
+    state = clone.parent / "git-status"
+    state.write_text(" M crates/lib.rs\n")
+    script(clone.parent / "bin" / "git", f'cat "{state}"')
+    call(clone)
+    (clone / "crates/lib.rs").write_text("// being written")
+    call(clone)
+    state.write_text("")
+    call(clone)
+    assert call(clone).stderr == ""
+    assert profiles(clone) == ["release", "develop", "release"]
+
+
 def test_a_build_that_fails_is_tried_again(clone):
     everything(clone)
     good = (clone.parent / "bin/cargo").read_text()

@@ -165,7 +165,7 @@ def _check_hosts(loads: Sequence[Part], network: Content, name: str) -> None:
         lacking = [host for host in part.content.hosts if host not in known]
         if lacking:
             shown = ", ".join(lacking[:_SHOWN]) + (" ..." if len(lacking) > _SHOWN else "")
-            rule = f"has {len(lacking)} hosts that {name or 'the network'} has not"
+            rule = f"has {len(lacking)} hosts that {name or 'the network'} does not have"
             hint = f"it has {', '.join(network.hosts[:4])} ...; --hosts 'h{{}}' names host h7 for 7"
             faults.append(Fault(part.name, rule, shown, hint, "not-found"))
     if faults:

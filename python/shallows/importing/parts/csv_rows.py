@@ -108,7 +108,7 @@ def _table(source: Source) -> Iterator[tuple[int, list[str]]]:
         for cells in reader:
             yield number, [cell.strip() for cell in cells]
     except csv.Error as error:
-        source.stop(number, f"is no row of a CSV: {error}")
+        source.stop(number, f"is not a row of a CSV file: {error}")
 
 
 def _delimiter(line: str) -> str:

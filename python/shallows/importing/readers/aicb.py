@@ -138,7 +138,7 @@ def _row(
         side = row.get("additional", "").rpartition("_")[2]
         other = number + {"next": 1, "prev": -1}.get(side, 0)
         if other == number or not 0 <= other < len(stages) or len(stages[other].ranks) != len(stage.ranks):
-            ignored[f"{kind} to a stage that the file has not"] += 1
+            ignored[f"{kind} to a stage that the file does not have"] += 1
             return
         size = source.count(line, row["msg_size"], "msg_size", 0, 10**15)
         for rank, peer in zip(stage.ranks, stages[other].ranks, strict=True):

@@ -161,7 +161,7 @@ def _nodes(source: Source) -> Iterator[Any]:
         size, shift = 0, 0
         while True:
             if at >= len(data) or shift > 28:
-                source.stop(None, f"is cut off or no Chakra trace, at byte {at}")
+                source.stop(None, f"is cut off, or is not a Chakra trace, at byte {at}")
             byte = data[at]
             at += 1
             size |= (byte & 127) << shift
@@ -178,7 +178,7 @@ def _nodes(source: Source) -> Iterator[Any]:
         try:
             yield _node_class().FromString(part)
         except DecodeError:
-            source.stop(None, f"is no Chakra trace: the message before byte {at} is no node")
+            source.stop(None, f"is not a Chakra trace: the message before byte {at} is not a node")
 
 
 @cache

@@ -62,11 +62,11 @@ def check(about: About, figures: Sequence[Study]) -> list[Fault]:
     faults = []
     for name in dict.fromkeys(prose.slots(about.headline)):
         if name not in ids and name.partition("/")[0] not in counting:
-            rule, hint = "names no claim of the paper", did_you_mean(name, ids)
+            rule, hint = "must name a claim of the paper", did_you_mean(name, ids)
             faults.append(Fault(f"{FILE}: headline", rule, name, hint, "not-found"))
     names = [figure.name for figure in figures]
     if about.figure and about.figure.partition("/")[0] not in names:
-        rule, hint = "names no figure of the paper", did_you_mean(about.figure.partition("/")[0], names)
+        rule, hint = "must name a figure of the paper", did_you_mean(about.figure.partition("/")[0], names)
         faults.append(Fault(f"{FILE}: figure", rule, about.figure, hint, "not-found"))
     return faults
 

@@ -454,3 +454,17 @@ impl Port {
         Some((begin - now, self.chain.append(slot, store).then_some(at)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port is laid out by cache line: an end of a wire takes no more than a number does.
+    #[test]
+    fn an_end_of_a_wire_takes_four_bytes() {
+        assert_eq!((size_of::<WireEnd>(), size_of::<Index>()), (4, 4));
+        assert_eq!((size_of::<Port>() % 64, align_of::<Port>()), (0, 64));
+        let forwards = [WireEnd::HOST, WireEnd::MAC, WireEnd::node(7)].map(WireEnd::forwards);
+        assert_eq!(forwards, [None, None, Some(7)]);
+    }
+}
