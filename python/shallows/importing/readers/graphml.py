@@ -27,10 +27,8 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         with warnings.catch_warnings(action="ignore"):  # a key without a type is text
             graph = nx.parse_graphml(text, node_type=str, force_multigraph=True)
     except Exception as error:  # networkx raises many kinds for files that are not GraphML
-        source.stop(
-            why = str(error)[:200] or type(error).__name__
-            source.stop(None, f"is not GraphML that networkx can read: {why}")
-        )
+        why = str(error)[:200] or type(error).__name__
+        source.stop(None, f"is not GraphML that networkx can read: {why}")
         raise
     edges = [(str(one), str(other), data) for one, other, data in graph.edges(data=True)]
     nodes = {str(name): data for name, data in graph.nodes(data=True)}

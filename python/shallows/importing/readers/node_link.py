@@ -42,10 +42,8 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     try:
         graph = nx.node_link_graph(data, edges=edges, multigraph=True)
     except Exception as error:  # networkx raises many kinds for what it cannot read
-        source.stop(
-            why = str(error)[:200] or type(error).__name__
-            source.stop(None, f"is not a graph that networkx can read: {why}")
-        )
+        why = str(error)[:200] or type(error).__name__
+        source.stop(None, f"is not a graph that networkx can read: {why}")
         raise
     nodes = {str(name): data for name, data in graph.nodes(data=True)}
     found = [(str(one), str(other), data) for one, other, data in graph.edges(data=True)]
