@@ -66,8 +66,7 @@
 //!     profile: "datacentre",
 //!     settings: TransportSettings::defaults(),
 //!     cc: Algorithm::Dctcp(dctcp::Settings::defaults()),
-//!     roce: None,
-//!     ndp: None,
+//!     other: shallows_core::transport::profiles::Other::None,
 //! };
 //! let load = LoadSpec { name: "long".into(), class: "long".into(), traffic: Traffic::Bulk(long), transport };
 //! let experiment = Experiment::new(network, queue, vec![load], Span::ms(20));

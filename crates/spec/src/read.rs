@@ -12,8 +12,10 @@ use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
 use shallows_core::routing::choice::Ecmp;
 use shallows_core::topology::Topology;
-use shallows_core::transport::Transport;
+use shallows_core::transport::{Transport, datagram};
 use shallows_core::workload::Traffic;
+
+use std::collections::BTreeMap;
 
 type Object = Map<String, Value>;
 
@@ -310,6 +312,8 @@ fn loads(
     let common =
         base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults).with(plugins), map));
     let mut whole = base.is_none() || common.is_some();
+    let listed = Traffic::list().into_iter().filter(|load| !load.facts.transport.is_empty());
+    let decided: BTreeMap<&str, &str> = listed.map(|load| (load.name, load.facts.transport)).collect();
     let mut loads = vec![];
     for (name, map) in tables(written, "traffic", faults) {
         if faults.enough() {
@@ -319,6 +323,7 @@ fn loads(
         let mut table = Table::new(&path, map, faults).with(plugins);
         let class = table.raw("class").cloned().unwrap_or_else(|| name.as_str().into());
         let own = table.raw("transport").cloned().map(expand_cc);
+        let kind = table.raw("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
         let traffic = Traffic::read(&mut table);
         if traffic.is_some() {
             table.finish();
@@ -327,7 +332,22 @@ fn loads(
             faults.add(&format!("{path}.class"), rule, &class);
             name.clone()
         });
-        let transport = load_transport(&path, own.as_ref(), base, common.as_ref(), plugins, faults);
+        let transport = match decided.get(kind.as_str()) {
+            Some(profile) => decided_transport(&path, own.as_ref(), profile, plugins, faults),
+            None => load_transport(&path, own.as_ref(), base, common.as_ref(), plugins, faults),
+        };
+        if let Some(transport) = &transport
+            && let Some((other, profile)) = decided.iter().find(|(_, profile)| **profile == transport.profile)
+            && !decided.contains_key(kind.as_str())
+        {
+            let rule = format!("belongs to loads of kind = \"{other}\"");
+            faults.add(
+                &format!("{path}.transport.profile"),
+                Code::Unsupported.rule(rule),
+                &(*profile).into(),
+            );
+            whole = false;
+        }
         match (traffic, transport) {
             (Some(traffic), Some(transport)) => {
                 loads.push(LoadSpec { name: name.clone(), class, traffic, transport })
@@ -336,6 +356,35 @@ fn loads(
         }
     }
     whole.then_some(loads)
+}
+
+/// The transport of a load whose kind decides the profile: the common settings concern others.
+fn decided_transport(
+    path: &str,
+    own: Option<&Value>,
+    profile: &str,
+    plugins: &Plugins,
+    faults: &mut Faults,
+) -> Option<Transport> {
+    let path = format!("{path}.transport");
+    let mut map = Object::from_iter([
+        ("profile".to_owned(), profile.into()),
+        ("cc".to_owned(), json!({"kind": datagram::settings::CONTROL})),
+    ]);
+    match own {
+        None => {}
+        Some(Value::Object(own)) => map.extend(own.clone()),
+        Some(other) => {
+            faults.add(&path, must_be("a table"), other);
+            return None;
+        }
+    }
+    if map["profile"] != profile {
+        let rule = format!("must be left out: this load has the profile \"{profile}\"");
+        faults.add(&format!("{path}.profile"), Code::Unsupported.rule(rule), &map["profile"]);
+        return None;
+    }
+    Transport::read(&mut Table::new(&path, &map, faults).with(plugins), &map)
 }
 
 /// The transport of a load: its own settings over the common ones.

@@ -91,13 +91,14 @@ fn component(component: &Component) -> Value {
     if let Some(backend) = component.backend {
         about["backend"] = backend.into();
     }
-    let Facts { example, closed_loop, fills, elsewhere, not_tcp } = component.facts;
+    let Facts { example, closed_loop, fills, elsewhere, not_tcp, transport } = component.facts;
     about["facts"] = json!({
         "example": serde_json::from_str::<Value>(example).expect("the conformance suite reads each example"),
         "closed_loop": closed_loop,
         "fills": fills,
         "elsewhere": elsewhere.iter().copied().collect::<BTreeMap<_, _>>(),
         "not_tcp": not_tcp,
+        "transport": transport,
     });
     about
 }

@@ -168,7 +168,7 @@ proptest! {
             let algorithm = read("transport.cc", &minimal(&component, &[]), Algorithm::read);
             let settings =
                 TransportSettings::read(&mut Table::new("", settings.as_object().unwrap(), &mut Faults::default()));
-            let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), roce: None, ndp: None }).rules;
+            let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), other: shallows_core::transport::profiles::Other::None }).rules;
             let first = windows(&algorithm, &rules, &all);
             prop_assert_eq!(first, windows(&algorithm, &rules, &all), "{}", component.name);
         }
@@ -301,7 +301,7 @@ fn every_workload_starts_sends_and_finishes() {
             });
             let simulation = run(&document);
             let (name, tables) = (component.name, Tables::of(&simulation));
-            for table in ["rounds", "steps"] {
+            for table in ["rounds", "steps", "datagrams"] {
                 let fills = component.facts.fills.contains(&table);
                 assert_eq!(
                     tables.rows(table) > 0,
@@ -319,12 +319,20 @@ fn every_workload_starts_sends_and_finishes() {
             assert!(!moved || simulation.is_random(), "{name}: the seed moves its messages, and `is_random`");
             assert!(simulation.books().balance());
             assert_eq!(simulation.books().in_flight, 0, "{name} still sends");
-            assert!(tables.rows("flows") > 0 && tables.rows("messages") > 0, "{name} sent nothing");
+            let datagrams = tables.rows("datagrams") > 0;
+            assert!(tables.rows("flows") > 0, "{name} opened nothing");
+            assert!(datagrams || tables.rows("messages") > 0, "{name} sent nothing");
+            assert_eq!(
+                tables.u64("datagrams", "arrived"),
+                tables.u64("datagrams", "sent"),
+                "{name} is not done"
+            );
             assert!(
                 tables.u64("messages", "end_ps").iter().all(|end| *end != u64::MAX),
                 "{name} is not done"
             );
-            assert_eq!(tables.u64("flows", "delivered_bytes"), tables.u64("flows", "bytes"), "{name}");
+            let bytes = if datagrams { "arrived_bytes" } else { "bytes" };
+            assert_eq!(tables.u64("flows", "delivered_bytes"), tables.u64("flows", bytes), "{name}");
             assert!(tables.words("flows", "class").iter().all(|class| *class == "c"));
             let start: u64 = if traffic_has_start(&component) { 2_000_000_000 } else { 0 };
             assert!(tables.u64("messages", "start_ps").iter().all(|at| *at >= start), "{name} starts early");

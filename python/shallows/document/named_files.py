@@ -41,10 +41,14 @@ class _Named:
         return str(self.table["name"])
 
 
-_LOADS: Mapping[str, tuple[Gives, str]] = {"table": ("flows", "flows"), "graph": ("messages", "messages")}
+_LOADS: Mapping[str, tuple[Gives, str]] = {
+    "table": ("flows", "flows"),
+    "graph": ("messages", "messages"),
+    "datagrams": ("datagrams", "trace"),
+}
 """By kind of load: the kind of its file, and the setting that the file fills in."""
 
-_ROWS = {"sizes": "points", "topology": "links", "flows": "flows", "messages": "messages"}
+_ROWS = {"sizes": "points", "topology": "links", "flows": "flows", "messages": "messages", "datagrams": "trace"}
 
 
 def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:

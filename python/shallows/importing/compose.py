@@ -172,6 +172,10 @@ def _check_hosts(loads: Sequence[Part], network: Content, name: str) -> None:
         raise SpecError(faults)
 
 
+_KINDS = {"flows": "table", "messages": "graph", "datagrams": "datagrams"}
+"""The kind of a load by the rows of its file."""
+
+
 def _load(part: Part, network: Content, composed: Composed) -> None:
     """Adds the load of a file."""
     traffic = composed.document["traffic"]
@@ -187,7 +191,10 @@ def _load(part: Part, network: Content, composed: Composed) -> None:
         traffic[name] = load | {"sizes": {"kind": "empirical", "name": ""}}
         composed.chosen.append(f"traffic.{name}: arrivals at random between all hosts, load 0.3")
         return
-    traffic[name] = {"kind": "table" if part.reader.gives == "flows" else "graph", "name": ""}
+    traffic[name] = {"kind": _KINDS[part.reader.gives], "name": ""}
+    if part.reader.gives == "datagrams":
+        traffic[name] |= {"from": part.content.hosts[0], "to": part.content.hosts[1]}
+        return
     if part.reader.gives == "messages" and part.reader.rdma:
         return
     if part.reader.rdma:
@@ -287,7 +294,7 @@ def _time(content: Content, network: Content) -> float:
         size = _bytes(row.get("bytes", ""))
         for end in ("from", "to"):
             busy[row.get(end, "")] = busy.get(row.get(end, ""), 0.0) + size
-        start = _seconds(str(row.get("start", "0s")))
+        start = _seconds(str(row.get("start", row.get("at", "0s"))))
         last = max(last, start)
     longest = _longest(content.rows, rate, delay)
     return last + 4 * max(max(busy.values(), default=0.0) * 8 / rate, longest) + 0.01

@@ -38,6 +38,7 @@ READERS: list[Reader] = [
         "iperf3",
         "pcap",
         "triggers_htsim",
+        "datagrams_csv",
         "messages_csv",
         "messages_json",
         "goal",

@@ -19,6 +19,7 @@ __all__ = ["planned", "write", "write_checked"]
 
 _COLUMNS = {
     "flows": ("from", "to", "bytes", "start", "deadline"),
+    "datagrams": ("at", "bytes"),
     "messages": ("id", "from", "to", "bytes", "after", "delay", "start"),
     "sizes": ("size_bytes", "cdf_percent"),
 }

@@ -137,6 +137,8 @@ def _frame(
         return _roce_frame(row, addresses)
     if row.get("pull") is not None:
         return _ndp_frame(row, addresses)
+    if transport["profile"] == "udp":
+        return _udp_frame(row, addresses)
     client, server = addresses[row["src"]], addresses[row["dst"]]
     high, low = divmod(row["flow"], CLIENT_PORTS)
     ends = [(client, CLIENT_PORT + low), (server, SERVER_PORT + high)]
@@ -172,6 +174,16 @@ def _ndp_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[by
     inner = struct.pack(">BIQ", kind, row["flow"], row["seq"])
     header = row["size"] - row["payload"]
     return _packet_to(ends, 253, row["ecn"], inner.ljust(header - 34, b"\0"), row["payload"]), row["payload"]
+
+
+def _udp_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:
+    """A datagram: a header beyond IP's 20 bytes and UDP's 8 is filled with zeros. A checksum of 0 is none."""
+    high, low = divmod(row["flow"], CLIENT_PORTS)
+    rest = max(row["size"] - row["payload"] - 28, 0)
+    length = 8 + rest + row["payload"]
+    udp = struct.pack(">HHHH", CLIENT_PORT + low, SERVER_PORT + high, length, 0) + bytes(rest)
+    ends = (addresses[row["src"]], addresses[row["dst"]])
+    return _packet_to(ends, 17, row["ecn"], udp, row["payload"]), row["payload"]
 
 
 def _packet_to(ends: tuple[int, int], protocol: int, ecn: int, inner: bytes, behind: int) -> bytes:

@@ -30,6 +30,7 @@ def lines(tables: Tables, experiment: Mapping[str, Any], numbers: Mapping[str, A
         *_timeouts(tables, experiment, numbers),
         *_operations(tables, numbers),
         *_messages(tables["messages"]),
+        *_datagrams(tables),
     ]
 
 
@@ -172,6 +173,24 @@ def _messages(messages: pl.DataFrame) -> Iterator[str]:
             yield (
                 f"{missing} of {len(mine)} messages of {name} did not end: "
                 "completion times and slowdowns are those of the others."
+            )
+
+
+def _datagrams(tables: Tables) -> Iterator[str]:
+    """A sentence a load: what became of its datagrams, and whether its hosts kept up."""
+    for (load,), mine in tables.get("datagrams", pl.DataFrame(schema=["traffic"])).group_by(
+        "traffic", maintain_order=True
+    ):
+        sent, lost, late = (int(mine[name].sum()) for name in ("sent", "lost", "late"))
+        arrived = int(mine["arrived"].sum())
+        if lost:
+            share = lost / (lost + arrived)
+            yield f"{load}: {lost} of {_counted(sent, 'datagram', 'datagrams')} were lost ({share:.2g})."
+        if late:
+            wait = _time(int(mine["late_max_ps"].max()))
+            yield (
+                f"{load}: {late} of {_counted(sent, 'datagram', 'datagrams')} waited for room in their "
+                f"host's port (transport.send_buffer), up to {wait}: the host offers more than its link carries."
             )
 
 

@@ -20,6 +20,7 @@ from shallows.words import did_you_mean
 __all__ = [
     "OF_A_CLASS",
     "OF_A_RUN",
+    "OF_DATAGRAMS",
     "OF_ROUNDS",
     "OF_STEPS",
     "Metric",
@@ -130,6 +131,18 @@ OF_STEPS = (
 """The metrics of each load that fills the table of steps, as `LOAD.name`."""
 
 
+OF_DATAGRAMS = (
+    Metric("datagrams", "", "Datagrams sent."),
+    Metric("datagrams_lost", "", "Those that were dropped."),
+    Metric("datagram_loss", "", "Share of the datagrams that were dropped, of those that ended.", most=1.0),
+    Metric("datagrams_overtaken", "", "Those that arrived after a later one."),
+    Metric("datagrams_late", "", "Those that waited for room in their host's port."),
+    Metric("datagram_jitter_mean_ps", "ps", "Mean over senders of the jitter (RFC 3550)."),
+    Metric("datagram_jitter_max_ps", "ps", "Largest jitter of a sender."),
+)
+"""The metrics of each load of datagrams, as `LOAD.name`."""
+
+
 def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str]:
     """The metrics that runs of a resolved experiment may have."""
     loads = experiment["traffic"]
@@ -138,7 +151,7 @@ def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str
     def filling(table: str) -> list[str]:
         return [name for name, load in loads.items() if table in facts("traffic", load["kind"])["fills"]]
 
-    rounds, steps = filling("rounds"), filling("steps")
+    rounds, steps, datagrams = filling("rounds"), filling("steps"), filling("datagrams")
     bins = [bin_word(*each) for each in size_bins(summary.edges)]
     messages = OF_A_CLASS[OF_A_CLASS.index(_MESSAGES) :]
     by_size = [metric for metric in messages if metric.name not in NOT_BY_SIZE]
@@ -150,6 +163,7 @@ def names(experiment: Mapping[str, Any], summary: Summary = DEFAULT) -> list[str
         *(f"{one}.{name}" for one in classes for name in of_a_class),
         *(f"{one}.{name}" for one in rounds for name in of_rounds),
         *(f"{one}.{name}" for one in steps for name in of_steps),
+        *(f"{one}.{metric.name}" for one in datagrams for metric in OF_DATAGRAMS),
         *(f"{one}.{size}.{name}" for one in classes for size in bins for name in by_size),
     ]
 
@@ -168,7 +182,7 @@ def _with_percentiles(metrics: Sequence[Metric], summary: Summary) -> list[str]:
 @cache
 def _declared() -> tuple[dict[str, Metric], dict[str, Metric]]:
     """The metrics of a run, and those of its classes and loads, by name."""
-    return {m.name: m for m in OF_A_RUN}, {m.name: m for m in (*OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)}
+    return {m.name: m for m in OF_A_RUN}, {m.name: m for m in (*OF_DATAGRAMS, *OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)}
 
 
 def _find(name: str) -> Metric | None:

@@ -46,7 +46,7 @@ def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Numb
     Always `goodput_bps_total`, `jain`, `drops`, `marks`, `retransmissions`, `timeouts` and the busiest
     switch port's `bottleneck_*`; then for each class c `c.goodput_bps`, `c.wait_mean_ps` and the
     others of `class_metrics`, for each load with rounds those of `round_metrics`, for each load with steps
-    those of `step_metrics`. `drops` counts every cause at every port, `marks` every CE mark set.
+    those of `step_metrics`, and for each load of datagrams those of `datagram_metrics`. `drops` counts every cause at every port, `marks` every CE mark set.
     """
     flows, queues = tables["flows"], tables["queues"]
     out: dict[str, Number] = {
@@ -64,6 +64,9 @@ def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Numb
         out |= {f"{name}.{key}": value for key, value in round_metrics(tables, name, quantiles).items()}
     for name in tables["steps"]["traffic"].unique().sort():
         out |= {f"{name}.{key}": value for key, value in step_metrics(tables, name, quantiles).items()}
+    if "datagrams" in tables:  # runs of a release before it have none
+        for name in tables["datagrams"]["traffic"].unique().sort():
+            out |= {f"{name}.{key}": value for key, value in datagram_metrics(tables, name).items()}
     return out
 
 
@@ -235,6 +238,25 @@ def step_metrics(tables: Tables, traffic: str, quantiles: Quantiles = _QUANTILES
     out |= {"steps": len(ended), "steps_unfinished": len(steps) - len(ended)}
     out |= {"step_fct_mean_ps": _mean(times), "step_slowdown_mean": _mean(ended["slowdown"])}
     return out | {f"step_fct_{k}_ps": _number(times.quantile(q, "linear")) for k, q in quantiles.items()}
+
+
+def datagram_metrics(tables: Tables, traffic: str) -> dict[str, Number]:
+    """The datagrams of one load: how many, how many were lost, the share, and the jitter.
+
+    `datagram_loss` leaves out those still under way. `datagram_jitter_*_ps` are over the load's senders.
+    """
+    mine = tables["datagrams"].filter(pl.col("traffic") == traffic)
+    sent, arrived, lost = (int(mine[name].sum()) for name in ("sent", "arrived", "lost"))
+    jitter = mine["jitter_ps"].drop_nulls()
+    return {
+        "datagrams": sent,
+        "datagrams_lost": lost,
+        "datagram_loss": lost / (lost + arrived) if lost + arrived else None,
+        "datagrams_overtaken": int(mine["overtaken"].sum()),
+        "datagrams_late": int(mine["late"].sum()),
+        "datagram_jitter_mean_ps": _mean(jitter),
+        "datagram_jitter_max_ps": _number(jitter.max()) if len(jitter) else None,
+    }
 
 
 def timeouts_by(flows: pl.DataFrame, groups: Mapping[str, str]) -> dict[str, Number]:

@@ -95,15 +95,16 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
             lost: 0,
         })
         .collect();
-    let config = |load: &LoadSpec| {
+    let config = |(load, Load { work, .. }): (&LoadSpec, &Load)| {
         let config = Config::new(&load.transport);
-        let mut config = Config { predicts: config.predicts && experiment.short_ways, ..config };
+        let predicts = config.predicts && experiment.short_ways;
+        let mut config = Config { predicts, emission: work.emission(), ..config };
         if config.roce.above_path {
             config.roce.timeouts[1] = drain;
         }
         config
     };
-    let configs: Arc<[Config]> = experiment.loads.iter().map(config).collect();
+    let configs: Arc<[Config]> = experiment.loads.iter().zip(&loads).map(config).collect();
     let partition = partition(experiment, &graph, &best, &ports, &loads);
     for port in &tapped {
         ports[*port as usize].set(|flags| flags.tapped = true);

@@ -93,6 +93,16 @@ impl Connections<'_> {
         self.write(id, u64::MAX);
     }
 
+    /// Opens a socket that sends the datagrams of its load's pair number `pair`.
+    pub fn emit(&mut self, opener: Opener, ends: Pair, pair: u64) -> FlowId {
+        let id = self.place(opener, ends, None);
+        self.roster.lives[id as usize].unbounded = true;
+        self.change(|commons| commons.connections[id as usize].end = u64::MAX);
+        self.order(id, Order::Open);
+        self.order(id, Order::Emit(pair));
+        id
+    }
+
     /// No more will be written.
     pub fn close(&mut self, id: FlowId) {
         let (cell, place) = self.connection(id).receiver;

@@ -8,9 +8,10 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
+use crate::transport::datagram::{Heard, Late};
 use crate::transport::half::SenderCounts;
 use crate::transport::roce::wire::{AETH, RETH};
-use crate::transport::{AnySender, Config, TransportKind};
+use crate::transport::{AnyReceiver, AnySender, Config, TransportKind};
 use shallows_units::{Bytes, Span, Time};
 
 /// A row of the table `flows`.
@@ -58,6 +59,19 @@ pub struct FlowRow {
     pub ssthresh: Option<f64>,
     /// Alpha at the end.
     pub alpha: Option<f64>,
+    /// What became of its datagrams, if it sends such.
+    pub datagrams: Option<Box<Datagrams>>,
+}
+
+/// What became of the datagrams of one sender.
+#[derive(Debug, Clone, Copy)]
+pub struct Datagrams {
+    /// Those that waited for room in the host's port.
+    pub late: Late,
+    /// Those that came.
+    pub heard: Heard,
+    /// Packets still under way.
+    pub in_flight: u64,
 }
 
 impl FlowRow {
@@ -74,6 +88,8 @@ impl FlowRow {
         let cwnd_time = sending.sender.window_mut().count(now);
         let from = about.opened.max(measured_from);
         let until = receiving.ended.unwrap_or(now);
+        // Of a READ none comes, even where it was opened at time 0.
+        let came = sending.acked_at > about.opened && sending.acked_at >= from;
         FlowRow {
             serial: about.serial,
             load: about.load,
@@ -83,9 +99,7 @@ impl FlowRow {
             bytes: (!unbounded).then_some(sending.sender.written()),
             opened: about.opened,
             ended: receiving.ended,
-            acked: receiving
-                .ended
-                .and((sending.acked_at >= from && sending.blocks.is_empty()).then_some(sending.acked_at)),
+            acked: receiving.ended.and((came && sending.blocks.is_empty()).then_some(sending.acked_at)),
             delivered: receiving.receiver.delivered(),
             arrived: receiving.receiver.arrived() - receiving.arrived_before,
             over: until.max(from) - from,
@@ -98,6 +112,15 @@ impl FlowRow {
             cwnd: sending.sender.window().bound(),
             ssthresh: sending.sender.window().cc().ssthresh(),
             alpha: alpha(&sending.sender),
+            datagrams: match (&sending.sender, &receiving.receiver) {
+                (AnySender::Datagram(sender), AnyReceiver::Datagram(receiver)) => {
+                    let (late, heard) = (sender.late, receiver.heard);
+                    // Those under way that left before the statistics began are not among the sent ones.
+                    let in_flight = sending.under_way(receiving).min(counts.packets - heard.datagrams);
+                    Some(Box::new(Datagrams { late, heard, in_flight }))
+                }
+                _ => None,
+            },
         }
     }
 }
@@ -203,6 +226,9 @@ impl Hosts {
     /// The warm-up ends at `now`: statistics begin.
     pub(super) fn restart(&mut self, now: Time) {
         self.measured_from = now;
+        if now == Time::ZERO {
+            return; // nothing came before, and what was sent at once counts
+        }
         self.message_rows.clear();
         self.acked.clear();
         self.waits.iter_mut().for_each(ClassRecord::clear);
@@ -212,7 +238,7 @@ impl Hosts {
             end.timeouts = Default::default();
         }
         for end in &mut self.receivers {
-            *end.receiver.counts() = Default::default();
+            end.receiver.restart_counts(now);
             end.arrived_before = end.receiver.arrived();
             end.timeouts = Default::default();
         }

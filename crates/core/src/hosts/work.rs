@@ -40,6 +40,8 @@ pub enum Order {
     Announce(Block, Option<Time>),
     /// Writes so many bytes more.
     Write(u64),
+    /// Begins to send datagrams, as this pair of its load.
+    Emit(u64),
     /// No more will be written.
     Close,
     /// The receiving end reads on, up to this byte.
@@ -133,6 +135,7 @@ impl Hosts {
                 return;
             }
             Order::Write(bytes) => end.sender.write(bytes, config, net),
+            Order::Emit(pair) => end.sender.emit(pair, config, net),
             Order::Read(_) => {}
             Order::Close => {
                 end.closed = true;
@@ -219,6 +222,10 @@ impl Hosts {
                 pulls = true;
                 receiver.next
             }
+            AnyReceiver::Datagram(receiver) => {
+                receiver.on_packet(packet, config.header, net.now);
+                0 // no message waits for it
+            }
         };
         end.passed.0 += net.totals.sent - sent;
         end.passed.1 += 1;
@@ -288,7 +295,7 @@ impl Hosts {
                     self.loads[end.about.load as usize].timeouts += timeout;
                 }
             }
-            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) => {}
+            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) | AnyReceiver::Datagram(_) => {}
         }
         end.passed.0 += net.totals.sent - sent;
     }

@@ -72,6 +72,8 @@ impl Flags {
     /// On the way there over TCP: the last segment of what the application has written so far (RFC 9293 s.3.9.1.2). The counter of
     /// AccECN travels on the way back alone.
     pub const PUSH: Flags = Flags(1 << Self::ACE_SHIFT);
+    /// On the way there: a copy that an injected fault made. Datagrams have nothing else by which to know one.
+    pub const COPY: Flags = Flags(1 << (Self::ACE_SHIFT + 1));
     /// On the way back over RoCEv2: a congestion notification packet. No acknowledgement of TCP has the bit.
     pub const CNP: Flags = Flags::CWR;
 

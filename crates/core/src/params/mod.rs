@@ -126,12 +126,14 @@ pub struct Facts {
     pub elsewhere: &'static [(&'static str, &'static str)],
     /// A transport that no other backend has, in words; empty for TCP.
     pub not_tcp: &'static str,
+    /// The profile that all connections of a load have, if the load decides it; no other load has that profile.
+    pub transport: &'static str,
 }
 
 impl Facts {
     /// The defaults work, and nothing is special.
     pub const NONE: Facts =
-        Facts { example: "{}", closed_loop: false, fills: &[], elsewhere: &[], not_tcp: "" };
+        Facts { example: "{}", closed_loop: false, fills: &[], elsewhere: &[], not_tcp: "", transport: "" };
 }
 
 /// A hint where `word` is no component but a value that the setting `name` of one may have.

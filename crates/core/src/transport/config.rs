@@ -1,7 +1,8 @@
 //! The settings of TCP in the form in which both ends work with them.
 
+use super::datagram::Emission;
 use super::ndp::{self, NdpSettings};
-use super::profiles::Transport;
+use super::profiles::{Other, Transport};
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
     Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW, Opening,
@@ -11,6 +12,7 @@ use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
 use crate::params::Params;
 use shallows_units::{Size, Span};
+use std::sync::Arc;
 
 /// The transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum TransportKind {
     Roce,
     /// NDP.
     Ndp,
+    /// Datagrams, without connections.
+    Datagram,
 }
 
 /// The settings in the form the transport works with.
@@ -36,6 +40,8 @@ pub struct Config {
     pub roce: Rules,
     /// For NDP.
     pub ndp: ndp::Rules,
+    /// For datagrams: the law of a load.
+    pub emission: Option<Arc<dyn Emission>>,
     /// For the congestion control.
     pub rules: WindowRules,
     /// Bytes of headers on each packet.
@@ -149,13 +155,15 @@ impl Config {
             ack_at_once: Flags::default().with_if(Flags::PUSH, s.ack_pushed),
             whole_windows: s.window_counts == Counted::Segments,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
-            kind: match (&transport.roce, &transport.ndp) {
-                (Some(_), _) => TransportKind::Roce,
-                (_, Some(_)) => TransportKind::Ndp,
-                _ => TransportKind::Tcp,
+            kind: match &transport.other {
+                Other::None => TransportKind::Tcp,
+                Other::Roce(_) => TransportKind::Roce,
+                Other::Ndp(_) => TransportKind::Ndp,
+                Other::Datagrams(_) => TransportKind::Datagram,
             },
-            ndp: ndp::Rules::new(transport.ndp.as_ref().unwrap_or(&NdpSettings::defaults())),
-            roce: Rules::new(transport.roce.as_ref().unwrap_or(&RoceSettings::defaults()), &transport.cc),
+            emission: None,
+            ndp: ndp::Rules::new(transport.ndp().unwrap_or(&NdpSettings::defaults())),
+            roce: Rules::new(transport.roce().unwrap_or(&RoceSettings::defaults()), &transport.cc),
             cc: transport.cc.clone(),
             settings: s.clone(),
         };

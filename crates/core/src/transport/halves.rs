@@ -1,6 +1,7 @@
 //! The two ends of a connection over any transport, as hosts see them.
 
 use super::config::{Config, TransportKind};
+use super::datagram::{DatagramReceiver, DatagramSender, Late};
 use super::half::{Half, SenderCounts, State};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
@@ -22,6 +23,8 @@ pub enum AnySender {
     Read(Source),
     /// NDP's.
     Ndp(NdpSender),
+    /// A socket's of datagrams.
+    Datagram(DatagramSender),
 }
 
 /// One call for an end of any kind.
@@ -32,6 +35,7 @@ macro_rules! any {
             Self::Roce($end) => $call,
             Self::Read($end) => $call,
             Self::Ndp($end) => $call,
+            Self::Datagram($end) => $call,
         }
     };
 }
@@ -44,6 +48,7 @@ macro_rules! with_sender {
             $crate::transport::AnySender::Roce($end) => $call,
             $crate::transport::AnySender::Read($end) => $call,
             $crate::transport::AnySender::Ndp($end) => $call,
+            $crate::transport::AnySender::Datagram($end) => $call,
         }
     };
 }
@@ -59,6 +64,9 @@ impl AnySender {
             }
             TransportKind::Roce => AnySender::Roce(Requester::new(flow, label, info, config, now)),
             TransportKind::Ndp => AnySender::Ndp(NdpSender::new(flow, label, info, config, now)),
+            TransportKind::Datagram => {
+                AnySender::Datagram(DatagramSender::new(flow, label, info, config, now))
+            }
         }
     }
 
@@ -89,6 +97,13 @@ impl AnySender {
         }
     }
 
+    /// The application begins to send datagrams, as its pair number `pair`.
+    pub fn emit(&mut self, pair: u64, config: &Config, net: &mut Net) {
+        if let AnySender::Datagram(sender) = self {
+            sender.emit(pair, config, net);
+        }
+    }
+
     // ---- events ----
 
     /// A timer event has come.
@@ -104,6 +119,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.turn.at = at,
             AnySender::Read(source) => source.turn.at = at,
             AnySender::Ndp(sender) => sender.turn.at = at,
+            AnySender::Datagram(sender) => sender.at = at,
         }
     }
 
@@ -127,6 +143,9 @@ impl AnySender {
     /// The warm-up ends: statistics begin.
     pub fn restart_counts(&mut self, now: Time) {
         self.half_mut().restart_counts(now);
+        if let AnySender::Datagram(sender) = self {
+            sender.late = Late::default();
+        }
     }
 
     // ---- its state ----
@@ -174,7 +193,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.board.bytes(),
             AnySender::Roce(requester) => requester.sacked(),
-            AnySender::Read(_) => 0,
+            AnySender::Read(_) | AnySender::Datagram(_) => 0,
             AnySender::Ndp(sender) => sender.sacked(),
         }
     }
@@ -184,7 +203,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.flight(config),
             AnySender::Roce(requester) => requester.flight(),
-            AnySender::Read(_) => 0, // nobody tells it what came
+            AnySender::Read(_) | AnySender::Datagram(_) => 0, // nobody tells it what came
             AnySender::Ndp(sender) => sender.flight(),
         }
     }
@@ -221,6 +240,8 @@ pub enum AnyReceiver {
     Read(Reader),
     /// NDP's.
     Ndp(NdpReceiver),
+    /// A socket's of datagrams.
+    Datagram(DatagramReceiver),
 }
 
 impl AnyReceiver {
@@ -231,6 +252,7 @@ impl AnyReceiver {
             TransportKind::Roce if config.roce.reads.is_some() => AnyReceiver::Read(Reader::new(flow, label)),
             TransportKind::Roce => AnyReceiver::Roce(Responder::new(flow, label)),
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
+            TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }
 
@@ -239,7 +261,7 @@ impl AnyReceiver {
     pub fn tcp(&mut self) -> Option<&mut Receiver> {
         match self {
             AnyReceiver::Tcp(receiver) => Some(receiver),
-            AnyReceiver::Roce(_) | AnyReceiver::Read(_) | AnyReceiver::Ndp(_) => None,
+            _ => None,
         }
     }
 
@@ -247,7 +269,7 @@ impl AnyReceiver {
     pub fn closed(&self) -> bool {
         match self {
             AnyReceiver::Tcp(receiver) => receiver.closed,
-            AnyReceiver::Roce(_) | AnyReceiver::Read(_) | AnyReceiver::Ndp(_) => true,
+            _ => true,
         }
     }
 
@@ -259,6 +281,7 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.delivered,
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.next,
+            AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }
 
@@ -269,6 +292,15 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.arrived(),
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.arrived(),
+            AnyReceiver::Datagram(receiver) => receiver.bytes,
+        }
+    }
+
+    /// The warm-up ends: statistics begin.
+    pub fn restart_counts(&mut self, now: Time) {
+        match self {
+            AnyReceiver::Datagram(receiver) => receiver.restart(now),
+            other => *other.counts() = ReceiverCounts::default(),
         }
     }
 

@@ -1,10 +1,12 @@
-//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; and NDP, in `ndp`. Congestion controls are apart, in `cc`.
+//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; datagrams, in `datagram`. Congestion
+//! controls are apart, in `cc`.
 
 pub mod acks;
 pub mod by_count;
 pub mod by_time;
 pub mod config;
 pub mod cutting;
+pub mod datagram;
 pub mod detection;
 pub mod explicit;
 pub mod half;

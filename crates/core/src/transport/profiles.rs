@@ -1,5 +1,7 @@
-//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, or NDP's.
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, or that of
+//! datagrams.
 
+use super::datagram::{self, DatagramSettings};
 use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
@@ -71,11 +73,25 @@ pub struct Transport {
     pub settings: TransportSettings,
     /// Congestion control.
     pub cc: Algorithm,
-    /// Settings of queue pairs, if it is not TCP; `settings` then says what both have in common.
-    pub roce: Option<RoceSettings>,
-    /// Settings of NDP, if it is that; `settings` then says the same.
-    pub ndp: Option<NdpSettings>,
+    /// Its own settings, if it is not TCP; `settings` then says what both have in common.
+    pub other: Other,
 }
+
+/// The settings of another transport than TCP.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Other {
+    /// It is TCP.
+    None,
+    /// Queue pairs.
+    Roce(RoceSettings),
+    /// NDP.
+    Ndp(NdpSettings),
+    /// Datagrams.
+    Datagrams(DatagramSettings),
+}
+
+/// The profiles of other transports than TCP.
+const OTHERS: [&str; 3] = [roce::PROFILE, ndp::PROFILE, datagram::PROFILE];
 
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
@@ -84,6 +100,7 @@ fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
     match profile {
         Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::list()),
         Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
+        Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::list()),
         _ => ("", TransportSettings::list()),
     }
 }
@@ -109,11 +126,10 @@ impl Transport {
     /// Reads a `[transport]` table.
     pub fn read(table: &mut Table<'_>, written: &Map<String, Value>) -> Option<Transport> {
         let mut names: Vec<&'static str> = PROFILES.iter().map(|p| p.name).collect();
-        names.extend([roce::PROFILE, ndp::PROFILE]);
-        let is = |profile: &str| written.get("profile").is_some_and(|name| name == profile);
-        let (is_roce, is_ndp) = (is(roce::PROFILE), is(ndp::PROFILE));
+        names.extend(OTHERS);
+        let other = OTHERS.into_iter().find(|other| written.get("profile").is_some_and(|name| name == other));
         let profile = match table.raw("profile") {
-            _ if is_roce || is_ndp => None,
+            _ if other.is_some() => None,
             None => Some(&PROFILES[0]),
             Some(Value::String(name)) => {
                 let found = PROFILES.iter().find(|p| p.name == name);
@@ -151,15 +167,23 @@ impl Transport {
                 None
             }
         };
-        if is_roce {
-            let roce = Self::read_other(table, written, cc.as_ref(), "queue pairs", RoceSettings::check);
-            let (profile, settings) = (roce::PROFILE, roce.common());
-            return Some(Transport { profile, settings, cc: cc?, roce: Some(roce), ndp: None });
-        }
-        if is_ndp {
-            let ndp = Self::read_other(table, written, cc.as_ref(), "NDP", NdpSettings::check);
-            let (profile, settings) = (ndp::PROFILE, ndp.common());
-            return Some(Transport { profile, settings, cc: cc?, roce: None, ndp: Some(ndp) });
+        if let Some(profile) = other {
+            let control = cc.as_ref();
+            let (settings, other) = match profile {
+                roce::PROFILE => {
+                    let own = Self::read_other(table, written, control, "queue pairs", RoceSettings::check);
+                    (own.common(), Other::Roce(own))
+                }
+                ndp::PROFILE => {
+                    let own = Self::read_other(table, written, control, "NDP", NdpSettings::check);
+                    (own.common(), Other::Ndp(own))
+                }
+                _ => {
+                    let own = Self::read_other(table, written, control, "datagrams", DatagramSettings::check);
+                    (own.common(), Other::Datagrams(own))
+                }
+            };
+            return Some(Transport { profile, settings, cc: cc?, other });
         }
         let profile = profile.unwrap_or(&PROFILES[0]);
         let mut merged = match (profile.settings)() {
@@ -167,7 +191,7 @@ impl Transport {
             _ => Map::new(),
         };
         let tcp = TransportSettings::list();
-        let others = [(roce::PROFILE, RoceSettings::list()), (ndp::PROFILE, NdpSettings::list())];
+        let others = OTHERS.map(|profile| settings_of(Some(&profile.into())));
         let before = table.faults.0.len();
         for (key, value) in written.iter().filter(|(key, _)| *key != "cc" && *key != "profile") {
             let theirs = others.iter().filter(|(_, list)| !declares(&tcp, key) && declares(list, key));
@@ -185,7 +209,7 @@ impl Transport {
         if table.faults.0.len() == before {
             settings.check(&table.path, cc.as_ref().is_some_and(|cc| cc.protocol().is_some()), table.faults);
         }
-        Some(Transport { profile: profile.name, settings, cc: cc?, roce: None, ndp: None })
+        Some(Transport { profile: profile.name, settings, cc: cc?, other: Other::None })
     }
 
     /// Reads a `[transport]` table whose profile is that of another transport than TCP, of which it `has` the ends.
@@ -222,14 +246,35 @@ impl Transport {
 
     /// Whether it is TCP.
     pub fn is_tcp(&self) -> bool {
-        self.roce.is_none() && self.ndp.is_none()
+        self.other == Other::None
+    }
+
+    /// Name of the congestion control, for tables: datagrams have none.
+    pub fn control(&self) -> &str {
+        if matches!(self.other, Other::Datagrams(_)) { "none" } else { self.cc.kind() }
+    }
+
+    /// Settings of queue pairs, if it has such.
+    pub fn roce(&self) -> Option<&RoceSettings> {
+        match &self.other {
+            Other::Roce(roce) => Some(roce),
+            _ => None,
+        }
+    }
+
+    /// Settings of NDP, if it is that.
+    pub fn ndp(&self) -> Option<&NdpSettings> {
+        match &self.other {
+            Other::Ndp(ndp) => Some(ndp),
+            _ => None,
+        }
     }
 
     /// Priority and bytes of the largest packets of each kind.
     pub fn largest_frames(&self) -> Vec<(u64, u64)> {
         let s = &self.settings;
         let explicit = self.cc.protocol().is_some();
-        if let Some(roce) = &self.roce {
+        if let Some(roce) = self.roce() {
             return roce.largest_frames(explicit).into();
         }
         let more = if explicit { MOST_BYTES } else { 0 };
@@ -239,8 +284,10 @@ impl Transport {
 
     /// The discipline of its host's port where `[nic]` is not written.
     pub fn nic(&self) -> Value {
-        if self.ndp.is_some() {
-            return NdpSettings::nic();
+        match self.other {
+            Other::Ndp(_) => return NdpSettings::nic(),
+            Other::Datagrams(_) => return "fq".into(), // Linux's sch_fq serves UDP's flows too
+            Other::None | Other::Roce(_) => {}
         }
         let profile = PROFILES.iter().find(|profile| profile.name == self.profile);
         profile.map_or("drop-tail", |profile| profile.nic).into()
@@ -251,10 +298,11 @@ impl Transport {
         let mut map = Map::new();
         map.insert("profile".into(), self.profile.into());
         map.insert("cc".into(), Value::Object(self.cc.show()));
-        match (&self.roce, &self.ndp) {
-            (Some(roce), _) => roce.show(&mut map),
-            (_, Some(ndp)) => ndp.show(&mut map),
-            _ => self.settings.show(&mut map),
+        match &self.other {
+            Other::None => self.settings.show(&mut map),
+            Other::Roce(roce) => roce.show(&mut map),
+            Other::Ndp(ndp) => ndp.show(&mut map),
+            Other::Datagrams(datagrams) => datagrams.show(&mut map),
         }
         map
     }
@@ -280,7 +328,7 @@ impl Transport {
                 backend: None,
                 facts: Facts::NONE,
             })
-            .chain([RoceSettings::component(), NdpSettings::component()])
+            .chain([RoceSettings::component(), NdpSettings::component(), DatagramSettings::component()])
             .collect()
     }
 }

@@ -18,9 +18,11 @@ use crate::routing::choice::Ecmp;
 use crate::routing::graph::{Graph, NodeId};
 use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
+use crate::transport::datagram::Emission;
 pub use dependent::Step;
 use paths::Tables;
 use shallows_units::{Span, Time};
+use std::sync::Arc;
 
 /// One round of an incast, or of messages that depend on one another.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +80,8 @@ pub struct BuildCx<'a> {
     pub parts: bool,
     /// Its connections are queue pairs.
     pub queue_pairs: bool,
+    /// Most payload of one of its packets, in bytes.
+    pub payload: u64,
     /// Settings that follow from the path at a connection's opening.
     pub from_path: Vec<String>,
     /// Lines for a reader of the results.
@@ -137,6 +141,11 @@ impl WorkCx<'_> {
     /// Writes without end.
     pub fn send_forever(&mut self, flow: FlowId) {
         self.connections.send_forever(flow);
+    }
+
+    /// Opens a socket from `ends.0` to `ends.1`, which sends the datagrams of [`Workload::emission`] for pair number `pair`.
+    pub fn emit(&mut self, ends: Pair, pair: u64) -> FlowId {
+        self.connections.emit(self.opener, ends, pair)
     }
 
     /// The run is to stop: somebody cancelled it, or it holds too much. A load that has more to do then leaves it.
@@ -207,6 +216,10 @@ pub trait Workload: Send {
     fn expects(&self, _duration: Span) -> Expected {
         Expected::default()
     }
+    /// The law of its datagrams, if it sends some.
+    fn emission(&self) -> Option<Arc<dyn Emission>> {
+        None
+    }
     /// Rounds so far, where it works in rounds.
     fn rounds(&self) -> &[Round] {
         &[]
@@ -262,6 +275,7 @@ workloads! {
     "poisson" => Poisson(poisson),
     "incast" => Incast(incast),
     "table" => Table(table),
+    "datagrams" => Datagrams(datagrams),
     "collective" => Collective(collective),
     "graph" => Graph(graph),
 }

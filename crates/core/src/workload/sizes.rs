@@ -110,6 +110,21 @@ impl Sizes {
         }
     }
 
+    /// All of one size.
+    pub fn fixed(bytes: Bytes) -> Self {
+        Sizes::Fixed(Fixed { bytes })
+    }
+
+    /// The largest size that may be drawn, in bytes.
+    pub fn largest(&self) -> u64 {
+        match self {
+            Sizes::Fixed(s) => s.bytes.as_u64(),
+            Sizes::Uniform(s) => s.max.as_u64(),
+            Sizes::Pareto(s) => s.max.as_u64(),
+            Sizes::Empirical(s) => s.points.last().map_or(1, |point| (point.0 as u64).max(1)),
+        }
+    }
+
     /// A size in bytes; at least 1.
     pub fn draw(&self, random: &mut Stream) -> u64 {
         match self {

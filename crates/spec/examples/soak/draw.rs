@@ -130,7 +130,8 @@ impl Sections {
         if ["roce", "ndp"].iter().any(|profile| document["transport"]["profile"] == *profile) {
             // A control of its own may need TCP.
             let loads = document["traffic"].as_object_mut().into_iter().flatten();
-            loads.for_each(|(_, load)| drop(load.as_object_mut().expect("a table").remove("transport")));
+            let others = loads.filter(|(_, load)| load["kind"] != "datagrams");
+            others.for_each(|(_, load)| drop(load.as_object_mut().expect("a table").remove("transport")));
         }
         if chance.chance(0.5) {
             document["probe"] = self.probe(chance);
@@ -198,7 +199,8 @@ impl Sections {
     }
 
     fn transport(&self, chance: &mut Stream) -> Value {
-        let profiles: Vec<&String> = self.0["transport"].keys().collect();
+        // Loads of datagrams alone have the profile udp.
+        let profiles: Vec<&String> = self.0["transport"].keys().filter(|profile| *profile != "udp").collect();
         let profile = one(chance, &profiles);
         let mut chosen = Map::from_iter([("profile".to_owned(), profile.as_str().into())]);
         settings(chance, &self.0["transport"][profile], false, 0.08, &mut chosen);
@@ -260,6 +262,10 @@ impl Sections {
         if load["kind"] == "poisson" {
             load["sizes"] = self.component(chance, "traffic.sizes", &["empirical"], false, 0.3);
         }
+        if load["kind"] == "datagrams" {
+            self.datagrams(chance, load.as_object_mut().expect("a table"));
+            return load;
+        }
         if load["kind"] != "collective" && chance.chance(0.2) {
             load["deadline"] = self.component(chance, "traffic.deadline", &[], false, 0.3);
         }
@@ -267,6 +273,34 @@ impl Sections {
             load["transport"] = json!({"cc": self.component(chance, "transport.cc", &[], false, 0.3)});
         }
         load
+    }
+
+    /// Laws of times and sizes that belong together.
+    fn datagrams(&self, chance: &mut Stream, load: &mut Map<String, Value>) {
+        for key in ["bytes", "sizes", "rate", "every", "on", "off", "stop", "name", "trace"] {
+            load.remove(key);
+        }
+        if chance.chance(0.5) {
+            load.insert("bytes".into(), one(chance, &["1B", "100B", "1400B"]).into());
+        } else {
+            load.insert("sizes".into(), json!({"kind": "uniform", "min": "1B", "max": "1472B"}));
+        }
+        if chance.chance(0.5) {
+            load.insert("rate".into(), one(chance, &RATES).into());
+        } else {
+            load.insert("every".into(), one(chance, &["100ns", "1us", "25us"]).into());
+        }
+        if chance.chance(0.5) {
+            let spans = ["1us", "10us", "100us"];
+            load.extend([
+                ("on".into(), one(chance, &spans).into()),
+                ("off".into(), one(chance, &spans).into()),
+            ]);
+        }
+        let mut transport = Map::new();
+        settings(chance, &self.0["transport"]["udp"], false, 0.2, &mut transport);
+        transport.retain(|key, _| ["ecn", "send_buffer", "priority"].contains(&key.as_str()));
+        load.insert("transport".into(), Value::Object(transport));
     }
 
     fn probe(&self, chance: &mut Stream) -> Value {

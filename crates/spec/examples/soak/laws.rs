@@ -198,7 +198,7 @@ const BY_EXPERIMENT: [&str; 5] = [
 /// By name as in `laws.toml`: whether a run breaks it.
 type Relation = (&'static str, fn(&Tables<'_>, &Books, u64) -> bool);
 
-const RELATIONS: [Relation; 6] = [
+const RELATIONS: [Relation; 7] = [
     ("each message is some connection's", |tables, _, _| {
         let known: Vec<u64> = sorted(tables, "flows", "id");
         numbers(tables, "messages", "flow").any(|flow| known.binary_search(&flow).is_err())
@@ -221,6 +221,16 @@ const RELATIONS: [Relation; 6] = [
     ("an inner queue is a part of its port", |tables, _, _| {
         let all = by_port(tables, "queues", "packets_in");
         sums(tables, "inner_queues", "packets_in").iter().any(|(port, sum)| all.get(port) < Some(sum))
+    }),
+    ("a sender's datagrams are its connection's packets", |tables, _, warmup| {
+        let of_flow = |name| {
+            numbers(tables, "flows", "id").zip(numbers(tables, "flows", name)).collect::<BTreeMap<_, _>>()
+        };
+        let (packets, drops) = (of_flow("packets_sent"), of_flow("drops"));
+        let sent = numbers(tables, "datagrams", "sent").zip(numbers(tables, "datagrams", "lost"));
+        numbers(tables, "datagrams", "flow").zip(sent).any(|(flow, (sent, lost))| {
+            packets.get(&flow) != Some(&sent) || warmup == 0 && drops.get(&flow) < Some(&lost)
+        })
     }),
     ("packets sent are delivered, dropped or in flight", |_, books, _| !books.balance()),
 ];

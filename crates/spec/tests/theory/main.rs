@@ -9,6 +9,7 @@ mod collective;
 mod connection;
 mod d2tcp;
 mod d3;
+mod datagrams;
 mod dctcp;
 mod ecn;
 mod explicit;

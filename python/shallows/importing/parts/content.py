@@ -10,13 +10,14 @@ from shallows.importing.parts.source import Head, Source
 
 __all__ = ["GIVES", "Content", "Gives", "Reader"]
 
-Gives = Literal["sizes", "topology", "flows", "messages"]
+Gives = Literal["sizes", "topology", "flows", "messages", "datagrams"]
 
 GIVES: Mapping[Gives, str] = {
     "sizes": "`sizes.name` of a load",
     "topology": '`topology.name` of the kind `"graph"`',
     "flows": '`traffic.NAME.name` of the kind `"table"`',
     "messages": '`traffic.NAME.name` of the kind `"graph"`',
+    "datagrams": '`traffic.NAME.name` of the kind `"datagrams"`',
 }
 """Where an experiment names a file of each kind."""
 
@@ -25,8 +26,8 @@ GIVES: Mapping[Gives, str] = {
 class Content:
     """The part of an experiment that a file describes.
 
-    `rows` are the points of sizes, the links of a topology, the flows of a table or the messages of a graph,
-    as an experiment file would have them. `lines` has the line of each, where the format has lines.
+    `rows` are the points of sizes, the links of a topology, the flows of a table, the messages of a graph or
+    datagrams, as an experiment file would have them. `lines` has the line of each, where the format has lines.
     """
 
     rows: list[Any] = field(default_factory=list)

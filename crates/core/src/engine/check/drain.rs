@@ -14,7 +14,7 @@ use shallows_units::{Bytes, Size, Span};
 
 /// Whether the longer timeout of a load follows from its network.
 pub fn asks(load: &LoadSpec) -> bool {
-    let roce = load.transport.roce.as_ref();
+    let roce = load.transport.roce();
     roce.is_some_and(|roce| roce.repair == Repair::SelectiveRepeat && roce.rto_high.is_none())
 }
 

@@ -138,7 +138,7 @@ fn trimming_is_whole(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_
     let Some(place) = chosen.iter().position(|port| port.control.is_some() && !cuts(port)) else { return };
     let trimming = Queue::TRIMMING;
     for load in &experiment.loads {
-        if load.transport.ndp.as_ref().is_some_and(|ndp| ndp.untrimmed == Untrimmed::Refused) {
+        if load.transport.ndp().is_some_and(|ndp| ndp.untrimmed == Untrimmed::Refused) {
             let rule = format!(
                 "must be \"{trimming}\" with a limit at each port of a switch: traffic.{} runs NDP, which learns of losses by \
                  trimmed headers, and {} drops. Or write transport.untrimmed = \"allowed\"",
@@ -290,7 +290,7 @@ fn loads(
         let silent = protocols::silent(cc, chosen);
         // A flowlet's gap may keep the order, and a note says so.
         let ecmp = experiment.run.ecmp;
-        let keeps_order = spec.transport.roce.as_ref().is_some_and(RoceSettings::keeps_order);
+        let keeps_order = spec.transport.roce().is_some_and(RoceSettings::keeps_order);
         let by_packet = ecmp != Ecmp::Flowlet || experiment.routing.flowlet_gap == Span::ZERO;
         let spreads = ecmp.sprays().then(|| Spread {
             ecmp,
@@ -309,7 +309,8 @@ fn loads(
             silent: &silent,
             spreads,
             parts: false,
-            queue_pairs: spec.transport.roce.is_some(),
+            queue_pairs: spec.transport.roce().is_some(),
+            payload: spec.transport.settings.mss.as_u64(),
             from_path: from_path(spec),
             notes: vec![],
             faults,
@@ -339,6 +340,6 @@ fn loads(
 /// The settings of a load that follow from the path at a connection's opening.
 fn from_path(spec: &LoadSpec) -> Vec<String> {
     let irn = |roce: &&RoceSettings| roce.repair == Repair::SelectiveRepeat && roce.bdp.is_none();
-    let bdp = spec.transport.roce.as_ref().filter(irn).map(|_| "transport.bdp".to_owned());
+    let bdp = spec.transport.roce().filter(irn).map(|_| "transport.bdp".to_owned());
     spec.transport.cc.path_settings().iter().map(|key| format!("transport.cc.{key}")).chain(bdp).collect()
 }

@@ -69,7 +69,7 @@ fn timers_over_pauses(experiment: &Experiment) -> Option<String> {
 fn sprayed(experiment: &Experiment, parted: &[bool]) -> Option<String> {
     let flowlets = experiment.run.ecmp == Ecmp::Flowlet;
     let goes_back = |load: &&LoadSpec| {
-        load.transport.roce.as_ref().is_some_and(|roce| flowlets || !roce.keeps_order())
+        load.transport.roce().is_some_and(|roce| flowlets || !roce.keeps_order())
             && !Config::new(&load.transport).roce.selective
     };
     let loads = experiment.loads.iter().zip(parted).filter(|(load, parts)| **parts && goes_back(load));
@@ -77,7 +77,7 @@ fn sprayed(experiment: &Experiment, parted: &[bool]) -> Option<String> {
     if loads.is_empty() || !experiment.run.ecmp.sprays() {
         return None;
     }
-    let reads = |load: &LoadSpec| load.transport.roce.as_ref().is_some_and(|roce| roce.verb == Verb::Read);
+    let reads = |load: &LoadSpec| load.transport.roce().is_some_and(|roce| roce.verb == Verb::Read);
     let other = if experiment.loads.iter().any(|load| loads.contains(&load.name) && !reads(load)) {
         ", or repair = \"irn\""
     } else {
@@ -195,7 +195,7 @@ impl Simulation {
                 }
                 TransportKind::Roce => format!("transport.timeout ({})", config.roce.timeouts[0]),
                 TransportKind::Tcp => format!("transport.min_rto ({})", config.settings.min_rto),
-                TransportKind::Ndp => "transport.timeout".into(),
+                TransportKind::Ndp | TransportKind::Datagram => "transport.timeout".into(),
             };
             let longer = if config.roce.selective && !config.roce.above_path {
                 ", or rto_high = \"none\", which follows from path and buffer"

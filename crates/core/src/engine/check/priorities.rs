@@ -34,7 +34,7 @@ pub fn check(experiment: &Experiment, faults: &mut Faults) {
     for load in &experiment.loads {
         let settings = &load.transport.settings;
         let acks = settings.ack_priority.filter(|acks| *acks != settings.priority);
-        let cnps = load.transport.roce.as_ref().and_then(|roce| roce.cnp_priority);
+        let cnps = load.transport.roce().and_then(|roce| roce.cnp_priority);
         let cnps = cnps.filter(|cnps| ![Some(settings.priority), acks].contains(&Some(*cnps)));
         for (key, number) in
             [("priority", Some(settings.priority)), ("ack_priority", acks), ("cnp_priority", cnps)]

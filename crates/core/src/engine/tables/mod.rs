@@ -8,7 +8,7 @@ mod queues;
 use crate::engine::Simulation;
 use crate::experiment::Experiment;
 use crate::hosts::facts::MessageRow;
-use crate::hosts::records::FlowRow;
+use crate::hosts::records::{Datagrams, FlowRow};
 use crate::net::port::Port;
 use crate::probe::histogram::{Histogram, TimeHistogram};
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
@@ -36,7 +36,7 @@ impl Names {
             ports: (0..graph.links.len() as u32).map(|p| graph.port_name(p)).collect(),
             hosts: graph.nodes.iter().map(|n| n.name.clone()).collect(),
             loads: experiment.loads.iter().map(|l| l.name.clone()).collect(),
-            algorithms: experiment.loads.iter().map(|l| l.transport.cc.kind().into()).collect(),
+            algorithms: experiment.loads.iter().map(|l| l.transport.control().into()).collect(),
             ends: graph.links.iter().map(|link| (link.from, link.to)).collect(),
         }
     }
@@ -75,6 +75,7 @@ impl Simulation {
             self.messages_table(),
             self.rounds_table(),
             self.steps_table(),
+            self.datagrams_table(),
             self.queues_table(),
             self.pauses_table(),
             self.queue_histogram(),
@@ -215,6 +216,36 @@ impl Simulation {
             .maybe_u64("fct_ps", |r| took(&r.2).map(Span::as_ps))
             .maybe_u64("ideal_ps", |r| r.2.ended.map(|_| r.2.ideal.as_ps()))
             .maybe_f64("slowdown", |r| took(&r.2).map(|took| slowdown(took, r.2.ideal)))
+            .done()
+    }
+
+    /// The datagrams of each sender, counted by the time of sending.
+    fn datagrams_table(&self) -> TableData {
+        let rows: Vec<(&FlowRow, &Datagrams)> =
+            self.roster.flow_rows.iter().filter_map(|row| Some((row, row.datagrams.as_deref()?))).collect();
+        let sent = |r: &(&FlowRow, &Datagrams)| r.0.sent.packets;
+        let lost = |r: &(&FlowRow, &Datagrams)| sent(r).saturating_sub(r.1.heard.datagrams + r.1.in_flight);
+        let some = |r: &(&FlowRow, &Datagrams), value: u64| (r.1.heard.datagrams > 0).then_some(value);
+        TableBuilder::new("datagrams", &rows)
+            .u32("flow", |r| r.0.serial)
+            .words("traffic", &self.names.loads, |r| r.0.load.into())
+            .words("class", &self.classes(), |r| r.0.class.into())
+            .words("src", &self.names.hosts, |r| node(r.0.ends.0))
+            .words("dst", &self.names.hosts, |r| node(r.0.ends.1))
+            .u64("sent", sent)
+            .u64("arrived", |r| r.1.heard.datagrams)
+            .u64("lost", lost)
+            .u64("in_flight", |r| r.1.in_flight)
+            .maybe_f64("loss", |r| mean(lost(r).into(), lost(r) + r.1.heard.datagrams))
+            .u64("copies", |r| r.1.heard.copies)
+            .u64("overtaken", |r| r.1.heard.overtaken)
+            .u64("late", |r| r.1.late.datagrams)
+            .u64("late_max_ps", |r| r.1.late.longest.as_ps())
+            .u64("arrived_bytes", |r| r.1.heard.bytes)
+            .maybe_u64("delay_min_ps", |r| some(r, r.1.heard.least.as_ps()))
+            .maybe_f64("delay_mean_ps", |r| mean(r.1.heard.delay_sum, r.1.heard.datagrams))
+            .maybe_u64("delay_max_ps", |r| some(r, r.1.heard.greatest.as_ps()))
+            .maybe_f64("jitter_ps", |r| (r.1.heard.datagrams > 1).then_some(r.1.heard.jitter))
             .done()
     }
 

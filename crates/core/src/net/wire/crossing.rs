@@ -116,8 +116,8 @@ impl Network {
         if self.pass_wire(number, &mut packet, commons) {
             let (twice, late) = self.disturb(number);
             if twice {
-                let extension = self.double(&packet);
-                self.put(Parcel { packet: Packet { extension, ..packet }, link, end }, mailbox);
+                let packet = self.double(&packet);
+                self.put(Parcel { packet, link, end }, mailbox);
             }
             packet.at += late.unwrap_or_default();
             self.put(Parcel { packet, link, end }, mailbox);

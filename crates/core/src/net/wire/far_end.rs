@@ -48,8 +48,8 @@ impl Network {
         }
         let (twice, late) = self.disturb(number);
         if twice {
-            let extension = self.double(&packet);
-            self.stray(number, Packet { extension, ..packet }, self.now, came_by);
+            let copy = self.double(&packet);
+            self.stray(number, copy, self.now, came_by);
         }
         if let Some(late) = late {
             self.stray(number, packet, self.now + late, came_by);
@@ -93,11 +93,12 @@ impl Network {
         (twice, late.then_some(extra))
     }
 
-    /// An injected fault makes a copy of `packet`; returns the place of the copy's extension.
-    pub(in crate::net) fn double(&mut self, packet: &Packet) -> u32 {
+    /// The copy of `packet` that an injected fault makes.
+    pub(in crate::net) fn double(&mut self, packet: &Packet) -> Packet {
         self.totals.duplicated += 1;
         self.changes.push(Change { flow: packet.flow, what: Happened::Doubled, at: self.now });
-        self.extensions.copy(packet.extension)
+        let flags = packet.flags.with_if(Flags::COPY, !packet.flags.any(Flags::REVERSE));
+        Packet { extension: self.extensions.copy(packet.extension), flags, ..*packet }
     }
 
     /// Records a packet that has come to the far end of the port's wire.
