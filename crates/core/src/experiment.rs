@@ -1,5 +1,7 @@
 //! A checked experiment: one run, with every setting in place.
 
+use crate::net::wire::jitter::{JitterLaw, JitterOrder};
+use crate::net::wire::trace::LinkTrace;
 use crate::params::{Names, Params};
 use crate::port_control::Protocol;
 use crate::probe::ProbeSettings;
@@ -18,6 +20,8 @@ crate::params! {
         rate: Option<Rate> = "none", "", "the topology's";
         /// One-way delay, or "none" to keep the topology's.
         delay: Option<Span> = "none", "[0s, 100000s]", "the topology's";
+        /// A trace that the rate follows, or "none".
+        trace: Option<LinkTrace> = "none", "", "a link of one rate";
         /// Probability that a packet is lost on the wire behind the port.
         loss: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan.
@@ -32,6 +36,22 @@ crate::params! {
         reorder: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Longest time for which such a packet is held back.
         reorder_delay: Span = "0s", "[0s, 100000s]", "none";
+        /// Mean extra time that packets take on the wire, each another one: never less than `delay` in all.
+        jitter: Span = "0s", "[0s, 100000s]", "a wire without jitter";
+        /// Distribution of these times.
+        jitter_law: JitterLaw = "uniform", "", "Linux sch_netem, without a table";
+        /// Correlation of the times of packets that follow each other.
+        jitter_correlation: f64 = 0.0, "[0, 1)", "each by itself";
+        /// Whether packets keep their order: then one waits for those before it.
+        jitter_order: JitterOrder = "kept", "", "a link keeps its order; Linux sch_netem's packets overtake each other";
+        /// Chance that a burst of losses begins behind a packet (Gilbert and Elliott).
+        burst_begins: f64 = 0.0, "[0, 1]", "a wire without faults";
+        /// Chance that it ends: its mean length is the inverse, in packets.
+        burst_ends: f64 = 1.0, "(0, 1]", "bursts of one packet";
+        /// Chance of loss within a burst; outside `loss` holds.
+        burst_loss: f64 = 1.0, "[0, 1]", "Gilbert 1960 with h = 0, Linux sch_netem's default";
+        /// Chance that a bit is wrong. A frame with a wrong bit fails its check at the far end, long ones more often.
+        bit_errors: f64 = 0.0, "[0, 0.1]", "a wire without faults; IEEE 802.3 allows 1e-12 to 1e-10 after correction";
         /// Share of this port among equal next hops, with ecmp = "weighted": flows in proportion to it.
         weight: u64 = 1, "[0, 65535]", "Zhou 2014 (WCMP): entries of a group; equal weights are ECMP";
         /// Flow control, port of a switch: fixed XOFF for the packets of one priority that came by this port, or "none".

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Tables, run};
+use common::{Tables, example, run};
 use serde_json::{Value, json};
 use shallows_core::queue::Queue;
 
@@ -37,6 +37,7 @@ fn every_discipline_keeps_the_laws_of_ports() {
     for component in Queue::list() {
         let queue = component.name;
         let mut document = crowded(queue);
+        document["queue"] = example(&component);
         // Few enough that every law of dropping has its turn.
         if component.params.iter().any(|param| param.name == "limit")
             && !["pfabric", "tc-red"].contains(&queue)

@@ -21,6 +21,9 @@ use crate::hosts::facts::ClassRecord;
 use crate::hosts::work::{Hosts, LoadInfo};
 use crate::net::port::Varying;
 use crate::net::port::{Controlled, Port, Scheduled, Service, WireFaults};
+use crate::net::wire::bursts::{BitErrors, Bursts};
+use crate::net::wire::jitter::Jitter;
+use crate::net::wire::trace::Follower;
 use crate::params::Faults;
 use crate::port_control::{Place as Stand, Protocol};
 use crate::probe::inner::records;
@@ -200,18 +203,19 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         let link = &graph.links[i];
         let (rate, delay) = (link.rate, link.delay);
         let is_switch = graph.role(link.from) == Role::Switch;
+        let varies = timeline.varies(i as u32) || settings.trace.is_some();
         let place = Place { rate, random: Stream::new(seed, "queue", i as u64) };
         let service = match queue.build(place) {
             _ if !experiment.priorities.is_empty() => {
                 Service::departure(Box::new(priorities::build(experiment, queue, (i, rate), is_switch)))
             }
-            Built::Arrival(admission) if control.departures() || timeline.varies(i as u32) => {
+            Built::Arrival(admission) if control.departures() || varies => {
                 Service::Departure(Box::new(Scheduled::new(Box::new(Fifo::new(admission, rate)))))
             }
             Built::Arrival(admission) => Service::Arrival(admission),
             // A controller learns about each departure, for which a packet in line has no event; and of a link that
             // changes nothing is known beforehand.
-            Built::Departure(disc) if control.departures() || timeline.varies(i as u32) => {
+            Built::Departure(disc) if control.departures() || varies => {
                 Service::Departure(Box::new(Scheduled::new(Fronted::around(disc))))
             }
             Built::Departure(disc) => Service::departure(disc),
@@ -229,7 +233,11 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         let back = graph.find_link(link.to, link.from);
         port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());
         let chances = [settings.loss, settings.mark, settings.duplicate, settings.reorder];
-        let by_chance = chances.iter().any(|chance| *chance > 0.0);
+        let by_chance = chances.iter().any(|chance| *chance > 0.0)
+            || settings.jitter > Span::ZERO
+            || settings.burst_begins > 0.0
+            || settings.bit_errors > 0.0
+            || settings.trace.is_some();
         let planned = settings.mark_every.is_some() || !settings.drop_packets.is_empty();
         if by_chance || planned || timeline.touches(i as u32) {
             let mut doomed = settings.drop_packets.clone();
@@ -245,9 +253,25 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
                 duplicate: settings.duplicate,
                 reorder: settings.reorder,
                 reorder_delay: settings.reorder_delay,
+                bursts: (settings.burst_begins > 0.0).then(|| Bursts {
+                    moves: (settings.burst_begins, settings.burst_ends),
+                    loss: settings.burst_loss,
+                    on: false,
+                    random: Stream::new(seed, "bursts", i as u64),
+                }),
+                bit_errors: (settings.bit_errors > 0.0)
+                    .then(|| BitErrors::new(settings.bit_errors, Stream::new(seed, "bits", i as u64))),
+                jitter: (settings.jitter > Span::ZERO).then(|| Jitter {
+                    law: settings.jitter_law,
+                    mean: settings.jitter,
+                    correlation: settings.jitter_correlation,
+                    order: settings.jitter_order,
+                    state: (0.0, Time::ZERO),
+                    random: Stream::new(seed, "jitter", i as u64),
+                }),
                 random: Stream::new(seed, "wire", i as u64),
                 random_marks: Stream::new(seed, "marks", i as u64),
-                varying: timeline.varies(i as u32).then(Varying::default),
+                varying: varies.then(|| Varying::following(settings.trace.as_ref().map(Follower::new))),
                 counts_from: Time::ZERO,
             }));
         }

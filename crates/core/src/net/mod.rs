@@ -31,7 +31,7 @@ pub mod pfc;
 pub mod port;
 mod shared;
 mod switch;
-mod wire;
+pub mod wire;
 
 use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};

@@ -281,12 +281,17 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Names of those that serve in order of arrival, and drop nothing by force.
-            pub const IN_ORDER: &[&str] = &[$($aword,)* $( $( disciplines!(@$order $dword), )? )*];
+            /// Names of those that serve in order of arrival.
+            const ORDERLY: &[&str] = &[$($aword,)* $( $( disciplines!(@$order $dword), )? )*];
 
             /// Whether it serves in order of arrival, and drops nothing by force.
             pub fn keeps_order(&self) -> bool {
-                Self::IN_ORDER.contains(&self.kind())
+                Self::in_order().any(|kind| kind == self.kind())
+            }
+
+            /// Names of those that serve in order of arrival, and drop nothing by force.
+            pub fn in_order() -> impl Iterator<Item = &'static str> {
+                Self::ORDERLY.iter().copied().filter(|kind| *kind != Self::POLICER)
             }
 
             /// Settings of the discipline `kind` that the transport's `profile` changes if the file does not say
@@ -327,6 +332,7 @@ disciplines! {
         "double-threshold" => DoubleThreshold(double_threshold),
         "coupled" => Coupled(coupled),
         "pi2" => Pi2(pi2),
+        "policer" => Policer(policer),
     }
     departure {
         "codel" => Codel(codel) with habits,
@@ -345,6 +351,8 @@ disciplines! {
 impl Queue {
     /// Name of the discipline that cuts payloads off.
     pub const TRIMMING: &str = "trimming";
+    /// The discipline that drops by a meter, whatever stands in the queue.
+    const POLICER: &str = "policer";
 
     /// Whether a full queue cuts payloads off instead of dropping packets.
     pub fn trims(&self) -> bool {

@@ -4,8 +4,9 @@
 pub mod cases;
 pub mod documents;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shallows_core::packet::DropWhy;
+use shallows_core::params::Component;
 use shallows_core::probe::{ColumnData, TableData};
 use shallows_core::{Control, Simulation};
 use std::collections::BTreeMap;
@@ -16,6 +17,13 @@ pub fn load(document: &Value) -> Simulation {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         panic!("{document}\n{}", faults.join("\n"))
     })
+}
+
+/// A component with the settings of its example, as a section of a document.
+pub fn example(component: &Component) -> Value {
+    let mut map: Map<String, Value> = serde_json::from_str(component.facts.example).expect("a JSON object");
+    map.insert("kind".into(), component.name.into());
+    Value::Object(map)
 }
 
 /// The faults of a document, each as a line.

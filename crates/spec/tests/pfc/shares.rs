@@ -1,6 +1,6 @@
 //! The shares of a port under flow control, and of its lanes.
 
-use crate::common::{Tables, run};
+use crate::common::{Tables, example, run};
 use crate::{of, sum};
 use serde_json::json;
 
@@ -97,8 +97,10 @@ fn a_victim_waits_for_a_port_it_does_not_use() {
 /// the books balance. Trimming has priorities of its own and is refused in a lane, which theory/ndp.rs tests.
 #[test]
 fn every_discipline_works_in_a_lane() {
-    let names = shallows_core::queue::Queue::list().into_iter().map(|component| component.name);
-    for queue in names.filter(|name| *name != "trimming") {
+    let listed = shallows_core::queue::Queue::list().into_iter();
+    for component in listed.filter(|component| component.name != "trimming") {
+        let queue = component.name;
+        let lane = |quantum: &str| json!({"quantum": quantum, "queue": example(&component)});
         let load = |from: &str, priority: u64| json!({"kind": "bulk", "from": from, "to": "r0", "transport": {"priority": priority, "ack_priority": 7}});
         let simulation = run(&json!({
             "duration": "20ms",
@@ -106,7 +108,7 @@ fn every_discipline_works_in_a_lane() {
             "topology": {"kind": "star", "senders": 4, "rate": "10Gbps", "delay": "5us"},
             "queue": {"kind": "drop-tail", "limit": "none"},
             "priority": {
-                "1": {"quantum": "9KB", "queue": queue}, "2": {"quantum": "3KB", "queue": queue},
+                "1": lane("9KB"), "2": lane("3KB"),
                 "7": {"nic": "fq"},
             },
             "transport": {"cc": "newreno", "min_rto": "1ms"},

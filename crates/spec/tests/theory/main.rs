@@ -34,3 +34,4 @@ mod roce;
 mod roce_windows;
 mod slow_start;
 mod timeouts;
+mod wires;

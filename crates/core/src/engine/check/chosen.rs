@@ -1,6 +1,7 @@
 //! Every port's settings: its overrides over the common ones.
 
 use crate::experiment::{Experiment, PortSettings};
+use crate::net::wire::trace::LinkTrace;
 use crate::params::{Faults, ParamType, Params};
 use crate::port_control::Protocol;
 use crate::queue::Queue;
@@ -55,7 +56,8 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
         }
     }
     for (link, chosen) in graph.links.iter_mut().zip(&chosen) {
-        link.rate = chosen.settings.rate.unwrap_or(link.rate);
+        let highest = chosen.settings.trace.as_ref().and_then(LinkTrace::highest);
+        link.rate = highest.or(chosen.settings.rate).unwrap_or(link.rate);
         link.delay = chosen.settings.delay.unwrap_or(link.delay);
     }
     chosen

@@ -205,7 +205,7 @@ impl Check<'_> {
                 None => (
                     format!(
                         "is lossless: its discipline at switches must keep the order of arrival ({})",
-                        Queue::IN_ORDER.join(", ")
+                        Queue::in_order().collect::<Vec<_>>().join(", ")
                     ),
                     queue.kind().into(),
                 ),

@@ -12,7 +12,7 @@ mod protocols;
 
 use crate::engine::timeline::Timeline;
 use crate::events::MAX_SOURCES;
-use crate::experiment::{Experiment, LoadSpec, SwitchSettings};
+use crate::experiment::{Experiment, LoadSpec, PortOverride, PortPatch, SwitchSettings};
 use crate::hosts::connections::{Class, MAX_FLOWS};
 use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::probe::settings::TraceWhen;
@@ -68,6 +68,8 @@ impl Experiment {
         let flow_control = lossless::check(self, &graph, &chosen, &mut buffers, &mut faults);
         let timeline = Timeline::check(self, &graph, &chosen, &flow_control, &mut faults);
         weights_are_used(self, &mut faults);
+        faults_of_wires_are_whole(self, &mut faults);
+        traces_stand_alone(self, &graph, &chosen, &mut faults);
         trimming_is_whole(self, &graph, &chosen, &mut faults);
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
@@ -115,6 +117,54 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
     let kinds: Vec<_> = chosen.iter().map(Chosen::kind).collect();
     protocols::check(experiment, &kinds, faults);
     chosen
+}
+
+/// Settings of a wire's faults that say how, where none says that.
+fn faults_of_wires_are_whole(experiment: &Experiment, faults: &mut Faults) {
+    let any = |has: fn(&PortPatch) -> bool| experiment.ports.iter().any(|over| has(&over.settings));
+    let jitter = any(|port| port.jitter.is_some_and(|mean| mean > Span::ZERO));
+    let bursts = any(|port| port.burst_begins.is_some_and(|chance| chance > 0.0));
+    for over in &experiment.ports {
+        let port = &over.settings;
+        let idle = [
+            ("jitter_law", port.jitter_law.map(|law| law.show()), jitter, "jitter"),
+            ("jitter_correlation", port.jitter_correlation.map(Value::from), jitter, "jitter"),
+            ("jitter_order", port.jitter_order.map(|order| order.show()), jitter, "jitter"),
+            ("burst_ends", port.burst_ends.map(Value::from), bursts, "burst_begins"),
+            ("burst_loss", port.burst_loss.map(Value::from), bursts, "burst_begins"),
+        ];
+        for (key, value, _, needed) in idle.into_iter().filter(|(_, _, used, _)| !used) {
+            if let Some(value) = value {
+                let rule = Code::Conflict.rule(format!("changes nothing: no port has {needed} above zero"));
+                faults.add(&format!("port.{}.{key}", over.ports.0.join(",")), rule, &value);
+            }
+        }
+    }
+}
+
+/// A link that follows a trace has no other rate, and nothing at its port is made for one.
+fn traces_stand_alone(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], faults: &mut Faults) {
+    let traced = |over: &&PortOverride| over.settings.trace.as_ref().is_some_and(Option::is_some);
+    let Some(over) = experiment.ports.iter().find(traced) else { return };
+    let path = format!("port.{}", over.ports.0.join(","));
+    for (link, port) in (0..).zip(chosen).filter(|(_, port)| port.settings.trace.is_some()) {
+        let name = graph.port_name(link);
+        let rule = if port.settings.rate.is_some() {
+            Code::Conflict.rule(format!("contradicts the rate of {name}: leave one of them out"))
+        } else if port.kind() != "none" {
+            Code::Unsupported.rule(format!(
+                "must not be at {name}: its port_control \"{}\" is made for one rate",
+                port.kind()
+            ))
+        } else if experiment.lossless() != 0 {
+            Code::Unsupported
+                .rule("must not be beside a lossless priority: its headroom is sized for one rate".to_owned())
+        } else {
+            continue;
+        };
+        faults.add(&format!("{path}.trace"), rule, &name.into());
+        return;
+    }
 }
 
 /// Weights matter to one rule alone.

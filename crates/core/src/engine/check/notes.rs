@@ -8,6 +8,7 @@ use crate::engine::check::lossless::Flow;
 use crate::engine::timeline::Timeline;
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
+use crate::net::port::WireFaults;
 use crate::packet::Flags;
 use crate::routing::choice::Ecmp;
 use crate::routing::graph::{Graph, NodeId};
@@ -218,9 +219,7 @@ impl Simulation {
     fn one_phase(&self) -> Vec<String> {
         let moved = |cell: &Cell| {
             let faults = cell.network.ports.iter().filter_map(|port| port.faults.as_deref());
-            faults
-                .into_iter()
-                .any(|faults| faults.loss + faults.mark + faults.duplicate + faults.reorder > 0.0)
+            faults.into_iter().any(WireFaults::is_random)
         };
         if self.loads.iter().any(|load| load.work.is_random()) || self.cells.iter().any(moved) {
             return vec![];

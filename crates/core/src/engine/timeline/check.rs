@@ -94,6 +94,11 @@ impl Check<'_> {
                 format!("must not change at {}: its port_control \"{kind}\" is made for one rate", name());
             return Some(Code::Unsupported.rule(rule));
         }
+        if new_rate && self.chosen[link as usize].settings.trace.is_some() {
+            return Some(
+                Code::Conflict.rule(format!("must not change at {}, whose rate follows a trace", name())),
+            );
+        }
         let controlled = self.flow_control.get(link as usize).is_some_and(Option::is_some);
         if controlled && (new_rate || matches!(what, What::Delay(_))) {
             let rule = format!(

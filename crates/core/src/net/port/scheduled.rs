@@ -142,7 +142,8 @@ impl Network {
             }
             inner.left(queue, class, packet, wait, queues.len(queue));
         }
-        let span = port.transmission(size);
+        let trace = port.varying().and_then(|varying| varying.trace.as_ref());
+        let span = trace.map_or_else(|| port.transmission(size), |trace| trace.transmission(size, now));
         port.free_at = now + span;
         if let Some(varying) = port.varying_mut() {
             varying.begins(span);

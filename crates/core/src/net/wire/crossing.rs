@@ -113,7 +113,8 @@ impl Network {
         }
         let end = self.ports[number as usize].leads_to;
         self.now = packet.at;
-        if self.pass_wire(number, &mut packet, commons) {
+        if let Some(at) = self.pass_wire(number, &mut packet, commons) {
+            packet.at = at;
             let (twice, late) = self.disturb(number);
             if twice {
                 let packet = self.double(&packet);

@@ -43,16 +43,14 @@ impl Network {
             return None;
         }
         let came_by = self.back(number, commons);
-        if !self.pass_wire(number, &mut packet, commons) {
-            return None;
-        }
+        let at = self.pass_wire(number, &mut packet, commons)?;
         let (twice, late) = self.disturb(number);
         if twice {
             let copy = self.double(&packet);
-            self.stray(number, copy, self.now, came_by);
+            self.stray(number, copy, at, came_by);
         }
-        if let Some(late) = late {
-            self.stray(number, packet, self.now + late, came_by);
+        if late.is_some() || at > self.now {
+            self.stray(number, packet, at + late.unwrap_or_default(), came_by);
             return None;
         }
         let port = &self.ports[number as usize];
@@ -64,10 +62,18 @@ impl Network {
         self.forward_from(came_by, leads_to, slot, commons)
     }
 
-    /// Loses or marks a packet at the far end of a watched wire and records it; whether it is still there.
-    pub(in crate::net) fn pass_wire(&mut self, number: u32, packet: &mut Packet, commons: &Commons) -> bool {
+    /// Loses or marks a packet at the far end of a watched wire and records it. Returns when it lands, if it does.
+    pub(in crate::net) fn pass_wire(
+        &mut self,
+        number: u32,
+        packet: &mut Packet,
+        commons: &Commons,
+    ) -> Option<Time> {
+        let now = self.now;
         let port = &mut self.ports[number as usize];
-        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose());
+        let jitter = port.faults.as_mut().and_then(|faults| faults.jitter.as_mut());
+        let at = jitter.map_or(now, |jitter| jitter.lands(now));
+        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose(packet.size));
         if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(packet)) {
             packet.flags = packet.flags.with(Flags::CE);
             port.counts.marks += 1;
@@ -76,12 +82,12 @@ impl Network {
             }
         }
         if port.flags.tapped {
-            self.tap(number, *packet, lost, commons);
+            self.tap(number, *packet, at, lost, commons);
         }
         if lost {
             self.lose(number, *packet, DropWhy::Wire, commons);
         }
-        !lost
+        (!lost).then_some(at)
     }
 
     /// Whether a packet of a watched wire comes twice, and how much later it comes, if it is held back.
@@ -102,10 +108,18 @@ impl Network {
     }
 
     /// Records a packet that has come to the far end of the port's wire.
-    pub(in crate::net) fn tap(&mut self, number: u32, packet: Packet, lost: bool, commons: &Commons) {
+    /// It lands at `at`, if the run lasts so long.
+    pub(in crate::net) fn tap(
+        &mut self,
+        number: u32,
+        packet: Packet,
+        at: Time,
+        lost: bool,
+        commons: &Commons,
+    ) {
         self.tapped.push(PacketRow {
             left: self.ports[number as usize].left_at(self.now),
-            landed: Some(self.now),
+            landed: Some(at).filter(|at| *at <= self.until),
             port: self.links[number as usize],
             flow: commons.connections[packet.flow as usize].serial,
             packet,

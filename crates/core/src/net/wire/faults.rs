@@ -1,5 +1,9 @@
 //! Faults injected on a wire: losses, marks, copies and delays, by chance or to a plan.
 
+use super::bursts::{BitErrors, Bursts};
+use super::jitter::Jitter;
+use super::trace::Follower;
+
 use crate::events::random::Stream;
 use crate::packet::{DropWhy, Flags, Packet};
 use shallows_units::{Rate, Span, Time};
@@ -26,6 +30,12 @@ pub struct WireFaults {
     pub reorder: f64,
     /// Longest extra delay of a packet held back.
     pub reorder_delay: Span,
+    /// Losses in bursts.
+    pub bursts: Option<Bursts>,
+    /// Wrong bits.
+    pub bit_errors: Option<BitErrors>,
+    /// Extra times of all packets.
+    pub jitter: Option<Jitter>,
     /// Random numbers of this wire alone.
     pub random: Stream,
     /// Random numbers for marks.
@@ -47,11 +57,20 @@ impl WireFaults {
         (planned || self.random_marks.chance(self.mark)) && !packet.flags.any(Flags::CE)
     }
 
-    /// Whether the packet that has come to the far end is lost; call once for each.
-    pub fn lose(&mut self) -> bool {
+    /// Whether the packet of so many bytes that has come to the far end is lost; call once for each.
+    pub fn lose(&mut self, bytes: u16) -> bool {
         self.seen += 1;
         let planned = self.doomed.pop_if(|number| *number == self.seen).is_some();
-        self.random.chance(self.loss) || planned
+        let by_chance = self.random.chance(self.loss);
+        let in_burst = self.bursts.as_mut().is_some_and(Bursts::lose);
+        let spoilt = self.bit_errors.as_mut().is_some_and(|bits| bits.spoil(bytes));
+        by_chance || planned || in_burst || spoilt
+    }
+
+    /// Whether anything here is drawn.
+    pub fn is_random(&self) -> bool {
+        let chances = self.loss + self.mark + self.duplicate + self.reorder;
+        chances > 0.0 || self.bursts.is_some() || self.bit_errors.is_some() || self.jitter.is_some()
     }
 }
 
@@ -68,11 +87,18 @@ pub struct Varying {
     pub(super) highest: Rate,
     /// How long all packets together were transmitted that have left, or were cut off on the way.
     pub sent_for: Span,
+    /// The trace that its rate follows, if it does.
+    pub trace: Option<Follower>,
     /// Packets dropped, by the causes of [`DropWhy`] that only such a port has.
     pub drops: [u64; DropWhy::COUNT - DropWhy::COMMON],
 }
 
 impl Varying {
+    /// Of a link that follows this trace, if any.
+    pub fn following(trace: Option<Follower>) -> Self {
+        Varying { trace, ..Varying::default() }
+    }
+
     /// The first packet of the wire is at the far end, or lost.
     pub(in crate::net) fn lands(&mut self) {
         self.last = self.left.pop_front().unwrap_or(self.last);

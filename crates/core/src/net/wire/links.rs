@@ -176,7 +176,7 @@ impl Network {
                 continue;
             }
             if port.flags.tapped {
-                self.tap(number, packet, true, commons);
+                self.tap(number, packet, self.now, true, commons);
             }
             self.lose(number, packet, DropWhy::Cut, commons);
         }
