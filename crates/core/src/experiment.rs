@@ -108,6 +108,10 @@ crate::params! {
         delay: Option<Span> = "none", "[0s, 100000s]", "as it is";
         /// Probability that a packet is lost on the wire, or "none": as it is.
         loss: Option<f64> = "none", "[0, 1]", "as it is";
+        /// Lossless priorities that the node at the end of the links pauses: a slow receiver, or a card whose pauses never end.
+        pause: Vec<u64> = [], "[0, 7]", "none";
+        /// How long it pauses them, or "none": for ever.
+        pause_for: Option<Span> = "none", "(0s, 100000s]", "a storm of pauses lasts until somebody acts";
     }
 }
 

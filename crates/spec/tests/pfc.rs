@@ -10,6 +10,8 @@ mod lossless;
 mod reserve;
 #[path = "pfc/shares.rs"]
 mod shares;
+#[path = "pfc/storms.rs"]
+mod storms;
 
 use common::{Tables, faults};
 

@@ -8,7 +8,7 @@ mod check;
 use crate::engine::{SharedCells, Simulation};
 use crate::experiment::LinkState;
 use crate::hosts::connections::locked;
-use crate::net::pfc::Frame;
+use crate::net::pfc::{Frame, ones};
 use crate::params::ParamType;
 use crate::routing::ideal::Wire;
 use crate::workload::paths::Tables;
@@ -24,6 +24,8 @@ enum What {
     Rate(Rate),
     Delay(Span),
     Loss(f64),
+    /// The far end pauses these priorities, a bit each, or ends that.
+    Pause(u8, bool),
 }
 
 impl What {
@@ -34,6 +36,7 @@ impl What {
             What::Rate(_) => "rate",
             What::Delay(_) => "delay",
             What::Loss(_) => "loss",
+            What::Pause(..) => "pause",
         }
     }
 
@@ -43,6 +46,7 @@ impl What {
             What::Rate(rate) => rate.show(),
             What::Delay(delay) => delay.show(),
             What::Loss(loss) => loss.show(),
+            What::Pause(priorities, _) => ones(priorities).collect::<Vec<u8>>().into(),
         }
     }
 }
@@ -107,7 +111,7 @@ impl Timeline {
             match change.what {
                 What::Rate(other) => *rate = other.max(*rate),
                 What::Delay(other) => *delay = other.min(*delay),
-                What::State(_) | What::Loss(_) => {}
+                What::State(_) | What::Loss(_) | What::Pause(..) => {}
             }
         }
         wires
@@ -209,7 +213,7 @@ impl Simulation {
             match what {
                 What::Rate(rate) => commons.links[link as usize].0 = rate,
                 What::Delay(delay) => commons.links[link as usize].1 = delay,
-                What::State(_) | What::Loss(_) => {}
+                What::State(_) | What::Loss(_) | What::Pause(..) => {}
             }
         }
         let pauses = self.pauses_of_peer(shared, link);
@@ -223,6 +227,10 @@ impl Simulation {
             What::State(LinkState::Up) => cell.network.revive(place, pauses, &commons),
             What::Rate(rate) => port.set_rate(rate),
             What::Delay(delay) => port.delay = delay,
+            What::Pause(priorities, begins) => {
+                let change = |held| if begins { held | priorities } else { held & !priorities };
+                cell.network.hold(place, change, &commons);
+            }
             What::Loss(loss) => port.faults.iter_mut().for_each(|faults| faults.loss = loss),
         }
         cell.apply_changes(&commons);

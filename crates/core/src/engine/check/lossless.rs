@@ -11,7 +11,7 @@ use crate::net::pfc::{FRAME, PRIORITIES, Pausing, ones};
 use crate::params::{Code, Faults, ParamType};
 use crate::queue::Queue;
 use crate::routing::graph::{Graph, Link, NodeId, Role};
-use crate::routing::select::select_ports;
+use crate::routing::select::{select_links, select_ports};
 use serde_json::Value;
 use shallows_units::{Bytes, Rate, Size, Span};
 use std::collections::BTreeMap;
@@ -69,6 +69,23 @@ struct Check<'a> {
     graph: &'a Graph,
     chosen: &'a [Chosen<'a>],
     frames: Frames,
+    /// By link: its slowest and its fastest rate of the run, and its longest delay.
+    extent: Vec<(Rate, Rate, Span)>,
+}
+
+/// By link: its slowest and its fastest rate of the run, and its longest delay. Events that are faulty say so elsewhere.
+fn extents(experiment: &Experiment, graph: &Graph) -> Vec<(Rate, Rate, Span)> {
+    let mut extent: Vec<_> = graph.links.iter().map(|link| (link.rate, link.rate, link.delay)).collect();
+    for event in &experiment.events {
+        for link in select_links(graph, &event.settings.link).unwrap_or_default() {
+            let (slowest, fastest, longest) = &mut extent[link as usize];
+            if let Some(rate) = event.settings.rate {
+                (*slowest, *fastest) = (rate.min(*slowest), rate.max(*fastest));
+            }
+            *longest = event.settings.delay.unwrap_or_default().max(*longest);
+        }
+    }
+    extent
 }
 
 /// By link the part of its port in flow control, or nothing without lossless priorities. Of each switch's memory, the
@@ -80,7 +97,8 @@ pub fn check(
     buffers: &mut [(SwitchSettings, Vec<u32>)],
     faults: &mut Faults,
 ) -> Vec<Option<Flow>> {
-    let check = Check { experiment, graph, chosen, frames: Frames::new(experiment) };
+    let extent = extents(experiment, graph);
+    let check = Check { experiment, graph, chosen, frames: Frames::new(experiment), extent };
     if experiment.lossless() == 0 {
         check.reserves(buffers, faults);
         return refuse_idle(experiment, faults);
@@ -115,16 +133,20 @@ fn refuse_idle(experiment: &Experiment, faults: &mut Faults) -> Vec<Option<Flow>
 }
 
 impl Check<'_> {
-    fn rate(&self, link: usize) -> Rate {
-        self.graph.links[link].rate
+    fn slowest(&self, link: usize) -> Rate {
+        self.extent[link].0
+    }
+
+    fn fastest(&self, link: usize) -> Rate {
+        self.extent[link].1
     }
 
     fn delay(&self, link: usize) -> Span {
-        self.graph.links[link].delay
+        self.extent[link].2
     }
 
     fn response(&self, link: usize) -> Span {
-        self.chosen[link].settings.pfc_response.unwrap_or_else(|| standard_response(self.rate(link)))
+        self.chosen[link].settings.pfc_response.unwrap_or_else(|| standard_response(self.slowest(link)))
     }
 
     fn is_switch(&self, node: NodeId) -> bool {
@@ -148,8 +170,8 @@ impl Check<'_> {
         let mut law = None;
         if at_switch {
             let way = |own_frame| Way {
-                link: (self.rate(back), self.delay(back)),
-                back: (self.rate(number), self.delay(number)),
+                link: (self.fastest(back), self.delay(back)),
+                back: (self.slowest(number), self.delay(number)),
                 response: self.response(back),
                 any_frame: self.frames.any.max(u64::from(FRAME)),
                 own_frame,
@@ -176,7 +198,7 @@ impl Check<'_> {
             },
             headroom: needed.map(|needed| if needed == 0 { 0 } else { chosen.unwrap_or(needed) }),
             quanta,
-            pause: self.rate(back).transmit(Bytes(64)) * u64::from(quanta),
+            pause: self.fastest(back).transmit(Bytes(64)) * u64::from(quanta),
             flight,
         }
     }
@@ -218,7 +240,7 @@ impl Check<'_> {
     fn pauses_last(&self, flows: &[Option<Flow>], faults: &mut Faults) {
         let needs = flows.iter().enumerate().filter_map(|(number, flow)| {
             let law = flow.as_ref()?.law.as_ref()?;
-            let wait = self.rate(number).transmit(Bytes(self.frames.any + u64::from(FRAME)));
+            let wait = self.slowest(number).transmit(Bytes(self.frames.any + u64::from(FRAME)));
             let quantum = Span::ps(law.pause.as_ps() / u64::from(law.quanta));
             (law.pause < wait * 2).then(|| (wait * 2).as_ps().div_ceil(quantum.as_ps().max(1)))
         });
@@ -248,7 +270,7 @@ impl Check<'_> {
                  frames of {}). Leave it out for what each link needs, or write pfc.lossy = \"allowed\"",
                 Bytes(needed),
                 self.graph.port_name(number as u32),
-                self.rate(back),
+                self.fastest(back),
                 self.delay(back),
                 self.delay(number),
                 self.response(back),

@@ -27,7 +27,7 @@ impl Timeline {
         check.order(&changes, faults);
         check.both_ways(&changes, faults);
         let touched = changes.iter().map(|change| change.link).collect();
-        let varied = changes.iter().filter(|change| !matches!(change.what, What::Loss(_)));
+        let varied = changes.iter().filter(|change| !matches!(change.what, What::Loss(_) | What::Pause(..)));
         let varied = varied.map(|change| change.link).collect();
         let reconvergence = experiment.routing.reconvergence;
         Timeline { changes, reconvergence, touched, varied, ..Timeline::default() }
@@ -56,18 +56,21 @@ impl Check<'_> {
             let rule = Code::Conflict.rule(rule).judged_by(&["at", "duration"]);
             faults.add(&self.path(event, "at"), rule, &settings.at.show());
         }
+        let bits = settings.pause.iter().fold(0, |bits, priority| bits | 1u8 << priority);
         let whats: Vec<What> = [
             settings.state.map(What::State),
             settings.rate.map(What::Rate),
             settings.delay.map(What::Delay),
             settings.loss.map(What::Loss),
+            (bits != 0).then_some(What::Pause(bits, true)),
         ]
         .into_iter()
         .flatten()
         .collect();
         if whats.is_empty() {
-            let rule = Code::Missing.rule("needs state, rate, delay or loss: the event changes nothing");
-            let rule = rule.judged_by(&["state", "rate", "delay", "loss"]);
+            let rule =
+                Code::Missing.rule("needs state, rate, delay, loss or pause: the event changes nothing");
+            let rule = rule.judged_by(&["state", "rate", "delay", "loss", "pause"]);
             faults.add(&self.path(event, "state"), rule, &Value::Null);
         }
         let links = select_links(self.graph, &settings.link).unwrap_or_else(|rule| {
@@ -80,8 +83,16 @@ impl Check<'_> {
                 faults.add(&self.path(event, what.key()), rule, &what.show());
             }
         }
+        if let Some(span) = settings.pause_for.filter(|_| bits == 0) {
+            let rule = Code::Conflict.rule("changes nothing: the event pauses no priority");
+            faults.add(&self.path(event, "pause_for"), rule, &span.show());
+        }
         let at = Time::ZERO + settings.at;
-        let of_link = |link: u32| whats.iter().map(move |what| Change { at, event, link, what: *what });
+        let ends = settings.pause_for.filter(|_| bits != 0);
+        let end = ends.map(|span| (at + span, What::Pause(bits, false)));
+        let all: Vec<(Time, What)> = whats.into_iter().map(|what| (at, what)).chain(end).collect();
+        let of_link =
+            |link: u32| all.iter().map(move |(at, what)| Change { at: *at, event, link, what: *what });
         links.into_iter().flat_map(of_link).collect()
     }
 
@@ -100,12 +111,12 @@ impl Check<'_> {
             );
         }
         let controlled = self.flow_control.get(link as usize).is_some_and(Option::is_some);
-        if controlled && (new_rate || matches!(what, What::Delay(_))) {
-            let rule = format!(
-                "must not change at {}, which has a lossless priority: its headroom is sized for one rate and delay",
-                name()
-            );
-            return Some(Code::Unsupported.rule(rule));
+        let lossless = if controlled { self.experiment.lossless() } else { 0 };
+        if let What::Pause(bits, _) = what
+            && bits & !lossless != 0
+        {
+            let rule = format!("must name lossless priorities of {} ([priority.N] pfc = true)", name());
+            return Some(Code::Conflict.rule(rule));
         }
         None
     }
@@ -157,6 +168,7 @@ impl Check<'_> {
             What::Rate(_) => What::Rate(link.rate),
             What::Delay(_) => What::Delay(link.delay),
             What::Loss(_) => What::Loss(port.settings.loss),
+            What::Pause(bits, _) => What::Pause(bits, false),
         }
     }
 
@@ -166,6 +178,7 @@ impl Check<'_> {
             What::Rate(_) => &["at", "link", "rate"],
             What::Delay(_) => &["at", "link", "delay"],
             What::Loss(_) => &["at", "link", "loss"],
+            What::Pause(..) => &["at", "link", "pause", "pause_for"],
         };
         let rule = Code::Conflict.rule(rule).judged_by(keys);
         faults.add(&self.path(change.event, change.what.key()), rule, &change.what.show());

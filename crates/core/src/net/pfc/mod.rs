@@ -7,8 +7,10 @@
 //!
 //! [`ingress`] has the accounts of a switch and the law of XOFF and XON, [`headroom`] the bytes that still come after XOFF.
 //!
-//! Left out: what a wire's injected faults would do to pause frames; hosts that pause a switch (a slow receiver); the
-//! watchdog's restoration time (Junos: 200 ms), in which a switch drops what comes.
+//! A peer may hold priorities by an event of the run: a slow receiver, or a card that sends pauses without end. The frames of such a
+//! storm are not sent: the port stops at once, and no reverse traffic makes room for them.
+//!
+//! Left out: what a wire's injected faults would do to pause frames; the watchdog's restoration time (Junos: 200 ms), in which a switch drops what comes.
 
 mod charging;
 mod frame;
@@ -167,6 +169,17 @@ impl Network {
             pausing.apply(frame, now);
         }
         pausing.due = pausing.ingress.as_ref().map_or(0, |ingress| ingress.closed());
+        self.serve(number, commons);
+        self.set_pause_clock(number);
+    }
+
+    /// The peer of port `number` holds these priorities from now on, or no longer.
+    pub fn hold(&mut self, number: u32, change: impl FnOnce(u8) -> u8, commons: &Commons) {
+        let now = self.now;
+        let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
+        pausing.catch_up(now);
+        let held = pausing.held();
+        pausing.hold(change(held), now);
         self.serve(number, commons);
         self.set_pause_clock(number);
     }

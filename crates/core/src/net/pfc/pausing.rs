@@ -37,6 +37,8 @@ pub struct Pausing {
     /// Frames that came and have no effect yet.
     pub(super) received: VecDeque<(Time, Frame)>,
     pub(super) paused: u8,
+    /// Those of them that its peer holds until it says otherwise, whatever frames say and times are over.
+    held: u8,
     priorities: [Paused; PRIORITIES],
     /// Accounts of the packets that came by this port, at a switch.
     pub ingress: Option<Box<Ingress>>,
@@ -60,6 +62,7 @@ impl Pausing {
             watchdog,
             received: VecDeque::new(),
             paused: 0,
+            held: 0,
             priorities: Default::default(),
             ingress: None,
             due: 0,
@@ -98,26 +101,55 @@ impl Pausing {
         }
     }
 
-    /// A frame has its effect.
-    pub(super) fn apply(&mut self, frame: Frame, now: Time) {
-        for priority in ones(frame.names & self.lossless) {
-            if frame.pauses >> priority & 1 == 0 {
+    /// Its link has another rate, and so a quantum another length.
+    pub(in crate::net) fn rate_changes(&mut self, rate: Rate) {
+        self.quantum = rate.transmit(Bytes(64));
+    }
+
+    /// The peer holds `priorities` from `now` on, those of them that are lossless; all others go by frames and times again.
+    pub(super) fn hold(&mut self, priorities: u8, now: Time) {
+        let before = std::mem::replace(&mut self.held, priorities & self.lossless);
+        for priority in ones(self.held & !before) {
+            self.begin(priority, now);
+        }
+        for priority in ones(before & !self.held) {
+            if self.priorities[usize::from(priority)].until <= now {
                 self.resume(priority, now);
-                continue;
-            }
-            let one = &mut self.priorities[usize::from(priority)];
-            one.until = now + self.quantum * u64::from(frame.quanta);
-            if self.paused >> priority & 1 == 0 {
-                self.paused |= 1 << priority;
-                one.count += 1;
-                one.since = now;
-                one.watched_at = self.watchdog.map_or(Time::MAX, |span| now + span);
             }
         }
     }
 
+    /// Priorities that its peer holds.
+    pub(super) fn held(&self) -> u8 {
+        self.held
+    }
+
+    fn begin(&mut self, priority: u8, now: Time) {
+        if self.paused >> priority & 1 == 0 {
+            self.paused |= 1 << priority;
+            let one = &mut self.priorities[usize::from(priority)];
+            one.count += 1;
+            one.since = now;
+            one.watched_at = self.watchdog.map_or(Time::MAX, |span| now + span);
+        }
+    }
+
+    /// A frame has its effect.
+    pub(super) fn apply(&mut self, frame: Frame, now: Time) {
+        for priority in ones(frame.names & self.lossless) {
+            if frame.pauses >> priority & 1 == 0 {
+                self.priorities[usize::from(priority)].until = now;
+                self.resume(priority, now);
+                continue;
+            }
+            let until = now + self.quantum * u64::from(frame.quanta);
+            self.priorities[usize::from(priority)].until = until;
+            self.begin(priority, now);
+        }
+    }
+
     fn resume(&mut self, priority: u8, now: Time) {
-        if self.paused >> priority & 1 != 0 {
+        if (self.paused & !self.held) >> priority & 1 != 0 {
             self.paused &= !(1 << priority);
             let one = &mut self.priorities[usize::from(priority)];
             one.time += now - one.since;
@@ -149,6 +181,7 @@ impl Pausing {
     /// The link goes down.
     pub(in crate::net) fn reset(&mut self, now: Time) {
         self.received.clear();
+        self.priorities.iter_mut().for_each(|one| one.until = one.until.min(now));
         ones(self.paused).for_each(|priority| self.resume(priority, now));
         (self.due, self.sending) = (0, None);
     }
@@ -157,7 +190,8 @@ impl Pausing {
     pub(super) fn next(&self) -> Time {
         let received = self.received.front().map_or(Time::MAX, |(at, _)| *at);
         let one = |priority: u8| &self.priorities[usize::from(priority)];
-        let paused = ones(self.paused).map(|p| one(p).until.min(one(p).watched_at)).min();
+        let until = |p: u8| if self.held >> p & 1 != 0 { Time::MAX } else { one(p).until };
+        let paused = ones(self.paused).map(|p| until(p).min(one(p).watched_at)).min();
         let refresh = self.ingress.as_ref().map_or(Time::MAX, |ingress| ingress.refresh_at);
         received.min(refresh).min(paused.unwrap_or(Time::MAX))
     }

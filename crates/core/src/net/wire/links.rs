@@ -82,6 +82,7 @@ impl Port {
         self.ps_per_byte = Port::ps_per_byte(rate);
         if let Some(scheduled) = self.service.scheduled_mut() {
             scheduled.disc.rate_changes(rate);
+            scheduled.pausing.iter_mut().for_each(|pausing| pausing.rate_changes(rate));
         }
     }
 }
