@@ -45,6 +45,9 @@ _KINDS = {
     "topology": "Networks",
     "flows": "Flows",
     "messages": "Messages that wait for one another, training steps",
+    "datagrams": "Datagrams",
+    "rates": "Rates of a link",
+    "opportunities": "Times at which a link carries a packet",
 }
 
 

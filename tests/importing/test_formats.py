@@ -1,5 +1,6 @@
 """The values that each format gives, refusals with file and line, and sentences about the rest."""
 
+import os
 from decimal import Decimal
 from itertools import pairwise
 
@@ -507,3 +508,51 @@ def test_faults_of_the_checker_have_the_line_of_the_file(file):
 )
 def test_times_are_exact(value, unit, text):
     assert span(Decimal(value), unit) == text
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    """A reader would wait for its other end, and an import could not go on."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    refused(tmp_path / "pipe.csv", "flows", "must be a regular file")
+
+
+# ---- links and datagrams ----
+
+
+def test_mahimahis_times_are_opportunities(tmp_path):
+    (tmp_path / "cell.down").write_text("0\n2\n2\n5\n")
+    content = read(tmp_path / "cell.down", "opportunities")
+    assert content.rows == [0, 2, 2, 5]
+    assert content.understood == ["4 packets may leave in 0.005 s, 9.63 Mb/s in the mean"]
+    (tmp_path / "cell.down").write_text("3\n7\n5\n")
+    refused(tmp_path / "cell.down", "opportunities", "must be a file of a known format")
+
+
+def test_rates_have_units_and_a_link_may_have_none(tmp_path):
+    for text, rows in [
+        ("at_s,rate_kbps\n0,500\n1.5,0\n2,1\n", [("0s", "500Kbps"), ("1.5s", "none"), ("2s", "1Kbps")]),
+        ("at,rate\n0s,10Gbps\n5ms,none\n7ms,2000\n", [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")]),
+    ]:
+        (tmp_path / "rates.csv").write_text(text)
+        content = read(tmp_path / "rates.csv", "rates")
+        assert [(row["at"], row["rate"]) for row in content.rows] == rows
+
+
+def test_a_port_takes_a_trace_beside_its_file(tmp_path):
+    (tmp_path / "rates.csv").write_text("at_ms,rate_mbps\n0,8\n10,0\n20,8\n")
+    (tmp_path / "x.toml").write_text(
+        'duration = "50ms"\ntopology = { kind = "star", senders = 1 }\nqueue = "drop-tail"\n'
+        '[port."switch->r0"]\ntrace = { kind = "rates", name = "rates.csv" }\n'
+        '[traffic.x]\nkind = "datagrams"\nfrom = "s0"\nto = "r0"\nbytes = "972B"\nevery = "500us"\n'
+    )
+    import shallows
+
+    run = shallows.run(tmp_path / "x.toml", store=tmp_path / "runs")
+    trace = run.experiment["port"]["switch->r0"]["trace"]
+    assert (trace["name"], len(trace["points"])) == ("rates.csv", 3)
+    # Forty datagrams of 1000 bytes on the wire fit 8 Mb/s in 40 of 50 ms, less the one under way.
+    assert 38 <= run.tables["datagrams"]["arrived"][0] <= 40
+    (tmp_path / "rates.csv").write_text("at_ms,rate_mbps\n0,8\n10,fast\n")
+    with pytest.raises(SpecError) as caught:
+        shallows.run(tmp_path / "x.toml", store=tmp_path / "runs")
+    assert "line 3 of rates.csv" in str(caught.value)

@@ -59,6 +59,8 @@ def test_its_sample_becomes_an_experiment_that_runs(reader, tmp_path):
     write(composed, tmp_path / "out.toml", ["made by a test"])
     run = shallows.run(tmp_path / "out.toml", store=tmp_path / "runs")
     assert run.manifest["counts"]["packets_delivered"] > 0
+    if reader.gives == "datagrams":
+        assert run.tables["datagrams"]["arrived"].sum() == len(parts[0].content.rows)
     if reader.gives in ("flows", "messages"):
         done = run.tables["messages"]
         assert done.height == len(parts[0].content.rows)

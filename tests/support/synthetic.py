@@ -48,6 +48,16 @@ SCHEMAS = {
         **dict.fromkeys(["bytes", "start_ps", "end_ps", "fct_ps", "ideal_ps"], U64),
         "slowdown": F64,
     },
+    "datagrams": {
+        "flow": U32,
+        **dict.fromkeys(["traffic", "class", "src", "dst"], STR),
+        **dict.fromkeys(["sent", "arrived", "lost", "in_flight"], U64),
+        "loss": F64,
+        **dict.fromkeys(["copies", "overtaken", "late", "late_max_ps", "arrived_bytes", "delay_min_ps"], U64),
+        "delay_mean_ps": F64,
+        "delay_max_ps": U64,
+        "jitter_ps": F64,
+    },
     "queues": {
         "port": STR,
         **dict.fromkeys(["rate_bps", "over_ps", "packets_in", "packets_out", "packets_held"], U64),

@@ -23,6 +23,7 @@ FULL = SMALL | {
         "short": {
             "kind": "messages", "from": "s0", "to": "r0", "bytes": "20KB", "interval": "300us", "count": 4
         },
+        "plain": {"kind": "datagrams", "from": "s0", "to": "r0", "bytes": "500B", "every": "20us"},
     },
     "probe": {
         "queue_trace": "change", "port_trace": "50us", "flow_trace": "change", "packets": ["*->*"],

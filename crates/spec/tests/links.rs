@@ -44,7 +44,7 @@ fn wrong_events_are_refused_all_at_once() {
         "port.*->*.weight: changes nothing: ecmp is not \"weighted\"",
         "event.late.at: must be below the duration of 2ms: nothing happens later, got \"2ms\"",
         "event.unknown.link: no node is named \"spin0\"",
-        "event.nothing.state: needs state, rate, delay or loss: the event changes nothing",
+        "event.nothing.state: needs state, rate, delay, loss or pause: the event changes nothing",
         "event.slow.rate: must be > 0",
         "event.lossy.loss: must be <= 1",
         "event.when.at: is required",
@@ -271,13 +271,10 @@ fn a_lossless_network_loses_what_was_on_the_cable_alone() {
         "{one_way:?}"
     );
     let mut slower = lossless(["leaf0<->spine0"; 2]);
-    slower["event"]["slow"] = json!({"at": "1ms", "link": "leaf1->spine0", "rate": "1Gbps", "delay": "9us"});
+    slower["event"]["storm"] = json!({"at": "1ms", "link": "leaf1->spine0", "pause": [5]});
     let said = faults(&slower);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(
-        said[0]
-            .starts_with("event.slow.rate: must not change at leaf1->spine0, which has a lossless priority")
-    );
+    let rule = "event.storm.pause: must name lossless priorities of leaf1->spine0";
+    assert!(said.len() == 1 && said[0].starts_with(rule), "{said:?}");
 }
 
 /// A random change of some links.

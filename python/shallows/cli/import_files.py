@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shallows import terminal
+from shallows.document.named_files import ROWS
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
@@ -69,11 +70,11 @@ def import_files(
         document = load(path)
         for name, (gives, rows) in composed.rows.items():
             if (
-                gives != "sizes" and len(rows) > MOST_CHECKED
+                gives in ("flows", "messages", "datagrams") and len(rows) > MOST_CHECKED
             ):  # its reader has checked them all, with its hosts
                 told = f"the first {MOST_CHECKED} of {len(rows)} rows are checked; a run checks all"
                 lines.append(f"traffic.{name}: {told}")
-                document["traffic"][name][gives] = rows[:MOST_CHECKED]
+                document["traffic"][name][ROWS[gives]] = rows[:MOST_CHECKED]
         expand(document)
 
     made = write_checked(composed, out, lines, check)

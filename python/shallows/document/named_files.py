@@ -19,7 +19,7 @@ from shallows.importing.formats import read
 from shallows.importing.parts.content import Content, Gives
 from shallows.words import did_you_mean
 
-__all__ = ["anchor", "fill_in", "remarks", "with_lines"]
+__all__ = ["ROWS", "anchor", "fill_in", "remarks", "with_lines"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,16 @@ _LOADS: Mapping[str, tuple[Gives, str]] = {
 }
 """By kind of load: the kind of its file, and the setting that the file fills in."""
 
-_ROWS = {"sizes": "points", "topology": "links", "flows": "flows", "messages": "messages", "datagrams": "trace"}
+ROWS = {
+    "sizes": "points",
+    "topology": "links",
+    "flows": "flows",
+    "messages": "messages",
+    "datagrams": "trace",
+    "rates": "points",
+    "opportunities": "at",
+}
+"""By kind of file the setting that it fills in."""
 
 
 def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
@@ -65,7 +74,7 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     faults: list[Fault] = []
     if not any(True for _ in _names(filled)):
         return filled, faults
-    for section in ("traffic", "topology"):
+    for section in ("traffic", "topology", "port"):
         if section in filled:
             filled[section] = copy.deepcopy(filled[section])
     for named in _names(filled):
@@ -82,7 +91,7 @@ def _fill(named: _Named) -> None:
         named.table["points"] = _content(own, "sizes").rows
         return
     content = _content(Path(named.name), named.gives)
-    named.table[_ROWS[named.gives]] = content.rows
+    named.table[ROWS[named.gives]] = content.rows
     if named.gives == "topology":
         named.table.setdefault("hosts", content.hosts)
         named.table.setdefault("switches", content.switches)
@@ -153,7 +162,7 @@ def anchor(document: dict[str, Any], directory: Path) -> None:
                     )
 
 
-_NAME = re.compile(r"(traffic\..+|topology)\.name")
+_NAME = re.compile(r"(traffic\..+|topology|port\..+)\.name")
 
 
 def _beside(name: Any, directory: Path, gives: Gives) -> Any:
@@ -181,6 +190,13 @@ def _names(document: Mapping[str, Any], written: bool = False) -> Iterator[_Name
     topology = document.get("topology")
     if isinstance(topology, dict) and topology.get("kind") == "graph":
         yield from _named("topology", topology, "topology", "links", "topology.name")
+    ports = document.get("port")
+    for port, table in ports.items() if isinstance(ports, Mapping) else ():
+        trace = table.get("trace") if isinstance(table, dict) else None
+        if isinstance(trace, dict) and trace.get("kind") in ("rates", "opportunities"):
+            path = f"port.{port}.trace"
+            gives: Gives = trace["kind"]
+            yield from _named(path, trace, gives, ROWS[gives], f"{path}.name")
     loads = document.get("traffic")
     for name, load in loads.items() if isinstance(loads, Mapping) else ():
         if not isinstance(load, dict):
@@ -198,7 +214,7 @@ def _named(path: str, table: dict[str, Any], gives: Gives, content: str, at: str
         yield _Named(path, table, gives, content, at)
 
 
-_PLACE = re.compile(r"(.+?)\.(points|links|flows|messages)\.(\d+)(\..+)?")
+_PLACE = re.compile(r"(.+?)\.(points|links|flows|messages|trace|at)\.(\d+)(\..+)?")
 
 
 def with_lines(faults: Iterable[Fault], document: Mapping[str, Any]) -> list[Fault]:

@@ -23,6 +23,7 @@ __all__ = [
     "D2tcpCc",
     "D3Cc",
     "D3PortControl",
+    "DatagramsLoad",
     "DcqcnCc",
     "DctcpCc",
     "DoubleThresholdQueue",
@@ -60,6 +61,7 @@ __all__ = [
     "Pi2Queue",
     "PieQueue",
     "PoissonLoad",
+    "PolicerQueue",
     "Port",
     "PragueCc",
     "Priority",
@@ -86,6 +88,7 @@ __all__ = [
     "Transport",
     "TreeTopology",
     "TrimmingQueue",
+    "Udp",
     "UniformDeadline",
     "UniformSizes",
     "XdctcpCc"
@@ -1034,6 +1037,39 @@ class Pi2Queue(Part):
     """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: RFC 9332 s.A.2: 1/k^2, where scalable marks are certain; De Schepper 2016, not verified."""
 
 
+class PolicerQueue(Part):
+    """Policer. Packets within a rate and a burst pass, the others are marked or dropped; then a drop-tail queue."""
+
+    kind: Literal["policer"] = "policer"
+
+    rate: str = Field(...)
+    """Committed rate, in bytes on the wire. Default: the user's contract."""
+
+    burst: str = Field(...)
+    """Committed burst: the bytes that may come at once. Range [1B, 1TB]. Default: the user's contract; RFC 2697 s.3: at least the largest packet."""
+
+    meter: Literal["token-bucket", "srtcm", "trtcm"] = 'token-bucket'
+    """The meter. Default: Linux act_police, most routers' default."""
+
+    excess_burst: str = 'none'
+    """With srtcm: excess burst. Range [1B, 1TB]. Default: RFC 2697."""
+
+    peak_rate: str = 'none'
+    """With trtcm: peak rate, at least the committed one. Default: RFC 2698."""
+
+    peak_burst: str = 'none'
+    """With trtcm: peak burst. Range [1B, 1TB]. Default: RFC 2698."""
+
+    red: Literal["pass", "mark", "drop"] = 'drop'
+    """The fate of red packets. Default: RFC 2697 s.1: red packets may be discarded."""
+
+    yellow: Literal["pass", "mark", "drop"] = 'pass'
+    """The fate of yellow packets. Default: RFC 2697 s.1: yellow ones are best effort."""
+
+    limit: str = '250pkt'
+    """Most that the queue behind may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as drop-tail."""
+
+
 class CodelQueue(Part):
     """CoDel. Packets are dropped or marked at departure when all have waited longer than a target for an interval."""
 
@@ -1454,6 +1490,9 @@ class Port(Part):
     delay: str = 'none'
     """One-way delay, or "none" to keep the topology's. Range [0s, 100000s]. Default: the topology's."""
 
+    trace: dict[str, Any] | Literal["none"] = 'none'
+    """A trace that the rate follows, or "none". Default: a link of one rate."""
+
     loss: float = 0.0
     """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
 
@@ -1475,6 +1514,30 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
+    jitter: str = '0s'
+    """Mean extra time that packets take on the wire, each another one: never less than `delay` in all. Range [0s, 100000s]. Default: a wire without jitter."""
+
+    jitter_law: Literal["uniform", "normal", "exponential", "pareto"] = 'uniform'
+    """Distribution of these times. Default: Linux sch_netem, without a table."""
+
+    jitter_correlation: float = 0.0
+    """Correlation of the times of packets that follow each other. Range [0, 1). Default: each by itself."""
+
+    jitter_order: Literal["kept", "free"] = 'kept'
+    """Whether packets keep their order: then one waits for those before it. Default: a link keeps its order; Linux sch_netem's packets overtake each other."""
+
+    burst_begins: float = 0.0
+    """Chance that a burst of losses begins behind a packet (Gilbert and Elliott). Range [0, 1]. Default: a wire without faults."""
+
+    burst_ends: float = 1.0
+    """Chance that it ends: its mean length is the inverse, in packets. Range (0, 1]. Default: bursts of one packet."""
+
+    burst_loss: float = 1.0
+    """Chance of loss within a burst; outside `loss` holds. Range [0, 1]. Default: Gilbert 1960 with h = 0, Linux sch_netem's default."""
+
+    bit_errors: float = 0.0
+    """Chance that a bit is wrong. A frame with a wrong bit fails its check at the far end, long ones more often. Range [0, 0.1]. Default: a wire without faults; IEEE 802.3 allows 1e-12 to 1e-10 after correction."""
+
     weight: int = 1
     """Share of this port among equal next hops, with ecmp = "weighted": flows in proportion to it. Range [0, 65535]. Default: Zhou 2014 (WCMP): entries of a group; equal weights are ECMP."""
 
@@ -1493,7 +1556,7 @@ class Port(Part):
     pfc_response: str = 'none'
     """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -1522,10 +1585,10 @@ class Priority(Part):
     pfc: bool = False
     """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at switch ports; by default that of the port."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at host ports; by default that of the port."""
 
 
@@ -1575,6 +1638,12 @@ class Event(Part):
 
     loss: float | Literal["none"] = 'none'
     """Probability that a packet is lost on the wire, or "none": as it is. Range [0, 1]. Default: as it is."""
+
+    pause: list[int] = []
+    """Lossless priorities that the node at the end of the links pauses: a slow receiver, or a card whose pauses never end. Range [0, 7]. Default: none."""
+
+    pause_for: str = 'none'
+    """How long it pauses them, or "none": for ever. Range (0s, 100000s]. Default: a storm of pauses lasts until somebody acts."""
 
 
 class Transport(Part):
@@ -1842,6 +1911,30 @@ class Ndp(Part):
     """Congestion control."""
 
 
+class Udp(Part):
+    """Datagrams: UDP, or unreliable datagrams of RoCEv2. Nothing is acknowledged or sent again, and no congestion control is at work. Loads of the kind `datagrams` have this profile, and no others."""
+
+    profile: Literal["udp"] = "udp"
+
+    mtu: str = '1472B'
+    """Most payload of a packet, and so of a datagram. Range [1B, 65000B]. Default: Ethernet's 1500 less 28 bytes of headers."""
+
+    header: str = '28B'
+    """Bytes of a packet's header. Range [1B, 200B]. Default: IPv4 and UDP (RFC 768); with RoCEv2's BTH, DETH and checksum 52."""
+
+    ecn: Literal["not-ect", "ect0", "ect1"] = 'not-ect'
+    """The ECN codepoint of packets. With ect0 or ect1 switches mark them instead of dropping them, and nobody reacts. Default: RFC 8085 s.3.1.7: only an application that reacts to marks may set ECT; the others show what such traffic does."""
+
+    priority: int = 0
+    """Priority of packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
+
+    send_buffer: str = '212992B'
+    """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
 class BulkLoad(Part):
     """Bulk. Connections that send a fixed amount, or without end."""
 
@@ -1874,7 +1967,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1922,7 +2015,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1961,7 +2054,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2009,7 +2102,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2030,7 +2123,76 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = None
+    """Class in the statistics; by default the load's name."""
+
+
+class DatagramsLoad(Part):
+    """Datagrams. Each sender sends packets without repair and without acknowledgements (UDP; unreliable datagrams of RoCEv2): at a rate, with pauses, or from a trace. The table `datagrams` counts what arrived and what was lost, with delays and jitter."""
+
+    kind: Literal["datagrams"] = "datagrams"
+
+    from_: str | list[str] = Field(...)
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
+
+    bytes: str = 'none'
+    """Payload of each datagram, or "none" where `sizes` or a trace says it. Range [1B, ]. Default: either this or `sizes`."""
+
+    rate: str = 'none'
+    """Payload sent in a second, while the sender sends; or "none". Default: either this or `every`."""
+
+    every: str = 'none'
+    """Mean time from one datagram to the next, while the sender sends; or "none". Range (0s, ]. Default: either this or `rate`."""
+
+    gaps: Literal["even", "exponential"] = 'even'
+    """The times between datagrams. Even ones follow the size with `rate`, so that the rate is exact at each instant. Default: a constant bit rate."""
+
+    on: str = 'none'
+    """Mean time for which a sender sends, or "none" for no pauses. Range (0s, 100000s]. Default: no pauses."""
+
+    off: str = 'none'
+    """Mean time for which it is then silent. Range (0s, 100000s]. Default: no pauses."""
+
+    periods: Literal["constant", "exponential", "pareto"] = 'exponential'
+    """How long it sends and is silent. Default: a Markov source; Brady 1969 for speech."""
+
+    shape: float = 1.5
+    """Shape of the Pareto distribution of these times. Range (1, 10]. Default: Willinger 1997: between 1 and 2, where the variance is infinite; ns-2's Pareto source: 1.5."""
+
+    start: str = '0s'
+    """When the first sender begins. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further sender begins. Default: together."""
+
+    jitter: str = '0s'
+    """Each beginning is moved by a random time below this. Default: none; random phases want one."""
+
+    stop: str = 'none'
+    """When senders end, or "none". Default: as long as the run lasts."""
+
+    count: int | Literal["none"] = 'none'
+    """Datagrams of each sender, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    name: str = ''
+    """Name of the file that the trace came from. Default: recorded with the result."""
+
+    trace: list[dict[str, Any]] = []
+    """A trace that each sender sends once; filled in from the named file. It stands in place of sizes, rates and pauses. Default: none."""
+
+    sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
+    """Distribution of sizes."""
+
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2072,7 +2234,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2093,7 +2255,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2168,10 +2330,10 @@ class Experiment(WholeExperiment):
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -2195,10 +2357,10 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
-    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
     """The loads, by name."""
 
     probe: Probe | None = None

@@ -18,6 +18,10 @@ __all__ = ["Composed", "Part", "compose"]
 
 STAR_RATE = "100Gbps"
 STAR_DELAY = "1us"
+LINK_TIME = "10s"
+LINKS = ("rates", "opportunities")
+"""Files that belong to a port."""
+
 _SHOWN = 12
 
 
@@ -46,7 +50,11 @@ def compose(parts: Sequence[Part], hosts: str | None, title: str) -> Composed:
     if len(networks) > 1:
         rule = f"must be one network; {networks[0].name} is one already"
         raise SpecError([Fault(part.name, rule) for part in networks[1:]])
-    loads = [part for part in parts if part.reader.gives != "topology"]
+    traces = [part for part in parts if part.reader.gives in LINKS]
+    if traces and (networks or len(traces) > 1):
+        rule = 'belongs to a link: write [port."a->b"] trace = { kind = ..., name = ... } in the experiment'
+        raise SpecError([Fault(part.name, rule) for part in traces])
+    loads = [part for part in parts if part.reader.gives not in ("topology", *LINKS)]
     if hosts is not None:
         _rename(loads, hosts)
     composed = Composed({"title": title, "duration": "10ms"})
@@ -54,7 +62,7 @@ def compose(parts: Sequence[Part], hosts: str | None, title: str) -> Composed:
         network = networks[0].content
         _fail_links(loads, network)
     else:
-        network = _star(loads, composed)
+        network = _star(loads, composed, traces)
     _check_hosts(loads, network, networks[0].name if networks else "")
     links = {"hosts": _ranges(network.hosts), "switches": _ranges(network.switches), "links": network.rows}
     composed.document["topology"] = {"kind": "graph"} | links
@@ -64,7 +72,9 @@ def compose(parts: Sequence[Part], hosts: str | None, title: str) -> Composed:
     composed.document["traffic"] = {}
     for part in loads:
         _load(part, network, composed)
-    if not loads:
+    for part in traces:
+        _link(part, network, composed)
+    if not loads and not traces:
         composed.chosen.append("traffic: the files have none; each host sends 1 MB to one other host")
         composed.document["traffic"]["example"] = {
             "kind": "bulk",
@@ -75,10 +85,10 @@ def compose(parts: Sequence[Part], hosts: str | None, title: str) -> Composed:
     spans = [_time(part.content, network) for part in loads if part.reader.gives != "sizes"]
     if spans:
         length = max(spans)
-        composed.document["duration"] = f"{max(math.ceil(length * 1000), 1)}ms"
         if length > 100_000:
             rule = f"takes {length:.0f} s at the rate of the hosts' links; a run has at most 100000 s"
             raise SpecError([Fault(loads[0].name, rule)])
+        composed.document["duration"] = f"{max(math.ceil(length * 1000), 1)}ms"
     composed.chosen.append(f"duration: {composed.document['duration']}")
     return composed
 
@@ -129,9 +139,11 @@ def _fail_links(loads: Sequence[Part], network: Content) -> None:
     network.rows = [row for i, row in enumerate(network.rows) if i not in gone]
 
 
-def _star(loads: Sequence[Part], composed: Composed) -> Content:
-    """One switch between the hosts of all loads."""
+def _star(loads: Sequence[Part], composed: Composed, traces: Sequence[Part] = ()) -> Content:
+    """One switch between the hosts of all loads; with a trace alone, between a sender and a receiver."""
     hosts = dict.fromkeys(host for part in loads for host in part.content.hosts)
+    if traces and not hosts:
+        hosts = dict.fromkeys(("sender", "receiver"))
     renamed = {}
     for host in hosts:
         if not NAME.fullmatch(host):
@@ -170,6 +182,19 @@ def _check_hosts(loads: Sequence[Part], network: Content, name: str) -> None:
             faults.append(Fault(part.name, rule, shown, hint, "not-found"))
     if faults:
         raise SpecError(faults)
+
+
+def _link(part: Part, network: Content, composed: Composed) -> None:
+    """Lets the link to the last host follow a trace."""
+    port = f"{network.switches[0]}->{network.hosts[-1]}"
+    trace = {"kind": part.reader.gives, "name": ""}
+    composed.document["port"] = {port: {"trace": trace}}
+    composed.rows["link"] = (part.reader.gives, part.content.rows)
+    composed.chosen.append(f"port: {port} follows the trace")
+    if not composed.document["traffic"]:
+        composed.document["duration"] = LINK_TIME
+        composed.document["traffic"]["example"] = {"kind": "bulk", "from": "sender", "to": "receiver"}
+        composed.chosen.append("traffic: the files have none; sender sends without end to receiver")
 
 
 _KINDS = {"flows": "table", "messages": "graph", "datagrams": "datagrams"}

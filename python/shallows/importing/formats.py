@@ -45,6 +45,8 @@ READERS: list[Reader] = [
         "aicb",
         "simai",
         "chakra",
+        "link_rates",
+        "link_mahimahi",
     )
 ]
 """All formats, a line each. The first that recognises a file reads it."""

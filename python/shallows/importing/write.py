@@ -13,13 +13,14 @@ from typing import Any
 
 from shallows.errors import StoreError
 from shallows.files import write_whole
-from shallows.importing.compose import Composed
+from shallows.importing.compose import LINKS, Composed
 
 __all__ = ["planned", "write", "write_checked"]
 
 _COLUMNS = {
     "flows": ("from", "to", "bytes", "start", "deadline"),
     "datagrams": ("at", "bytes"),
+    "rates": ("at", "rate"),
     "messages": ("id", "from", "to", "bytes", "after", "delay", "start"),
     "sizes": ("size_bytes", "cdf_percent"),
 }
@@ -49,8 +50,7 @@ def write(composed: Composed, out: Path, head: Iterable[str]) -> list[Path]:
     try:
         for name, (gives, rows) in composed.rows.items():
             path = out.with_name(f"{out.stem}-{name}.csv")
-            load = composed.document["traffic"][name]
-            (load["sizes"] if gives == "sizes" else load)["name"] = path.name
+            _table_of(composed.document, name, gives)["name"] = path.name
             write_whole(path, _csv(gives, rows).encode())
             made.append(path)
         comments = "".join(f"# {line}\n" for line in head)
@@ -60,8 +60,19 @@ def write(composed: Composed, out: Path, head: Iterable[str]) -> list[Path]:
     return [out, *made]
 
 
+def _table_of(document: Mapping[str, Any], name: str, gives: str) -> dict[str, Any]:
+    """The table that names the file: that of a load, of its sizes, or of a port's trace."""
+    if gives in LINKS:
+        (port,) = document["port"].values()
+        return port["trace"]
+    load = document["traffic"][name]
+    return load["sizes"] if gives == "sizes" else load
+
+
 def _csv(gives: str, rows: list[Any]) -> str:
     text = io.StringIO()
+    if gives == "opportunities":
+        return "".join(f"{at}\n" for at in rows)
     writer = csv.writer(text, lineterminator="\n")
     if gives == "sizes":
         writer.writerow(_COLUMNS[gives])
@@ -86,7 +97,7 @@ def _toml(document: Mapping[str, Any]) -> str:
     ]
     for key, value in document.items():
         if isinstance(value, dict):
-            lines += _table(_key(key), value, nested=key in ("traffic", "switch", "priority"))
+            lines += _table(_key(key), value, nested=key in ("traffic", "switch", "priority", "port"))
     return "\n".join(lines) + "\n"
 
 

@@ -177,7 +177,7 @@ def _messages(messages: pl.DataFrame) -> Iterator[str]:
 
 
 def _datagrams(tables: Tables) -> Iterator[str]:
-    """A sentence a load: what became of its datagrams, and whether its hosts kept up."""
+    """A sentence a load about lost datagrams, and one about those that waited in their hosts."""
     for (load,), mine in tables.get("datagrams", pl.DataFrame(schema=["traffic"])).group_by(
         "traffic", maintain_order=True
     ):
@@ -190,7 +190,7 @@ def _datagrams(tables: Tables) -> Iterator[str]:
             wait = _time(int(mine["late_max_ps"].max()))
             yield (
                 f"{load}: {late} of {_counted(sent, 'datagram', 'datagrams')} waited for room in their "
-                f"host's port (transport.send_buffer), up to {wait}: the host offers more than its link carries."
+                f"host's port (transport.send_buffer), up to {wait}: the host offers more than it can send."
             )
 
 

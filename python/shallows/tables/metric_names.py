@@ -182,7 +182,9 @@ def _with_percentiles(metrics: Sequence[Metric], summary: Summary) -> list[str]:
 @cache
 def _declared() -> tuple[dict[str, Metric], dict[str, Metric]]:
     """The metrics of a run, and those of its classes and loads, by name."""
-    return {m.name: m for m in OF_A_RUN}, {m.name: m for m in (*OF_DATAGRAMS, *OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)}
+    return {m.name: m for m in OF_A_RUN}, {
+        m.name: m for m in (*OF_DATAGRAMS, *OF_STEPS, *OF_ROUNDS, *OF_A_CLASS)
+    }
 
 
 def _find(name: str) -> Metric | None:

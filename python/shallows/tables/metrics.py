@@ -46,7 +46,8 @@ def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Numb
     Always `goodput_bps_total`, `jain`, `drops`, `marks`, `retransmissions`, `timeouts` and the busiest
     switch port's `bottleneck_*`; then for each class c `c.goodput_bps`, `c.wait_mean_ps` and the
     others of `class_metrics`, for each load with rounds those of `round_metrics`, for each load with steps
-    those of `step_metrics`, and for each load of datagrams those of `datagram_metrics`. `drops` counts every cause at every port, `marks` every CE mark set.
+    those of `step_metrics`, and for each load of datagrams those of `datagram_metrics`. `drops` counts
+    every cause at every port, `marks` every CE mark set.
     """
     flows, queues = tables["flows"], tables["queues"]
     out: dict[str, Number] = {

@@ -59,11 +59,11 @@ pub struct FlowRow {
     pub ssthresh: Option<f64>,
     /// Alpha at the end.
     pub alpha: Option<f64>,
-    /// What became of its datagrams, if it sends such.
+    /// The fate of its datagrams, if it sends such.
     pub datagrams: Option<Box<Datagrams>>,
 }
 
-/// What became of the datagrams of one sender.
+/// The fate of the datagrams of one sender.
 #[derive(Debug, Clone, Copy)]
 pub struct Datagrams {
     /// Those that waited for room in the host's port.
@@ -88,7 +88,7 @@ impl FlowRow {
         let cwnd_time = sending.sender.window_mut().count(now);
         let from = about.opened.max(measured_from);
         let until = receiving.ended.unwrap_or(now);
-        // Of a READ none comes, even where it was opened at time 0.
+        // No acknowledgement of a READ comes, even where it was opened at time 0.
         let came = sending.acked_at > about.opened && sending.acked_at >= from;
         FlowRow {
             serial: about.serial,

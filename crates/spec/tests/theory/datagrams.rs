@@ -152,7 +152,7 @@ fn a_trace_is_sent_at_its_times() {
     assert_eq!(done.column("packets", "payload"), rows.map(|(_, bytes)| f64::from(bytes)));
 }
 
-/// Faults of a wire: a copy is told apart from the datagram, one that is held back is overtaken.
+/// Faults of a wire: a copy is known from the datagram, one that is held back is overtaken.
 #[test]
 fn faults_of_a_wire_are_told_apart() {
     let faults = json!({"port": {"switch->r0": {"duplicate": 0.2, "loss": 0.1, "reorder": 0.1, "reorder_delay": "50us"}}});

@@ -10,7 +10,7 @@ from shallows.importing.parts.source import Head, Source
 
 __all__ = ["GIVES", "Content", "Gives", "Reader"]
 
-Gives = Literal["sizes", "topology", "flows", "messages", "datagrams"]
+Gives = Literal["sizes", "topology", "flows", "messages", "datagrams", "rates", "opportunities"]
 
 GIVES: Mapping[Gives, str] = {
     "sizes": "`sizes.name` of a load",
@@ -18,6 +18,8 @@ GIVES: Mapping[Gives, str] = {
     "flows": '`traffic.NAME.name` of the kind `"table"`',
     "messages": '`traffic.NAME.name` of the kind `"graph"`',
     "datagrams": '`traffic.NAME.name` of the kind `"datagrams"`',
+    "rates": '`trace.name` of a port, of the kind `"rates"`',
+    "opportunities": '`trace.name` of a port, of the kind `"opportunities"`',
 }
 """Where an experiment names a file of each kind."""
 
@@ -26,8 +28,9 @@ GIVES: Mapping[Gives, str] = {
 class Content:
     """The part of an experiment that a file describes.
 
-    `rows` are the points of sizes, the links of a topology, the flows of a table, the messages of a graph or
-    datagrams, as an experiment file would have them. `lines` has the line of each, where the format has lines.
+    `rows` are the points of sizes, the links of a topology, the flows of a table, the messages of a graph,
+    datagrams or rates, as an experiment file would have them. `lines` has the line of each, where the format
+    has lines.
     """
 
     rows: list[Any] = field(default_factory=list)

@@ -170,6 +170,10 @@ class Source:
             return "0s"
 
     def _open(self) -> IO[bytes]:
+        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
+            # A pipe or a device would be waited for, or never end.
+            rule = "must be a regular file: a pipe or a device cannot be read twice"
+            raise SpecError([Fault("", rule, self.path)])
         file = self.path.open("rb")
         if file.read(2) != _GZIP:
             file.seek(0)

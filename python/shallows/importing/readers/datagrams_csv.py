@@ -50,7 +50,7 @@ READER = Reader(
     _recognises,
     _read,
     columns={
-        "at": f"time of sending with its unit; at_us, or with another of {', '.join(UNITS)}, has plain numbers",
+        "at": f"time of sending with its unit; at_us, or another of {', '.join(UNITS)}, has plain numbers",
         "bytes": 'payload as a plain number of bytes, or an amount such as "1.2KB"',
     },
 )

@@ -94,7 +94,7 @@ pub struct Varying {
 }
 
 impl Varying {
-    /// Of a link that follows this trace, if any.
+    /// The facts of a link that follows this trace, if any.
     pub fn following(trace: Option<Follower>) -> Self {
         Varying { trace, ..Varying::default() }
     }

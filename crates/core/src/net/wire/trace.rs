@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(trace.highest(), Some(Rate::bps(8_000_000)));
     }
 
-    /// The same again and again: a period of 10 ms carries 1250 bytes, all in its second half.
+    /// A period of 10 ms carries 1250 bytes, all in its second half.
     #[test]
     fn a_trace_begins_again() {
         let link = Follower::new(&read(

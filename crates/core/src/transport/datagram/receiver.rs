@@ -56,7 +56,7 @@ pub struct DatagramReceiver {
     last: Option<Span>,
     /// The statistics begin then.
     from: Time,
-    /// What came since.
+    /// Datagrams that came since.
     pub heard: Heard,
     /// Statistics that all transports have.
     pub counts: ReceiverCounts,
