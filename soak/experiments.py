@@ -96,7 +96,8 @@ def _written(draws: random.Random) -> Document:
     document["traffic"] = {f"load{k}": _load(draws, hosts) for k in range(draws.choice([1, 1, 2, 3]))}
     if document["transport"]["profile"] == "ndp":
         for load in document["traffic"].values():
-            load.pop("transport", None)
+            if load["kind"] != "datagrams":
+                load.pop("transport", None)
     if any(_opens_often(load) for load in document["traffic"].values()):
         document |= {"duration": "20us", "warmup": "0us"}
     if draws.random() < 0.5:
@@ -105,7 +106,9 @@ def _written(draws: random.Random) -> Document:
 
 
 def _transport(draws: random.Random, document: Document) -> Document:
-    profile = draws.choice(list(_sections()["transport"]))
+    profile = draws.choice(
+        [name for name in _sections()["transport"] if name != "udp"]
+    )  # datagrams alone have it
     transport = {"profile": profile} | _settings(draws, _sections()["transport"][profile], 0.08)
     for key in ("priority", "ack_priority"):  # the core's soak draws priorities (examples/soak)
         transport.pop(key, None)
@@ -152,6 +155,8 @@ def _load(draws: random.Random, hosts: list[str]) -> Document:
         load.pop("to", None)
     else:
         load |= {"from": some[1:], "to": some[:1], "pattern": "all"}
+    if load["kind"] == "datagrams":
+        return _datagrams(draws, load)
     if load["kind"] == "poisson":
         load["sizes"] = _component(draws, "traffic.sizes", without=("empirical",))
     if draws.random() < 0.2:
@@ -161,8 +166,21 @@ def _load(draws: random.Random, hosts: list[str]) -> Document:
     return load
 
 
+def _datagrams(draws: random.Random, load: Document) -> Document:
+    """Laws of times and sizes that belong together."""
+    for key in ("bytes", "sizes", "rate", "every", "on", "off", "stop", "name", "trace"):
+        load.pop(key, None)
+    sizes = {"kind": "uniform", "min": "1B", "max": "1472B"}
+    load |= draws.choice([{"bytes": "1B"}, {"bytes": "1400B"}, {"sizes": sizes}])
+    load |= draws.choice([{"rate": "100Mbps"}, {"rate": "10Gbps"}, {"every": "1us"}, {"every": "25us"}])
+    load |= draws.choice([{}, {"on": "10us", "off": "1us"}, {"on": "1us", "off": "100us"}])
+    return load | {"transport": {"ecn": draws.choice(["not-ect", "ect0", "ect1"])}}
+
+
 def _opens_often(load: Document) -> bool:
     """Whether a load opens connections by the thousand in a microsecond; each takes some 4 us of CPU time."""
+    if load["kind"] == "datagrams":
+        return False
     sizes = load.get("sizes", {})
     small = any(sizes.get(key) in ("1B", "100B") for key in ("bytes", "min", "mean"))
     return (small and "load" in load) or any(load.get(key) in OFTEN for key in ("interval", "every"))

@@ -30,6 +30,7 @@ ALSO_WORDS = {
     "none",
     "graph",
     "messages",
+    "datagrams",
     "table",
     "priority",
     "red",
@@ -43,6 +44,7 @@ ALSO_WORDS = {
 """Names of components that mean other things too, such as a table or a setting."""
 
 NAMED = {
+    "crates/core/src/transport/datagram/settings.rs": "datagrams have the control that asks for nothing",
     "crates/core/src/transport/ndp/settings.rs": "NDP is made of its control and its discipline",
     "crates/core/src/transport/profiles.rs": "a profile names the discipline of its hosts' ports",
     "crates/spec/src/read.rs": "the discipline of hosts' ports where profiles differ",

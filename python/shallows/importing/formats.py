@@ -45,8 +45,8 @@ READERS: list[Reader] = [
         "aicb",
         "simai",
         "chakra",
-        "link_rates",
-        "link_mahimahi",
+        "link.rates",
+        "link.mahimahi",
     )
 ]
 """All formats, a line each. The first that recognises a file reads it."""
