@@ -33,7 +33,8 @@ def test_random_experiments_meet_every_component():
     for number in range(400):
         document = experiments._written(random.Random(number))
         met |= {document["topology"]["kind"], document["queue"]["kind"], document["transport"]["profile"]}
-        met |= {load["kind"] for load in document["traffic"].values()}
+        kinds = {load["kind"] for load in document["traffic"].values()}
+        met |= kinds | ({"udp"} if "datagrams" in kinds else set())  # the profile of such loads
         met |= {document.get("port_control", {}).get("kind")}
         cc = document["transport"]["cc"]
         met |= {cc if isinstance(cc, str) else cc["kind"]}

@@ -77,7 +77,7 @@ mod tests {
             let mut wire = BitErrors::new(1e-6, Stream::new(2, "bits", 0));
             let n = 1_000_000;
             let lost = (0..n).filter(|_| wire.spoil(bytes)).count() as f64;
-            let share = 1.0 - (1.0 - 1e-6f64).powi(8 * i32::from(bytes));
+            let share = 1.0 - libm::pow(1.0 - 1e-6, 8.0 * f64::from(bytes));
             assert!((lost / f64::from(n) - share).abs() < 4.0 * (share / f64::from(n)).sqrt(), "{lost}");
         }
     }
