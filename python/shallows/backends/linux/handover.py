@@ -142,6 +142,8 @@ EVENT = {
     "rate": Row("effect", "test_a_link_changes_as_in_the_simulator"),
     "delay": Row("effect", "test_a_link_changes_as_in_the_simulator"),
     "loss": Row("effect", "test_a_link_changes_as_in_the_simulator"),
+    "pause": Row("nothing", "lossless priorities are refused"),
+    "pause_for": Row("nothing", "lossless priorities are refused"),
 }
 
 TRANSPORT = {
