@@ -24,7 +24,7 @@ def info(tables: Mapping[str, Any], sink: str = "r0") -> Network:
     near: dict[str, list[str]] = defaultdict(list)
     switches, links = set(), []
     for row in rows:
-        one, other = row["port"].split("->")
+        one, other = row["port"].split("#")[0].split("->")
         near[one].append(other)
         if row["is_switch"]:
             switches.add(one)

@@ -103,7 +103,7 @@ def write(run: StoredRun, link_or_host: str, path: str | Path) -> int:
     else:
         leaves = pl.col("port").str.starts_with(f"{link_or_host}->")
         here = (pl.col("lost") == 0) & pl.col("landed_ps").is_not_null()
-        comes = pl.col("port").str.ends_with(f"->{link_or_host}") & here
+        comes = pl.col("port").str.replace(r"#\d+$", "").str.ends_with(f"->{link_or_host}") & here
         packets = packets.filter(leaves | comes)
         packets = packets.with_columns(at_ps=pl.when(leaves).then("time_ps").otherwise("landed_ps"))
     if not len(packets) and not recorded:

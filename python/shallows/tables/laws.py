@@ -146,7 +146,10 @@ def _links(queues: pl.DataFrame, experiment: Mapping[str, Any]) -> pl.DataFrame:
     """
     import polars as pl
 
-    ends = pl.col("port").str.split_exact("->", 1).struct.rename_fields(["from", "to"])
+    # The number of one of several cables is no part of a node's name.
+    ends = (
+        pl.col("port").str.replace(r"#\d+$", "").str.split_exact("->", 1).struct.rename_fields(["from", "to"])
+    )
     changes = any("rate" in event for event in experiment.get("event", {}).values())
     known = queues.clear() if changes else queues
     return known.select(ends.alias("ends"), "rate_bps").unnest("ends")

@@ -190,7 +190,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
 
 /// By link: the one back along its cable.
 fn backs(graph: &Graph) -> Vec<Index> {
-    graph.links.iter().map(|link| graph.find_link(link.to, link.from).into()).collect()
+    (0..graph.links.len() as u32).map(|link| graph.back(link).into()).collect()
 }
 
 /// Every port, empty.
@@ -230,7 +230,7 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         port.control = control
             .build(Stand { rate, switch: link.from.0 })
             .map(|control| Box::new(Controlled::new(control)));
-        let back = graph.find_link(link.to, link.from);
+        let back = graph.back(i as u32);
         port.opposite = back.filter(|back| chosen[*back as usize].kind() != no_control.kind());
         let chances = [settings.loss, settings.mark, settings.duplicate, settings.reorder];
         let by_chance = chances.iter().any(|chance| *chance > 0.0)

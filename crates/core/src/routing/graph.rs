@@ -1,7 +1,7 @@
 //! The network as plain data: named nodes, and links between them.
 //!
 //! A link goes one way and is one output port of its `from` node, called `from->to`; a cable is two
-//! links. Three verbs build any network: [`Graph::host`], [`Graph::switch`] and [`Graph::link`].
+//! links. Several cables between two nodes are `from->to#1`, `from->to#2` and so on. Three verbs build any network: [`Graph::host`], [`Graph::switch`] and [`Graph::link`].
 
 use shallows_units::{Rate, Span};
 use std::collections::BTreeMap;
@@ -46,6 +46,8 @@ pub struct Link {
     pub rate: Rate,
     /// How long a bit travels.
     pub delay: Span,
+    /// Its number among the links between these ends in this direction, from 0.
+    pub cable: u32,
 }
 
 /// A network. Nodes and links are only ever added, so their places are their ids.
@@ -56,7 +58,10 @@ pub struct Graph {
     /// By link id.
     pub links: Vec<Link>,
     by_name: BTreeMap<String, NodeId>,
+    /// By ends the first link between them.
     by_ends: BTreeMap<(NodeId, NodeId), u32>,
+    /// By ends the further ones, in order.
+    further: BTreeMap<(NodeId, NodeId), Vec<u32>>,
 }
 
 impl Graph {
@@ -89,13 +94,18 @@ impl Graph {
         self.simplex(b, a, rate, delay);
     }
 
-    /// Joins two nodes in one direction and returns the link's id. Panics if the nodes are one or
-    /// are already joined in this direction, since a port is known by its two ends.
+    /// Joins two nodes in one direction, beside the links that they have already, and returns the link's id. Panics if the
+    /// nodes are one.
     pub fn simplex(&mut self, from: NodeId, to: NodeId, rate: Rate, delay: Span) -> u32 {
+        assert!(from != to, "no room for a link from {} to itself", self.name(from));
         let id = self.links.len() as u32;
-        self.links.push(Link { from, to, rate, delay });
-        let taken = self.by_ends.insert((from, to), id);
-        assert!(from != to && taken.is_none(), "no room for a link {}", self.port_name(id));
+        let cable = self.cables(from, to) as u32;
+        self.links.push(Link { from, to, rate, delay, cable });
+        if cable == 0 {
+            self.by_ends.insert((from, to), id);
+        } else {
+            self.further.entry((from, to)).or_default().push(id);
+        }
         id
     }
 
@@ -104,9 +114,24 @@ impl Graph {
         self.by_name.get(name).copied()
     }
 
-    /// The link `from->to`.
-    pub fn find_link(&self, from: NodeId, to: NodeId) -> Option<u32> {
-        self.by_ends.get(&(from, to)).copied()
+    /// The link `from->to` number `cable`, counted from 0.
+    pub fn find_link(&self, from: NodeId, to: NodeId, cable: u32) -> Option<u32> {
+        match cable {
+            0 => self.by_ends.get(&(from, to)).copied(),
+            _ => self.further.get(&(from, to))?.get(cable as usize - 1).copied(),
+        }
+    }
+
+    /// How many links there are `from->to`.
+    pub fn cables(&self, from: NodeId, to: NodeId) -> usize {
+        let first = usize::from(self.by_ends.contains_key(&(from, to)));
+        first + self.further.get(&(from, to)).map_or(0, Vec::len)
+    }
+
+    /// The link back along the cable of link `id`, if it has both directions.
+    pub fn back(&self, id: u32) -> Option<u32> {
+        let link = &self.links[id as usize];
+        self.find_link(link.to, link.from, link.cable)
     }
 
     /// Name of a node.
@@ -124,10 +149,14 @@ impl Graph {
         (0..self.nodes.len() as u32).map(NodeId).filter(move |id| self.role(*id) == role)
     }
 
-    /// Name of the port that sends on link `id`: `from->to`.
+    /// Name of the port that sends on link `id`: `from->to`, with its number where there are several.
     pub fn port_name(&self, id: u32) -> String {
         let link = &self.links[id as usize];
-        format!("{}->{}", self.name(link.from), self.name(link.to))
+        let name = format!("{}->{}", self.name(link.from), self.name(link.to));
+        match link.cable > 0 || self.further.contains_key(&(link.from, link.to)) {
+            false => name,
+            true => format!("{name}#{}", link.cable + 1),
+        }
     }
 }
 
@@ -144,7 +173,8 @@ mod tests {
         let ports: Vec<_> = (0..3).map(|id| graph.port_name(id)).collect();
         assert_eq!(ports, ["a->switch", "switch->a", "switch->b"]);
         assert_eq!((graph.find("b"), graph.find("c")), (Some(b), None));
-        assert_eq!((graph.find_link(switch, b), graph.find_link(b, switch)), (Some(2), None));
+        assert_eq!((graph.find_link(switch, b, 0), graph.find_link(b, switch, 0)), (Some(2), None));
+        assert_eq!([0, 1, 2].map(|id| graph.back(id)), [Some(1), Some(0), None]);
         assert_eq!(graph.ids(Role::Host).collect::<Vec<_>>(), [a, b]);
     }
 
@@ -157,11 +187,22 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no room for a link a->b")]
-    fn a_port_is_known_by_its_ends() {
+    #[should_panic(expected = "no room for a link from a to itself")]
+    fn a_link_has_two_ends() {
         let mut graph = Graph::default();
-        let (a, b) = (graph.host("a"), graph.host("b"));
+        let a = graph.host("a");
+        graph.link(a, a, Rate::gbps(1), Span::ZERO);
+    }
+
+    /// Cables between the same nodes have numbers, and each its own way back.
+    #[test]
+    fn several_cables_are_told_apart() {
+        let mut graph = Graph::default();
+        let (a, b) = (graph.switch("a"), graph.switch("b"));
         graph.link(a, b, Rate::gbps(1), Span::ZERO);
-        graph.simplex(a, b, Rate::gbps(1), Span::ZERO);
+        graph.link(b, a, Rate::gbps(1), Span::ZERO);
+        let ports: Vec<_> = (0..4).map(|id| graph.port_name(id)).collect();
+        assert_eq!(ports, ["a->b#1", "b->a#1", "b->a#2", "a->b#2"]);
+        assert_eq!([0, 1, 2, 3].map(|id| graph.back(id)), [1, 0, 3, 2].map(Some));
     }
 }

@@ -65,12 +65,18 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
         let (from, to) = text
             .split_once("->")
             .ok_or_else(|| Code::WrongForm.rule("must be a port such as \"switch->r0\" or \"*->r0\""))?;
+        // `a->b#2` is the second of several cables, `a->b` are all of them.
+        let (to, cable) = match to.rsplit_once('#').map(|(node, cable)| (node, cable.parse::<u32>())) {
+            Some((node, Ok(cable))) => (node, Some(cable)),
+            _ => (to, None),
+        };
         let ends = (Pattern::parse(from)?, Pattern::parse(to)?);
         let from_ids = nodes(graph, &ends.0, from)?;
         let to_ids = nodes(graph, &ends.1, to)?;
         let links = graph.links.iter().zip(0u32..);
         let mut found = links
             .filter(|(link, _)| from_ids.contains(&link.from) && to_ids.contains(&link.to))
+            .filter(|(link, _)| cable.is_none_or(|cable| cable == link.cable + 1))
             .map(|(_, id)| id)
             .peekable();
         if found.peek().is_none() {
@@ -87,7 +93,11 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
 /// Links that `patterns` name, where `a<->b` stands for both directions of a cable.
 pub fn select_links(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
     let ways = |text: &String| match text.split_once("<->") {
-        Some((a, b)) => vec![format!("{a}->{b}"), format!("{b}->{a}")],
+        Some((a, b)) => {
+            let (end, cable) =
+                b.rsplit_once('#').map_or((b, String::new()), |(end, n)| (end, format!("#{n}")));
+            vec![format!("{a}->{b}"), format!("{end}->{a}{cable}")]
+        }
         None => vec![text.clone()],
     };
     select_ports(graph, &Names(patterns.0.iter().flat_map(ways).collect()))

@@ -28,7 +28,7 @@ params! {
         hosts: Names = required, "", "the user's network";
         /// Names of the switches; `"sw0..sw3"` stands for four.
         switches: Names = [], "", "two hosts can do without";
-        /// The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true }`.
+        /// The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cables = 1 }`.
         links: Vec<Row<LinkParams>> = required, "", "the user's network";
     }
     facts {
@@ -50,6 +50,9 @@ params! {
         delay: Span = "25us", "[0s, 100000s]", "as a star's: four crossings make a base round trip of 100us";
         /// Whether the link goes both ways, or only from `from` to `to`.
         duplex: bool = true, "", "a cable";
+        /// How many such links there are side by side; a further row between the same nodes adds others. Their ports are `a->b#1`,
+        /// `a->b#2` and so on, and `a->b` names them all.
+        cables: u64 = 1, "[1, 1024]", "one";
     }
 }
 
@@ -103,16 +106,12 @@ impl LinkParams {
             let rule = Code::Conflict.rule("must not be the node that the link comes from");
             return faults.add(&format!("{path}.to"), rule, &self.to.as_str().into());
         }
-        let taken = |a, b| graph.find_link(a, b).is_some();
-        if taken(from, to) || (self.duplex && taken(to, from)) {
-            let rule = Code::WrittenTwice
-                .rule(format!("must be the only link between \"{}\" and \"{}\"", self.from, self.to));
-            return faults.add(path, rule, &Value::Null);
-        }
-        if self.duplex {
-            graph.link(from, to, self.rate, self.delay);
-        } else {
-            graph.simplex(from, to, self.rate, self.delay);
+        for _ in 0..self.cables {
+            if self.duplex {
+                graph.link(from, to, self.rate, self.delay);
+            } else {
+                graph.simplex(from, to, self.rate, self.delay);
+            }
         }
     }
 }
@@ -186,13 +185,12 @@ mod tests {
             [
                 &format!("topology.links.1.rate: must be {rate}, got \"10gbps\" (did you mean \"10Gbps\"?)"),
                 "topology.links.4.to: is required: text",
-                "topology.links.4.too: unknown key; known: from, to, rate, delay, duplex, got \"too\" \
+                "topology.links.4.too: unknown key; known: from, to, rate, delay, duplex, cables, got \"too\" \
                  (did you mean \"to\"?)",
                 "topology.hosts: must not be the name of another node, got \"a\"",
                 "topology.hosts: must be letters, digits, \"-\", \"_\" and \".\", got \"c->d\"",
                 "topology.switches: must not be the name of another node, got \"b\"",
                 "topology.links.0.to: unknown node; known: a, b, switch, got \"swich\" (did you mean \"switch\"?)",
-                "topology.links.2: must be the only link between \"switch\" and \"a\"",
                 "topology.links.3.to: must not be the node that the link comes from, got \"b\"",
             ]
         );

@@ -72,6 +72,26 @@ fn the_watchdog_ends_a_storm() {
     assert_eq!(port(&tables, "queues", "packets_held"), 0);
 }
 
+/// Pauses go back along the cable that the packets came by: with two cables side by side nothing is lost either.
+#[test]
+fn each_cable_pauses_its_own_peer() {
+    let link = |from: &str, to: &str, cables: u64| json!({"from": from, "to": to, "rate": "100Gbps", "delay": "1us", "cables": cables});
+    let mut bundle = document();
+    bundle["topology"] = json!({"kind": "graph", "hosts": ["s0..s3", "r0"], "switches": ["x", "switch"],
+        "links": [link("s0", "x", 1), link("s1", "x", 1), link("s2", "x", 1), link("s3", "x", 1),
+            link("x", "switch", 2), link("switch", "r0", 1)]});
+    bundle["duration"] = "8ms".into();
+    bundle["switch"]["*"]["buffer"] = "2MB".into();
+    bundle["traffic"]["x"] = json!({"kind": "bulk", "from": "s*", "to": "r0", "bytes": "3MB"});
+    let tables = Tables::of(&run(&bundle));
+    assert_eq!(tables.u64("queues", "drops").iter().sum::<u64>(), 0);
+    assert_eq!(tables.u64("flows", "delivered_bytes"), [3_000_000; 4]);
+    let ports = tables.words("pauses", "port");
+    let paused =
+        |name: &str| tables.u64("pauses", "paused")[ports.iter().position(|port| *port == name).unwrap()];
+    assert!(paused("x->switch#1") > 0 && paused("x->switch#2") > 0);
+}
+
 /// A lossless link that changes its rate and delay loses nothing: its headroom is that of the worst of them.
 #[test]
 fn a_lossless_link_may_change_its_rate() {

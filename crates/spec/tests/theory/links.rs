@@ -42,6 +42,55 @@ fn a_permutation_gets_the_bisection_that_is_left() {
     }
 }
 
+/// Two switches with so many cables between them, and eight hosts at each.
+fn bundle(cables: u64, ecmp: &str) -> Value {
+    let link =
+        |host: String, switch: &str| json!({"from": host, "to": switch, "rate": "10Gbps", "delay": "2us"});
+    let mut links: Vec<Value> =
+        (0..8).flat_map(|i| [link(format!("a{i}"), "x"), link(format!("b{i}"), "y")]).collect();
+    // The first in one row, the others in another that points the other way.
+    links.push(json!({"from": "x", "to": "y", "rate": "10Gbps", "delay": "2us"}));
+    if cables > 1 {
+        links.push(json!({"from": "y", "to": "x", "rate": "10Gbps", "delay": "2us", "cables": cables - 1}));
+    }
+    json!({"duration": "6ms", "warmup": "2ms", "ecmp": ecmp,
+        "topology": {"kind": "graph", "hosts": ["a0..a7", "b0..b7"], "switches": ["x", "y"], "links": links},
+        "queue": {"kind": "drop-tail", "limit": "none"},
+        "transport": {"cc": "newreno", "ecn": "off", "opening": "established", "dup_acks": 10_000,
+            "min_rto": "1s", "initial_rto": "1s"},
+        "traffic": {"x": {"kind": "bulk", "from": "a*", "to": "b*", "pattern": "pairs"}}})
+}
+
+/// Several cables between two switches are equal next hops: packets in turn fill all of them, and each has ports of its own.
+#[test]
+fn cables_side_by_side_carry_their_sum() {
+    for cables in 1..=4u64 {
+        let done = run(bundle(cables, "round-robin"));
+        let want = cables as f64 * 10e9 * (FULL - HEADER) as f64 / FULL as f64;
+        close(&format!("{cables} cables"), total(&done), want, 0.01);
+        for cable in 1..=cables {
+            let name = if cables == 1 { "x->y".into() } else { format!("x->y#{cable}") };
+            near(&name, done.port(&name, "utilisation"), 1.0, 0.01);
+        }
+    }
+    // By a hash each flow keeps to one; sixteen of them find both of two.
+    let hashed = run(with(bundle(2, "flow"), json!({"traffic": {"x": {"flows": 2}}})));
+    for cable in ["x->y#1", "x->y#2"] {
+        assert!(hashed.port(cable, "utilisation") > 0.9, "{cable}");
+    }
+}
+
+/// An event or an override names one cable by its number, or all of them.
+#[test]
+fn a_cable_of_several_fails_alone() {
+    let cut = |link: &str| json!({"event": {"cut": {"at": "0s", "link": link, "state": "down"}}});
+    let one = run(with(bundle(3, "round-robin"), cut("x<->y#2")));
+    assert_eq!(one.port("x->y#2", "packets_out") + one.port("y->x#2", "packets_out"), 0.0);
+    close("two are left", total(&one), 20e9 * (FULL - HEADER) as f64 / FULL as f64, 0.01);
+    let slow = with(bundle(2, "round-robin"), json!({"port": {"x->y": {"rate": "1Gbps"}}}));
+    close("both are slow", total(&run(slow)), 2e9 * (FULL - HEADER) as f64 / FULL as f64, 0.02);
+}
+
 /// A line from `a` to `b` over two switches, with a way around over a third; `a` sends 1 Gb/s.
 fn around(events: Value) -> Value {
     let link = |from: &str, to: &str| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "25us"});

@@ -122,6 +122,9 @@ def of_network(
         rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
         found.append(Fault("topology", rule, hosts))
     ends = {(port["from"], port["to"]) for port in network["ports"]}
+    if len(ends) < len(network["ports"]):
+        rule = "must have one link between two nodes on Linux: only the simulator has several cables"
+        found.append(Fault("topology", rule, len(network["ports"]) - len(ends)))
     alone = next(((a, b) for a, b in sorted(ends) if (b, a) not in ends), None)
     if alone is not None:
         name = "->".join(nodes[end]["name"] for end in alone)

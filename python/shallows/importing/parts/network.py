@@ -19,9 +19,6 @@ RATE = "10Gbps"
 DELAY = "25us"
 """Rate and delay of a link whose file has none: the defaults of the topology `graph`."""
 
-PARALLEL = False
-"""Whether a topology may have several links between the same two nodes."""
-
 HOST_RATE = "100Gbps"
 """Rate of the link between a switch and the host that a reader adds to it."""
 
@@ -54,7 +51,7 @@ class Network:
         self.roles: dict[str, str] = {}
         self.lines: list[int] = []
         self.joined: set[tuple[str, str]] = set()
-        self.repeated = 0
+        self.beside = 0
 
     def node(self, line: int | None, raw: Any, role: str) -> str:
         """Adds a node; returns its name in the experiment."""
@@ -91,9 +88,7 @@ class Network:
     def join(self, line: int | None, one: str, other: str, rate: str, delay: str, duplex: bool = True) -> int:
         """Adds a link between two nodes by their names in the experiment; returns its place, or -1."""
         ways = [(one, other), (other, one)][: 2 if duplex else 1]
-        if not PARALLEL and self.joined & {*ways}:
-            self.repeated += 1
-            return -1
+        self.beside += bool(self.joined & {*ways})
         self.joined |= {*ways}
         row: dict[str, Any] = {"from": one, "to": other, "rate": rate, "delay": delay}
         self.content.rows.append(row if duplex else row | {"duplex": False})
@@ -104,13 +99,12 @@ class Network:
         """The content, with a sentence about its size."""
         content = self.content
         content.lines = self.lines
-        if self.repeated:
-            content.ignored.append(f"{self.repeated} further links between nodes that have one already")
         rates = sorted({row["rate"] for row in content.rows})
         shown = ", ".join(rates[:6]) + (" ..." if len(rates) > 6 else "")
         content.understood.append(
             f"{len(content.hosts)} hosts, {len(content.switches)} switches, "
             f"{len(content.rows)} links ({shown})"
+            + (f", {self.beside} of them beside another one" if self.beside else "")
         )
         content.ignored += ignored
         return content

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shallows.importing.parts.content import Content, Reader
-from shallows.importing.parts.network import PARALLEL, Network
+from shallows.importing.parts.network import Network
 from shallows.importing.parts.source import Head, Source
 
 _HEADER = {"nodes", "tiers", "podsize"}
@@ -125,8 +125,6 @@ def _wire(source: Source, network: Network, nodes: int, pod: int, tiers: list[Ti
         source.stop(tiers[2]["radix_down"][1], rule, down[2])
     if nodes + pods * (tors * up[0] + aggs * up[1]) > 1_000_000:
         source.stop(None, "may have at most 1000000 links")
-    if any(size > 1 for size in bundle) and not PARALLEL:
-        network.content.ignored.append("the links of a bundle are one link of their summed rate")
 
     def link(tier: int, low: str, high: str, switches: bool) -> list[int]:
         rate, latency = tiers[tier]["downlink_speed_gbps"][0], tiers[tier]["downlink_latency_ns"][0]
@@ -138,9 +136,8 @@ def _wire(source: Source, network: Network, nodes: int, pod: int, tiers: list[Ti
                 0,
             ]
         )
-        many, rate = (bundle[tier], rate) if PARALLEL else (1, rate * bundle[tier])
         places = []
-        for _ in range(many):
+        for _ in range(bundle[tier]):
             upward, downward = f"{latency + into[0]}ns", f"{latency + into[1]}ns"
             if upward == downward:
                 places.append(network.join(None, low, high, f"{rate}Gbps", upward))

@@ -7,7 +7,7 @@ use crate::experiment::{Experiment, SwitchSettings};
 use crate::net::port::Port;
 use crate::net::{Commons, Memory, Network};
 use crate::routing::choice::Sharing;
-use crate::routing::graph::{Graph, Link};
+use crate::routing::graph::Graph;
 use crate::routing::table::Routing;
 
 /// The cells' parts of the network, each port's cell and place there, and the data that all cells read.
@@ -73,8 +73,8 @@ pub(in crate::engine) fn lay_out(
     let opposites = if crossing { opposites.iter().map(|port| port.map(place)).collect() } else { vec![] };
     let port_places = places.iter().map(|(_, place)| *place).collect();
     let controlled = networks.iter().any(|network| network.ports.iter().any(|port| port.pausing().is_some()));
-    let back = |link: &Link| graph.find_link(link.to, link.from).map(place).into();
-    let backs = if controlled { graph.links.iter().map(back).collect() } else { vec![] };
+    let back = |link: u32| graph.back(link).map(place).into();
+    let backs = if controlled { (0..graph.links.len() as u32).map(back).collect() } else { vec![] };
     let commons = Commons {
         connections: vec![],
         sprays: sharing.ecmp.sprays(),

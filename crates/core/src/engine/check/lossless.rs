@@ -10,7 +10,7 @@ use crate::net::pfc::ingress::{Ingress, Law};
 use crate::net::pfc::{FRAME, PRIORITIES, Pausing, ones};
 use crate::params::{Code, Faults, ParamType};
 use crate::queue::Queue;
-use crate::routing::graph::{Graph, Link, NodeId, Role};
+use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::select::{select_links, select_ports};
 use serde_json::Value;
 use shallows_units::{Bytes, Rate, Size, Span};
@@ -153,15 +153,15 @@ impl Check<'_> {
         self.graph.role(node) == Role::Switch
     }
 
-    fn back(&self, link: &Link) -> Option<usize> {
-        self.graph.find_link(link.to, link.from).map(|back| back as usize)
+    fn back(&self, link: usize) -> Option<usize> {
+        self.graph.back(link as u32).map(|back| back as usize)
     }
 
     /// The part of the port at `link`; none between two hosts.
     fn flow(&self, number: usize) -> Option<Flow> {
         let (lossless, link) = (self.experiment.lossless(), &self.graph.links[number]);
         let at_switch = self.is_switch(link.from);
-        let back = self.back(link)?;
+        let back = self.back(number)?;
         if !at_switch && !self.is_switch(link.to) {
             return None;
         }
@@ -264,7 +264,7 @@ impl Check<'_> {
             *most = (*most).max((needed, number));
         }
         for (path, (needed, number)) in worst {
-            let back = self.back(&self.graph.links[number]).unwrap_or(number);
+            let back = self.back(number).unwrap_or(number);
             let rule = format!(
                 "must be at least {}: at {} so much may still come after XOFF ({}, delays {} and {}, response {}, \
                  frames of {}). Leave it out for what each link needs, or write pfc.lossy = \"allowed\"",

@@ -198,7 +198,7 @@ impl Check<'_> {
         let mut reported = BTreeSet::new();
         for change in changes.iter().filter(|change| matches!(change.what, What::State(_))) {
             let link = &self.graph.links[change.link as usize];
-            let back = self.graph.find_link(link.to, link.from);
+            let back = self.graph.back(change.link);
             let alike = back.and_then(|back| states.get(&back)) == states.get(&change.link);
             if !alike && reported.insert(change.event) {
                 let (from, to) = (self.graph.name(link.from), self.graph.name(link.to));

@@ -172,7 +172,7 @@ fn tables_are_made_anew() {
     let mut routing = Routing::new(&graph, 1);
     let link = |from: &str, to: &str| {
         let [from, to] = [from, to].map(|name| graph.find(name).unwrap());
-        graph.find_link(from, to).unwrap()
+        graph.find_link(from, to, 0).unwrap()
     };
     let hosts = select(&graph, &Names(vec!["*".into()])).unwrap();
     let (from, to) = (hosts[0], hosts[3]);
