@@ -830,7 +830,7 @@ class GraphTopology(Part):
     """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""
 
     links: list[dict[str, Any]] = Field(...)
-    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true }`. Default: the user's network."""
+    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cables = 1 }`. Default: the user's network."""
 
 
 class DropTailQueue(Part):
