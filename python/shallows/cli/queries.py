@@ -81,4 +81,7 @@ def bench(
     if as_json:
         terminal.print_json(rows)
     else:
-        terminal.print_table("", list(rows[0]), [list(row.values()) for row in rows])
+        shown = [name for name in rows[0] if name not in ("packets", "in_flight", "completion_us")]
+        terminal.print_table("", shown, [[row[name] for name in shown] for row in rows])
+        for title, counts in filter(None, map(benchmark.beside, rows)):
+            terminal.print_table(title, ["count", "published", "here"], counts)

@@ -13,9 +13,12 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from shallows.document.load import load
 from shallows.document.places import experiments_path
@@ -39,7 +42,10 @@ NETWORKS = (
     "fat-tree-8192",
     "e5-8192",
 )
-THREADED = ("fat-tree-1024", "fat-tree-8192", "e5-8192")
+LONG = ("e5-8192-q256", "e5-8192-cubic", "e1-8192")
+"""Measured only when they are named: half a minute and more each."""
+
+THREADED = ("fat-tree-1024", "fat-tree-8192", "e5-8192", *LONG)
 """Large enough to gain by threads: with one, and with all cores."""
 
 
@@ -49,24 +55,27 @@ def _threads(network: str) -> tuple[str, ...]:
 
 SCENARIOS = tuple(
     f"{network}/probes={probes}{threads}"
-    for network in NETWORKS
+    for network in (*NETWORKS, *LONG)
     for probes in PROBES
     for threads in _threads(network)
 )
 
-__all__ = ["SCENARIOS", "choose", "measure", "measure_here"]
+__all__ = ["SCENARIOS", "beside", "choose", "measure", "measure_here"]
 
 
 def choose(words: Sequence[str]) -> list[str]:
     """The scenarios that are named by any of `words`, in full or by network; all without words."""
-    unknown = [word for word in words if word not in SCENARIOS and word not in NETWORKS]
+    known = [*NETWORKS, *LONG, *SCENARIOS]
+    unknown = [word for word in words if word not in known]
     if unknown:
-        known = [*NETWORKS, *SCENARIOS]
         raise SpecError(
             Fault("bench", f"must be one of {', '.join(SCENARIOS)}", word, did_you_mean(word, known))
             for word in unknown
         )
-    return [name for name in SCENARIOS if not words or name in words or name.split("/")[0] in words]
+    usual = [name for name in SCENARIOS if name.split("/")[0] not in LONG]
+    if not words:
+        return usual
+    return [name for name in SCENARIOS if name in words or name.split("/")[0] in words]
 
 
 def measure(scenarios: Sequence[str], repeat: int, report: Report | None = None) -> list[dict[str, Any]]:
@@ -106,7 +115,8 @@ def measure_here(scenario: str) -> dict[str, Any]:
     simulation.run()
     cpu_s, wall_s = time.process_time() - began, time.perf_counter() - wall
     peak = _peak_bytes()
-    hops = json.loads(simulation.manifest())["counts"]["packet_hops"]
+    counts = json.loads(simulation.manifest())["counts"]
+    hops = counts["packet_hops"]
     tables = simulation.tables()
     flows = {name: data for name, _, data in tables["flows"]}
     hosts = len({*flows["src"][0], *flows["dst"][0]})
@@ -114,6 +124,12 @@ def measure_here(scenario: str) -> dict[str, Any]:
         "scenario": scenario,
         "threads": threads,
         "packet_hops": hops,
+        "packets": int(_column(flows["packets_sent"]).sum()),
+        "drops": counts["packets_dropped"],
+        "retransmissions": int(_column(flows["retransmissions"]).sum()),
+        "timeouts": int(_column(flows["timeouts"]).sum()),
+        "in_flight": counts["packets_in_flight"],
+        "completion_us": _completion(_column(flows["acked_ps"])),
         "cpu_s": cpu_s,
         "wall_s": wall_s,
         "hops_per_cpu_s": hops / cpu_s,
@@ -121,6 +137,37 @@ def measure_here(scenario: str) -> dict[str, Any]:
         "bytes_per_host": (peak - before) / hosts,
         "bytes_per_flow": (peak - before) / (len(flows["id"]) // 4),
     }
+
+
+def _column(data: Any) -> np.ndarray:
+    return np.frombuffer(data, dtype=np.uint64)
+
+
+def _completion(acked_ps: np.ndarray) -> dict[str, float]:
+    """Times until the last acknowledgement of a connection in us, of those that ended."""
+    ended = acked_ps[acked_ps != np.iinfo(np.uint64).max] / 1e6
+    if not len(ended):
+        return {}
+    shares = {"least": 0, "p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1}
+    return {name: float(np.quantile(ended, share, method="inverted_cdf")) for name, share in shares.items()}
+
+
+def beside(row: Mapping[str, Any]) -> tuple[str, list[list[Any]]] | None:
+    """Published counts of the same work, and ours: a title, and rows of count, theirs and ours."""
+    files = tomllib.loads((experiments_path() / "bench" / "published.toml").read_text())
+    other = files.get(str(row["scenario"]).partition("/")[0])
+    if other is None:
+        return None
+    rows = [
+        [name, value, row[name]]
+        for name, value in other.items()
+        if name not in ("program", "source", "ends", "completion_us")
+    ]
+    times = other.get("completion_us", {})
+    rows += [
+        [f"completion {name} (us)", value, row["completion_us"].get(name)] for name, value in times.items()
+    ]
+    return f"{row['scenario']} beside {other['program']} ({other['source']}); {other['ends']}", rows
 
 
 def _peak_bytes() -> int:
