@@ -84,4 +84,6 @@ def bench(
         shown = [name for name in rows[0] if name not in ("packets", "in_flight", "completion_us")]
         terminal.print_table("", shown, [[row[name] for name in shown] for row in rows])
         for title, counts in filter(None, map(benchmark.beside, rows)):
-            terminal.print_table(title, ["count", "published", "here"], counts)
+            terminal.say(f"\n{title}")
+            exact = [[name, f"{theirs:.10g}", f"{ours:.10g}"] for name, theirs, ours in counts]
+            terminal.print_table("", ["count", "published", "here"], exact)
