@@ -163,6 +163,9 @@ def test_every_topology_has_a_plan():
         "fat-tree": {"k": 4},
         "multi-rack": {},
         "leaf-spine": {"leaves": 8, "spines": 4, "hosts_per_leaf": 8},
+        "torus": {"size": [4, 3, 2]},
+        "dragonfly": {},
+        "rail": {},
     }
     for kind, settings in kinds.items():
         traffic = {"long": {"kind": "bulk", "from": "*", "to": "*"}}

@@ -23,9 +23,11 @@ __all__ = [
     "D2tcpCc",
     "D3Cc",
     "D3PortControl",
+    "DatagramsLoad",
     "DcqcnCc",
     "DctcpCc",
     "DoubleThresholdQueue",
+    "DragonflyTopology",
     "DropTailQueue",
     "DtCwaCc",
     "Dualpi2Queue",
@@ -68,6 +70,7 @@ __all__ = [
     "Python",
     "RacsCc",
     "RacsPortControl",
+    "RailTopology",
     "RampQueue",
     "RcpCc",
     "RcpPortControl",
@@ -83,9 +86,11 @@ __all__ = [
     "TcRedQueue",
     "ThresholdQueue",
     "TimelyCc",
+    "TorusTopology",
     "Transport",
     "TreeTopology",
     "TrimmingQueue",
+    "Udp",
     "UniformDeadline",
     "UniformSizes",
     "XdctcpCc"
@@ -810,6 +815,99 @@ class FatTreeTopology(Part):
 
     switch_delay: str = '10us'
     """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between pods."""
+
+
+class TorusTopology(Part):
+    """Switches on a grid of any number of dimensions, with rings in each, and hosts `h0`, `h1` .. at each switch. Switches are called by their place, such as `sw0.2`; hosts count on from switch to switch, the last dimension first."""
+
+    kind: Literal["torus"] = "torus"
+
+    size: list[int] = [4, 4]
+    """Switches in each dimension: `[4, 4, 4]` is a cube. Range [2, 100000]. Default: a square of sixteen switches."""
+
+    hosts_per_node: int = 1
+    """Hosts at each switch. Range [1, 100000]. Default: Dally and Towles 2004 ch. 5: a terminal a node."""
+
+    wrap: bool = True
+    """Whether the two ends of each row are joined: a torus. Otherwise it is a mesh. Default: Dally and Towles 2004 ch. 5: a torus."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    switch_rate: str = 'none'
+    """Rate of the links between switches; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '5us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `switch_delay`, a base round trip of 100us between the farthest of 4 x 4."""
+
+    switch_delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between the farthest of 4 x 4."""
+
+
+class DragonflyTopology(Part):
+    """Groups of switches with hosts `h0`, `h1` ..: all switches of a group are joined, and every two groups. Switches are called `sw0.1` (group, place); hosts count on from switch to switch."""
+
+    kind: Literal["dragonfly"] = "dragonfly"
+
+    routers: int = 4
+    """Switches of a group (a). Range [1, 1000]. Default: Kim 2008 figure 5."""
+
+    hosts_per_router: int = 2
+    """Hosts at each switch (p). Range [1, 100000]. Default: Kim 2008 figure 5."""
+
+    global_links: int = 2
+    """Cables of each switch to other groups (h). Range [1, 1000]. Default: Kim 2008 figure 5."""
+
+    groups: int | Literal["none"] = 'none'
+    """Groups (g); `"none"` is a h + 1, as many as can be joined. Range [2, 1000000]. Default: Kim 2008 s.3.1: g = a h + 1."""
+
+    arrangement: Literal["palm-tree", "consecutive"] = 'palm-tree'
+    """Which global cable leads to which group. Default: Camarero 2014; Kim 2008 leaves it open."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    local_rate: str = 'none'
+    """Rate of the links inside a group; `"none"` is `rate`. Default: ports of one kind."""
+
+    global_rate: str = 'none'
+    """Rate of the links between groups; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '5us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with the others, a base round trip of 100us between groups."""
+
+    local_delay: str = '10us'
+    """One-way delay of the links inside a group. Range [0s, 100000s]. Default: with the others, a base round trip of 100us between groups."""
+
+    global_delay: str = '20us'
+    """One-way delay of the links between groups. Range [0s, 100000s]. Default: global cables are longer; with the others, 100us."""
+
+
+class RailTopology(Part):
+    """Servers of several network cards: card r of each on leaf r, and spines above. A card is a host. Hosts are called `server0.rail3`, so that `server0.*` are a server and `*.rail3` a rail; switches `leaf3` and `spine0`."""
+
+    kind: Literal["rail"] = "rail"
+
+    servers: int = 4
+    """Servers. Range [2, 100000]. Default: half of a small pod."""
+
+    rails: int = 8
+    """Network cards of a server, each on a leaf of its own: rails. Range [1, 1000]. Default: NVIDIA DGX H100: eight cards."""
+
+    spines: int = 4
+    """Spine switches. Range [1, 100000]. Default: as many as a leaf has hosts: no oversubscription."""
+
+    rate: str = '100Gbps'
+    """Rate of the cards' links. Default: cards of training clusters have 100 Gb/s or more."""
+
+    uplink_rate: str = 'none'
+    """Rate of each link between a leaf and a spine; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '1us'
+    """One-way delay of the cards' links. Range [0s, 100000s]. Default: Li 2019 (HPCC) s.5.1: each link has 1us."""
+
+    uplink_delay: str = 'none'
+    """One-way delay of the links between leaves and spines; `"none"` is `delay`. Range [0s, 100000s]. Default: Li 2019 (HPCC) s.5.1: each link has 1us."""
 
 
 class GraphTopology(Part):
@@ -1842,6 +1940,30 @@ class Ndp(Part):
     """Congestion control."""
 
 
+class Udp(Part):
+    """Datagrams: UDP, or unreliable datagrams of RoCEv2. Nothing is acknowledged or sent again, and no congestion control is at work. Loads of the kind `datagrams` have this profile, and no others."""
+
+    profile: Literal["udp"] = "udp"
+
+    mtu: str = '1472B'
+    """Most payload of a packet, and so of a datagram. Range [1B, 65000B]. Default: Ethernet's 1500 less 28 bytes of headers."""
+
+    header: str = '28B'
+    """Bytes of a packet's header. Range [1B, 200B]. Default: IPv4 and UDP (RFC 768); with RoCEv2's BTH, DETH and checksum 52."""
+
+    ecn: Literal["not-ect", "ect0", "ect1"] = 'not-ect'
+    """The ECN codepoint of packets. With ect0 or ect1 switches mark them instead of dropping them, and nobody reacts. Default: RFC 8085 s.3.1.7: only an application that reacts to marks may set ECT; the others show what such traffic does."""
+
+    priority: int = 0
+    """Priority of packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
+
+    send_buffer: str = '212992B'
+    """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
 class BulkLoad(Part):
     """Bulk. Connections that send a fixed amount, or without end."""
 
@@ -1874,7 +1996,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1922,7 +2044,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1961,7 +2083,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2009,7 +2131,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2030,7 +2152,76 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = None
+    """Class in the statistics; by default the load's name."""
+
+
+class DatagramsLoad(Part):
+    """Datagrams. Each sender sends packets without repair and without acknowledgements (UDP; unreliable datagrams of RoCEv2): at a rate, with pauses, or from a trace. The table `datagrams` counts what arrived and what was lost, with delays and jitter."""
+
+    kind: Literal["datagrams"] = "datagrams"
+
+    from_: str | list[str] = Field(...)
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
+
+    bytes: str = 'none'
+    """Payload of each datagram, or "none" where `sizes` or a trace says it. Range [1B, ]. Default: either this or `sizes`."""
+
+    rate: str = 'none'
+    """Payload sent in a second, while the sender sends; or "none". Default: either this or `every`."""
+
+    every: str = 'none'
+    """Mean time from one datagram to the next, while the sender sends; or "none". Range (0s, ]. Default: either this or `rate`."""
+
+    gaps: Literal["even", "exponential"] = 'even'
+    """The times between datagrams. Even ones follow the size with `rate`, so that the rate is exact at each instant. Default: a constant bit rate."""
+
+    on: str = 'none'
+    """Mean time for which a sender sends, or "none" for no pauses. Range (0s, 100000s]. Default: no pauses."""
+
+    off: str = 'none'
+    """Mean time for which it is then silent. Range (0s, 100000s]. Default: no pauses."""
+
+    periods: Literal["constant", "exponential", "pareto"] = 'exponential'
+    """How long it sends and is silent. Default: a Markov source; Brady 1969 for speech."""
+
+    shape: float = 1.5
+    """Shape of the Pareto distribution of these times. Range (1, 10]. Default: Willinger 1997: between 1 and 2, where the variance is infinite; ns-2's Pareto source: 1.5."""
+
+    start: str = '0s'
+    """When the first sender begins. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further sender begins. Default: together."""
+
+    jitter: str = '0s'
+    """Each beginning is moved by a random time below this. Default: none; random phases want one."""
+
+    stop: str = 'none'
+    """When senders end, or "none". Default: as long as the run lasts."""
+
+    count: int | Literal["none"] = 'none'
+    """Datagrams of each sender, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    name: str = ''
+    """Name of the file that the trace came from. Default: recorded with the result."""
+
+    trace: list[dict[str, Any]] = []
+    """A trace that each sender sends once; filled in from the named file. It stands in place of sizes, rates and pauses. Default: none."""
+
+    sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
+    """Distribution of sizes."""
+
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2072,7 +2263,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2093,7 +2284,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2165,7 +2356,7 @@ class Experiment(WholeExperiment):
     ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded"] = 'flow'
     """How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
-    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
+    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | TorusTopology | DragonflyTopology | RailTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "torus", "dragonfly", "rail", "graph"] | None = None
     """The network."""
 
     queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
@@ -2195,10 +2386,10 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
-    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
     """The loads, by name."""
 
     probe: Probe | None = None
