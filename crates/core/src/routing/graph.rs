@@ -48,6 +48,9 @@ pub struct Link {
     pub delay: Span,
 }
 
+/// Static routes: by the host that packets go to and the switch that sends them on, the links to the next hops.
+pub type Routes = BTreeMap<(NodeId, NodeId), Vec<u32>>;
+
 /// A network. Nodes and links are only ever added, so their places are their ids.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
@@ -55,6 +58,9 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// By link id.
     pub links: Vec<Link>,
+    /// By link id: what it adds to the cost of a way, where that is not one.
+    costs: BTreeMap<u32, u32>,
+    routes: Routes,
     by_name: BTreeMap<String, NodeId>,
     by_ends: BTreeMap<(NodeId, NodeId), u32>,
 }
@@ -97,6 +103,39 @@ impl Graph {
         let taken = self.by_ends.insert((from, to), id);
         assert!(from != to && taken.is_none(), "no room for a link {}", self.port_name(id));
         id
+    }
+
+    /// Sets what link `id` adds to the cost of a way, at least one.
+    pub fn set_cost(&mut self, id: u32, cost: u32) {
+        assert!(cost > 0, "a link without cost would lead in circles");
+        if cost == 1 {
+            self.costs.remove(&id)
+        } else {
+            self.costs.insert(id, cost)
+        };
+    }
+
+    /// What each link adds to the cost of a way; nothing inside if all add one.
+    pub fn costs(&self) -> Vec<u32> {
+        if self.costs.is_empty() {
+            return vec![];
+        }
+        (0..self.links.len() as u32).map(|id| self.costs.get(&id).copied().unwrap_or(1)).collect()
+    }
+
+    /// Makes the switch `at` send packets for host `to` by `links`, its own; says no if it has a static route there.
+    pub fn set_route(&mut self, at: NodeId, to: NodeId, links: Vec<u32>) -> bool {
+        self.routes.insert((to, at), links).is_none()
+    }
+
+    /// The static routes.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// Takes all static routes away.
+    pub fn drop_routes(&mut self) {
+        self.routes.clear();
     }
 
     /// The node of this name.

@@ -15,6 +15,9 @@
 //! Beivide, "Topological Characterization of Hamming and Dragonfly Networks and Its Implications on Routing", ACM TACO 11(4), 2014).
 //! `consecutive`: the cables of a group lead to the other groups in rising order (the absolute arrangement of Hastings et al.,
 //! "Comparing Global Link Arrangements for Dragonfly Networks", CLUSTER 2015). With fewer groups the order repeats.
+//! Minimal routing crosses one global cable (s.4.1), although two of them may be fewer links than a local, a global and a local one.
+//! So a global cable costs 3 by default: one and two local ones cost at most 5, two global ones at least 6. Equal ways share as
+//! the run's `ecmp` says.
 //! Left out: groups that are not fully joined inside (s.3.2); Valiant and UGAL routing (s.4).
 
 use super::MAX_NODES;
@@ -38,6 +41,8 @@ params! {
         groups: Option<u64> = "none", "[2, 1000000]", "Kim 2008 s.3.1: g = a h + 1";
         /// Which global cable leads to which group.
         arrangement: Arrangement = "palm-tree", "", "Camarero 2014; Kim 2008 leaves it open";
+        /// What a link between groups adds to the cost of a path, and all others add 1. With 1, paths have the fewest links.
+        global_cost: u64 = 3, "[1, 65535]", "Kim 2008 s.4.1: minimal routes cross one global channel";
         /// Rate of the hosts' links.
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";
         /// Rate of the links inside a group; `"none"` is `rate`.
@@ -98,7 +103,11 @@ impl Settings {
                 if group < other {
                     let [a, b] =
                         [(group, cable), (other, its)].map(|(g, c)| switches[g as usize][(c / h) as usize]);
+                    let first = graph.links.len() as u32;
                     graph.link(a, b, global_rate, self.global_delay);
+                    for link in [first, first + 1] {
+                        graph.set_cost(link, self.global_cost as u32);
+                    }
                 }
             }
         }
@@ -153,6 +162,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use crate::routing::graph::Role;
+    use crate::routing::table::tests::all_paths;
     use crate::topology::tests::{build, cut, distances, joined};
     use serde_json::json;
     use std::collections::BTreeMap;
@@ -249,6 +259,37 @@ mod tests {
             ("sw8.3", "sw7.3"),
         ] {
             assert!(joined(&rising, a, b), "{a} {b}");
+        }
+    }
+
+    /// Kim 2008 s.4.1: in a full network a minimal route between groups is the only one over their cable; inside a group it is one
+    /// link. By the number of links alone, some routes would cross two global cables.
+    #[test]
+    fn minimal_routes_cross_one_global_cable() {
+        for arrangement in ARRANGEMENTS {
+            for (cost, over_two) in [(3, false), (1, true)] {
+                let (graph, _) =
+                    build(json!({"kind": "dragonfly", "arrangement": arrangement, "global_cost": cost}));
+                let hosts: Vec<_> = graph.ids(Role::Host).collect();
+                let mut most = 0;
+                for (from, to) in
+                    hosts.iter().flat_map(|a| hosts.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b)
+                {
+                    let paths = all_paths(&graph, from, to);
+                    let global = |path: &Vec<u32>| {
+                        let between = path.iter().map(|link| &graph.links[*link as usize]);
+                        let between = between.filter(|link| graph.role(link.from) == graph.role(link.to));
+                        between
+                            .filter(|link| group(graph.name(link.from)) != group(graph.name(link.to)))
+                            .count()
+                    };
+                    most = most.max(paths.iter().map(global).max().unwrap());
+                    if cost == 3 {
+                        assert_eq!(paths.len(), 1, "{} {}", graph.name(from), graph.name(to));
+                    }
+                }
+                assert_eq!(most > 1, over_two, "{arrangement}: {most}");
+            }
         }
     }
 

@@ -32,5 +32,6 @@ mod recovery;
 mod reno;
 mod roce;
 mod roce_windows;
+mod routes;
 mod slow_start;
 mod timeouts;
