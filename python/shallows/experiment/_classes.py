@@ -864,6 +864,9 @@ class DragonflyTopology(Part):
     arrangement: Literal["palm-tree", "consecutive"] = 'palm-tree'
     """Which global cable leads to which group. Default: Camarero 2014; Kim 2008 leaves it open."""
 
+    global_cost: int = 3
+    """What a link between groups adds to the cost of a path, and all others add 1. With 1, paths have the fewest links. Range [1, 65535]. Default: Kim 2008 s.4.1: minimal routes cross one global channel."""
+
     rate: str = '10Gbps'
     """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
 
@@ -911,7 +914,7 @@ class RailTopology(Part):
 
 
 class GraphTopology(Part):
-    """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links; among several, each flow keeps to one."""
+    """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links, or where links have a `cost`, one with the least sum of costs. Several equal paths are shared as the run's `ecmp` says."""
 
     kind: Literal["graph"] = "graph"
 
@@ -925,7 +928,7 @@ class GraphTopology(Part):
     """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""
 
     links: list[dict[str, Any]] = Field(...)
-    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true }`. Default: the user's network."""
+    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cost = 1 }`. Default: the user's network."""
 
 
 class DropTailQueue(Part):
@@ -1644,10 +1647,13 @@ class Pfc(Part):
 
 
 class Routing(Part):
-    """Forwarding while links fail, and flowlets."""
+    """Forwarding while links fail, static routes, and flowlets."""
 
     reconvergence: str = '0s'
     """Time from the failure or repair of a link until the tables of all switches follow. Range [0s, 100000s]. Default: tables that follow at once; the user's network takes longer."""
+
+    routes: list[dict[str, Any]] = []
+    """Static routes, each `{ at = "leaf0", to = "h4..h7", via = ["spine1", "spine2"] }`: at these switches packets for these hosts go to these next nodes instead of the computed ones. Several share as `ecmp` says. Links that are down are left out once the tables follow; if none is left, the computed next hops stand in. Default: computed tables."""
 
     flowlet_gap: str = '500us'
     """With ecmp = "flowlet": a flow that pauses for longer may take another path. Range [0s, 100000s]. Default: longer than paths of a data centre differ; choose by yours."""
