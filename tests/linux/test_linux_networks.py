@@ -64,6 +64,26 @@ def test_next_hops_have_their_weights():
         assert re.findall(r"onlink weight (\d+)", route) == weights and route.count("nexthop") == 3
 
 
+def test_static_routes_are_in_the_plan():
+    """To h2 (10.1.0.3) by one spine, to h3 by two, which the kernel shares."""
+    routes = [
+        {"at": "leaf0", "to": "h2", "via": "spine1"},
+        {"at": "leaf0", "to": "h3", "via": ["spine0", "spine2"]},
+    ]
+    made, network = planned(topology=LEAVES, traffic=ACROSS, routing={"routes": routes})
+    names = [node["name"] for node in network["nodes"]]
+    ends = {f"{names[port['from']]}->{names[port['to']]}": i for i, port in enumerate(network["ports"])}
+
+    def devices(host: int) -> list[int]:
+        found = [line for line in made.plan.splitlines() if line.startswith(f"route add 10.1.0.{host + 1}/32")]
+        found = [re.findall(r"dev p(\d+)", line) for line in found]
+        ours = [[int(port) for port in ports] for ports in found]
+        return next(ports for ports in ours if network["ports"][ports[0]]["from"] == names.index("leaf0"))
+
+    assert devices(2) == [ends["leaf0->spine1"]]
+    assert devices(3) == [ends["leaf0->spine0"], ends["leaf0->spine2"]]
+
+
 @needs_kernel
 def test_connections_share_paths_by_weight(tmp_path):
     topology = LEAVES | {"spines": 2, "hosts_per_leaf": 8}
@@ -86,6 +106,15 @@ def test_connections_share_paths_by_weight(tmp_path):
         ({"probe": {"flow_trace": "1000001ps"}}, None, "probe.flow_trace"),
         ({"ecmp": "weighted", "port": {"leaf0->spine0": {"weight": 257}}}, None, "port.*.weight"),
         ({}, (6, 1), "topology"),
+        (
+            {
+                "topology": LEAVES | {"spines": 1},
+                "routing": {"routes": [{"at": "leaf0", "to": "h2", "via": "spine0"}]},
+                "event": {"cut": {"at": "1ms", "link": "leaf0<->spine0", "state": "down"}},
+            },
+            None,
+            "event.cut.state",
+        ),
         ({"topology": {"kind": "star", "senders": 600, "rate": "1Gbps", "delay": "1us"}}, None, "topology"),
         (
             {"transport": {"profile": "linux", "cc": "dctcp", "min_rto": "200500us"}},
@@ -163,6 +192,9 @@ def test_every_topology_has_a_plan():
         "fat-tree": {"k": 4},
         "multi-rack": {},
         "leaf-spine": {"leaves": 8, "spines": 4, "hosts_per_leaf": 8},
+        "torus": {"size": [4, 3, 2]},
+        "dragonfly": {},
+        "rail": {},
     }
     for kind, settings in kinds.items():
         traffic = {"long": {"kind": "bulk", "from": "*", "to": "*"}}

@@ -268,6 +268,9 @@ def test_a_page_names_no_python_unless_it_may(text):
         'kind = "fat-tree"\nk = 1000',
         'kind = "leaf-spine"\nleaves = 5000\nspines = 5000\nhosts_per_leaf = 2',
         'kind = "tree"\nlevels = 30\nfanout = 9',
+        'kind = "torus"\nsize = [200, 200]',
+        'kind = "dragonfly"\nrouters = 32\nhosts_per_router = 8\nglobal_links = 8',
+        'kind = "rail"\nservers = 5000\nrails = 8',
     ],
 )
 def test_a_network_that_is_too_large_is_refused_before_it_is_built(topology):

@@ -2,11 +2,12 @@
 
 use crate::net::wire::jitter::{JitterLaw, JitterOrder};
 use crate::net::wire::trace::LinkTrace;
-use crate::params::{Names, Params};
+use crate::params::{Names, Params, Row};
 use crate::port_control::Protocol;
 use crate::probe::ProbeSettings;
 use crate::queue::Queue;
 use crate::routing::choice::Ecmp;
+use crate::routing::fixed::RouteParams;
 use crate::topology::Topology;
 use crate::transport::Transport;
 use crate::workload::Traffic;
@@ -84,10 +85,14 @@ crate::params! {
 }
 
 crate::params! {
-    /// Forwarding while links fail, and flowlets.
+    /// Forwarding while links fail, static routes, and flowlets.
     pub struct RoutingSettings, patch RoutingPatch {
         /// Time from the failure or repair of a link until the tables of all switches follow.
         reconvergence: Span = "0s", "[0s, 100000s]", "tables that follow at once; the user's network takes longer";
+        /// Static routes, each `{ at = "leaf0", to = "h4..h7", via = ["spine1", "spine2"] }`: at these switches packets for these hosts go
+        /// to these next nodes instead of the computed ones. Several share as `ecmp` says. Links that are down are left out once
+        /// the tables follow; if none is left, the computed next hops stand in.
+        routes: Vec<Row<RouteParams>> = [], "", "computed tables";
         /// With ecmp = "flowlet": a flow that pauses for longer may take another path.
         flowlet_gap: Span = "500us", "[0s, 100000s]", "longer than paths of a data centre differ; choose by yours";
     }

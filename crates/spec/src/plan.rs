@@ -6,6 +6,7 @@ use shallows_core::engine::check::chosen;
 use shallows_core::engine::check::chosen::Chosen;
 use shallows_core::experiment::{EventSettings, LinkState};
 use shallows_core::params::{Fault, Faults, Names, ParamType, Params};
+use shallows_core::routing::fixed;
 use shallows_core::routing::graph::{Graph, Link, Node, NodeId, Role};
 use shallows_core::routing::select::{select, select_links};
 use shallows_core::routing::table::Routing;
@@ -38,7 +39,9 @@ pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
 fn network(document: &str) -> Result<(Experiment, Graph, Routing), Vec<Fault>> {
     let experiment = crate::parse(document)?;
     let mut faults = Faults::default();
-    let graph = experiment.topology.build(&mut faults);
+    let mut graph = experiment.topology.build(&mut faults);
+    fixed::write(&experiment.routing.routes, &mut graph, &mut faults);
+    fixed::check(&mut graph, 0, &[], &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }

@@ -46,6 +46,7 @@ pub fn resolved(experiment: &Experiment) -> Value {
     let mut routing = shown(&experiment.routing);
     routing.retain(|key, _| match key.as_str() {
         "flowlet_gap" => experiment.run.ecmp == Ecmp::Flowlet,
+        "routes" => !experiment.routing.routes.is_empty(),
         _ => experiment.reroutes(),
     });
     if !routing.is_empty() {

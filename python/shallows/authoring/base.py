@@ -240,14 +240,19 @@ class Graph:
         delay: float | str = "25us",
         *,
         duplex: bool = True,
+        cost: int = 1,
     ) -> None:
-        """Joins two nodes, both ways unless not `duplex`. A number is bits a second, or seconds."""
+        """Joins two nodes, both ways unless not `duplex`. A number is bits a second, or seconds.
+
+        Packets take the path with the least sum of `cost`, by default the one with the fewest links.
+        """
         for end in (a, b):
             if end not in self.hosts and end not in self.switches:
                 raise ValueError(f"no node is called {end!r}; add it with host() or switch() first")
         rate = rate if isinstance(rate, str) else f"{round(rate)}bps"
         delay = delay if isinstance(delay, str) else f"{round(delay * 1e12)}ps"
-        self.links.append({"from": a, "to": b, "rate": rate, "delay": delay, "duplex": duplex})
+        link = {"from": a, "to": b, "rate": rate, "delay": delay, "duplex": duplex}
+        self.links.append(link if cost == 1 else link | {"cost": cost})
 
     def _add(self, nodes: list[str], name: str) -> None:
         if not isinstance(name, str) or not _NODE.fullmatch(name):

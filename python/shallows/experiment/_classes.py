@@ -27,6 +27,7 @@ __all__ = [
     "DcqcnCc",
     "DctcpCc",
     "DoubleThresholdQueue",
+    "DragonflyTopology",
     "DropTailQueue",
     "DtCwaCc",
     "Dualpi2Queue",
@@ -61,7 +62,6 @@ __all__ = [
     "Pi2Queue",
     "PieQueue",
     "PoissonLoad",
-    "PolicerQueue",
     "Port",
     "PragueCc",
     "Priority",
@@ -70,6 +70,7 @@ __all__ = [
     "Python",
     "RacsCc",
     "RacsPortControl",
+    "RailTopology",
     "RampQueue",
     "RcpCc",
     "RcpPortControl",
@@ -85,6 +86,7 @@ __all__ = [
     "TcRedQueue",
     "ThresholdQueue",
     "TimelyCc",
+    "TorusTopology",
     "Transport",
     "TreeTopology",
     "TrimmingQueue",
@@ -815,8 +817,104 @@ class FatTreeTopology(Part):
     """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between pods."""
 
 
+class TorusTopology(Part):
+    """Switches on a grid of any number of dimensions, with rings in each, and hosts `h0`, `h1` .. at each switch. Switches are called by their place, such as `sw0.2`; hosts count on from switch to switch, the last dimension first."""
+
+    kind: Literal["torus"] = "torus"
+
+    size: list[int] = [4, 4]
+    """Switches in each dimension: `[4, 4, 4]` is a cube. Range [2, 100000]. Default: a square of sixteen switches."""
+
+    hosts_per_node: int = 1
+    """Hosts at each switch. Range [1, 100000]. Default: Dally and Towles 2004 ch. 5: a terminal a node."""
+
+    wrap: bool = True
+    """Whether the two ends of each row are joined: a torus. Otherwise it is a mesh. Default: Dally and Towles 2004 ch. 5: a torus."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    switch_rate: str = 'none'
+    """Rate of the links between switches; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '5us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `switch_delay`, a base round trip of 100us between the farthest of 4 x 4."""
+
+    switch_delay: str = '10us'
+    """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between the farthest of 4 x 4."""
+
+
+class DragonflyTopology(Part):
+    """Groups of switches with hosts `h0`, `h1` ..: all switches of a group are joined, and every two groups. Switches are called `sw0.1` (group, place); hosts count on from switch to switch."""
+
+    kind: Literal["dragonfly"] = "dragonfly"
+
+    routers: int = 4
+    """Switches of a group (a). Range [1, 1000]. Default: Kim 2008 figure 5."""
+
+    hosts_per_router: int = 2
+    """Hosts at each switch (p). Range [1, 100000]. Default: Kim 2008 figure 5."""
+
+    global_links: int = 2
+    """Cables of each switch to other groups (h). Range [1, 1000]. Default: Kim 2008 figure 5."""
+
+    groups: int | Literal["none"] = 'none'
+    """Groups (g); `"none"` is a h + 1, as many as can be joined. Range [2, 1000000]. Default: Kim 2008 s.3.1: g = a h + 1."""
+
+    arrangement: Literal["palm-tree", "consecutive"] = 'palm-tree'
+    """Which global cable leads to which group. Default: Camarero 2014; Kim 2008 leaves it open."""
+
+    global_cost: int = 3
+    """What a link between groups adds to the cost of a path, and all others add 1. With 1, paths have the fewest links. Range [1, 65535]. Default: Kim 2008 s.4.1: minimal routes cross one global channel."""
+
+    rate: str = '10Gbps'
+    """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
+
+    local_rate: str = 'none'
+    """Rate of the links inside a group; `"none"` is `rate`. Default: ports of one kind."""
+
+    global_rate: str = 'none'
+    """Rate of the links between groups; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '5us'
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with the others, a base round trip of 100us between groups."""
+
+    local_delay: str = '10us'
+    """One-way delay of the links inside a group. Range [0s, 100000s]. Default: with the others, a base round trip of 100us between groups."""
+
+    global_delay: str = '20us'
+    """One-way delay of the links between groups. Range [0s, 100000s]. Default: global cables are longer; with the others, 100us."""
+
+
+class RailTopology(Part):
+    """Servers of several network cards: card r of each on leaf r, and spines above. A card is a host. Hosts are called `server0.rail3`, so that `server0.*` are a server and `*.rail3` a rail; switches `leaf3` and `spine0`."""
+
+    kind: Literal["rail"] = "rail"
+
+    servers: int = 4
+    """Servers. Range [2, 100000]. Default: half of a small pod."""
+
+    rails: int = 8
+    """Network cards of a server, each on a leaf of its own: rails. Range [1, 1000]. Default: NVIDIA DGX H100: eight cards."""
+
+    spines: int = 4
+    """Spine switches. Range [1, 100000]. Default: as many as a leaf has hosts: no oversubscription."""
+
+    rate: str = '100Gbps'
+    """Rate of the cards' links. Default: cards of training clusters have 100 Gb/s or more."""
+
+    uplink_rate: str = 'none'
+    """Rate of each link between a leaf and a spine; `"none"` is `rate`. Default: ports of one kind."""
+
+    delay: str = '1us'
+    """One-way delay of the cards' links. Range [0s, 100000s]. Default: Li 2019 (HPCC) s.5.1: each link has 1us."""
+
+    uplink_delay: str = 'none'
+    """One-way delay of the links between leaves and spines; `"none"` is `delay`. Range [0s, 100000s]. Default: Li 2019 (HPCC) s.5.1: each link has 1us."""
+
+
 class GraphTopology(Part):
-    """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links; among several, each flow keeps to one."""
+    """Any network: hosts and switches by name, joined link by link. Packets take a path with the fewest links, or where links have a `cost`, one with the least sum of costs. Several equal paths are shared as the run's `ecmp` says."""
 
     kind: Literal["graph"] = "graph"
 
@@ -830,7 +928,7 @@ class GraphTopology(Part):
     """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""
 
     links: list[dict[str, Any]] = Field(...)
-    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cables = 1 }`. Default: the user's network."""
+    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cost = 1 }`. Default: the user's network."""
 
 
 class DropTailQueue(Part):
@@ -1035,39 +1133,6 @@ class Pi2Queue(Part):
 
     max_classic: float = 0.25
     """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: RFC 9332 s.A.2: 1/k^2, where scalable marks are certain; De Schepper 2016, not verified."""
-
-
-class PolicerQueue(Part):
-    """Policer. Packets within a rate and a burst pass, the others are marked or dropped; then a drop-tail queue."""
-
-    kind: Literal["policer"] = "policer"
-
-    rate: str = Field(...)
-    """Committed rate, in bytes on the wire. Default: the user's contract."""
-
-    burst: str = Field(...)
-    """Committed burst: the bytes that may come at once. Range [1B, 1TB]. Default: the user's contract; RFC 2697 s.3: at least the largest packet."""
-
-    meter: Literal["token-bucket", "srtcm", "trtcm"] = 'token-bucket'
-    """The meter. Default: Linux act_police, most routers' default."""
-
-    excess_burst: str = 'none'
-    """With srtcm: excess burst. Range [1B, 1TB]. Default: RFC 2697."""
-
-    peak_rate: str = 'none'
-    """With trtcm: peak rate, at least the committed one. Default: RFC 2698."""
-
-    peak_burst: str = 'none'
-    """With trtcm: peak burst. Range [1B, 1TB]. Default: RFC 2698."""
-
-    red: Literal["pass", "mark", "drop"] = 'drop'
-    """The fate of red packets. Default: RFC 2697 s.1: red packets may be discarded."""
-
-    yellow: Literal["pass", "mark", "drop"] = 'pass'
-    """The fate of yellow packets. Default: RFC 2697 s.1: yellow ones are best effort."""
-
-    limit: str = '250pkt'
-    """Most that the queue behind may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as drop-tail."""
 
 
 class CodelQueue(Part):
@@ -1490,9 +1555,6 @@ class Port(Part):
     delay: str = 'none'
     """One-way delay, or "none" to keep the topology's. Range [0s, 100000s]. Default: the topology's."""
 
-    trace: dict[str, Any] | Literal["none"] = 'none'
-    """A trace that the rate follows, or "none". Default: a link of one rate."""
-
     loss: float = 0.0
     """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
 
@@ -1514,30 +1576,6 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
-    jitter: str = '0s'
-    """Mean extra time that packets take on the wire, each another one: never less than `delay` in all. Range [0s, 100000s]. Default: a wire without jitter."""
-
-    jitter_law: Literal["uniform", "normal", "exponential", "pareto"] = 'uniform'
-    """Distribution of these times. Default: Linux sch_netem, without a table."""
-
-    jitter_correlation: float = 0.0
-    """Correlation of the times of packets that follow each other. Range [0, 1). Default: each by itself."""
-
-    jitter_order: Literal["kept", "free"] = 'kept'
-    """Whether packets keep their order: then one waits for those before it. Default: a link keeps its order; Linux sch_netem's packets overtake each other."""
-
-    burst_begins: float = 0.0
-    """Chance that a burst of losses begins behind a packet (Gilbert and Elliott). Range [0, 1]. Default: a wire without faults."""
-
-    burst_ends: float = 1.0
-    """Chance that it ends: its mean length is the inverse, in packets. Range (0, 1]. Default: bursts of one packet."""
-
-    burst_loss: float = 1.0
-    """Chance of loss within a burst; outside `loss` holds. Range [0, 1]. Default: Gilbert 1960 with h = 0, Linux sch_netem's default."""
-
-    bit_errors: float = 0.0
-    """Chance that a bit is wrong. A frame with a wrong bit fails its check at the far end, long ones more often. Range [0, 0.1]. Default: a wire without faults; IEEE 802.3 allows 1e-12 to 1e-10 after correction."""
-
     weight: int = 1
     """Share of this port among equal next hops, with ecmp = "weighted": flows in proportion to it. Range [0, 65535]. Default: Zhou 2014 (WCMP): entries of a group; equal weights are ECMP."""
 
@@ -1556,7 +1594,7 @@ class Port(Part):
     pfc_response: str = 'none'
     """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -1585,10 +1623,10 @@ class Priority(Part):
     pfc: bool = False
     """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at switch ports; by default that of the port."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at host ports; by default that of the port."""
 
 
@@ -1609,10 +1647,13 @@ class Pfc(Part):
 
 
 class Routing(Part):
-    """Forwarding while links fail, and flowlets."""
+    """Forwarding while links fail, static routes, and flowlets."""
 
     reconvergence: str = '0s'
     """Time from the failure or repair of a link until the tables of all switches follow. Range [0s, 100000s]. Default: tables that follow at once; the user's network takes longer."""
+
+    routes: list[dict[str, Any]] = []
+    """Static routes, each `{ at = "leaf0", to = "h4..h7", via = ["spine1", "spine2"] }`: at these switches packets for these hosts go to these next nodes instead of the computed ones. Several share as `ecmp` says. Links that are down are left out once the tables follow; if none is left, the computed next hops stand in. Default: computed tables."""
 
     flowlet_gap: str = '500us'
     """With ecmp = "flowlet": a flow that pauses for longer may take another path. Range [0s, 100000s]. Default: longer than paths of a data centre differ; choose by yours."""
@@ -1638,12 +1679,6 @@ class Event(Part):
 
     loss: float | Literal["none"] = 'none'
     """Probability that a packet is lost on the wire, or "none": as it is. Range [0, 1]. Default: as it is."""
-
-    pause: list[int] = []
-    """Lossless priorities that the node at the end of the links pauses: a slow receiver, or a card whose pauses never end. Range [0, 7]. Default: none."""
-
-    pause_for: str = 'none'
-    """How long it pauses them, or "none": for ever. Range (0s, 100000s]. Default: a storm of pauses lasts until somebody acts."""
 
 
 class Transport(Part):
@@ -2327,13 +2362,13 @@ class Experiment(WholeExperiment):
     ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded"] = 'flow'
     """How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
-    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "graph"] | None = None
+    topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | TorusTopology | DragonflyTopology | RailTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "torus", "dragonfly", "rail", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None

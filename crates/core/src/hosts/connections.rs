@@ -138,6 +138,9 @@ impl Connections<'_> {
                 let (first, _, least) = rates.unwrap_or((rate, rate, rate));
                 (rates, links) = (Some((first, rate, least.min(rate))), links + 1);
             }
+            if !routing.is_even() {
+                links = routing.most_links(ends) as u32;
+            }
             let (line_rate, last, least) = rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
             let there = longest.time(routing, ends, config.packet, &commons.links);
             let back = longest.time(routing, (ends.1, ends.0), 0, &commons.links);

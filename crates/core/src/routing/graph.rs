@@ -50,6 +50,9 @@ pub struct Link {
     pub cable: u32,
 }
 
+/// Static routes: by the host that packets go to and the switch that sends them on, the links to the next hops.
+pub type Routes = BTreeMap<(NodeId, NodeId), Vec<u32>>;
+
 /// A network. Nodes and links are only ever added, so their places are their ids.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
@@ -57,6 +60,9 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// By link id.
     pub links: Vec<Link>,
+    /// By link id: what it adds to the cost of a way, where that is not one.
+    costs: BTreeMap<u32, u32>,
+    routes: Routes,
     by_name: BTreeMap<String, NodeId>,
     /// By ends the first link between them.
     by_ends: BTreeMap<(NodeId, NodeId), u32>,
@@ -109,6 +115,39 @@ impl Graph {
         id
     }
 
+    /// Sets what link `id` adds to the cost of a way, at least one.
+    pub fn set_cost(&mut self, id: u32, cost: u32) {
+        assert!(cost > 0, "a link without cost would lead in circles");
+        if cost == 1 {
+            self.costs.remove(&id)
+        } else {
+            self.costs.insert(id, cost)
+        };
+    }
+
+    /// What each link adds to the cost of a way; nothing inside if all add one.
+    pub fn costs(&self) -> Vec<u32> {
+        if self.costs.is_empty() {
+            return vec![];
+        }
+        (0..self.links.len() as u32).map(|id| self.costs.get(&id).copied().unwrap_or(1)).collect()
+    }
+
+    /// Makes the switch `at` send packets for host `to` by `links`, its own; says no if it has a static route there.
+    pub fn set_route(&mut self, at: NodeId, to: NodeId, links: Vec<u32>) -> bool {
+        self.routes.insert((to, at), links).is_none()
+    }
+
+    /// The static routes.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// Takes all static routes away.
+    pub fn drop_routes(&mut self) {
+        self.routes.clear();
+    }
+
     /// The node of this name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
         self.by_name.get(name).copied()
@@ -122,10 +161,15 @@ impl Graph {
         }
     }
 
+    /// All links `from->to`, in the order of their numbers.
+    pub fn between(&self, from: NodeId, to: NodeId) -> impl Iterator<Item = u32> + '_ {
+        let further = self.further.get(&(from, to)).into_iter().flatten();
+        self.by_ends.get(&(from, to)).into_iter().chain(further).copied()
+    }
+
     /// How many links there are `from->to`.
     pub fn cables(&self, from: NodeId, to: NodeId) -> usize {
-        let first = usize::from(self.by_ends.contains_key(&(from, to)));
-        first + self.further.get(&(from, to)).map_or(0, Vec::len)
+        self.between(from, to).count()
     }
 
     /// The link back along the cable of link `id`, if it has both directions.

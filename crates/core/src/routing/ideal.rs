@@ -4,6 +4,8 @@
 //! faster than its ideal. Where packets of one flow take several paths at once, links of one distance count
 //! together: the time is then a bound that no assignment of packets to paths can beat, and on paths that are all
 //! alike and no slower than the hosts' links it is the time over one of them.
+//! Where links have costs, equally near paths may differ in their number of links. Each is then looked at by itself, or, if
+//! there are too many or packets of one flow take several, all have at least the tiers of the shortest.
 //! A link whose rate or delay changes counts with its best of the run. Where links fail, [`super::fastest`] has the law.
 
 use super::graph::NodeId;
@@ -212,18 +214,20 @@ fn find(routing: &Routing, node: NodeId, to: NodeId, wire: impl Fn(u32) -> Wire)
     let last = routing.last_link(to);
     let mut ways = Ways::default();
     let mut stand: Vec<NodeId> = vec![node];
-    loop {
+    let uneven = loop {
         let links: Vec<u32> = stand.iter().flat_map(|node| routing.ways(*node, to)).copied().collect();
-        if links.is_empty() || links.first().copied() == last {
-            break;
+        // A shortest path has come to the end of the tiers. Others may go on.
+        let here = |link: &u32| Some(*link) == last;
+        if links.is_empty() || links.iter().any(here) || stand.contains(&to) {
+            break !links.iter().all(here);
         }
         let wires: Vec<Wire> = links.iter().map(|link| wire(*link)).collect();
         ways.tiers.extend(Tier::new(&wires));
         stand = links.iter().map(|link| routing.end(*link)).collect();
         stand.sort_unstable();
         stand.dedup();
-    }
-    if ways.tiers.iter().any(|tier| !tier.alike) {
+    };
+    if uneven || ways.tiers.iter().any(|tier| !tier.alike) {
         ways.paths = different(routing, node, to, wire);
     }
     ways
@@ -233,10 +237,13 @@ fn find(routing: &Routing, node: NodeId, to: NodeId, wire: impl Fn(u32) -> Wire)
 fn different(routing: &Routing, node: NodeId, to: NodeId, wire: impl Fn(u32) -> Wire) -> Vec<Vec<Wire>> {
     let last = routing.last_link(to);
     let mut open: BTreeMap<NodeId, Vec<Vec<Wire>>> = BTreeMap::from([(node, vec![vec![]])]);
+    let mut whole: Vec<Vec<Wire>> = vec![];
     loop {
         let mut next: BTreeMap<NodeId, Vec<Vec<Wire>>> = BTreeMap::new();
         for (node, paths) in &open {
+            let mut goes_on = false;
             for link in routing.ways(*node, to).iter().filter(|link| Some(**link) != last) {
+                goes_on = true;
                 let found = next.entry(routing.end(*link)).or_default();
                 for path in paths {
                     let longer: Vec<Wire> = path.iter().copied().chain([wire(*link)]).collect();
@@ -248,9 +255,15 @@ fn different(routing: &Routing, node: NodeId, to: NodeId, wire: impl Fn(u32) -> 
                     return vec![];
                 }
             }
+            if !goes_on {
+                whole.extend(paths.iter().cloned());
+            }
+        }
+        if whole.len() > MAX_PATHS {
+            return vec![];
         }
         if next.is_empty() {
-            return open.into_values().flatten().collect();
+            return whole;
         }
         open = next;
     }

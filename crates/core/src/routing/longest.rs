@@ -1,6 +1,6 @@
 //! The time that the slowest of several equally short paths takes, empty.
 //!
-//! Paths of as many hops may differ in delay and rate. A sender that is bound by a round trip does not know which of them its
+//! Paths of as many hops, or of equal cost, may differ in delay and rate. A sender that is bound by a round trip does not know which of them its
 //! packets take, so the longest counts: Li 2019 (HPCC) wants T "a little above" it, Mittal 2018 (IRN) the longest path.
 
 use super::graph::NodeId;
@@ -49,7 +49,9 @@ impl Longest {
         }
         // Equally short paths over links that are alike take equally long, so that one of them tells: on a large tree the search
         // over all of them would cost more than the connection.
-        if let Some(wire) = *self.alike.get_or_insert_with(|| alike(routing, wires)) {
+        if routing.is_even()
+            && let Some(wire) = *self.alike.get_or_insert_with(|| alike(routing, wires))
+        {
             let links = routing.path((node, to)).filter(|link| Some(*link) != last).count();
             return own + over(wire) * links as u64;
         }

@@ -2,6 +2,7 @@
 
 pub mod choice;
 pub mod fastest;
+pub mod fixed;
 pub mod graph;
 pub mod ideal;
 pub mod longest;

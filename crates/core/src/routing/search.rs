@@ -5,8 +5,14 @@
 //! a destination to all that lead there, one link further at each step. A word holds a bit for each of 64
 //! destinations, so that switches which see many destinations alike are looked at once for all of them.
 //! Hosts never forward: a search ends at them.
+//!
+//! Where links have costs, the nearest is the least sum of costs, and each destination has a search of its own: Dijkstra, "A Note on
+//! Two Problems in Connexion with Graphs", Numerische Mathematik 1, 1959, problem 2. Next hops with equal sums belong together, as
+//! RFC 2328 s.16.1 has it.
 
 use super::graph::{Graph, NodeId, Role};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Links grouped by the node at one of their ends, in the order of the links.
 #[derive(Debug, Default)]
@@ -64,6 +70,8 @@ pub struct Wiring {
     /// The links that come to each node.
     pub into: Ports,
     forwards: Vec<bool>,
+    /// By link: what it adds to the cost of a way. Empty where all add one.
+    costs: Vec<u32>,
     /// Links that are out of order.
     down: Vec<bool>,
 }
@@ -76,7 +84,12 @@ impl Wiring {
         let out = Ports::new(nodes, ends.iter().map(|(from, _)| *from));
         let into = Ports::new(nodes, ends.iter().map(|(_, to)| *to));
         let forwards = graph.nodes.iter().map(|node| node.role == Role::Switch).collect();
-        Wiring { down: vec![false; ends.len()], ends, out, into, forwards }
+        Wiring { down: vec![false; ends.len()], ends, out, into, forwards, costs: graph.costs() }
+    }
+
+    /// Whether links have costs, so that equally near ways may have different numbers of links.
+    pub fn has_costs(&self) -> bool {
+        !self.costs.is_empty()
     }
 
     /// Whether `node` is a switch.
@@ -98,12 +111,18 @@ impl Wiring {
             + ports(&self.into)
             + self.forwards.len()
             + self.down.len()
+            + 4 * self.costs.capacity()
     }
 
     /// From now on the links of `down` are out of order and all others in order.
     pub fn take_down(&mut self, down: &[u32]) {
         self.down.fill(false);
         down.iter().for_each(|link| self.down[*link as usize] = true);
+    }
+
+    /// Whether `link` is in order.
+    pub fn works(&self, link: u32) -> bool {
+        !self.down[link as usize]
     }
 
     /// Some link is out of order.
@@ -124,7 +143,54 @@ pub struct Part {
 /// Searches backwards from each of `roots`, at most 64, and hands to `found` each node that has to choose, with
 /// its choices. A node may come several times, each time with other destinations. In the `whole` network links that are
 /// out of order count too.
-pub fn search(wiring: &Wiring, whole: bool, roots: &[NodeId], mut found: impl FnMut(u32, &[Part])) {
+pub fn search(wiring: &Wiring, whole: bool, roots: &[NodeId], found: impl FnMut(u32, &[Part])) {
+    if wiring.has_costs() {
+        by_cost(wiring, whole, roots, found);
+    } else {
+        by_links(wiring, whole, roots, found);
+    }
+}
+
+/// The search where a way costs as much as the sum of its links.
+fn by_cost(wiring: &Wiring, whole: bool, roots: &[NodeId], mut found: impl FnMut(u32, &[Part])) {
+    let works = |link: u32| whole || !wiring.down[link as usize];
+    let cost = |link: u32| u64::from(wiring.costs.get(link as usize).copied().unwrap_or(1));
+    let mut far = vec![u64::MAX; wiring.forwards.len()];
+    for (bit, root) in roots.iter().enumerate() {
+        far.fill(u64::MAX);
+        far[root.index()] = 0;
+        let mut reached = vec![];
+        let mut open = BinaryHeap::from([Reverse((0, root.0))]);
+        while let Some(Reverse((so_far, node))) = open.pop() {
+            if far[node as usize] < so_far {
+                continue;
+            }
+            reached.push(node);
+            if node != root.0 && !wiring.forwards(node) {
+                continue;
+            }
+            for link in wiring.into.of(node).iter().filter(|link| works(**link)) {
+                let (before, way) = (wiring.ends[*link as usize].0.0, so_far + cost(*link));
+                if wiring.chooses(before) && way < far[before as usize] {
+                    far[before as usize] = way;
+                    open.push(Reverse((way, before)));
+                }
+            }
+        }
+        for node in reached.into_iter().filter(|node| *node != root.0) {
+            let leads = |link: u32| {
+                let end = wiring.ends[link as usize].1;
+                (end == *root || wiring.forwards(end.0))
+                    && far[end.index()].checked_add(cost(link)) == Some(far[node as usize])
+            };
+            let links = (0..).zip(wiring.out.of(node)).filter(|(_, link)| works(**link) && leads(**link));
+            found(node, &[Part { bits: 1 << bit, links: links.map(|(place, _)| place).collect() }]);
+        }
+    }
+}
+
+/// The search where a way costs as much as it has links.
+fn by_links(wiring: &Wiring, whole: bool, roots: &[NodeId], mut found: impl FnMut(u32, &[Part])) {
     let works = |link: u32| whole || !wiring.down[link as usize];
     let nodes = wiring.forwards.len();
     // By node, a bit each: destinations whose search has come by; those whose search came with the last step.
@@ -197,6 +263,56 @@ fn divide(
                 parts[i].bits = both;
             }
             parts[i].links.push(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use shallows_units::{Rate, Span};
+    use std::collections::BTreeMap;
+
+    /// Where all links cost alike, both searches find the same next hops.
+    fn both_agree(hosts: u32, switches: u32, links: &[(u32, u32)], down: &[bool], roots: &[u32]) {
+        let mut graph = Graph::default();
+        graph.hosts_named("h", hosts.into());
+        (0..switches).for_each(|i| _ = graph.switch(format!("sw{i}")));
+        for (from, to) in links {
+            graph.simplex(NodeId(*from), NodeId(*to), Rate::gbps(10), Span::us(1));
+        }
+        let mut wiring = Wiring::new(&graph);
+        let out: Vec<u32> = (0..links.len() as u32).filter(|link| down[*link as usize]).collect();
+        wiring.take_down(&out);
+        let roots: Vec<_> = roots.iter().map(|node| NodeId(*node)).collect();
+        let mut found = [BTreeMap::new(), BTreeMap::new()];
+        let [first, second] = &mut found;
+        let note = |all: &mut BTreeMap<_, _>, node: u32, parts: &[Part]| {
+            for part in parts {
+                for bit in (0..64).filter(|bit| part.bits >> bit & 1 == 1) {
+                    assert!(all.insert((node, bit), part.links.clone()).is_none(), "{node} twice for {bit}");
+                }
+            }
+        };
+        by_links(&wiring, false, &roots, |node, parts| note(first, node, parts));
+        by_cost(&wiring, false, &roots, |node, parts| note(second, node, parts));
+        assert_eq!(found[0], found[1]);
+    }
+
+    proptest! {
+        #[test]
+        fn equal_costs_are_no_costs(
+            hosts in 1u32..5,
+            switches in 0u32..6,
+            pairs in prop::collection::btree_set((0u32..11, 0u32..11), 0..40),
+            down in prop::collection::vec(prop::bool::weighted(0.2), 40),
+            several: bool,
+        ) {
+            let legal = |(a, b): &(u32, u32)| a != b && *a < hosts + switches && *b < hosts + switches;
+            let links: Vec<_> = pairs.into_iter().filter(legal).collect();
+            let roots: Vec<_> = if several { (0..hosts + switches).collect() } else { vec![0] };
+            both_agree(hosts, switches, &links, &down, &roots);
         }
     }
 }

@@ -120,6 +120,16 @@ pub fn select_switches(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, R
     Ok(chosen.into_iter().collect())
 }
 
+/// The nodes that any of the `patterns` names, hosts and switches, in the graph's order, each once. The error is the rule that a
+/// pattern breaks.
+pub fn select_nodes(graph: &Graph, patterns: &Names) -> Result<Vec<NodeId>, Rule> {
+    let mut chosen = BTreeSet::new();
+    for text in distinct(patterns) {
+        chosen.extend(nodes(graph, &Pattern::parse(text)?, text)?);
+    }
+    Ok(chosen.into_iter().collect())
+}
+
 /// Most names that a list may spell out.
 const MAX_NAMES: usize = 1_000_000;
 

@@ -9,8 +9,12 @@
 //! few words a switch, without a rule that knows of trees: neighbours in the order of the hosts are mostly neighbours
 //! in the network. A fat tree of 64-port switches takes some 2 MB.
 //!
+//! The nearest is the way with the fewest links, or where links have costs the one with the least sum.
+//!
+//! Static routes ([`super::fixed`]) override entries. A host that is the end of one has a column of its own.
+//!
 //! A packet carries a label: its destination, and below it a hash of its flow. Hosts never forward.
-//! Left out: paths that are not shortest by number of links; tables of switches that do not agree while they change.
+//! Left out: tables of switches that do not agree while they change.
 
 use super::choice::{Chooser, Group, Place, Sharing, Sight};
 use super::graph::{Graph, NodeId, Role};
@@ -89,6 +93,8 @@ pub struct Routing {
     hops: Vec<Hops>,
     /// Links of groups.
     members: Vec<u32>,
+    /// Static routes: by host that packets go to, switches and the places of their next hops among their own links.
+    fixed: BTreeMap<NodeId, Vec<(u32, Vec<u32>)>>,
     known_pages: BTreeMap<[u32; PAGE], u32>,
     known_groups: BTreeMap<(u32, Vec<u32>), u32>,
 }
@@ -100,9 +106,16 @@ impl Routing {
         let mut host = vec![NOWHERE; graph.nodes.len()];
         let (mut destinations, mut roots) = (vec![], vec![]);
         let mut columns = BTreeMap::new();
+        let mut fixed: BTreeMap<NodeId, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+        for ((to, at), links) in graph.routes() {
+            let own = wiring.out.of(at.0).iter().zip(0..);
+            let places = own.filter(|(link, _)| links.contains(link)).map(|(_, place)| place);
+            fixed.entry(*to).or_default().push((at.0, places.collect()));
+        }
         for (number, id) in (0..).zip(graph.ids(Role::Host)) {
             host[id.index()] = number;
             let (root, last) = match *wiring.into.of(id.0) {
+                _ if fixed.contains_key(&id) => (id, NOWHERE),
                 [link] if wiring.forwards(wiring.ends[link as usize].0.0) => {
                     (wiring.ends[link as usize].0, link)
                 }
@@ -128,6 +141,7 @@ impl Routing {
             pool: vec![blank],
             hops,
             members: vec![],
+            fixed,
             known_pages: BTreeMap::from([(blank, BLANK)]),
             known_groups: BTreeMap::new(),
             wiring,
@@ -247,6 +261,7 @@ impl Routing {
         if self.wiring.any_down() {
             self.fill(&roots, true, &mut drafts);
         }
+        self.override_computed(&roots, &mut drafts);
         let width = self.width;
         for (node, draft) in drafts {
             let place = *self.known_pages.entry(draft).or_insert_with(|| {
@@ -254,6 +269,22 @@ impl Routing {
                 self.pool.len() as u32 - 1
             });
             self.pages[node as usize * width + page] = place;
+        }
+    }
+
+    /// Puts static routes in the place of computed next hops, as far as their links are in order.
+    fn override_computed(&mut self, roots: &[NodeId], drafts: &mut BTreeMap<u32, [u32; PAGE]>) {
+        let Routing { wiring, hops, members, known_groups, fixed, .. } = self;
+        for (bit, root) in roots.iter().enumerate() {
+            for (at, places) in fixed.get(root).into_iter().flatten() {
+                let own = wiring.out.of(*at);
+                let up = places.iter().copied().filter(|place| wiring.works(own[*place as usize]));
+                let up: Vec<u32> = up.collect();
+                if !up.is_empty() {
+                    let entry = entry_of(wiring, *at, &up, hops, members, known_groups);
+                    drafts.entry(*at).or_insert([NOWHERE; PAGE])[bit] = entry;
+                }
+            }
         }
     }
 
@@ -268,19 +299,7 @@ impl Routing {
                 if open.peek().is_none() {
                     continue;
                 }
-                let entry = match links[..] {
-                    [link] => link,
-                    _ => {
-                        let own = wiring.out.of(node);
-                        own.len() as u32
-                            + *known_groups.entry((node, links.clone())).or_insert_with(|| {
-                                let groups = &mut hops[node as usize].groups;
-                                groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
-                                members.extend(links.iter().map(|place| own[*place as usize]));
-                                groups.len() as u32 - 1
-                            })
-                    }
-                };
+                let entry = entry_of(wiring, node, links, hops, members, known_groups);
                 let open: Vec<usize> = open.collect();
                 open.into_iter().for_each(|bit| draft[bit] = entry);
             }
@@ -320,6 +339,12 @@ impl Routing {
             + self.members.capacity() * 4
             + known.sum::<usize>()
             + self.destinations.capacity() * size_of::<Destination>()
+            + self
+                .fixed
+                .values()
+                .flatten()
+                .map(|route| size_of_val(route) + 4 * route.1.capacity())
+                .sum::<usize>()
             + self.wiring.memory()
     }
 
@@ -330,6 +355,28 @@ impl Routing {
         let known = |page: &usize| self.pages.iter().skip(*page).step_by(width).any(|p| *p != BLANK);
         ((0..width).filter(known).count(), self.pool.len() - 1)
     }
+}
+
+/// The entry of a node for these of its links, by their places: a group where they are several.
+fn entry_of(
+    wiring: &Wiring,
+    node: u32,
+    links: &[u32],
+    hops: &mut [Hops],
+    members: &mut Vec<u32>,
+    known_groups: &mut BTreeMap<(u32, Vec<u32>), u32>,
+) -> u32 {
+    if let [link] = links {
+        return *link;
+    }
+    let own = wiring.out.of(node);
+    own.len() as u32
+        + *known_groups.entry((node, links.to_vec())).or_insert_with(|| {
+            let groups = &mut hops[node as usize].groups;
+            groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
+            members.extend(links.iter().map(|place| own[*place as usize]));
+            groups.len() as u32 - 1
+        })
 }
 
 mod paths;

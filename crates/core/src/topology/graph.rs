@@ -20,7 +20,8 @@ use std::collections::BTreeSet;
 params! {
     /// Any network: hosts and switches by name, joined link by link.
     ///
-    /// Packets take a path with the fewest links; among several, each flow keeps to one.
+    /// Packets take a path with the fewest links, or where links have a `cost`, one with the least sum of costs. Several equal
+    /// paths are shared as the run's `ecmp` says.
     pub struct Settings {
         /// Name of the file that the network came from.
         name: String = "", "", "recorded with the result";
@@ -28,7 +29,7 @@ params! {
         hosts: Names = required, "", "the user's network";
         /// Names of the switches; `"sw0..sw3"` stands for four.
         switches: Names = [], "", "two hosts can do without";
-        /// The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cables = 1 }`.
+        /// The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cables = 1, cost = 1 }`.
         links: Vec<Row<LinkParams>> = required, "", "the user's network";
     }
     facts {
@@ -53,6 +54,8 @@ params! {
         /// How many such links there are side by side; a further row between the same nodes adds others. Their ports are `a->b#1`,
         /// `a->b#2` and so on, and `a->b` names them all.
         cables: u64 = 1, "[1, 1024]", "one";
+        /// What the link adds to the cost of a path, in each direction; packets take the path with the least sum.
+        cost: u64 = 1, "[1, 65535]", "RFC 2328 s.C.3 for the range; with one everywhere, the fewest links";
     }
 }
 
@@ -106,6 +109,7 @@ impl LinkParams {
             let rule = Code::Conflict.rule("must not be the node that the link comes from");
             return faults.add(&format!("{path}.to"), rule, &self.to.as_str().into());
         }
+        let first = graph.links.len() as u32;
         for _ in 0..self.cables {
             if self.duplex {
                 graph.link(from, to, self.rate, self.delay);
@@ -113,6 +117,7 @@ impl LinkParams {
                 graph.simplex(from, to, self.rate, self.delay);
             }
         }
+        (first..graph.links.len() as u32).for_each(|link| graph.set_cost(link, self.cost as u32));
     }
 }
 
@@ -147,6 +152,7 @@ fn at_fault(faults: &Faults, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::routing::table::tests::all_paths;
     use crate::topology::tests::{build, ports};
     use serde_json::json;
 
@@ -167,6 +173,39 @@ mod tests {
         );
     }
 
+    /// Two ways around: over `near` two links of cost 5, over `mid` and `far` three of cost 1, 4 and 5. Equal sums share.
+    #[test]
+    fn the_cheapest_ways_count_and_equal_sums_share() {
+        let of = |cost: u64| {
+            let link = |from: &str, to: &str, cost: u64| json!({"from": from, "to": to, "cost": cost});
+            let links = [
+                link("a", "in", 9),
+                link("out", "b", 9),
+                link("in", "near", 5),
+                link("near", "out", 5),
+                link("in", "mid", 1),
+                link("mid", "far", 4),
+                link("far", "out", cost),
+            ];
+            let (graph, faults) = build(json!({"kind": "graph", "hosts": ["a", "b"],
+                "switches": ["in", "out", "near", "mid", "far"], "links": links}));
+            assert_eq!(faults, [""; 0]);
+            let [a, b] = ["a", "b"].map(|name| graph.find(name).unwrap());
+            let lengths = |from, to| {
+                let mut found: Vec<_> = all_paths(&graph, from, to).iter().map(Vec::len).collect();
+                found.sort_unstable();
+                found
+            };
+            (lengths(a, b), lengths(b, a))
+        };
+        assert_eq!(of(4), (vec![5], vec![5]));
+        assert_eq!(of(5), (vec![4, 5], vec![4, 5]));
+        assert_eq!(of(6), (vec![4], vec![4]));
+        let (_, faults) = build(json!({"kind": "graph", "hosts": ["a", "b"],
+            "links": [{"from": "a", "to": "b", "cost": 0}]}));
+        assert_eq!(faults, ["topology.links.0.cost: must be >= 1, got 0"]);
+    }
+
     #[test]
     fn all_faults_of_a_graph_come_at_once() {
         let (_, faults) = build(json!({
@@ -185,7 +224,7 @@ mod tests {
             [
                 &format!("topology.links.1.rate: must be {rate}, got \"10gbps\" (did you mean \"10Gbps\"?)"),
                 "topology.links.4.to: is required: text",
-                "topology.links.4.too: unknown key; known: from, to, rate, delay, duplex, cables, got \"too\" \
+                "topology.links.4.too: unknown key; known: from, to, rate, delay, duplex, cables, cost, got \"too\" \
                  (did you mean \"to\"?)",
                 "topology.hosts: must not be the name of another node, got \"a\"",
                 "topology.hosts: must be letters, digits, \"-\", \"_\" and \".\", got \"c->d\"",

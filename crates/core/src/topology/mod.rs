@@ -50,6 +50,9 @@ topologies! {
     "multi-rack" => MultiRack(multi_rack),
     "leaf-spine" => LeafSpine(leaf_spine),
     "fat-tree" => FatTree(fat_tree),
+    "torus" => Torus(torus),
+    "dragonfly" => Dragonfly(dragonfly),
+    "rail" => Rail(rail),
     "graph" => Graph(graph),
 }
 
@@ -94,6 +97,38 @@ mod tests {
     pub fn ports(graph: &Graph) -> Vec<String> {
         let links = graph.links.iter().zip(0..);
         links.map(|(l, i)| format!("{} {} {}", graph.port_name(i), l.rate, l.delay)).collect()
+    }
+
+    /// Whether a link goes from one node to the other.
+    pub fn joined(graph: &Graph, from: &str, to: &str) -> bool {
+        let [from, to] = [from, to].map(|name| graph.find(name).expect("a node"));
+        graph.links.iter().any(|link| (link.from, link.to) == (from, to))
+    }
+
+    /// Links that go from the nodes that `near` names to the others.
+    pub fn cut(graph: &Graph, near: impl Fn(&str) -> bool) -> usize {
+        let near: Vec<_> = graph.nodes.iter().map(|node| near(&node.name)).collect();
+        graph.links.iter().filter(|link| near[link.from.index()] && !near[link.to.index()]).count()
+    }
+
+    /// For each host and each other that it reaches: links between them. Searched link by link, without the tables.
+    pub fn distances(graph: &Graph) -> Vec<usize> {
+        let mut found = vec![];
+        for from in graph.ids(Role::Host) {
+            let mut far = vec![None; graph.nodes.len()];
+            far[from.index()] = Some(0);
+            let mut edge = std::collections::VecDeque::from([from]);
+            while let Some(node) = edge.pop_front() {
+                for link in graph.links.iter().filter(|link| link.from == node) {
+                    if far[link.to.index()].is_none() {
+                        far[link.to.index()] = far[node.index()].map(|links: usize| links + 1);
+                        edge.extend((graph.role(link.to) == Role::Switch).then_some(link.to));
+                    }
+                }
+            }
+            found.extend(graph.ids(Role::Host).filter(|to| *to != from).filter_map(|to| far[to.index()]));
+        }
+        found
     }
 
     fn every_kind() -> Vec<Value> {

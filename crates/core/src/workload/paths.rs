@@ -231,8 +231,8 @@ fn silent(routing: &Routing, (from, to): Pair, marked: &[bool]) -> Option<u32> {
     None
 }
 
-/// Switches on the path between two hosts that reach each other.
+/// Switches on the longest path between two hosts that reach each other.
 fn switches(routing: &mut Routing, ends: Pair) -> u64 {
     routing.find([ends.0, ends.1]);
-    (routing.path(ends).count() as u64).saturating_sub(1)
+    (routing.most_links(ends) as u64).saturating_sub(1)
 }

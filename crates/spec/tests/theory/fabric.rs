@@ -147,3 +147,77 @@ fn spraying_fills_every_link_evenly() {
         }
     }
 }
+
+// ---- costs of links ----
+
+/// Hosts a0 .. a3 and b0 .. b3 behind switches that are joined directly, at a cost, and through two more at 1 a link.
+fn detour(direct: u64, ecmp: &str) -> Value {
+    let mut links = vec![json!({"from": "in", "to": "out", "cost": direct, "delay": "5us"})];
+    links.extend(
+        [("in", "s"), ("s", "t"), ("t", "out")]
+            .map(|(from, to)| json!({"from": from, "to": to, "delay": "5us"})),
+    );
+    for i in 0..4 {
+        links.push(json!({"from": format!("a{i}"), "to": "in", "delay": "5us"}));
+        links.push(json!({"from": "out", "to": format!("b{i}"), "delay": "5us"}));
+    }
+    json!({"duration": "20ms", "ecmp": ecmp,
+        "topology": {"kind": "graph", "hosts": ["a0..a3", "b0..b3"], "switches": ["in", "out", "s", "t"], "links": links},
+        "queue": {"kind": "threshold", "limit": "10000pkt", "mark_at": "65pkt"},
+        "transport": {"profile": "datacentre", "cc": "dctcp", "dup_acks": 10_000},
+        "traffic": {"t": {"kind": "bulk", "from": "a*", "to": "b*", "pattern": "pairs", "bytes": "1MB"}}})
+}
+
+/// The way around costs 3. Below that the direct link carries all, above it nothing, and at 3 both do, in turns.
+#[test]
+fn the_least_sum_of_costs_carries_the_packets() {
+    for (direct, there, back) in
+        [(2, [1.0, 0.0], [1.0, 0.0]), (4, [0.0, 1.0], [0.0, 1.0]), (3, [0.5, 0.5], [0.5, 0.5])]
+    {
+        let done = run(detour(direct, "round-robin"));
+        assert!(done.column("messages", "fct_ps").iter().all(|fct| !fct.is_nan()), "{direct}");
+        for (ports, shares) in [(["in->out", "in->s"], there), (["out->in", "out->t"], back)] {
+            let sent = ports.map(|port| done.port(port, "packets_out"));
+            let sum = sent[0] + sent[1];
+            for (sent, share) in sent.iter().zip(shares) {
+                // A switch gives its packets in turn; both ends take an odd one.
+                assert!((sent - share * sum).abs() <= 1.0, "{direct} {ports:?}: {sent} of {sum}");
+            }
+        }
+    }
+}
+
+/// Ways of equal cost and different length: no message is faster than its ideal, which the shorter way gives, and a flow that is
+/// alone on the shorter way takes exactly that long.
+#[test]
+fn nothing_is_faster_than_its_ideal_over_ways_of_different_length() {
+    for ecmp in ["flow", "round-robin", "random"] {
+        for seed in 1..=8 {
+            let one = json!({"seed": seed, "traffic": {"t": {"from": "a0", "to": "b0", "bytes": "1KB"}}});
+            let done = run(with(detour(3, ecmp), one));
+            let [fct, ideal] = ["fct_ps", "ideal_ps"].map(|column| done.column("messages", column)[0]);
+            // At 10 Gb/s with 5 us: SYN and SYN-ACK of 40 bytes take 5032 ns a link, 1 KB and its header 5832 ns. Three links, or five.
+            let time = |links: [u64; 3]| ((links[0] + links[1]) * 5_032_000 + links[2] * 5_832_000) as f64;
+            assert_eq!(ideal, time([3, 3, 3]), "{ecmp}");
+            let ways = (0..8).map(|bits| [0, 1, 2].map(|bit| if bits >> bit & 1 == 1 { 5 } else { 3 }));
+            assert!(ways.map(time).any(|time| time == fct), "{ecmp} {seed}: {fct}");
+            let done = run(with(detour(3, ecmp), json!({"seed": seed})));
+            let (fct, ideal) = (done.column("messages", "fct_ps"), done.column("messages", "ideal_ps"));
+            assert!(fct.iter().zip(&ideal).all(|(fct, ideal)| fct >= ideal), "{ecmp}: {fct:?} {ideal:?}");
+        }
+    }
+}
+
+/// When the cheap way fails, the dear one carries the packets, as the tables follow; after the repair it carries none.
+#[test]
+fn a_dear_way_stands_in_for_a_cheap_one() {
+    let events = json!({"event": {
+        "fail": {"at": "1ms", "link": "s<->t", "state": "down"},
+        "mend": {"at": "4ms", "link": "s<->t", "state": "up"},
+    }, "traffic": {"t": {"bytes": "10MB"}}});
+    let done = run(with(detour(9, "flow"), events));
+    let [direct, around] = ["in->out", "in->s"].map(|port| done.port(port, "bytes_out"));
+    // 10 Gb/s for 3 ms are 3.75 MB; the rest of 40 MB goes around. The window opens anew after the losses of the failure.
+    assert!(direct > 1e6 && direct < 3.9e6, "{direct}");
+    assert!(around > 10e6, "{around}");
+}

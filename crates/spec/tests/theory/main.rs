@@ -32,6 +32,7 @@ mod recovery;
 mod reno;
 mod roce;
 mod roce_windows;
+mod routes;
 mod slow_start;
 mod timeouts;
 mod wires;

@@ -35,8 +35,8 @@ PROBE = (
 MOST_HOSTS = 500
 MOST_CLASSES = 8
 ECMP = ("flow", "weighted")
-ROUTING = ("flowlet_gap",)
-"""Settings of `[routing]` that say nothing by themselves."""
+ROUTING = ("flowlet_gap", "routes")
+"""Settings of `[routing]` that are done, or that say nothing by themselves."""
 TABLES = {"reconvergence": "only the simulator has tables that change"}
 """Reasons why the others are refused."""
 MOST_WEIGHT = 256
@@ -139,6 +139,9 @@ def of_network(
     states = [name for name, event in experiment.get("event", {}).items() if event["state"] != "none"]
     if ways:
         rule = "is not supported on Linux where there are several paths: its tables do not follow a failure"
+        found += [Fault(f"event.{name}.state", rule, experiment["event"][name]["state"]) for name in states]
+    elif experiment.get("routing", {}).get("routes"):
+        rule = "is not supported on Linux beside static routes: its tables do not follow a failure"
         found += [Fault(f"event.{name}.state", rule, experiment["event"][name]["state"]) for name in states]
     found += _fine_delays(network)
     numbers = network["numbers"]

@@ -96,13 +96,23 @@ def _too_large(document: Mapping[str, Any]) -> Iterable[Fault]:
     topology = document.get("topology")
     if not isinstance(topology, Mapping):
         return
-    counts = [v for v in topology.values() if isinstance(v, int) and not isinstance(v, bool) and v > 1]
+    values = [v for v in topology.values() if not isinstance(v, list)]
+    values += [v for several in topology.values() if isinstance(several, list) for v in several]
+    counts = [v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 1]
     nodes = 1
     for count in counts:
         nodes *= count
     kind = str(topology.get("kind"))
     if kind == "fat-tree":
         nodes = max(counts, default=1) ** 3 // 4
+    elif kind == "dragonfly":
+        usual = {"routers": 4, "hosts_per_router": 2, "global_links": 2}
+        routers, hosts, links = (
+            value if isinstance(value := topology.get(key, default), int) else default
+            for key, default in usual.items()
+        )
+        groups = topology.get("groups")
+        nodes = routers * hosts * (groups if isinstance(groups, int) else routers * links + 1)
     elif kind == "tree" and len(counts) > 1:
         nodes = max(count ** min(other, 64) for count in counts for other in counts if count is not other)
     if nodes > MOST_NODES:

@@ -18,6 +18,7 @@ use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::probe::settings::TraceWhen;
 use crate::queue::Queue;
 use crate::routing::choice::Ecmp;
+use crate::routing::fixed;
 use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
@@ -54,6 +55,7 @@ impl Experiment {
         if !faults.0.is_empty() && graph.links.is_empty() {
             return Err(faults);
         }
+        fixed::write(&self.routing.routes, &mut graph, &mut faults);
         if graph.links.len() >= MAX_SOURCES / 4 {
             let rule = format!("must have fewer than {} ports", MAX_SOURCES / 4);
             faults.add("topology", Code::TooMany.rule(rule), &Value::Null);
@@ -77,6 +79,10 @@ impl Experiment {
             let rule = Code::Unsupported.rule("must be \"off\" or an interval").judged_by(&["port_trace"]);
             faults.add("probe.port_trace", rule, &"change".into());
         }
+        let tables =
+            || timeline.tables(Time::ZERO + run.duration).into_iter().map(|table| (table.at, table.down));
+        let followed: Vec<_> = if graph.routes().is_empty() { vec![] } else { tables().collect() };
+        fixed::check(&mut graph, run.seed, &followed, &mut faults);
         let mut routing = Routing::new(&graph, run.seed);
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
         let follows =

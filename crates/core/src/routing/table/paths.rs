@@ -2,6 +2,7 @@
 
 use super::{Destination, HERE, NOWHERE, Routing};
 use crate::routing::graph::NodeId;
+use std::collections::BTreeMap;
 
 impl Routing {
     /// The links by which `node` may send towards host `to`, whose column is known: those of its group, or its only
@@ -26,6 +27,34 @@ impl Routing {
             node = self.end(link);
             Some(link)
         })
+    }
+
+    /// Whether all ways that a table shares between two nodes have as many links: those with the fewest.
+    pub fn is_even(&self) -> bool {
+        !self.wiring.has_costs() && self.fixed.is_empty()
+    }
+
+    /// Links on the longest of the paths between two hosts whose columns are known.
+    pub fn most_links(&self, ends: (NodeId, NodeId)) -> usize {
+        if self.is_even() {
+            return self.path(ends).count();
+        }
+        let (from, to) = ends;
+        let mut known = BTreeMap::from([(to, 0)]);
+        // A node stays open until all behind it are known. No way leads in a circle: each link has a cost, and
+        // static routes that do are refused.
+        let mut open = vec![from];
+        while let Some(node) = open.last().copied() {
+            let next: Vec<NodeId> = self.ways(node, to).iter().map(|link| self.end(*link)).collect();
+            let unknown: Vec<NodeId> = next.iter().copied().filter(|end| !known.contains_key(end)).collect();
+            if unknown.is_empty() {
+                let behind = next.iter().filter_map(|end| known.get(end)).max();
+                known.insert(node, behind.map_or(0, |links| links + 1));
+                open.pop();
+            }
+            open.extend(unknown);
+        }
+        known.get(&from).copied().unwrap_or(0)
     }
 
     /// The only link that leaves `host`, if it is the only one.

@@ -194,53 +194,67 @@ fn tables_are_made_anew() {
     assert_eq!(used(&routing), all);
 }
 
+/// The next hops towards each host are exactly those that lead nearest by `costs`, as relaxation finds them.
+fn groups_lead_nearest(hosts: u64, switches: u64, links: &[(u32, u32)], costs: &[u32], serial: u32) {
+    let nodes = (hosts + switches) as u32;
+    let mut graph = graph(hosts, switches, links);
+    (0..).zip(links).zip(costs).for_each(|((link, _), cost)| graph.set_cost(link, *cost));
+    let mut routing = Routing::new(&graph, 1);
+    routing.find(graph.ids(Role::Host));
+    let mut choosers = routing.choosers(&Sharing::by(Ecmp::Flow, 1));
+    let cost = |link: u32| costs[link as usize] as usize;
+    for dst in 0..hosts as u32 {
+        let mut away = vec![None; nodes as usize];
+        away[dst as usize] = Some(0);
+        for _ in 0..nodes {
+            for (link, (a, b)) in (0..).zip(links) {
+                let forwards = *b == dst || u64::from(*b) >= hosts;
+                let over = away[*b as usize].filter(|_| forwards).map(|n: usize| n + cost(link));
+                let old = away[*a as usize];
+                away[*a as usize] = old.into_iter().chain(over).min();
+            }
+        }
+        for src in (0..nodes).filter(|src| *src != dst) {
+            let nearest: Vec<u32> = (0u32..)
+                .zip(links)
+                .filter(|(_, (a, b))| *a == src && (u64::from(*b) >= hosts || *b == dst))
+                .filter(|(link, (_, b))| {
+                    away[*b as usize].is_some_and(|n| Some(n + cost(*link)) == away[src as usize])
+                })
+                .map(|(link, _)| link)
+                .collect();
+            let is_host = u64::from(src) < hosts;
+            if is_host {
+                assert_eq!(routing.leads(NodeId(src), NodeId(dst)), away[src as usize].is_some());
+            }
+            if away[src as usize].is_some() || !is_host {
+                assert_eq!(routing.ways(NodeId(src), NodeId(dst)), &nearest[..]);
+            }
+            if is_host && away[src as usize].is_some() {
+                let path = walk(&routing, &mut choosers, (src, dst), serial);
+                assert_eq!(Some(path.iter().map(|link| cost(*link)).sum()), away[src as usize]);
+                let most = all_paths(&graph, NodeId(src), NodeId(dst)).iter().map(Vec::len).max();
+                assert_eq!(Some(routing.most_links((NodeId(src), NodeId(dst)))), most);
+            }
+        }
+    }
+}
+
 proptest! {
-    /// The links of every group are exactly those that lead nearer, as relaxation finds them.
+    /// Nearest by the number of links, and by the sum of costs.
     #[test]
     fn groups_are_all_that_lead_nearest(
         hosts in 1u64..5,
         switches in 0u64..6,
         pairs in prop::collection::btree_set((0u32..11, 0u32..11), 0..40),
+        costs in prop::collection::vec(1u32..4, 40),
         serial: u32,
     ) {
         let nodes = (hosts + switches) as u32;
         let legal = |(a, b): &(u32, u32)| a != b && *a < nodes && *b < nodes;
         let links: Vec<_> = pairs.into_iter().filter(legal).collect();
-        let graph = graph(hosts, switches, &links);
-        let mut routing = Routing::new(&graph, 1);
-        routing.find(graph.ids(Role::Host));
-        let mut choosers = routing.choosers(&Sharing::by(Ecmp::Flow, 1));
-        for dst in 0..hosts as u32 {
-            let mut away = vec![None; nodes as usize];
-            away[dst as usize] = Some(0);
-            for _ in 0..nodes {
-                for (a, b) in &links {
-                    let forwards = *b == dst || u64::from(*b) >= hosts;
-                    let over = away[*b as usize].filter(|_| forwards).map(|n: usize| n + 1);
-                    let old = away[*a as usize];
-                    away[*a as usize] = old.into_iter().chain(over).min();
-                }
-            }
-            for src in (0..nodes).filter(|src| *src != dst) {
-                let nearest: Vec<u32> = (0u32..)
-                    .zip(&links)
-                    .filter(|(_, (a, b))| *a == src && (u64::from(*b) >= hosts || *b == dst))
-                    .filter(|(_, (_, b))| away[*b as usize].is_some_and(|n| Some(n + 1) == away[src as usize]))
-                    .map(|(link, _)| link)
-                    .collect();
-                let is_host = u64::from(src) < hosts;
-                if is_host {
-                    prop_assert_eq!(routing.leads(NodeId(src), NodeId(dst)), away[src as usize].is_some());
-                }
-                if away[src as usize].is_some() || !is_host {
-                    prop_assert_eq!(routing.ways(NodeId(src), NodeId(dst)), &nearest[..]);
-                }
-                if is_host && away[src as usize].is_some() {
-                    let path = walk(&routing, &mut choosers, (src, dst), serial);
-                    prop_assert_eq!(Some(path.len()), away[src as usize]);
-                }
-            }
-        }
+        groups_lead_nearest(hosts, switches, &links, &[1; 40], serial);
+        groups_lead_nearest(hosts, switches, &links, &costs, serial);
     }
 }
 
@@ -249,7 +263,21 @@ proptest! {
 fn the_longest_time_is_that_of_some_path_and_of_no_shorter_one() {
     let fat_tree = json!({"kind": "fat-tree", "k": 4, "rate": "10Gbps", "delay": "1us"});
     let rails = graph(2, 2, &[(0, 2), (0, 3), (2, 1), (3, 1), (1, 2), (1, 3), (2, 0), (3, 0)]);
-    for graph in [topology(fat_tree), rails] {
+    let link =
+        |from: &str, to: &str, cost: u64| json!({"from": from, "to": to, "delay": "1us", "cost": cost});
+    let links = [
+        ("a", "in", 1),
+        ("out", "b", 1),
+        ("in", "out", 4),
+        ("in", "s", 2),
+        ("s", "out", 2),
+        ("s", "t", 1),
+        ("t", "out", 1),
+    ]
+    .map(|(from, to, cost)| link(from, to, cost));
+    let uneven =
+        json!({"kind": "graph", "hosts": ["a", "b"], "switches": ["in", "out", "s", "t"], "links": links});
+    for graph in [topology(fat_tree), rails, topology(uneven)] {
         let hosts: Vec<_> = graph.ids(Role::Host).collect();
         let of_graph: Vec<_> = graph.links.iter().map(|link| (link.rate, link.delay)).collect();
         for changed in (0..=graph.links.len()).rev().step_by(5) {
