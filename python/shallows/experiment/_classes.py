@@ -18,11 +18,13 @@ __all__ = [
     "CbrCc",
     "CodelQueue",
     "CollectiveLoad",
+    "CopaCc",
     "CoupledQueue",
     "CubicCc",
     "D2tcpCc",
     "D3Cc",
     "D3PortControl",
+    "DatagramsLoad",
     "DcqcnCc",
     "DctcpCc",
     "DoubleThresholdQueue",
@@ -86,6 +88,7 @@ __all__ = [
     "Transport",
     "TreeTopology",
     "TrimmingQueue",
+    "Udp",
     "UniformDeadline",
     "UniformSizes",
     "XdctcpCc"
@@ -534,6 +537,30 @@ class SwiftCc(Part):
 
     reset_after: int = 5
     """Timeouts in a row after which the window is the least one. Range [1, 100]. Default: htsim swift.cpp: RETX_RESET, 5."""
+
+
+class CopaCc(Part):
+    """Copa. A window that moves towards the rate 1 / (delta d_q), where d_q is the queueing delay (Arun 2018)."""
+
+    kind: Literal["copa"] = "copa"
+
+    delta: float = 0.5
+    """Weight of delay against throughput: in equilibrium a flow keeps about 1 / delta packets queued. Range [0.001, 100]. Default: Arun 2018 s.2.2: 0.5."""
+
+    mode: Literal["switching", "default", "competitive"] = 'default'
+    """How delta is chosen: "switching" goes over to competitive mode beside flows that fill buffers. In a fabric where all run Copa, flows that start take each other for such, and stay competitive until the buffer is full. Default: Arun 2018 s.2.2 has switching, for paths shared with TCP."""
+
+    patience: int = 5
+    """Round trips without a nearly empty queue, after which other flows must be filling it. Range [1, 1000]. Default: Arun 2018 s.2.2: 5 RTTs."""
+
+    nearly_empty: float = 0.1
+    """Share of the range of round-trip times below which a queue is nearly empty. Range (0, 1). Default: Arun 2018 s.2.2: 10 % of RTTmax - RTTmin, RTTmax over four RTTs."""
+
+    min_rtt_window: str = '10s'
+    """Span over which the least round-trip time counts as that of the empty path. Range (0s, 1000s]. Default: Arun 2018 s.2.1: 10 s."""
+
+    reset_at_crossing: bool = True
+    """Whether a velocity above 1 ends at once when the rate crosses the target. The paper's text ends it when the windows compared say so; until then the window would go on in large steps. Default: mvfst Copa.cpp: changeDirection."""
 
 
 class LineRateCc(Part):
@@ -1739,7 +1766,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1808,7 +1835,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1838,7 +1865,31 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
+class Udp(Part):
+    """Datagrams: UDP, or unreliable datagrams of RoCEv2. Nothing is acknowledged or sent again, and no congestion control is at work. Loads of the kind `datagrams` have this profile, and no others."""
+
+    profile: Literal["udp"] = "udp"
+
+    mtu: str = '1472B'
+    """Most payload of a packet, and so of a datagram. Range [1B, 65000B]. Default: Ethernet's 1500 less 28 bytes of headers."""
+
+    header: str = '28B'
+    """Bytes of a packet's header. Range [1B, 200B]. Default: IPv4 and UDP (RFC 768); with RoCEv2's BTH, DETH and checksum 52."""
+
+    ecn: Literal["not-ect", "ect0", "ect1"] = 'not-ect'
+    """The ECN codepoint of packets. With ect0 or ect1 switches mark them instead of dropping them, and nobody reacts. Default: RFC 8085 s.3.1.7: only an application that reacts to marks may set ECT; the others show what such traffic does."""
+
+    priority: int = 0
+    """Priority of packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
+
+    send_buffer: str = '212992B'
+    """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1874,7 +1925,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1922,7 +1973,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -1961,7 +2012,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2009,7 +2060,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2030,7 +2081,76 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
+    """Settings over those of `[transport]`, for this load."""
+
+    class_: str | None = None
+    """Class in the statistics; by default the load's name."""
+
+
+class DatagramsLoad(Part):
+    """Datagrams. Each sender sends packets without repair and without acknowledgements (UDP; unreliable datagrams of RoCEv2): at a rate, with pauses, or from a trace. The table `datagrams` counts what arrived and what was lost, with delays and jitter."""
+
+    kind: Literal["datagrams"] = "datagrams"
+
+    from_: str | list[str] = Field(...)
+    """Sending hosts. Default: the user's network."""
+
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
+
+    bytes: str = 'none'
+    """Payload of each datagram, or "none" where `sizes` or a trace says it. Range [1B, ]. Default: either this or `sizes`."""
+
+    rate: str = 'none'
+    """Payload sent in a second, while the sender sends; or "none". Default: either this or `every`."""
+
+    every: str = 'none'
+    """Mean time from one datagram to the next, while the sender sends; or "none". Range (0s, ]. Default: either this or `rate`."""
+
+    gaps: Literal["even", "exponential"] = 'even'
+    """The times between datagrams. Even ones follow the size with `rate`, so that the rate is exact at each instant. Default: a constant bit rate."""
+
+    on: str = 'none'
+    """Mean time for which a sender sends, or "none" for no pauses. Range (0s, 100000s]. Default: no pauses."""
+
+    off: str = 'none'
+    """Mean time for which it is then silent. Range (0s, 100000s]. Default: no pauses."""
+
+    periods: Literal["constant", "exponential", "pareto"] = 'exponential'
+    """How long it sends and is silent. Default: a Markov source; Brady 1969 for speech."""
+
+    shape: float = 1.5
+    """Shape of the Pareto distribution of these times. Range (1, 10]. Default: Willinger 1997: between 1 and 2, where the variance is infinite; ns-2's Pareto source: 1.5."""
+
+    start: str = '0s'
+    """When the first sender begins. Default: at once."""
+
+    stagger: str = '0s'
+    """How much later each further sender begins. Default: together."""
+
+    jitter: str = '0s'
+    """Each beginning is moved by a random time below this. Default: none; random phases want one."""
+
+    stop: str = 'none'
+    """When senders end, or "none". Default: as long as the run lasts."""
+
+    count: int | Literal["none"] = 'none'
+    """Datagrams of each sender, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+
+    name: str = ''
+    """Name of the file that the trace came from. Default: recorded with the result."""
+
+    trace: list[dict[str, Any]] = []
+    """A trace that each sender sends once; filled in from the named file. It stands in place of sizes, rates and pauses. Default: none."""
+
+    sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
+    """Distribution of sizes."""
+
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2072,7 +2192,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2093,7 +2213,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2195,10 +2315,10 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | None = None
+    transport: Transport | Roce | Ndp | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
-    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
+    traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
     """The loads, by name."""
 
     probe: Probe | None = None

@@ -312,6 +312,7 @@ algorithms! {
     "timely" => Timely(timely),
     "hpcc" => Hpcc(hpcc),
     "swift" => Swift(swift),
+    "copa" => Copa(copa),
     "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
 }

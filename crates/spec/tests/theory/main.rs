@@ -7,6 +7,7 @@ mod acks;
 mod bench;
 mod collective;
 mod connection;
+mod copa;
 mod d2tcp;
 mod d3;
 mod datagrams;
