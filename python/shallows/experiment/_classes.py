@@ -1981,15 +1981,18 @@ class MessagesLoad(Part):
 
 
 class PoissonLoad(Part):
-    """Poisson. Flows of random size arrive at random times between random hosts."""
+    """Poisson. Flows of random size arrive at random times between random hosts: each flow's pair is drawn from those that the pattern makes."""
 
     kind: Literal["poisson"] = "poisson"
 
     from_: str | list[str] = Field(...)
-    """Sending hosts; each flow's is drawn from them. Default: the user's network."""
+    """Sending hosts. Default: the user's network."""
 
-    to: str | list[str] = Field(...)
-    """Receiving hosts; each flow's is drawn from them. Default: the user's network."""
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
 
     load: float | Literal["none"] = 'none'
     """Offered load: payload over the rate of the receiving hosts' links together, or "none". Range (0, 10]. Default: either this or `every`."""
@@ -1999,6 +2002,15 @@ class PoissonLoad(Part):
 
     fan_in: int = 1
     """Flows of each arrival, from as many different hosts to one receiver: an incast that nobody asks for. Range [1, 100000]. Default: one; Li 2019 (HPCC): 60 senders of 500 KB each."""
+
+    rack: float | Literal["none"] = 'none'
+    """Share of flows to a receiver under the sender's own switch, or "none". With `pod` and `far` it makes 1; without all three each receiver is as likely. Range [0, 1]. Default: Roy 2015 (SIGCOMM): locality differs from service to service."""
+
+    pod: float | Literal["none"] = 'none'
+    """Share of flows to a receiver behind two or three switches, or "none": in a fat tree the sender's pod without its own switch, in a leaf-spine network all other leaves. Range [0, 1]. Default: as `rack`."""
+
+    far: float | Literal["none"] = 'none'
+    """Share of flows to a receiver behind more switches, or "none". Range [0, 1]. Default: as `rack`."""
 
     start: str = '0s'
     """When arrivals begin. Default: at once."""

@@ -20,6 +20,7 @@ mod go_back_zero;
 mod hosts;
 mod links;
 mod linux;
+mod locality;
 mod ndp;
 mod ns2;
 mod pacing;
