@@ -279,7 +279,9 @@ impl Transport {
         }
         let more = if explicit { MOST_BYTES } else { 0 };
         let acks = s.ack_priority.unwrap_or(s.priority);
-        vec![(s.priority, s.packet_bytes() + more), (acks, s.header_bytes() + more)]
+        let data = (0..=s.demote_at.len() as u64)
+            .map(|falls| (s.priority.saturating_sub(falls), s.packet_bytes() + more));
+        data.chain([(acks, s.header_bytes() + more)]).collect()
     }
 
     /// The discipline of its host's port where `[nic]` is not written.

@@ -24,6 +24,7 @@ mod locality;
 mod ndp;
 mod ns2;
 mod pacing;
+mod pias;
 mod queueing;
 mod rack;
 mod rates;
