@@ -313,6 +313,7 @@ algorithms! {
     "hpcc" => Hpcc(hpcc),
     "swift" => Swift(swift),
     "copa" => Copa(copa),
+    "pfabric" => PFabric(pfabric),
     "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
 }

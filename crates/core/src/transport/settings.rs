@@ -192,6 +192,9 @@ crate::params! {
         initial_rto: Span = "1s", "(0s, ]", "RFC 6298 s.2.1; less where every RTT is known to be short, or a lost SYN decides the tail";
         /// Least retransmission timeout.
         min_rto: Span = "10ms", "(0s, ]", "Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s";
+        /// First and least retransmission timeout in round trips of the connection's empty path, in place of `initial_rto` and `min_rto`; or
+        /// "none".
+        rto_rtts: Option<f64> = "none", "[1.5, 1000]", "Alizadeh 2013 (pFabric) s.4.3: about 3; RFC 6298 knows no path";
         /// Most retransmission timeout.
         max_rto: Span = "60s", "(0s, ]", "RFC 6298 s.2.5";
         /// Factor of the timeout for each one in a row.

@@ -24,6 +24,7 @@ mod locality;
 mod ndp;
 mod ns2;
 mod pacing;
+mod pfabric;
 mod pias;
 mod queueing;
 mod rack;
