@@ -15,6 +15,7 @@
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo};
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 
 crate::choices! {
     /// How delta is chosen.
@@ -78,9 +79,13 @@ impl Least {
     }
 }
 
-/// One flow's control.
+/// One flow's control. Its state stands apart, since a flow of another control would hold as many bytes.
 #[derive(Debug, Clone)]
-pub struct Control {
+pub struct Control(Box<State>);
+
+/// The state of a flow.
+#[derive(Debug, Clone)]
+pub struct State {
     /// In segments.
     window: f64,
     most: f64,
@@ -126,7 +131,7 @@ impl Control {
         let s = settings;
         let mss = cx.rules.mss as f64;
         let window = cx.rules.initial_window / mss;
-        Control {
+        Control(Box::new(State {
             window,
             most: cx.rules.cwnd_max.min((1u64 << 40) as f64) / mss,
             mss,
@@ -150,9 +155,24 @@ impl Control {
             up: true,
             alike: 0,
             velocity: 1.0,
-        }
+        }))
     }
+}
 
+impl Deref for Control {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for Control {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+}
+
+impl State {
     /// A sample of the round-trip time: RTTmin, RTTstanding over srtt / 2 (s.2.1), and the mode (s.2.2).
     fn measure(&mut self, rtt: Span, srtt: Span, now: Time) {
         let seconds = rtt.as_secs_f64();
