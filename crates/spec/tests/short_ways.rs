@@ -59,6 +59,7 @@ fn corners_of_short_ways() {
         vec![("transport.idle_restart", json!(true)), ("transport.min_rto", json!("20us"))],
         vec![("transport.cc", json!("newreno")), ("transport.ecn", json!("on"))],
         vec![("transport.cc", json!("swift")), ("transport.opening", json!("established"))],
+        vec![("transport.cc", json!("copa")), ("transport.opening", json!("established"))],
         vec![("transport.ece_growth", json!("first"))],
         vec![("transport.ece_growth", json!("cut-first"))],
         vec![("transport.ece_growth", json!("round"))],

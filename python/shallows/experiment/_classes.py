@@ -18,6 +18,7 @@ __all__ = [
     "CbrCc",
     "CodelQueue",
     "CollectiveLoad",
+    "CopaCc",
     "CoupledQueue",
     "CubicCc",
     "D2tcpCc",
@@ -539,6 +540,30 @@ class SwiftCc(Part):
 
     reset_after: int = 5
     """Timeouts in a row after which the window is the least one. Range [1, 100]. Default: htsim swift.cpp: RETX_RESET, 5."""
+
+
+class CopaCc(Part):
+    """Copa. A window that moves towards the rate 1 / (delta d_q), where d_q is the queueing delay (Arun 2018)."""
+
+    kind: Literal["copa"] = "copa"
+
+    delta: float = 0.5
+    """Weight of delay against throughput: in equilibrium a flow keeps about 1 / delta packets queued. Range [0.001, 100]. Default: Arun 2018 s.2.2: 0.5."""
+
+    mode: Literal["switching", "default", "competitive"] = 'default'
+    """How delta is chosen: "switching" goes over to competitive mode beside flows that fill buffers. In a fabric where all run Copa, flows that start take each other for such, and stay competitive until the buffer is full. Default: Arun 2018 s.2.2 has switching, for paths shared with TCP."""
+
+    patience: int = 5
+    """Round trips without a nearly empty queue, after which other flows must be filling it. Range [1, 1000]. Default: Arun 2018 s.2.2: 5 RTTs."""
+
+    nearly_empty: float = 0.1
+    """Share of the range of round-trip times below which a queue is nearly empty. Range (0, 1). Default: Arun 2018 s.2.2: 10 % of RTTmax - RTTmin, RTTmax over four RTTs."""
+
+    min_rtt_window: str = '10s'
+    """Span over which the least round-trip time counts as that of the empty path. Range (0s, 1000s]. Default: Arun 2018 s.2.1: 10 s."""
+
+    reset_at_crossing: bool = True
+    """Whether a velocity above 1 ends at once when the rate crosses the target. The paper's text ends it when the windows compared say so; until then the window would go on in large steps. Default: mvfst Copa.cpp: changeDirection."""
 
 
 class LineRateCc(Part):
@@ -1843,7 +1868,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1912,7 +1937,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1942,7 +1967,31 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
+class Udp(Part):
+    """Datagrams: UDP, or unreliable datagrams of RoCEv2. Nothing is acknowledged or sent again, and no congestion control is at work. Loads of the kind `datagrams` have this profile, and no others."""
+
+    profile: Literal["udp"] = "udp"
+
+    mtu: str = '1472B'
+    """Most payload of a packet, and so of a datagram. Range [1B, 65000B]. Default: Ethernet's 1500 less 28 bytes of headers."""
+
+    header: str = '28B'
+    """Bytes of a packet's header. Range [1B, 200B]. Default: IPv4 and UDP (RFC 768); with RoCEv2's BTH, DETH and checksum 52."""
+
+    ecn: Literal["not-ect", "ect0", "ect1"] = 'not-ect'
+    """The ECN codepoint of packets. With ect0 or ect1 switches mark them instead of dropping them, and nobody reacts. Default: RFC 8085 s.3.1.7: only an application that reacts to marks may set ECT; the others show what such traffic does."""
+
+    priority: int = 0
+    """Priority of packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
+
+    send_buffer: str = '212992B'
+    """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2058,15 +2107,18 @@ class MessagesLoad(Part):
 
 
 class PoissonLoad(Part):
-    """Poisson. Flows of random size arrive at random times between random hosts."""
+    """Poisson. Flows of random size arrive at random times between random hosts: each flow's pair is drawn from those that the pattern makes."""
 
     kind: Literal["poisson"] = "poisson"
 
     from_: str | list[str] = Field(...)
-    """Sending hosts; each flow's is drawn from them. Default: the user's network."""
+    """Sending hosts. Default: the user's network."""
 
-    to: str | list[str] = Field(...)
-    """Receiving hosts; each flow's is drawn from them. Default: the user's network."""
+    to: str | list[str] = []
+    """Receiving hosts; left out with the pattern "permutation". Default: the user's network."""
+
+    pattern: Literal["all", "pairs", "permutation"] = 'all'
+    """How senders and receivers are paired. "all": each with each. "pairs": the first with the first and so on, in the order in which the lists name them; the shorter list starts again. "permutation": each sender with one other sender, at random. Default: incast and many-to-one are the usual cases."""
 
     load: float | Literal["none"] = 'none'
     """Offered load: payload over the rate of the receiving hosts' links together, or "none". Range (0, 10]. Default: either this or `every`."""
@@ -2076,6 +2128,15 @@ class PoissonLoad(Part):
 
     fan_in: int = 1
     """Flows of each arrival, from as many different hosts to one receiver: an incast that nobody asks for. Range [1, 100000]. Default: one; Li 2019 (HPCC): 60 senders of 500 KB each."""
+
+    rack: float | Literal["none"] = 'none'
+    """Share of flows to a receiver under the sender's own switch, or "none". With `pod` and `far` it makes 1; without all three each receiver is as likely. Range [0, 1]. Default: Roy 2015 (SIGCOMM): locality differs from service to service."""
+
+    pod: float | Literal["none"] = 'none'
+    """Share of flows to a receiver behind two or three switches, or "none": in a fat tree the sender's pod without its own switch, in a leaf-spine network all other leaves. Range [0, 1]. Default: as `rack`."""
+
+    far: float | Literal["none"] = 'none'
+    """Share of flows to a receiver behind more switches, or "none". Range [0, 1]. Default: as `rack`."""
 
     start: str = '0s'
     """When arrivals begin. Default: at once."""

@@ -312,6 +312,8 @@ algorithms! {
     "timely" => Timely(timely),
     "hpcc" => Hpcc(hpcc),
     "swift" => Swift(swift),
+    "copa" => Copa(copa),
+    "pfabric" => PFabric(pfabric),
     "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
 }

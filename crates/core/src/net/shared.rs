@@ -13,6 +13,8 @@ pub struct Connection {
     pub serial: u32,
     /// Its class.
     pub class: u16,
+    /// Its load's number and one, where [`Commons::demotions`] has thresholds for it; else 0.
+    pub demotion: u16,
     /// Priorities of its data, of its acknowledgements, and of its notifications.
     pub priorities: [u8; 3],
     /// The label of packets to its sender.
@@ -28,9 +30,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The priority of its packets with `flags`.
+    /// The priority of its packets with `flags`, before any demotion.
     #[inline]
-    pub fn priority(&self, flags: Flags) -> u8 {
+    fn priority(&self, flags: Flags) -> u8 {
         let [data, acks, cnps] = self.priorities;
         match flags.any(Flags::REVERSE) {
             false => data,
@@ -47,6 +49,7 @@ impl Default for Connection {
         Connection {
             serial: 0,
             class: 0,
+            demotion: 0,
             priorities: [0; 3],
             back: 0,
             enters,
@@ -62,6 +65,8 @@ impl Default for Connection {
 pub struct Commons {
     /// Connections by number; numbers of ended ones are used again.
     pub connections: Vec<Connection>,
+    /// By load: the bytes of a connection at which its data fall by a priority. Empty where none do.
+    pub demotions: Vec<Vec<u64>>,
     /// The switches' tables.
     pub routing: Routing,
     /// A choice among equal next hops depends on when it is made.
@@ -111,7 +116,19 @@ impl Commons {
     /// The priority of `packet`.
     #[inline]
     pub fn priority(&self, packet: &Packet) -> u8 {
-        self.connections[packet.flow as usize].priority(packet.flags)
+        let connection = &self.connections[packet.flow as usize];
+        let first = connection.priority(packet.flags);
+        if connection.demotion == 0 || packet.flags.any(Flags::REVERSE) {
+            return first;
+        }
+        self.demoted(connection, first, packet.seq)
+    }
+
+    /// The priority of data before which `sent` bytes of the connection were sent.
+    #[inline(never)]
+    fn demoted(&self, connection: &Connection, first: u8, sent: u64) -> u8 {
+        let thresholds = &self.demotions[usize::from(connection.demotion) - 1];
+        first - thresholds.iter().filter(|bytes| **bytes <= sent).count() as u8
     }
 }
 

@@ -7,9 +7,7 @@
 //! The earliest packet of the flow that is served leaves (s.4.1): later packets of a flow have less left, and
 //! those before them would starve.
 //!
-//! The minimal transport of s.4.3 is a matter of settings: `cc = "newreno"`, `initial_window` the
-//! bandwidth-delay product and `initial_ssthresh` too, `dup_acks = 10000` (loss is found by timeout alone),
-//! `limited_transmit = false`, `min_rto` and `initial_rto` about three round trips, `rto_backoff = 1`.
+//! The minimal transport of s.4.3 is `transport = { profile = "pfabric", cc = "pfabric" }`.
 //! Left out: the probe mode of a sender with five timeouts in a row.
 
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};

@@ -62,6 +62,16 @@ pub const PROFILES: &[Profile] = &[
             })
         },
     },
+    Profile {
+        name: "pfabric",
+        doc: "The minimal transport of pFabric (Alizadeh 2013, s.4.3), beside cc = \"pfabric\" and the discipline of that name: timeouts of three round trips of the empty path without backing off, by which alone losses are found.",
+        nic: "fq",
+        settings: || {
+            json!({
+                "rto_rtts": 3.0, "rto_backoff": 1, "max_timeouts": 60, "dup_acks": 10000, "limited_transmit": false,
+            })
+        },
+    },
 ];
 
 /// The settings of one load's connections: a profile, single settings over it, an algorithm.
@@ -279,7 +289,9 @@ impl Transport {
         }
         let more = if explicit { MOST_BYTES } else { 0 };
         let acks = s.ack_priority.unwrap_or(s.priority);
-        vec![(s.priority, s.packet_bytes() + more), (acks, s.header_bytes() + more)]
+        let data = (0..=s.demote_at.len() as u64)
+            .map(|falls| (s.priority.saturating_sub(falls), s.packet_bytes() + more));
+        data.chain([(acks, s.header_bytes() + more)]).collect()
     }
 
     /// The discipline of its host's port where `[nic]` is not written.

@@ -14,9 +14,17 @@ pub struct RttEstimator {
     backoff: u64,
     /// Timeouts in a row.
     pub timeouts: u64,
+    /// First and least timeout by the path (`rto_rtts`), or 0.
+    least: u64,
 }
 
 impl RttEstimator {
+    /// Without a sample, on a path whose round trip is `base` when it is empty.
+    pub fn new(base: Span, settings: &TransportSettings) -> Self {
+        let least = settings.rto_rtts.map_or(0, |rtts| (rtts * base.as_ps() as f64) as u64);
+        RttEstimator { least, ..RttEstimator::default() }
+    }
+
     /// Smoothed round-trip time; zero before the first sample.
     #[inline]
     pub fn srtt(&self) -> Span {
@@ -71,11 +79,12 @@ impl RttEstimator {
     #[inline(always)]
     pub fn rto(&self, settings: &TransportSettings) -> Span {
         let base = if self.srtt == 0 {
-            settings.initial_rto.as_ps() // RFC 6298 s.2.1
+            let first = settings.initial_rto.as_ps(); // RFC 6298 s.2.1
+            if self.least > 0 { self.least } else { first }
         } else {
             // RFC 6298 s.2.3: SRTT + max(G, 4 RTTVAR), s.2.4: at least the minimum.
             let spread = (4 * self.rttvar).max(settings.clock_grain.as_ps());
-            let least = settings.min_rto.as_ps();
+            let least = if self.least > 0 { self.least } else { settings.min_rto.as_ps() };
             settings.arithmetic.timeout(self.srtt, spread, least)
         };
         Span::ps(base.saturating_mul(self.backoff.max(1)).min(settings.max_rto.as_ps()))

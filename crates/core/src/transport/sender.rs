@@ -83,7 +83,7 @@ impl Sender {
             high: 0,
             reduced_until: 0,
             round_end: 0,
-            rtt: RttEstimator::default(),
+            rtt: RttEstimator::new(info.path.base_rtt, &config.settings),
             early: EarlyTimer::default(),
             pacing: Pacing::default(),
             explicit: Explicit::default(),

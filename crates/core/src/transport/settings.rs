@@ -192,6 +192,9 @@ crate::params! {
         initial_rto: Span = "1s", "(0s, ]", "RFC 6298 s.2.1; less where every RTT is known to be short, or a lost SYN decides the tail";
         /// Least retransmission timeout.
         min_rto: Span = "10ms", "(0s, ]", "Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s";
+        /// First and least retransmission timeout in round trips of the connection's empty path, in place of `initial_rto` and `min_rto`; or
+        /// "none".
+        rto_rtts: Option<f64> = "none", "[1.5, 1000]", "Alizadeh 2013 (pFabric) s.4.3: about 3; RFC 6298 knows no path";
         /// Most retransmission timeout.
         max_rto: Span = "60s", "(0s, ]", "RFC 6298 s.2.5";
         /// Factor of the timeout for each one in a row.
@@ -223,7 +226,11 @@ crate::params! {
         small_queues: Option<Bytes> = "4MiB", "[1B, ]", "Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none";
         /// Priority of data packets at ports that tell priorities apart: a lane each (section `priority`).
         priority: u64 = 0, "[0, 7]", "IEEE 802.1Q-2018 s.6.9.3: best effort";
-        /// Priority of acknowledgements, or "none": that of the data.
+        /// Bytes that a connection has sent, at each of which its data packets fall to the next lower priority (PIAS). All bytes of a connection
+        /// count, of whichever message. A retransmission has the priority of its bytes; the authors' module gives it the
+        /// latest one, and the first one again after timeouts in a row.
+        demote_at: Vec<Bytes> = [], "[1B, ]", "Bai 2015 (PIAS) s.3: thresholds that follow from the sizes of flows";
+        /// Priority of acknowledgements, or "none": that of the data, before any demotion.
         ack_priority: Option<u64> = "none", "[0, 7]", "IEEE 802.1Q: a stream's frames carry one priority";
         /// Whether a short segment waits while data is outstanding.
         nagle: bool = false, "", "RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do";
@@ -273,6 +280,15 @@ impl TransportSettings {
                 format!("must be below min_rto ({}), or each lone segment times out", self.min_rto),
                 self.ack_delay.to_string(),
             );
+        }
+        if let Some(place) = (1..self.demote_at.len()).find(|i| self.demote_at[*i] <= self.demote_at[*i - 1])
+        {
+            let value = self.demote_at[place].to_string();
+            fault(&format!("demote_at.{place}"), "must be above the one before it".into(), value);
+        }
+        if self.demote_at.len() as u64 > self.priority {
+            let rule = format!("must be at most {}, the number of priorities below {0}", self.priority);
+            fault("demote_at", rule, self.demote_at.len().to_string());
         }
         if self.tail_loss_probe && self.loss_detection != LossDetection::Rack {
             fault(

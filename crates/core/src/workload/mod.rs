@@ -3,6 +3,7 @@
 pub mod deadlines;
 pub mod dependent;
 pub mod ends;
+pub mod locality;
 pub mod paths;
 pub mod schedules;
 pub mod sizes;

@@ -1,21 +1,19 @@
 //! Poisson arrivals: flows of random size between random hosts, or events in which many hosts send to one.
 
 use super::deadlines::{DeadlineSource, Deadlines};
-use super::ends::hosts;
+use super::ends::{Ends, Pair, Pattern, hosts, pairs};
+use super::locality::{Locality, Shares};
 use super::sizes::Sizes;
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::events::random::Stream;
-use crate::params::{Code, Names};
+use crate::params::Code;
 use crate::routing::graph::NodeId;
 use shallows_units::{Span, Time};
 
 crate::params! {
-    /// Poisson. Flows of random size arrive at random times between random hosts.
-    pub struct Settings {
-        /// Sending hosts; each flow's is drawn from them.
-        from: Names = required, "", "the user's network";
-        /// Receiving hosts; each flow's is drawn from them.
-        to: Names = required, "", "the user's network";
+    /// Poisson. Flows of random size arrive at random times between random hosts: each flow's pair is drawn from those that the
+    /// pattern makes.
+    pub struct Settings, with ends: Ends {
         /// Sizes of the flows.
         sizes: Sizes = required, "", "the user's application";
         /// Offered load: payload over the rate of the receiving hosts' links together, or "none".
@@ -24,6 +22,14 @@ crate::params! {
         every: Option<Span> = "none", "(0s, ]", "either this or `load`";
         /// Flows of each arrival, from as many different hosts to one receiver: an incast that nobody asks for.
         fan_in: u64 = 1, "[1, 100000]", "one; Li 2019 (HPCC): 60 senders of 500 KB each";
+        /// Share of flows to a receiver under the sender's own switch, or "none". With `pod` and `far` it makes 1; without all three
+        /// each receiver is as likely.
+        rack: Option<f64> = "none", "[0, 1]", "Roy 2015 (SIGCOMM): locality differs from service to service";
+        /// Share of flows to a receiver behind two or three switches, or "none": in a fat tree the sender's pod without its own switch, in
+        /// a leaf-spine network all other leaves.
+        pod: Option<f64> = "none", "[0, 1]", "as `rack`";
+        /// Share of flows to a receiver behind more switches, or "none".
+        far: Option<f64> = "none", "[0, 1]", "as `rack`";
         /// When arrivals begin.
         start: Span = "0s", "", "at once";
         /// When arrivals end, or "none".
@@ -38,6 +44,9 @@ crate::params! {
 
 /// The load at work.
 pub struct Load {
+    /// Of patterns other than "all".
+    pairs: Vec<Pair>,
+    locality: Option<Locality>,
     from: Vec<NodeId>,
     to: Vec<NodeId>,
     sizes: Sizes,
@@ -56,10 +65,34 @@ pub struct Load {
 impl Load {
     /// Ready to run.
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
-        let (from, to) = (hosts(&settings.from, "from", cx), hosts(&settings.to, "to", cx));
-        let (from, to) = (from?, to?);
+        let shares = Shares { rack: settings.rack, pod: settings.pod, far: settings.far };
+        let (from, to, pairs) = if settings.ends.pattern == Pattern::All {
+            let (from, to) = (hosts(&settings.ends.from, "from", cx), hosts(&settings.ends.to, "to", cx));
+            (from?, to?, vec![])
+        } else {
+            let pairs = pairs(&settings.ends, cx)?;
+            let other = "needs pattern = \"all\": this one says who sends to whom";
+            if settings.fan_in > 1 {
+                cx.fault("fan_in", Code::Conflict.rule(other), settings.fan_in);
+                return None;
+            }
+            if let Some((key, share)) = shares.first() {
+                cx.fault(key, Code::Conflict.rule(other), share);
+                return None;
+            }
+            let mut to: Vec<NodeId> = pairs.iter().map(|pair| pair.1).collect();
+            to.sort_unstable();
+            to.dedup();
+            (pairs.iter().map(|pair| pair.0).collect(), to, pairs)
+        };
         if from.len() == 1 && from == to {
             cx.fault("to", Code::Conflict.rule("must contain a host other than the sender"), to.len() as u64);
+            return None;
+        }
+        let locality = Locality::build(&shares, (&from, &to), cx)?;
+        if let Some((key, share)) = shares.first().filter(|_| settings.fan_in > 1) {
+            let rule = "needs fan_in = 1: an incast's senders are drawn from all";
+            cx.fault(key, Code::Conflict.rule(rule), share);
             return None;
         }
         if settings.fan_in > 1 {
@@ -70,7 +103,9 @@ impl Load {
                 return None;
             }
         }
-        cx.require_paths(from.iter().flat_map(|f| to.iter().map(|t| (*f, *t))));
+        if pairs.is_empty() {
+            cx.require_paths(from.iter().flat_map(|f| to.iter().map(|t| (*f, *t))));
+        }
         let mean_gap = match (settings.load, settings.every) {
             (None, Some(every)) => every,
             (Some(load), None) => {
@@ -104,6 +139,8 @@ impl Load {
         let mut gaps = cx.random(0);
         let first = Time::ZERO + settings.start + gaps.exponential(mean_gap);
         Some(Load {
+            pairs,
+            locality,
             from,
             to,
             sizes: settings.sizes.clone(),
@@ -141,6 +178,19 @@ impl Load {
     }
 
     fn draw_ends(&mut self) -> (NodeId, NodeId) {
+        if !self.pairs.is_empty() {
+            return self.pairs[self.ends.below(self.pairs.len() as u64) as usize];
+        }
+        if let Some(locality) = &self.locality {
+            let from = self.from[self.ends.below(self.from.len() as u64) as usize];
+            let distance = self.ends.unit();
+            loop {
+                let to = self.to[locality.draw(from, distance, &mut self.ends)];
+                if from != to {
+                    return (from, to);
+                }
+            }
+        }
         loop {
             let from = self.from[self.ends.below(self.from.len() as u64) as usize];
             let to = self.to[self.ends.below(self.to.len() as u64) as usize];

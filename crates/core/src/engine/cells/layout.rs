@@ -2,7 +2,7 @@
 
 use crate::engine::cells::partition::Partition;
 use crate::events::EventQueue;
-use crate::experiment::{Experiment, SwitchSettings};
+use crate::experiment::{Experiment, LoadSpec, SwitchSettings};
 
 use crate::net::port::Port;
 use crate::net::{Commons, Memory, Network};
@@ -75,8 +75,14 @@ pub(in crate::engine) fn lay_out(
     let controlled = networks.iter().any(|network| network.ports.iter().any(|port| port.pausing().is_some()));
     let back = |link: u32| graph.back(link).map(place).into();
     let backs = if controlled { (0..graph.links.len() as u32).map(back).collect() } else { vec![] };
+    let thresholds = |load: &LoadSpec| -> Vec<u64> {
+        load.transport.settings.demote_at.iter().map(|bytes| bytes.as_u64()).collect()
+    };
+    let demotions: Vec<Vec<u64>> = experiment.loads.iter().map(thresholds).collect();
+    let demotions = if demotions.iter().all(Vec::is_empty) { vec![] } else { demotions };
     let commons = Commons {
         connections: vec![],
+        demotions,
         sprays: sharing.ecmp.sprays(),
         links,
         best: vec![],

@@ -397,5 +397,7 @@ fn loads(
 fn from_path(spec: &LoadSpec) -> Vec<String> {
     let irn = |roce: &&RoceSettings| roce.repair == Repair::SelectiveRepeat && roce.bdp.is_none();
     let bdp = spec.transport.roce().filter(irn).map(|_| "transport.bdp".to_owned());
-    spec.transport.cc.path_settings().iter().map(|key| format!("transport.cc.{key}")).chain(bdp).collect()
+    let rto = spec.transport.settings.rto_rtts.map(|_| "transport.rto_rtts".to_owned());
+    let of_cc = spec.transport.cc.path_settings().into_iter().map(|key| format!("transport.cc.{key}"));
+    of_cc.chain(bdp).chain(rto).collect()
 }

@@ -195,6 +195,7 @@ impl Simulation {
                     format!("transport.rto_low ({low}) or rto_high ({high})")
                 }
                 TransportKind::Roce => format!("transport.timeout ({})", config.roce.timeouts[0]),
+                TransportKind::Tcp if config.settings.rto_rtts.is_some() => "transport.rto_rtts".into(),
                 TransportKind::Tcp => format!("transport.min_rto ({})", config.settings.min_rto),
                 TransportKind::Ndp | TransportKind::Datagram => "transport.timeout".into(),
             };

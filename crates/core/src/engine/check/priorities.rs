@@ -36,9 +36,9 @@ pub fn check(experiment: &Experiment, faults: &mut Faults) {
         let acks = settings.ack_priority.filter(|acks| *acks != settings.priority);
         let cnps = load.transport.roce().and_then(|roce| roce.cnp_priority);
         let cnps = cnps.filter(|cnps| ![Some(settings.priority), acks].contains(&Some(*cnps)));
-        for (key, number) in
-            [("priority", Some(settings.priority)), ("ack_priority", acks), ("cnp_priority", cnps)]
-        {
+        let falls = (1..=settings.demote_at.len() as u64).map(|falls| settings.priority.checked_sub(falls));
+        let own = [("priority", Some(settings.priority)), ("ack_priority", acks), ("cnp_priority", cnps)];
+        for (key, number) in own.into_iter().chain(falls.map(|number| ("demote_at", number))) {
             let Some(number) = number.filter(|n| !known.contains(n)) else { continue };
             if known.is_empty() && number == 0 {
                 continue;

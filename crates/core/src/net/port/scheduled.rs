@@ -13,7 +13,7 @@ impl Network {
         packet.at = self.now;
         let came_by = self.came_by;
         let connection = &commons.connections[packet.flow as usize];
-        let (class, priority) = (usize::from(connection.class), connection.priority(packet.flags));
+        let (class, priority) = (usize::from(connection.class), commons.priority(&packet));
         let to_end = connection.end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let mut passing = Passing::No;
