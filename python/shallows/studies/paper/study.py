@@ -120,13 +120,13 @@ class Runs(Sequence[Run]):
     def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
         """One row a run: `spec`, the varied settings, `seed`, and the numbers that `compute` returns.
 
-        Computed once for each function.
+        Computed once for each function and run, whatever the reading.
         """
         import polars as pl
 
         if compute not in self._frames:
             about = [{"spec": run.spec} | _plain(run.params) | {"seed": run.seed} for run in self]
-            rows = [row | dict(compute(run.tables)) for row, run in zip(about, self, strict=True)]
+            rows = [row | dict(run.stored.computed(compute)) for row, run in zip(about, self, strict=True)]
             self._frames[compute] = pl.DataFrame(rows, infer_schema_length=None)
         return self._frames[compute]
 
