@@ -214,7 +214,10 @@ def _jobs(figures: Sequence[Study], quick: bool, backend: str) -> list[_Job]:
             if not quick:  # which leaves points out
                 more_seeds.check(figure, base.points)
             tried = figure.tried(quick) if backend == "simulator" else []
-            jobs += [base, *(_Job(figure, each, figure.points(quick, each), each) for each in tried)]
+            jobs.append(base)
+            for each in tried:
+                points = base.points if figure.as_base(each) else figure.points(quick, each)
+                jobs.append(_Job(figure, each, points, each))
         except SpecError as error:
             where = f"{figure.paper}/{figure.name}: "
             faults += [replace(fault, path=where + fault.path) for fault in error.faults]

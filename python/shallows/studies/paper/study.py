@@ -343,6 +343,12 @@ class Study:
                 set_path(documents[name], key, copy.deepcopy(value))
         return documents
 
+    def as_base(self, reading: Reading) -> bool:
+        """Whether a reading judges the base reading's own runs, since it changes no experiment."""
+        plan = self.readings.plan(self.name)
+        changes = callable(self.declared.specs) or plan.set or plan.specs != ("*",)
+        return not changes and all(not value.set for _, value in reading.departures)
+
     def points(self, quick: bool = False, reading: Reading = BASE) -> dict[str, list[Point]]:
         """All runs by experiment, checked. Errors: SpecError with all faults."""
         return {name: expand(document) for name, document in self.documents(quick, reading).items()}
