@@ -58,6 +58,7 @@ def measure(runs):
         mine = _of_rtt(rows, rtt)
         wanted = mine if rtt != RTTS[0] else ["floor-law"]
         found |= {f"{name}-{rtt}": mine[name] for name in wanted}
+    found["floor-ends-4ms"] = found.pop("floor-law-4ms")
     for rate in RATES:
         rule = bdp(1e6 * rate, 1e3 * float(read.removesuffix("ms"))) / 7
         found[f"recommended-{rate}"] = Measured(rule, n_seeds=0)
@@ -74,7 +75,7 @@ def _of_rtt(rows, rtt):
     least = rows.samples("mean", hosts="N = 14", rtt=rtt, k=2, mbps=50)
     found["floor"] = mean_ci(least)
     held = bdp(50e6, 1e3 * float(rtt.removesuffix("ms")))
-    found["floor-law"] = mean_ci(least - max(13 * (FLOOR - WAITING) - held - 1, 0))
+    found["floor-law"] = mean_ci(least - (13 * (FLOOR - WAITING) - held - 1))
     many, few = (_sd(rows, hosts, rtt, 10, 100) for hosts in SENDERS.values())
     found["fewer-hosts"] = is_above(paired_difference(many, few), unit="packets")
     return found

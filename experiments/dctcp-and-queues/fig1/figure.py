@@ -31,6 +31,7 @@ def _dctcp(limit, rate, markings=MARKINGS):
     return [scheme(marked(how), "dctcp", marking(how, 20, rate, limit)) for how in markings]
 
 
+SHARES = "Queue in packets, shares of time and of the rate"
 PERIOD = "Period of TCP's sawtooth in ms"
 WARMUP_PS = {"document": 4 * 10**12, "paper": 5 * 10**11}
 
@@ -90,25 +91,24 @@ def draw(runs, reference):
         shown = {title: runs.first(spec, title=title, **which).tables for title in titles}
         return queue_time.draw(queue_time.info(shown, "switch->r0", from_ms, to_ms, lines))
 
-    every = [marked(how) for how in MARKINGS]
+    every, lines = [marked(how) for how in MARKINGS], {"K": 20.0, "limit": 200.0}
     return {
-        "100 Mb/s, RTT 4 ms": panel("document", [TCP, marked(base)], 4000, 12000, {"K": 20.0, "limit": 200.0}),
+        "100 Mb/s, RTT 4 ms": panel("document", [TCP, marked(base)], 4000, 12000, lines),
         "DCTCP over a longer round trip": panel("longer", every, 40000, 44000, {"K": 20.0}),
         "DCTCP after its start, RTT 100 ms": panel("start", [marked(base)], 0, 12000, {"K": 20.0}),
-        "1 Gb/s, RTT 250 us": panel("paper", [TCP, marked("queue")], 500, 3000, {"K": 20.0, "limit": 466.0}),
-    }  # fmt: skip
+        "1 Gb/s, RTT 250 us": panel("paper", [TCP, marked("queue")], 500, 3000, lines | {"limit": 466.0}),
+    }
 
 
 def tables(runs):
     names = ["mean", "median", "swing", "sd", "peak", "empty", "throughput", "marks"]
     each = {spec: periods(runs, spec) for spec in WARMUP_PS}
     rows = [{"spec": spec, "period (ms)": str(mean_ci(ms)) if ms else "-"} for spec, ms in each.items()]
-    frame = runs.frame(seen)
-    frame = frame.with_columns(delay=pl.col("delay").fill_null("-")) if "delay" in frame.columns else frame
-    return {
-        "Queue in packets, shares of time and of the rate": Rows(frame).table(names, ["spec", "delay", "title"]),
-        PERIOD: pl.DataFrame(rows),
-    }
+    alone = {"document": "4ms", "longer": runs.reading["longer"], "start": START_RTT, "paper": "250us"}
+    swept = {_way(rtt): rtt for rtt in RTTS}
+    rtt = pl.coalesce(pl.col("delay").replace_strict(swept, default=None), pl.col("spec").replace(alone))
+    frame = runs.frame(seen).with_columns(RTT=rtt)
+    return {SHARES: Rows(frame).table(names, ["spec", "RTT", "title"]), PERIOD: pl.DataFrame(rows)}
 
 
 def specs(reading):
@@ -144,11 +144,12 @@ def specs(reading):
 
 FIGURE = Figure(
     specs=specs,
+    settings={"round trips": RTTS},
     measure=measure,
     draw=draw,
     tables=tables,
     shows={
-        "Queue in packets, shares of time and of the rate": (
+        SHARES: (
             "document-*",
             "paper-*",
             "longer-*",
