@@ -56,7 +56,7 @@ MARKINGS = {
     "burst-100": "on tc-red's average, burst 100",
     "queue": "on the queue",
 }
-"""What DCTCP's switch marks on: the values of the dimension `switch`, in words."""
+"""The ways in which DCTCP's switch marks: the values of the dimension `switch`, in words."""
 
 
 def marking(how, k, rate, limit):

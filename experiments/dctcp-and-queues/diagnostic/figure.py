@@ -11,6 +11,11 @@ from shallows.studies.paper.study import Runs
 from ..common import MARKINGS, SPEC, bdp, marking, scheme, seen, star
 
 RATES, RTTS, KS = [50, 75, 100], ["1ms", "2ms", "4ms"], [2, 10]
+DRAWN = {
+    "least": "variability, marks on tc-red's average with the least burst",
+    "burst-100": "variability, marks on tc-red's average with burst 100",
+    "queue": "variability, marks on the queue",
+}
 SENDERS = {13: "N = 14", 2: "N = 3"}
 FLOOR = 2  # segments: Linux's least window
 WAITING = 0.5
@@ -90,7 +95,7 @@ def draw(runs, reference):
 
     rows = Rows(frame_of(runs))
     drawn = {}
-    for how, words in MARKINGS.items():
+    for how, name in DRAWN.items():
         panels = {
             f"{hosts}, K = {k}": curves.Panel(
                 rows.curve("sd", "mbps", "rtt", marking=how, hosts=hosts, k=k), "standard deviation (packets)"
@@ -98,7 +103,6 @@ def draw(runs, reference):
             for hosts in SENDERS.values()
             for k in KS
         }
-        name = f"variability against bandwidth, marks {words}"
         drawn[name] = curves.draw(curves.info(panels, "bandwidth (Mb/s)"))
     traces = {run.params["rate"]: run.tables for run in runs.where("trace")}
     info = queue_time.info(traces, "switch->r0", 5000, 6000, {"K": 2.0})
@@ -134,11 +138,10 @@ FIGURE = Figure(
     tables=tables,
     shows={"By network and K": ("*",)},
     captions={
-        f"variability against bandwidth, marks {words}": "Standard deviation of the queue against bandwidth; "
-        "a line for each reading of the delay."
-        for words in MARKINGS.values()
-    }
-    | {
+        "variability, marks on tc-red's average with the least burst": "Standard deviation of the queue "
+        "against bandwidth in the base reading of the marking; a line for each reading of the delay.",
+        "variability, marks on tc-red's average with burst 100": "The same with the burst of figure 14.",
+        "variability, marks on the queue": "The same with marking on the queue.",
         "N = 14, K = 2, RTT 1 ms, over time": "One second of the queue at each bandwidth, fourteen hosts and "
         "the least threshold.",
     },

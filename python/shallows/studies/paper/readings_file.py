@@ -119,7 +119,7 @@ def _plan(
 def _faults_of_on(
     path: str, backend: str, choice: str, dimensions: Mapping[str, Dimension | None]
 ) -> list[Fault]:
-    """What is wrong with the reading that a plan names for a backend: it judges the base reading's runs."""
+    """The faults of the reading that a plan names for a backend, which judges the base reading's runs."""
     if backend not in NAMES:
         hint = did_you_mean(backend, NAMES)
         return [Fault(path, f"must be one of {', '.join(NAMES)}", backend, hint, "unknown-word")]

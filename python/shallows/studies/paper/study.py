@@ -120,7 +120,7 @@ class Runs(Sequence[Run]):
     def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
         """One row a run: `spec`, the varied settings, `seed`, and the numbers that `compute` returns.
 
-        Computed once for each function and run, whatever the reading.
+        Computed once for each function and run; all readings share it.
         """
         import polars as pl
 
