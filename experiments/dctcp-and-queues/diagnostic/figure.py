@@ -136,6 +136,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
+    most_seeds={"simulator": 24},
     shows={"By network and K": ("*",)},
     captions={
         "variability, marks on tc-red's average with the least burst": "Standard deviation of the queue "

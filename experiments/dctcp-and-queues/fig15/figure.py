@@ -130,7 +130,7 @@ FIGURE = Figure(
     specs={name: _spec(result, result.senders) for name, result in RESULTS.items()}
     | {name: _spec(result, 2) for name, result in FEW.items()},
     # With fewer seeds, results near the ends of the accepted ranges differ between builds of one kernel.
-    most_seeds={"linux": 100},
+    most_seeds={"linux": 100, "simulator": 24},
     measure=measure,
     draw=draw,
     tables=tables,
