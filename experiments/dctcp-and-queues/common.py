@@ -51,6 +51,19 @@ def red_step(k, burst, rate, limit=600):
     return red(k, k + 1, burst, 0.5, rate, limit)
 
 
+MARKINGS = {
+    "least": "on tc-red's average, burst K",
+    "burst-100": "on tc-red's average, burst 100",
+    "queue": "on the queue",
+}
+"""The ways in which DCTCP's switch marks: the values of the dimension `switch`, in words."""
+
+
+def marking(how, k, rate, limit):
+    """A queue that marks from K packets on, in one of the ways of `MARKINGS`."""
+    return step(k, limit) if how == "queue" else red_step(k, k if how == "least" else 100, rate, limit)
+
+
 def scheme(title, cc, queue, ecn="auto"):
     """A sender and a queue as a point of a sweep."""
     return {"title": title, "transport.cc": cc, "transport.ecn": ecn, "queue": queue}

@@ -69,6 +69,26 @@ def test_one_at_a_time_then_the_grid_the_most_plausible_first(tmp_path):
     assert tried[1].settings("racs") == {} and readings.given(tried[2]) == {"window": "10", "rtt": "300"}
 
 
+def test_a_backend_may_judge_the_runs_of_the_base_by_another_value(tmp_path):
+    readings = read(tmp_path, GOOD + 'on = { linux = "rtt=300" }\n')
+    assert readings.on("fig", "linux").id == "rtt=300" and readings.on("fig", "simulator") == BASE
+    assert readings.on("other", "linux") == BASE
+
+
+@pytest.mark.parametrize(
+    ("choice", "path", "says"),
+    [
+        ('lnux = "rtt=300"', "figure.fig.on.lnux", 'did you mean "linux"'),
+        ('linux = "rtt=301"', "figure.fig.on.linux", "must be a dimension=value of this file"),
+        ('linux = "window=10"', "figure.fig.on.linux", "must be a value without settings"),
+    ],
+)
+def test_faults_of_a_backends_reading(tmp_path, choice, path, says):
+    with pytest.raises(SpecError) as caught:
+        read(tmp_path, GOOD + f"on = {{ {choice} }}\n")
+    assert any(fault.path.endswith(path) for fault in caught.value.faults) and says in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("change", "path", "says"),
     [
@@ -108,6 +128,13 @@ def test_a_base_value_is_already_what_the_experiments_say(figure):
         for path, value in settings.items():
             set_path(document, path, value)
         assert [point.experiment for point in expand(document)] == before, (name, settings)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_a_reading_that_judges_the_runs_of_the_base_has_its_experiments(figure):
+    pytest.importorskip("shallows._core")
+    alike = [reading for reading in figure.readings.of(figure.name) if figure.as_base(reading)]
+    assert all(figure.documents(True, reading) == figure.documents(True) for reading in alike[:5])
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

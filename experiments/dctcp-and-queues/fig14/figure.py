@@ -99,6 +99,8 @@ def measure(runs):
             if all(map(isfinite, first))
             else Measured(None, note="no K that was run fills the link")
         )
+        last = Rows(frame).at(marking=marking, rtt=rtt, k=KS[rtt][-1])
+        found[f"full-at-last-{name}"] = last.estimate("throughput")
         found[f"full-{name}"] = mean_ci(worst(frame, marking, rtt, 1.25 * line(rtt)))
         at = {"marking": marking, "rtt": rtt, "k": KS[rtt][0]}
         halves = [Rows(frame).samples(column, **at) for column in ("throughput", "first", "second")]

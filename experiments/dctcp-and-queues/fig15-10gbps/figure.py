@@ -27,6 +27,9 @@ def measure(runs):
     found["red-varies"] = is_above(
         paired_difference(swings[TUNED], 2 * swings[DCTCP]), unit="packets above twice"
     )
+    found["bursts-swing"] = is_above(
+        paired_difference(swings[BURSTS], 2 * swings[DCTCP]), unit="packets above twice"
+    )
     found["ratio"] = mean_ci(swings[TUNED] / swings[DCTCP])
     found["ratio-bursts"] = mean_ci(swings[TUNED] / swings[BURSTS])
     found["dctcp-mean"] = rows.estimate("mean", title=DCTCP)

@@ -1,16 +1,18 @@
 """How far the queue varies: DCTCP against RED, in the document's three results and readings of its delay."""
 
+from math import sqrt
 from typing import NamedTuple
 
 from shallows.statistics.estimates import mean_ci, paired_ratio
 from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured
 from shallows.studies.paper.kit import Rows
 
-from ..common import SPEC, red, red_step, scheme, seen, star, step
+from ..common import MARKINGS, SPEC, marking, red, scheme, seen, star
 
-DCTCP, AVERAGED = "DCTCP", "DCTCP on tc-red's average"
 MARKS, DROPS, CUBIC = "RED marks Reno", "RED drops Reno", "RED marks CUBIC"
-SCHEMES = (DCTCP, AVERAGED, MARKS, DROPS, CUBIC)
+DCTCP = {how: f"DCTCP, marks {words}" for how, words in MARKINGS.items()}
+SCHEMES = (*DCTCP.values(), MARKS, DROPS, CUBIC)
 
 
 class Result(NamedTuple):
@@ -31,30 +33,33 @@ RESULTS = {
     "result-2": Result(13, 50, ("1ms", "2ms", "4ms"), 5, 10, 80, 10, "2ms"),
     "result-3": Result(2, 500, ("10ms", "20ms"), 70, 80, 120, 80, "10ms"),
 }
+FEW = {"result-1-few": RESULTS["result-1"], "result-2-few": RESULTS["result-2"]}
+"""Results 1 and 2 with two senders, as in result 3."""
+PROBABILITY = 0.01
 
 
-def _points(result):
+def _points(result, senders):
     rate = f"{result.mbps}Mbps"
-    red_queue = (result.least, result.most, result.burst, 0.01, rate)
+    red_queue = (result.least, result.most, result.burst, PROBABILITY, rate)
     schemes = [
-        (DCTCP, "dctcp", step(result.k, 600), "auto"),
-        (AVERAGED, "dctcp", red_step(result.k, result.burst, rate), "auto"),
+        *((DCTCP[how], "dctcp", marking(how, result.k, rate, 600), "auto") for how in MARKINGS),
         (MARKS, "newreno", red(*red_queue), "on"),
         (DROPS, "newreno", red(*red_queue, ecn=False), "off"),
         (CUBIC, "cubic", red(*red_queue), "on"),
     ]
     for rtt in result.rtts:
-        network = star(result.senders, rate, rtt, "1Gbps" if result.mbps < 100 else "5Gbps")
+        network = star(senders, rate, rtt, "1Gbps" if result.mbps < 100 else "5Gbps")
         for title, cc, queue, ecn in schemes:
             name = f"{title}|{rtt}"
             yield scheme(name, cc, queue, ecn) | network | {"label": name}
 
 
-def _spec(result):
+def _spec(result, senders):
     spans = (
         {"duration": "30s", "warmup": "10s"} if result.mbps < 100 else {"duration": "20s", "warmup": "10s"}
     )
-    return (SPEC, spans | {"seeds": 6, "probe.queue_trace": "5ms", "sweep.points": list(_points(result))})
+    points = list(_points(result, senders))
+    return (SPEC, spans | {"seeds": 6, "probe.queue_trace": "5ms", "sweep.points": points})
 
 
 def frame_of(runs):
@@ -67,21 +72,32 @@ def frame_of(runs):
 
 def measure(runs):
     rows = Rows(frame_of(runs))
+    read = runs.reading
     found = {}
-    sender, swing = runs.reading["sender"], runs.reading["swing"]
     for name in RESULTS:
-        rtt = runs.reading["delay_3" if name == "result-3" else "delay"]
-        red, dctcp = (rows.samples(swing, spec=name, scheme=s, rtt=rtt) for s in (sender, DCTCP))
-        found[f"{name}-varies"] = mean_ci(red / dctcp)
-    alike = (rows.samples("mean", spec=name, scheme=MARKS, rtt="2ms") for name in ("result-1", "result-2"))
-    found["red-queues-alike"] = paired_ratio(*alike)
-    overlap = (rows.samples("mean", spec="result-2", scheme=s, rtt="2ms") for s in (MARKS, DCTCP))
-    found["curves-overlap"] = paired_ratio(*overlap)
-    nearest = rows.at(spec="result-3", rtt=RESULTS["result-3"].nearest)
-    for title, key in ((DCTCP, "dctcp"), (MARKS, "red"), (CUBIC, "cubic")):
-        found[f"result-3-throughput-{key}"] = nearest.estimate("throughput", scheme=title)
-    found["result-3-edge"] = nearest.estimate("low", scheme=MARKS)
-    return found
+        rtt = read["delay_3" if name == "result-3" else "delay"]
+        spec = read["hosts"] if name == "result-2" else name
+        mine = rows.at(spec=spec, rtt=rtt)
+        red, dctcp = (mine.at(scheme=s) for s in (read["sender"], DCTCP[read["switch"]]))
+        found[f"{name}-varies"] = mean_ci(red.samples(read["swing"]) / dctcp.samples(read["swing"]))
+        if name == "result-2":
+            found["curves-overlap"] = paired_ratio(red.samples("mean"), dctcp.samples("mean"))
+        if name == "result-3":
+            found["result-3-throughput-dctcp"] = dctcp.estimate("throughput")
+            found["result-3-throughput-red"] = red.estimate("throughput")
+            found["result-3-edge"] = red.estimate("low")
+    found["red-queues-alike"] = _lowered(rows, "", MARKS, "2ms")
+    found["red-queues-alike-cubic"] = _lowered(rows, "", CUBIC, "1ms")
+    found["few-move"] = _lowered(rows, "-few", CUBIC, "1ms")
+    # Padhye et al. 1998, with an acknowledgement every second segment.
+    window = sqrt(3 / (2 * 2 * PROBABILITY))
+    return found | {"windows-at-p": Measured(RESULTS["result-2"].senders * window, n_seeds=0)}
+
+
+def _lowered(rows, hosts, scheme, rtt):
+    """RED's mean queue with the thresholds of result 1 over that with those of result 2."""
+    means = (rows.samples("mean", spec=f"result-{n}{hosts}", scheme=scheme, rtt=rtt) for n in (1, 2))
+    return paired_ratio(*means)
 
 
 def draw(runs, reference):
@@ -111,9 +127,10 @@ def _spec_column():
 
 
 FIGURE = Figure(
-    specs={name: _spec(result) for name, result in RESULTS.items()},
+    specs={name: _spec(result, result.senders) for name, result in RESULTS.items()}
+    | {name: _spec(result, 2) for name, result in FEW.items()},
     # With fewer seeds, results near the ends of the accepted ranges differ between builds of one kernel.
-    most_seeds={"linux": 100},
+    most_seeds={"linux": 100, "simulator": 24},
     measure=measure,
     draw=draw,
     tables=tables,

@@ -18,7 +18,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -135,6 +135,16 @@ class StoredRun:
     def tables(self) -> Tables:
         """The tables by name, read when asked for; `docs/reference/tables.md` lists their columns."""
         return Tables(self.path, self.manifest["tables"], self.in_memory)
+
+    @cached_property
+    def _computed(self) -> dict[Any, Mapping[str, Any]]:
+        return {}
+
+    def computed(self, compute: Callable[[Tables], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The answer of a function of the tables, which is called once for this object."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self.tables)
+        return self._computed[compute]
 
     @cached_property
     def metrics(self) -> dict[str, Any]:

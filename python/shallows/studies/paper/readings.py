@@ -141,12 +141,14 @@ class Plan:
     `dimension=value` in a grid is that value and the base alone.
 
     `set` holds dotted paths over each experiment under any reading but the base, such as fewer seeds.
+    `on`: by backend, the `dimension=value` that is judged there in place of the base's.
     """
 
     dimensions: tuple[str, ...] = ()
     grids: tuple[tuple[str, ...], ...] = ()
     specs: tuple[str, ...] = ("*",)
     set: Mapping[str, Any] = field(default_factory=dict)
+    on: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,14 @@ class Readings:
 
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
     plans: Mapping[str, Plan] = field(default_factory=dict)
+
+    def on(self, figure: str, backend: str) -> Reading:
+        """The reading that judges a figure's runs on a backend: the base, unless its plan has `on`."""
+        chosen = self.plan(figure).on.get(backend)
+        if chosen is None:
+            return BASE
+        name, value = axis_parts(chosen)
+        return Reading(((self.dimensions[name], self.dimensions[name].value(value)),))
 
     def given(self, reading: Reading) -> dict[str, Any]:
         """The choice for each dimension under a reading, as figure.py sees it."""

@@ -13,6 +13,7 @@ from shallows.document import strict
 from shallows.document.load import read_toml
 from shallows.document.strict import Strict, join, refuse
 from shallows.errors import Fault, SpecError
+from shallows.execution.backends import NAMES
 from shallows.studies.paper.readings import Dimension, Plan, Rank, Readings, Shown, Value, axis_parts
 from shallows.words import did_you_mean
 
@@ -55,6 +56,7 @@ class PlanTable(Strict):
     grids: list[list[str]] = Field([])
     specs: list[str] = Field(["*"])
     set: dict[str, Any] = Field({})
+    on: dict[str, str] = Field({}, description="by backend, the dimension=value that is judged there")
 
 
 def read_readings(path: Path) -> Readings:
@@ -109,4 +111,25 @@ def _plan(
         if value and value not in values:
             hint = did_you_mean(value, values)
             faults.append(Fault(path, f"names an unknown value of {name}", value, hint, "unknown-word"))
-    return Plan(tuple(read.dimensions), tuple(map(tuple, read.grids)), tuple(read.specs), read.set)
+    for backend, choice in read.on.items():
+        faults += _faults_of_on(join(path, ("on", backend)), backend, choice, dimensions)
+    return Plan(tuple(read.dimensions), tuple(map(tuple, read.grids)), tuple(read.specs), read.set, read.on)
+
+
+def _faults_of_on(
+    path: str, backend: str, choice: str, dimensions: Mapping[str, Dimension | None]
+) -> list[Fault]:
+    """The faults of the reading that a plan names for a backend, which judges the base reading's runs."""
+    if backend not in NAMES:
+        hint = did_you_mean(backend, NAMES)
+        return [Fault(path, f"must be one of {', '.join(NAMES)}", backend, hint, "unknown-word")]
+    name, _ = axis_parts(choice)
+    known = {f"{d.id}={v.id}": v for d in dimensions.values() if d for v in d.values}
+    if choice not in known:
+        if name in dimensions and dimensions[name] is None:
+            return []  # its own faults are reported
+        hint = did_you_mean(choice, known)
+        return [Fault(path, "must be a dimension=value of this file", choice, hint, "unknown-word")]
+    if known[choice].set:
+        return [Fault(path, "must be a value without settings, since the runs stay the base's", choice)]
+    return []

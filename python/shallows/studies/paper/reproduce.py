@@ -82,11 +82,15 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class _Job:
-    """A figure under one reading, and its runs by experiment. `notes`: by claim, on its further seeds."""
+    """A figure under one reading, and its runs by experiment. `notes`: by claim, on its further seeds.
+
+    `judged`: the reading by which the runs are judged, where a backend has its own for the base.
+    """
 
     figure: Study
     reading: Reading
     points: Mapping[str, Sequence[Point]]
+    judged: Reading
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -206,11 +210,14 @@ def _jobs(figures: Sequence[Study], quick: bool, backend: str) -> list[_Job]:
     for figure in figures:
         try:
             figure.check()
-            base = _Job(figure, BASE, figure.points(quick))
+            base = _Job(figure, BASE, figure.points(quick), figure.readings.on(figure.name, backend))
             if not quick:  # which leaves points out
                 more_seeds.check(figure, base.points)
             tried = figure.tried(quick) if backend == "simulator" else []
-            jobs += [base, *(_Job(figure, reading, figure.points(quick, reading)) for reading in tried)]
+            jobs.append(base)
+            for each in tried:
+                points = base.points if figure.as_base(each) else figure.points(quick, each)
+                jobs.append(_Job(figure, each, points, each))
         except SpecError as error:
             where = f"{figure.paper}/{figure.name}: "
             faults += [replace(fault, path=where + fault.path) for fault in error.faults]
@@ -284,7 +291,7 @@ def _runs(job: _Job, outcomes: Mapping[str, Outcome]) -> tuple[Runs, list[str]]:
                 failed.append(f"{spec} {params} seed {point.seed}: {outcome.error}")
             else:
                 runs.append(Run(spec, params, point.seed, outcome.run, point.label))
-    given = job.figure.readings.given(job.reading)
+    given = job.figure.readings.given(job.judged)
     return Runs(runs, job.figure.reference(), given), failed
 
 
@@ -311,6 +318,8 @@ def _section(
     records = []
     for claim in figure.claims:
         base, *others = judged[claim.id]
+        if _concerning(claim, [jobs[0].judged]):  # the reading of a backend
+            base = base._replace(reading=jobs[0].judged)
         base = _with_note(base, jobs[0].notes.get(claim.id))
         concluded = conclude(claim, base, others)
         if quick:

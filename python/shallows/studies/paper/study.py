@@ -120,13 +120,13 @@ class Runs(Sequence[Run]):
     def frame(self, compute: "Callable[[Tables], Mapping[str, Any]]") -> "pl.DataFrame":
         """One row a run: `spec`, the varied settings, `seed`, and the numbers that `compute` returns.
 
-        Computed once for each function.
+        Computed once for each function and run; all readings share it.
         """
         import polars as pl
 
         if compute not in self._frames:
             about = [{"spec": run.spec} | _plain(run.params) | {"seed": run.seed} for run in self]
-            rows = [row | dict(compute(run.tables)) for row, run in zip(about, self, strict=True)]
+            rows = [row | dict(run.stored.computed(compute)) for row, run in zip(about, self, strict=True)]
             self._frames[compute] = pl.DataFrame(rows, infer_schema_length=None)
         return self._frames[compute]
 
@@ -342,6 +342,12 @@ class Study:
             for key, value in (item for layer in layers for item in layer.items()):
                 set_path(documents[name], key, copy.deepcopy(value))
         return documents
+
+    def as_base(self, reading: Reading) -> bool:
+        """Whether a reading judges the base reading's own runs, since it changes no experiment."""
+        plan = self.readings.plan(self.name)
+        changes = callable(self.declared.specs) or plan.set or plan.specs != ("*",)
+        return not changes and all(not value.set for _, value in reading.departures)
 
     def points(self, quick: bool = False, reading: Reading = BASE) -> dict[str, list[Point]]:
         """All runs by experiment, checked. Errors: SpecError with all faults."""
