@@ -58,11 +58,13 @@ __all__ = [
     "NonePortControl",
     "ParetoSizes",
     "ParkingLotTopology",
+    "PfabricCc",
     "PfabricQueue",
     "Pfc",
     "Pi2Queue",
     "PieQueue",
     "PoissonLoad",
+    "PolicerQueue",
     "Port",
     "PragueCc",
     "Priority",
@@ -566,6 +568,15 @@ class CopaCc(Part):
     """Whether a velocity above 1 ends at once when the rate crosses the target. The paper's text ends it when the windows compared say so; until then the window would go on in large steps. Default: mvfst Copa.cpp: changeDirection."""
 
 
+class PfabricCc(Part):
+    """pFabric. A window of the path from the start, which only timeouts cut (Alizadeh 2013)."""
+
+    kind: Literal["pfabric"] = "pfabric"
+
+    window: str = 'none'
+    """First window and slow-start threshold; "none": the rate of the host's link times the round trip of the flow's empty path, in whole segments. Range [1B, ]. Default: Alizadeh 2013 s.4.3: the bandwidth-delay product."""
+
+
 class LineRateCc(Part):
     """No congestion control. Sends at the rate of its network card, whatever happens (Mittal 2018)."""
 
@@ -953,7 +964,7 @@ class GraphTopology(Part):
     """Names of the switches; `"sw0..sw3"` stands for four. Default: two hosts can do without."""
 
     links: list[dict[str, Any]] = Field(...)
-    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cost = 1 }`. Default: the user's network."""
+    """The links, each `{ from, to, rate = "10Gbps", delay = "25us", duplex = true, cables = 1, cost = 1 }`. Default: the user's network."""
 
 
 class DropTailQueue(Part):
@@ -1158,6 +1169,39 @@ class Pi2Queue(Part):
 
     max_classic: float = 0.25
     """Greatest classic probability; beyond it the limit drops. Range (0, 1]. Default: RFC 9332 s.A.2: 1/k^2, where scalable marks are certain; De Schepper 2016, not verified."""
+
+
+class PolicerQueue(Part):
+    """Policer. Packets within a rate and a burst pass, the others are marked or dropped; then a drop-tail queue."""
+
+    kind: Literal["policer"] = "policer"
+
+    rate: str = Field(...)
+    """Committed rate, in bytes on the wire. Default: the user's contract."""
+
+    burst: str = Field(...)
+    """Committed burst: the bytes that may come at once. Range [1B, 1TB]. Default: the user's contract; RFC 2697 s.3: at least the largest packet."""
+
+    meter: Literal["token-bucket", "srtcm", "trtcm"] = 'token-bucket'
+    """The meter. Default: Linux act_police, most routers' default."""
+
+    excess_burst: str = 'none'
+    """With srtcm: excess burst. Range [1B, 1TB]. Default: RFC 2697."""
+
+    peak_rate: str = 'none'
+    """With trtcm: peak rate, at least the committed one. Default: RFC 2698."""
+
+    peak_burst: str = 'none'
+    """With trtcm: peak burst. Range [1B, 1TB]. Default: RFC 2698."""
+
+    red: Literal["pass", "mark", "drop"] = 'drop'
+    """The fate of red packets. Default: RFC 2697 s.1: red packets may be discarded."""
+
+    yellow: Literal["pass", "mark", "drop"] = 'pass'
+    """The fate of yellow packets. Default: RFC 2697 s.1: yellow ones are best effort."""
+
+    limit: str = '250pkt'
+    """Most that the queue behind may hold, in bytes or packets, or "none". Range [1pkt, ]. Default: as drop-tail."""
 
 
 class CodelQueue(Part):
@@ -1580,6 +1624,9 @@ class Port(Part):
     delay: str = 'none'
     """One-way delay, or "none" to keep the topology's. Range [0s, 100000s]. Default: the topology's."""
 
+    trace: dict[str, Any] | Literal["none"] = 'none'
+    """A trace that the rate follows, or "none". Default: a link of one rate."""
+
     loss: float = 0.0
     """Probability that a packet is lost on the wire behind the port. Range [0, 1]. Default: a wire without faults."""
 
@@ -1601,6 +1648,30 @@ class Port(Part):
     reorder_delay: str = '0s'
     """Longest time for which such a packet is held back. Range [0s, 100000s]. Default: none."""
 
+    jitter: str = '0s'
+    """Mean extra time that packets take on the wire, each another one: never less than `delay` in all. Range [0s, 100000s]. Default: a wire without jitter."""
+
+    jitter_law: Literal["uniform", "normal", "exponential", "pareto"] = 'uniform'
+    """Distribution of these times. Default: Linux sch_netem, without a table."""
+
+    jitter_correlation: float = 0.0
+    """Correlation of the times of packets that follow each other. Range [0, 1). Default: each by itself."""
+
+    jitter_order: Literal["kept", "free"] = 'kept'
+    """Whether packets keep their order: then one waits for those before it. Default: a link keeps its order; Linux sch_netem's packets overtake each other."""
+
+    burst_begins: float = 0.0
+    """Chance that a burst of losses begins behind a packet (Gilbert and Elliott). Range [0, 1]. Default: a wire without faults."""
+
+    burst_ends: float = 1.0
+    """Chance that it ends: its mean length is the inverse, in packets. Range (0, 1]. Default: bursts of one packet."""
+
+    burst_loss: float = 1.0
+    """Chance of loss within a burst; outside `loss` holds. Range [0, 1]. Default: Gilbert 1960 with h = 0, Linux sch_netem's default."""
+
+    bit_errors: float = 0.0
+    """Chance that a bit is wrong. A frame with a wrong bit fails its check at the far end, long ones more often. Range [0, 0.1]. Default: a wire without faults; IEEE 802.3 allows 1e-12 to 1e-10 after correction."""
+
     weight: int = 1
     """Share of this port among equal next hops, with ecmp = "weighted": flows in proportion to it. Range [0, 65535]. Default: Zhou 2014 (WCMP): entries of a group; equal weights are ECMP."""
 
@@ -1619,7 +1690,7 @@ class Port(Part):
     pfc_response: str = 'none'
     """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -1648,10 +1719,10 @@ class Priority(Part):
     pfc: bool = False
     """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at switch ports; by default that of the port."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at host ports; by default that of the port."""
 
 
@@ -1705,11 +1776,17 @@ class Event(Part):
     loss: float | Literal["none"] = 'none'
     """Probability that a packet is lost on the wire, or "none": as it is. Range [0, 1]. Default: as it is."""
 
+    pause: list[int] = []
+    """Lossless priorities that the node at the end of the links pauses: a slow receiver, or a card whose pauses never end. Range [0, 7]. Default: none."""
+
+    pause_for: str = 'none'
+    """How long it pauses them, or "none": for ever. Range (0s, 100000s]. Default: a storm of pauses lasts until somebody acts."""
+
 
 class Transport(Part):
     """TCP."""
 
-    profile: Literal["datacentre", "rfc", "linux", "ns2"] | None = None
+    profile: Literal["datacentre", "rfc", "linux", "ns2", "pfabric"] | None = None
     """Sets all settings at once."""
 
     opening: Literal["handshake", "established"] = 'handshake'
@@ -1793,6 +1870,9 @@ class Transport(Part):
     min_rto: str = '10ms'
     """Least retransmission timeout. Range (0s, ]. Default: Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s."""
 
+    rto_rtts: float | Literal["none"] = 'none'
+    """First and least retransmission timeout in round trips of the connection's empty path, in place of `initial_rto` and `min_rto`; or "none". Range [1.5, 1000]. Default: Alizadeh 2013 (pFabric) s.4.3: about 3; RFC 6298 knows no path."""
+
     max_rto: str = '60s'
     """Most retransmission timeout. Range (0s, ]. Default: RFC 6298 s.2.5."""
 
@@ -1838,8 +1918,11 @@ class Transport(Part):
     priority: int = 0
     """Priority of data packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
 
+    demote_at: list[str] = []
+    """Bytes that a connection has sent, at each of which its data packets fall to the next lower priority (PIAS). All bytes of a connection count, of whichever message. A retransmission has the priority of its bytes; the authors' module gives it the latest one, and the first one again after timeouts in a row. Range [1B, ]. Default: Bai 2015 (PIAS) s.3: thresholds that follow from the sizes of flows."""
+
     ack_priority: int | Literal["none"] = 'none'
-    """Priority of acknowledgements, or "none": that of the data. Range [0, 7]. Default: IEEE 802.1Q: a stream's frames carry one priority."""
+    """Priority of acknowledgements, or "none": that of the data, before any demotion. Range [0, 7]. Default: IEEE 802.1Q: a stream's frames carry one priority."""
 
     nagle: bool = False
     """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
@@ -1868,7 +1951,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1937,7 +2020,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1967,7 +2050,7 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1991,31 +2074,7 @@ class Udp(Part):
     send_buffer: str = '212992B'
     """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
-    """Congestion control."""
-
-
-class Udp(Part):
-    """Datagrams: UDP, or unreliable datagrams of RoCEv2. Nothing is acknowledged or sent again, and no congestion control is at work. Loads of the kind `datagrams` have this profile, and no others."""
-
-    profile: Literal["udp"] = "udp"
-
-    mtu: str = '1472B'
-    """Most payload of a packet, and so of a datagram. Range [1B, 65000B]. Default: Ethernet's 1500 less 28 bytes of headers."""
-
-    header: str = '28B'
-    """Bytes of a packet's header. Range [1B, 200B]. Default: IPv4 and UDP (RFC 768); with RoCEv2's BTH, DETH and checksum 52."""
-
-    ecn: Literal["not-ect", "ect0", "ect1"] = 'not-ect'
-    """The ECN codepoint of packets. With ect0 or ect1 switches mark them instead of dropping them, and nobody reacts. Default: RFC 8085 s.3.1.7: only an application that reacts to marks may set ECT; the others show what such traffic does."""
-
-    priority: int = 0
-    """Priority of packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
-
-    send_buffer: str = '212992B'
-    """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
-
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2426,10 +2485,10 @@ class Experiment(WholeExperiment):
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | TorusTopology | DragonflyTopology | RailTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "torus", "dragonfly", "rail", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
