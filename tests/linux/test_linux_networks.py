@@ -75,7 +75,9 @@ def test_static_routes_are_in_the_plan():
     ends = {f"{names[port['from']]}->{names[port['to']]}": i for i, port in enumerate(network["ports"])}
 
     def devices(host: int) -> list[int]:
-        found = [line for line in made.plan.splitlines() if line.startswith(f"route add 10.1.0.{host + 1}/32")]
+        found = [
+            line for line in made.plan.splitlines() if line.startswith(f"route add 10.1.0.{host + 1}/32")
+        ]
         found = [re.findall(r"dev p(\d+)", line) for line in found]
         ours = [[int(port) for port in ports] for ports in found]
         return next(ports for ports in ours if network["ports"][ports[0]]["from"] == names.index("leaf0"))
