@@ -57,6 +57,7 @@ __all__ = [
     "NonePortControl",
     "ParetoSizes",
     "ParkingLotTopology",
+    "PfabricCc",
     "PfabricQueue",
     "Pfc",
     "Pi2Queue",
@@ -561,6 +562,15 @@ class CopaCc(Part):
 
     reset_at_crossing: bool = True
     """Whether a velocity above 1 ends at once when the rate crosses the target. The paper's text ends it when the windows compared say so; until then the window would go on in large steps. Default: mvfst Copa.cpp: changeDirection."""
+
+
+class PfabricCc(Part):
+    """pFabric. A window of the path from the start, which only timeouts cut (Alizadeh 2013)."""
+
+    kind: Literal["pfabric"] = "pfabric"
+
+    window: str = 'none'
+    """First window and slow-start threshold; "none": the rate of the host's link times the round trip of the flow's empty path, in whole segments. Range [1B, ]. Default: Alizadeh 2013 s.4.3: the bandwidth-delay product."""
 
 
 class LineRateCc(Part):
@@ -1607,7 +1617,7 @@ class Event(Part):
 class Transport(Part):
     """TCP."""
 
-    profile: Literal["datacentre", "rfc", "linux", "ns2"] | None = None
+    profile: Literal["datacentre", "rfc", "linux", "ns2", "pfabric"] | None = None
     """Sets all settings at once."""
 
     opening: Literal["handshake", "established"] = 'handshake'
@@ -1691,6 +1701,9 @@ class Transport(Part):
     min_rto: str = '10ms'
     """Least retransmission timeout. Range (0s, ]. Default: Alizadeh 2010 s.4: 10 ms in data centres; RFC 6298 says 1 s."""
 
+    rto_rtts: float | Literal["none"] = 'none'
+    """First and least retransmission timeout in round trips of the connection's empty path, in place of `initial_rto` and `min_rto`; or "none". Range [1.5, 1000]. Default: Alizadeh 2013 (pFabric) s.4.3: about 3; RFC 6298 knows no path."""
+
     max_rto: str = '60s'
     """Most retransmission timeout. Range (0s, ]. Default: RFC 6298 s.2.5."""
 
@@ -1736,8 +1749,11 @@ class Transport(Part):
     priority: int = 0
     """Priority of data packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
 
+    demote_at: list[str] = []
+    """Bytes that a connection has sent, at each of which its data packets fall to the next lower priority (PIAS). All bytes of a connection count, of whichever message. A retransmission has the priority of its bytes; the authors' module gives it the latest one, and the first one again after timeouts in a row. Range [1B, ]. Default: Bai 2015 (PIAS) s.3: thresholds that follow from the sizes of flows."""
+
     ack_priority: int | Literal["none"] = 'none'
-    """Priority of acknowledgements, or "none": that of the data. Range [0, 7]. Default: IEEE 802.1Q: a stream's frames carry one priority."""
+    """Priority of acknowledgements, or "none": that of the data, before any demotion. Range [0, 7]. Default: IEEE 802.1Q: a stream's frames carry one priority."""
 
     nagle: bool = False
     """Whether a short segment waits while data is outstanding. Default: RFC 9293 s.3.7.4 lets applications turn it off, and RPC libraries do."""
@@ -1766,7 +1782,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1835,7 +1851,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1865,7 +1881,7 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -1889,7 +1905,7 @@ class Udp(Part):
     send_buffer: str = '212992B'
     """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
