@@ -213,7 +213,7 @@ impl Connections<'_> {
         let connection = Connection {
             serial,
             class: load.class,
-            demotion: if config.settings.demote_at.is_empty() { 0 } else { load.config as u16 + 1 },
+            demotion: if config.settings.demote_at.is_empty() { 0 } else { load.config + 1 },
             priorities: config.priorities(),
             back: labels[1],
             enters,
