@@ -25,7 +25,7 @@ def named(sender, floor):
 
 
 def points():
-    """Each sender with a least window of one packet and of two; and DCTCP with an acknowledgement a segment."""
+    """Each sender with a least window of one packet and of two; and DCTCP with each segment acknowledged."""
     found = []
     for floor in FLOORS:
         for sender, (scheme, reading) in SENDERS.items():
@@ -92,7 +92,7 @@ FIGURE = Figure(
     tables=tables,
     beyond=True,
     captions={
-        "throughput by least window": "Queries of 1 MB in all: throughput and timeouts by the number of flows, "
+        "throughput by least window": "Queries of 1 MB in all: throughput and timeouts by number of flows, "
         "each sender with a least window of one packet and of two."
     },
 )
