@@ -2,7 +2,7 @@
 
 from shallows.statistics.estimates import paired_difference
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured, is_above, is_below
+from shallows.studies.paper.claims import Measured, every, is_above, is_below
 from shallows.studies.paper.kit import Rows
 
 from ..common import (
@@ -51,7 +51,12 @@ def measure(runs):
     if runs.where("right-k"):
         for flows in (30, 55):
             mine = frame.filter(frame["spec"] == "right-k")
-            found[f"right-k-gains-{flows}"] = change(mine, "mbps", DCTCP, WRONG_K, workers=flows)
+            gain = change(mine, "mbps", DCTCP, WRONG_K, workers=flows)
+            found[f"right-k-gains-{flows}"] = is_above(gain, unit="%")
+    if runs.where("ftp"):
+        ftp = Rows(frame).at(spec="ftp", title=DCTCP)
+        parts = [is_above(ftp.estimate("mbps", workers=n), 700.0, "Mb/s") for n in PRINTED]
+        found["ftp-leaves-no-room"] = every(parts)
     queries = frame.filter(frame["spec"] == "query-1MB")
     found["below-200"] = is_below(Rows(queries).estimate("mbps", title=DTCWA, workers=40), 200.0, "Mb/s")
     found["dctcp-below-200"] = is_below(
@@ -115,7 +120,16 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={"throughput by number of flows": ("gain-*", "*below-200", "right-k-*", "alpha-*")},
+    shows={
+        "throughput by number of flows": (
+            "gain-*",
+            "*below-200",
+            "right-k-*",
+            "alpha-*",
+            "ftp-*",
+            "59-and-43",
+        )
+    },
     captions={
         "network": "Figure 5 of the document, drawn from the experiment: nine workers behind four switches.",
         "throughput by number of flows": "Figure 6: throughput against the number of flows, by load, in the "
