@@ -29,7 +29,7 @@ def measure(runs):
     frame = runs.frame(seen)
     change = percent(paired_change(_time(frame, "five"), _time(frame, "three")))
     more = percent(paired_change(_time(frame, "three"), _time(frame, "two")))
-    few = min(frame.filter(pl.col("spec") == "fixed")["senders"])
+    few = runs.reading["long_flows"]
     return {
         "mapping-needed": is_below(
             difference(frame, "utilisation", "fixed", "dynamic", senders=few), 0, "points"
