@@ -53,10 +53,14 @@ def measure(runs):
     # A flow whose share is fair at once takes a step, which is the shortest time that the samples resolve.
     times = [np.maximum(Rows(frame).samples("ms", spec=name), STEP_MS) for name in ("dctcp", "sack")]
     longer = paired_ratio(*times)
-    return {"dctcp-slower": longer} | {
-        f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
-        for other in ("sdc", "dctcp", "sack", "cubic", "red")
-    } | _free(frame)
+    return (
+        {"dctcp-slower": longer}
+        | {
+            f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
+            for other in ("sdc", "dctcp", "sack", "cubic", "red")
+        }
+        | _free(frame)
+    )
 
 
 def _free(frame):

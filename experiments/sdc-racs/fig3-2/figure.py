@@ -24,10 +24,12 @@ def measure(runs):
     first, knee, last = by_gain[2], by_gain[10], by_gain[100]
     early = first.fct_ms["A"] - knee.fct_ms["A"]
     late = knee.fct_ms["A"] - last.fct_ms["A"]
-    shares = by_gain[1].mbps
+    equal = by_gain[1].mbps
     least = min(min(found.window_packets.values()) for found in by_gain.values())
     greatest = max(found.total_mbps for found in by_gain.values())
-    without = [found.total_mbps * PIPE_PACKETS / (PIPE_PACKETS + _alphas(found)) for found in by_gain.values()]
+    without = [
+        found.total_mbps * PIPE_PACKETS / (PIPE_PACKETS + _alphas(found)) for found in by_gain.values()
+    ]
     alike = by_gain[1].window_packets
     return {
         "afct-falls": Measured(
@@ -42,7 +44,7 @@ def measure(runs):
         "diminishing": Measured(
             late < early, n_seeds=0, note=f"{early:.2f} ms from 2 to 10, {late:.2f} ms from 10 to 100"
         ),
-        "fair-at-one": Measured(max(shares.values()) - min(shares.values()) < 1e-9, n_seeds=0),
+        "fair-at-one": Measured(max(equal.values()) - min(equal.values()) < 1e-9, n_seeds=0),
         "within-the-link": Measured(greatest <= 1000, n_seeds=0, note=f"up to {greatest:.0f} Mb/s"),
         "alphas-exceed": Measured(
             max(without) <= 1000, n_seeds=0, note=f"up to {max(without):.0f} Mb/s"

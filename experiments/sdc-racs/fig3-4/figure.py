@@ -17,7 +17,7 @@ def _course(name, alpha=ALPHA):
 
 def measure(runs):
     (a, a_note), (b, b_note), (c, c_note) = (_course(name, runs.reading["model_alpha"]) for name in "ABC")
-    own = 1 - SIZES["B"] / LONGEST_PACKETS  # eq. (3.16): all but class B's threshold, whatever class A's
+    own = 1 - SIZES["B"] / LONGEST_PACKETS  # by eq. (3.16)
     return {
         "a-decreases": Measured(a == sorted(a, reverse=True), n_seeds=0, note=a_note),
         "b-gains": Measured(b == sorted(b), n_seeds=0, note=b_note),
