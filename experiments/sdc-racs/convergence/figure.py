@@ -64,7 +64,7 @@ def measure(runs):
 
 
 def _free(frame):
-    """The same claims with windows that never limit; readings leave these runs out."""
+    """RACS against those whose windows never limit. Readings leave these runs out."""
     if FREE + FREE_IDS[0] not in set(frame["spec"]):
         return {}
     return {
