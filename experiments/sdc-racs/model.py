@@ -19,10 +19,11 @@ GAINS_B = (1, 2, 5, 10)  # table 3.3
 THRESHOLDS = tuple(range(10, 101, 10))  # figures 3.4, 3.5
 CROWDS = (1, 2, 4)  # times the flows, for the sentence after figure 3.5
 SIZES = {"A": 50, "B": 100, "C": 100_000}
+LONGEST_PACKETS = 1_000_000  # class C in figures 3.4 and 3.5
 SETTINGS = {
     "flows": FLOWS,
     "sizes": [f"{size}pkt" for size in SIZES.values()],
-    "size of figure 3.4": 1_000_000,
+    "size of figure 3.4": LONGEST_PACKETS,
     "class C": CLASS_C,
     "alpha": ALPHA,
     "greatest beta": 0.9,
@@ -81,14 +82,14 @@ def classes(
 
 def by_threshold(alpha=ALPHA):
     """Networks by class A's threshold, as in figures 3.4 and 3.5."""
-    return {a: classes(10, 2, a_packets=a, c_packets=1_000_000, alpha=alpha) for a in THRESHOLDS}
+    return {a: classes(10, 2, a_packets=a, c_packets=LONGEST_PACKETS, alpha=alpha) for a in THRESHOLDS}
 
 
 def by_crowd(alpha=ALPHA):
     """Times of the network by crowd: how many times as many flows of each class there are."""
     crowds = {times: {name: times * count for name, count in FLOWS.items()} for times in CROWDS}
     return {
-        times: classes(10, 2, c_packets=1_000_000, alpha=alpha, flows=flows)
+        times: classes(10, 2, c_packets=LONGEST_PACKETS, alpha=alpha, flows=flows)
         for times, flows in crowds.items()
     }
 

@@ -27,13 +27,14 @@ def _time(frame, name):
 
 def measure(runs):
     frame = runs.frame(seen)
+    few = runs.reading["long_flows"]
+    less = difference(frame, "utilisation", "fixed", "dynamic", senders=few)
+    measured = {"mapping-needed": is_below(less, 0, "points")}
+    if not runs.where("five classes"):
+        return measured
     change = percent(paired_change(_time(frame, "five"), _time(frame, "three")))
     more = percent(paired_change(_time(frame, "three"), _time(frame, "two")))
-    few = min(frame.filter(pl.col("spec") == "fixed")["senders"])
-    return {
-        "mapping-needed": is_below(
-            difference(frame, "utilisation", "fixed", "dynamic", senders=few), 0, "points"
-        ),
+    return measured | {
         "more-classes-help": is_below(more, 0, "%"),
         "too-many-give-little": is_within(change, 100 * LITTLE, unit="%"),
         "alpha-makes-incast": is_above(

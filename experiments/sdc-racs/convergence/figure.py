@@ -14,6 +14,9 @@ from ..common import NAMES, difference
 IDS = ("sack", "cubic", "red", "dctcp", "rcp", "d3", "sdc", "racs")
 WINDOW_MS, STEP_MS, KEPT_MS = 2, 0.2, 8
 FAIR = 0.95
+FREE = "free-"
+FREE_IDS = ("sdc", "dctcp", "sack", "cubic")
+"""Those that also run with windows which never limit. RACS, RCP and D3 have such windows always."""
 SHOWN_MS, APART_MS = 50, 1
 
 
@@ -50,15 +53,42 @@ def measure(runs):
     # A flow whose share is fair at once takes a step, which is the shortest time that the samples resolve.
     times = [np.maximum(Rows(frame).samples("ms", spec=name), STEP_MS) for name in ("dctcp", "sack")]
     longer = paired_ratio(*times)
-    return {"dctcp-slower": longer} | {
-        f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
-        for other in ("sdc", "dctcp", "sack", "cubic", "red")
+    return (
+        {"dctcp-slower": longer}
+        | {
+            f"racs-before-{other}": is_below(difference(frame, "ms", "racs", other), 0, "ms")
+            for other in ("sdc", "dctcp", "sack", "cubic", "red")
+        }
+        | _free(frame)
+    )
+
+
+def _free(frame):
+    """RACS against those whose windows never limit. Readings leave these runs out."""
+    if FREE + FREE_IDS[0] not in set(frame["spec"]):
+        return {}
+    return {
+        f"free-racs-before-{other}": is_below(difference(frame, "ms", "racs", FREE + other), 0, "ms")
+        for other in FREE_IDS
+    }
+
+
+def numbers(runs):
+    """How long each takes with windows that never limit, which the text names."""
+    rows = Rows(runs.frame(convergence))
+    return {f"{FREE}{name}": (rows.estimate("ms", spec=FREE + name), "ms") for name in FREE_IDS} | {
+        "racs": (rows.estimate("ms", spec="racs"), "ms")
     }
 
 
 def draw(runs, reference):
     rows = Rows(runs.frame(convergence))
     times = {NAMES[name]: rows.estimate("ms", spec=name) for name in NAMES if name in IDS}
+    free = {NAMES[name]: rows.estimate("ms", spec=FREE + name) for name in FREE_IDS}
+    groups = {
+        "windows of at most 20 packets": times,
+        "windows that never limit": {**free, NAMES["racs"]: times[NAMES["racs"]]},
+    }
     label = "time until Jain's index over 2 ms stays 0.95 (ms)"
     series = {}
     for name in (name for name in NAMES if name in IDS):
@@ -68,21 +98,27 @@ def draw(runs, reference):
         }
     panel = curves.Panel(series, "share of the second flow (%)", lines={"fair": 50})
     return {
-        "convergence": forest.draw(forest.info({"": times}, label, None), log=True),
+        "convergence": forest.draw(forest.info(groups, label, None), log=True),
         "share": curves.draw(curves.info({"": panel}, "time since it began (ms)")),
     }
+
+
+def _rows():
+    """Experiments with their names: all transports, then those whose windows never limit."""
+    return [(name, NAMES[name]) for name in NAMES if name in IDS] + [
+        (FREE + name, f"{NAMES[name]}, windows that never limit") for name in FREE_IDS
+    ]
 
 
 def tables(runs):
     frame = Rows(runs.frame(convergence))
     rows = [
         {
-            "transport": NAMES[name],
-            "time (ms)": str(frame.estimate("ms", spec=name)),
-            "runs that came to it (%)": round(100 * frame.estimate("met", spec=name).value),
+            "transport": words,
+            "time (ms)": str(frame.estimate("ms", spec=spec)),
+            "runs that came to it (%)": round(100 * frame.estimate("met", spec=spec).value),
         }
-        for name in NAMES
-        if name in IDS
+        for spec, words in _rows()
     ]
     return {"A second long flow: time until both have about the same": pl.DataFrame(rows)}
 
@@ -93,7 +129,8 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={"convergence": ("racs-before-*", "dctcp-slower")},
+    numbers=numbers,
+    shows={"convergence": ("racs-before-*", "dctcp-slower", "free-*")},
     captions={
         "convergence": "How long a second long flow takes to its fair share. The thesis draws no figure of "
         "it.",

@@ -5,7 +5,7 @@ from shallows.figures import style
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, GAINS_A, classes, row
+from ..model import ALPHA, FLOWS, GAINS_A, PIPE_PACKETS, classes, row
 from ..model import SETTINGS as SETTINGS
 
 
@@ -14,14 +14,23 @@ def networks(alpha=ALPHA):
     return {1: classes(1, 1)} | {gain: classes(gain, 2, alpha=alpha) for gain in GAINS_A}
 
 
+def _alphas(found):
+    """The sum of all flows' alphas, by which eq. (3.5) lets the windows exceed the pipe."""
+    return sum(count * found.effective[name].alpha for name, count in FLOWS.items())
+
+
 def measure(runs):
     by_gain = networks(runs.reading["model_alpha"])
     first, knee, last = by_gain[2], by_gain[10], by_gain[100]
     early = first.fct_ms["A"] - knee.fct_ms["A"]
     late = knee.fct_ms["A"] - last.fct_ms["A"]
-    shares = by_gain[1].mbps
+    equal = by_gain[1].mbps
     least = min(min(found.window_packets.values()) for found in by_gain.values())
     greatest = max(found.total_mbps for found in by_gain.values())
+    without = [
+        found.total_mbps * PIPE_PACKETS / (PIPE_PACKETS + _alphas(found)) for found in by_gain.values()
+    ]
+    alike = by_gain[1].window_packets
     return {
         "afct-falls": Measured(
             first.fct_ms["A"] - last.fct_ms["A"], n_seeds=0,
@@ -35,8 +44,14 @@ def measure(runs):
         "diminishing": Measured(
             late < early, n_seeds=0, note=f"{early:.2f} ms from 2 to 10, {late:.2f} ms from 10 to 100"
         ),
-        "fair-at-one": Measured(max(shares.values()) - min(shares.values()) < 1e-9, n_seeds=0),
+        "fair-at-one": Measured(max(equal.values()) - min(equal.values()) < 1e-9, n_seeds=0),
         "within-the-link": Measured(greatest <= 1000, n_seeds=0, note=f"up to {greatest:.0f} Mb/s"),
+        "alphas-exceed": Measured(
+            max(without) <= 1000, n_seeds=0, note=f"up to {max(without):.0f} Mb/s"
+        ),
+        "whole-at-one": Measured(
+            min(alike.values()) >= 1, n_seeds=0, note=f"from {min(alike.values()):.2f} packets on"
+        ),
         "whole-windows": Measured(least >= 1, n_seeds=0, note=f"down to {least:.3f} packets"),
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ from shallows.figures import style
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured
 
-from ..model import ALPHA, THRESHOLDS, by_threshold, row
+from ..model import ALPHA, LONGEST_PACKETS, SIZES, THRESHOLDS, by_threshold, row
 from ..model import SETTINGS as SETTINGS
 
 
@@ -17,9 +17,11 @@ def _course(name, alpha=ALPHA):
 
 def measure(runs):
     (a, a_note), (b, b_note), (c, c_note) = (_course(name, runs.reading["model_alpha"]) for name in "ABC")
+    own = 1 - SIZES["B"] / LONGEST_PACKETS  # by eq. (3.16)
     return {
         "a-decreases": Measured(a == sorted(a, reverse=True), n_seeds=0, note=a_note),
         "b-gains": Measured(b == sorted(b), n_seeds=0, note=b_note),
+        "c-stays-c": Measured(own >= 0.9999, n_seeds=0, note=f"{100 * own:.2f} %"),
         "c-improves": Measured(c == sorted(c), n_seeds=0, note=c_note),
     }
 

@@ -17,6 +17,7 @@ RULES = {"racs": by_weight, "rcp": max_min}
 DRAWS = Path(__file__).with_name("sdc_rule.csv")
 WITHIN = 0.03
 SHARED_GBPS = 0.9
+HALF_MBPS = 500
 
 
 def _hosts(racks):
@@ -144,6 +145,14 @@ def measure(runs):
     measured["misprint-explains"] = Measured(_near(misprint), n_seeds=0, note=note)
     measured["no-common-link"] = Measured(
         not any(set(path("12", racks)) & set(path("23", racks)) for racks in all_placements()), n_seeds=0
+    )
+    halves = [
+        by_weight({flow: path(first if flow == "12" else flow, racks) for flow in FLOWS})["45"]
+        for racks in all_placements()
+        for first in ("12", "13")
+    ]
+    measured["racs-half"] = Measured(
+        max(halves) <= HALF_MBPS, n_seeds=0, note=f"at most {max(halves):.0f} Mb/s"
     )
     if not runs.where("sdc-0"):
         return measured
