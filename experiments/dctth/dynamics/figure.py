@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured, is_above
+from shallows.studies.paper.claims import Measured, is_above, noted
 from shallows.tables import metrics
 from shallows.tables.goodput import delivered
 from shallows.tables.metrics import wait_quantile_ms
 
-from ..common import BACKENDS
+from ..common import BACKENDS, BASE_RTT_S
 
 KINDS = {"cubic": "cubic", "dctcp": {"kind": "dctcp", "whole_segments": True}}
 SPECS = {name: ("spec.toml", {"transport.cc": cc}) for name, cc in KINDS.items()}
@@ -63,11 +63,19 @@ def times(runs, column):
     return mean_ci(a.to_numpy() / b.to_numpy())
 
 
+def _network(runs):
+    """Times of Cubic's base RTT and wait over DCTCP's, which knows no delayed acknowledgements."""
+    trips = {name: BASE_RTT_S * 1e3 + _by_seed(runs, name, "wait_ms").to_numpy() for name in SPECS}
+    note = ", ".join(f"{name} {trip.mean():.1f} ms" for name, trip in trips.items())
+    return noted(mean_ci(trips["cubic"] / trips["dctcp"]), note)
+
+
 def measure(runs):
     found = {column: times(runs, column) for column in NAMES}
     joining, missing = found["join_s"], Measured(None, note="in some seed the joiner never got there")
     return {
         "latency": found["srtt_ms"],
+        "latency-network": _network(runs),
         "five-times-joining": is_above(joining, 5.0, "times") if joining else missing,
         "better-joining": is_above(joining, 1.0, "times") if joining else missing,
         "five-times-messages": is_above(found["message_ms"], 5.0, "times"),
