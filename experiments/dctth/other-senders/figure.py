@@ -3,7 +3,7 @@
 import polars as pl
 from shallows.statistics.estimates import mean_ci
 from shallows.studies import Figure
-from shallows.studies.paper.claims import Measured, every, is_above, is_below, is_within, some
+from shallows.studies.paper.claims import every, is_above, is_below, is_within, some
 
 from ..common import BACKENDS, CUBIC, DCTCP, cell
 
@@ -78,7 +78,10 @@ def draw(runs, reference):
     from shallows.figures import relation
 
     ratio = relation.panel(
-        {title: {k: e for k, e in at_rtts(runs, pair).items() if e.value > 0.01} for pair, (title, _) in PAIRS.items()},
+        {
+            title: {k: e for k, e in at_rtts(runs, pair).items() if e.value > 0.01}
+            for pair, (title, _) in PAIRS.items()
+        },
         ("base RTT (ms)", "Cubic / the other, per flow"),
         levels={"2": 2, "equal": 1, "1/2": 0.5},
         log="xy",
@@ -92,12 +95,17 @@ def draw(runs, reference):
 
 
 def tables(runs):
-    columns = {"ratio": "Cubic / other", "cubic_wait_ms": "Cubic's wait (ms)", "dctcp_wait_ms": "its wait (ms)"}
+    columns = {
+        "ratio": "Cubic / other",
+        "cubic_wait_ms": "Cubic's wait (ms)",
+        "dctcp_wait_ms": "its wait (ms)",
+    }
     rows = []
     for pair, (title, _) in PAIRS.items():
         found = {name: at_rtts(runs, pair, column) for column, name in columns.items()}
         rows += [
-            {"sender and queue": title, "base RTT (ms)": rtt} | {name: str(by[rtt]) for name, by in found.items()}
+            {"sender and queue": title, "base RTT (ms)": rtt}
+            | {name: str(by[rtt]) for name, by in found.items()}
             for rtt in found["Cubic / other"]
         ]
     return {"Means over the seeds [95 % interval]": pl.DataFrame(rows)}

@@ -1,6 +1,7 @@
 """Long-run rates under given marks against the slides' formulas and those derived for these senders."""
 
 import math
+from itertools import pairwise
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
@@ -178,9 +179,7 @@ def _by_gain(runs):
     """Whether each smaller gain takes the constant further below 2, at each base RTT."""
     parts = on_off(runs).partition_by("g", maintain_order=True)
     told = "; ".join(f"g = 1/{1 / part['g'][0]:.0f}: {part['W p^2'].median():.2f}" for part in parts)
-    falls = all(
-        (later["W p^2"] < earlier["W p^2"]).all() for earlier, later in zip(parts, parts[1:], strict=False)
-    )
+    falls = all((later["W p^2"] < earlier["W p^2"]).all() for earlier, later in pairwise(parts))
     below = (parts[0]["W p^2"] < 2).all()
     return Measured(bool(falls and below), n_seeds=BATCHES, note=f"medians over the base RTTs: {told}")
 
@@ -206,7 +205,8 @@ def measure(runs):
         "dctcp-bytes-nearer": Measured(
             bool(((bytes_["over_derived"] - 1).abs() < (bytes_["over_slides"] - 1).abs()).all()),
             n_seeds=BATCHES,
-            note=f"over the form {_range(bytes_['over_derived'])}, over the slides' {_range(bytes_['over_slides'])}",
+            note=f"medians: over the form {bytes_['over_derived'].median():.2f}, "
+            f"over the slides' {bytes_['over_slides'].median():.2f}",
         ),
         "on-off": _range(step["cwnd_packets"] * step["p"] ** 2),
         "on-off-gain-lowers": _by_gain(runs),
@@ -276,7 +276,9 @@ def tables(runs):
     )
     return {NAMES[spec]: windows(runs, spec) for spec in NAMES} | {
         "DCTCP behind a step of 20 packets": step.select("delay", "p", "cwnd_packets", "W p^2", "mbps"),
-        "DCTCP behind the step by its gain": on_off(runs).select("g", "delay", "p", "cwnd_packets", "W p^2", "mbps"),
+        "DCTCP behind the step by its gain": on_off(runs).select(
+            "g", "delay", "p", "cwnd_packets", "W p^2", "mbps"
+        ),
     }
 
 
