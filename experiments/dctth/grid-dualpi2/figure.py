@@ -99,4 +99,6 @@ def tables(runs):
     }
 
 
-FIGURE = Figure(specs=SPECS, samples="batches", backends=BACKENDS, measure=measure, draw=draw, tables=tables)
+FIGURE = Figure(
+    specs=SPECS, beyond=True, samples="batches", backends=BACKENDS, measure=measure, draw=draw, tables=tables
+)

@@ -220,6 +220,7 @@ def tables(runs):
 
 FIGURE = Figure(
     specs=FLOORS | UNRESPONSIVE | AGAIN,
+    beyond=True,
     samples="batches",
     seeded=("drop-keeps-delay", "overflow-delays", "*-overload"),
     backends=BACKENDS,

@@ -1,6 +1,7 @@
 """Long-run rates under given marks against the slides' formulas and those derived for these senders."""
 
 import math
+from itertools import pairwise
 
 import polars as pl
 from shallows.statistics.estimates import mean_ci
@@ -46,6 +47,23 @@ STEP = WHOLE | {
     "queue": {"kind": "threshold", "limit": "1000pkt", "mark_at": "20pkt"},
     "sweep": {"grid": {"topology.delay": ["2ms", "4ms", "8ms"]}},
 }
+GAINS = {
+    "transport.cc": {"kind": "dctcp", "whole_segments": False},
+    "transport.ecn": "auto",
+    "transport.arithmetic": "exact",
+    "topology.rate": "40Mbps",
+    "topology.sender_rate": "1Gbps",
+    "queue": {"kind": "threshold", "limit": "1000pkt", "mark_at": "20pkt"},
+    "duration": "620s",
+    "warmup": "320s",  # the smallest gain remembers a thousand round trips
+    "sweep": {
+        "grid": {
+            "transport.cc.g": [1 / 16, 1 / 64, 1 / 256, 1 / 1024],
+            "topology.delay": ["2ms", "4ms", "8ms"],
+        }
+    },
+}
+"""The step again, by the gain of alpha. Linux's steps of alpha have no gain as small as the last."""
 COUNTED = {
     "transport.profile": "datacentre",
     "transport.min_rto": "2s",
@@ -149,6 +167,23 @@ def _range(values, note=""):
     return Measured(values.median(), values.min(), values.max(), BATCHES, note, range=True)
 
 
+def on_off(runs):
+    """W p^2 behind the step by the gain, largest first: a row a base RTT."""
+    frame = runs.frame(found).filter(pl.col("spec") == "gains")
+    return frame.with_columns((pl.col("cwnd_packets") * pl.col("p") ** 2).alias("W p^2")).sort(
+        "g", "delay", descending=[True, False]
+    )
+
+
+def _by_gain(runs):
+    """Whether each smaller gain takes the constant further below 2, at each base RTT."""
+    parts = on_off(runs).partition_by("g", maintain_order=True)
+    told = "; ".join(f"g = 1/{1 / part['g'][0]:.0f}: {part['W p^2'].median():.2f}" for part in parts)
+    falls = all((later["W p^2"] < earlier["W p^2"]).all() for earlier, later in pairwise(parts))
+    below = (parts[0]["W p^2"] < 2).all()
+    return Measured(bool(falls and below), n_seeds=BATCHES, note=f"medians over the base RTTs: {told}")
+
+
 def measure(runs):
     by = {spec: windows(runs, spec) for spec in NAMES}
     step = runs.frame(found).filter(pl.col("spec") == "step")
@@ -167,7 +202,14 @@ def measure(runs):
         "dctcp-delayed-slides": _range(2 * by["dctcp-delayed"]["over_slides"]),
         "dctcp-bytes-slides": _range(2 * bytes_["over_slides"]),
         "dctcp-bytes-derived": _range(bytes_["over_derived"]),
+        "dctcp-bytes-nearer": Measured(
+            bool(((bytes_["over_derived"] - 1).abs() < (bytes_["over_slides"] - 1).abs()).all()),
+            n_seeds=BATCHES,
+            note=f"medians: over the form {bytes_['over_derived'].median():.2f}, "
+            f"over the slides' {bytes_['over_slides'].median():.2f}",
+        ),
         "on-off": _range(step["cwnd_packets"] * step["p"] ** 2),
+        "on-off-gain-lowers": _by_gain(runs),
         "equal-rates": _range(by["reno-chance"]["window"].sort() / whole["window"].sort()),
         **{spec: _range(by[spec]["over_derived"]) for spec in FORMS},
         "no-timeouts": Measured(not any(frame["timeouts"].sum() for frame in by.values()), n_seeds=BATCHES),
@@ -233,7 +275,10 @@ def tables(runs):
         .with_columns((pl.col("cwnd_packets") * pl.col("p") ** 2).alias("W p^2"))
     )
     return {NAMES[spec]: windows(runs, spec) for spec in NAMES} | {
-        "DCTCP behind a step of 20 packets": step.select("delay", "p", "cwnd_packets", "W p^2", "mbps")
+        "DCTCP behind a step of 20 packets": step.select("delay", "p", "cwnd_packets", "W p^2", "mbps"),
+        "DCTCP behind the step by its gain": on_off(runs).select(
+            "g", "delay", "p", "cwnd_packets", "W p^2", "mbps"
+        ),
     }
 
 
@@ -248,6 +293,7 @@ FIGURE = Figure(
         "dctcp-delayed": by_chance(DCTCP_P, WHOLE | DELAYED),
         "dctcp-bytes": by_chance(DCTCP_P, BYTES),
         "step": ("spec.toml", STEP),
+        "gains": ("spec.toml", GAINS),
         "counted-reno": periodic(RENO_P, COUNTED),
         "counted-reno-chance": by_chance(RENO_P, COUNTED),
         "counted-reno-delayed": by_chance(RENO_P, COUNTED | DELAYED | {"transport.ack_delay": "1ms"}),
