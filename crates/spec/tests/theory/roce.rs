@@ -288,7 +288,7 @@ fn what_a_queue_pair_has_not_is_refused() {
         (
             json!({"cc": "dctcp"}),
             "transport.cc",
-            "run newreno, cbr, cubic, aimd, dcqcn, timely, hpcc, swift, line-rate",
+            "run newreno, cbr, cubic, aimd, dcqcn, timely, hpcc, swift, copa, pfabric, line-rate",
         ),
         (json!({"cc": {"kind": "kernel", "name": "bbr"}}), "transport.cc", "backend linux alone"),
         (

@@ -24,13 +24,6 @@ Text = Annotated[str, Field(min_length=1)]
 Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-WITHOUT_SENTENCES = "WITHOUT_SENTENCES"
-"""A file in the folder of a paper whose published claims have no sentences yet, and differences no causes.
-
-It stands with the paper, so that a copy of the paper has it too.
-"""
-
-
 def _known_cause(kind: Any) -> Any:
     """The kind; the words "not found" alone are refused, since they say nothing of what was tried."""
     if kind == "not-found":
@@ -157,7 +150,6 @@ def read_claims(path: Path) -> list[Claim]:
     claims, ids = [], []
     places: dict[str, str] = {}
     figure = path.parent.name
-    waits = (path.parent.parent / WITHOUT_SENTENCES).is_file()
     for number, table in enumerate(document.get("claim", [])):
         at = f"claim[{number}]"
         members = expanded(table, at, faults)
@@ -171,7 +163,7 @@ def read_claims(path: Path) -> list[Claim]:
             text = as_written.get("published", "")
             if read is not None:
                 places[read.id] = at
-                faults += [] if waits else _missing(read, at)
+                faults += _missing(read, at)
                 claims.append(_claim(read, "" if isinstance(text, bool) else str(text)))
     faults += [fault for claim in claims for fault in _joint_faults(claim, claims, figure, places[claim.id])]
     if faults:
