@@ -75,6 +75,8 @@ def _written(draws: random.Random) -> Document:
     duration = draws.choice([50, 200, 500, 1000, 2000])
     document |= {"duration": f"{duration}us", "warmup": f"{draws.choice([0, 0, duration // 3])}us"}
     document["topology"] = _component(draws, "topology", without=("graph",), counts=(1, 2, 3, 4), share=0.6)
+    if document["topology"]["kind"] == "torus":  # sizes at random make networks of a hundred thousand hosts
+        document["topology"]["size"] = draws.choice([[3], [2, 2, 2], [4, 3], [1, 5]])
     if draws.random() < 0.03:  # large enough to be cut into cells, which threads work
         document |= {
             "topology": {"kind": "fat-tree", "k": 8, "rate": "10Gbps", "delay": "1us"},

@@ -102,6 +102,11 @@ impl Sections {
             "topology": self.component(chance, "topology", &["graph"], true, 0.6),
             "queue": self.component(chance, "queue", &[], false, 0.3),
         });
+        if document["topology"]["kind"] == "torus" {
+            // Sizes at random make networks of a hundred thousand hosts.
+            document["topology"]["size"] =
+                one(chance, &["[3]", "[2,2,2]", "[4,3]", "[1,5]"]).parse().expect("JSON");
+        }
         if chance.chance(0.3) {
             document["nic"] = self.component(chance, "queue", &[], false, 0.3);
         }
