@@ -154,7 +154,7 @@ def _completion(acked_ps: np.ndarray) -> dict[str, float]:
 
 def beside(row: Mapping[str, Any]) -> tuple[str, list[list[Any]]] | None:
     """Published counts of the same work, and ours: a title, and rows of count, theirs and ours."""
-    files = tomllib.loads((experiments_path() / "bench" / "published.toml").read_text())
+    files = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
     other = files.get(str(row["scenario"]).partition("/")[0])
     if other is None:
         return None

@@ -901,7 +901,7 @@ class DragonflyTopology(Part):
     """Which global cable leads to which group. Default: Camarero 2014; Kim 2008 leaves it open."""
 
     global_cost: int = 3
-    """What a link between groups adds to the cost of a path, and all others add 1. With 1, paths have the fewest links. Range [1, 65535]. Default: Kim 2008 s.4.1: minimal routes cross one global channel."""
+    """The cost that a link between groups adds to a path, and all others add 1. With 1, paths have the fewest links. Range [1, 65535]. Default: Kim 2008 s.4.1: minimal routes cross one global channel."""
 
     rate: str = '10Gbps'
     """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""

@@ -109,7 +109,7 @@ pub struct State {
     /// When the queue was last nearly empty.
     empty_at: Time,
     lost: bool,
-    /// Of the window at the start of this window of data.
+    /// The window at the start of this window of data.
     compared: f64,
     up: bool,
     /// Windows in a row in that direction.

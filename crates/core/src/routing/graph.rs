@@ -125,7 +125,7 @@ impl Graph {
         };
     }
 
-    /// What each link adds to the cost of a way; nothing inside if all add one.
+    /// The cost that each link adds to a way; nothing inside if all add one.
     pub fn costs(&self) -> Vec<u32> {
         if self.costs.is_empty() {
             return vec![];

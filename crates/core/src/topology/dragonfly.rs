@@ -41,7 +41,7 @@ params! {
         groups: Option<u64> = "none", "[2, 1000000]", "Kim 2008 s.3.1: g = a h + 1";
         /// Which global cable leads to which group.
         arrangement: Arrangement = "palm-tree", "", "Camarero 2014; Kim 2008 leaves it open";
-        /// What a link between groups adds to the cost of a path, and all others add 1. With 1, paths have the fewest links.
+        /// The cost that a link between groups adds to a path, and all others add 1. With 1, paths have the fewest links.
         global_cost: u64 = 3, "[1, 65535]", "Kim 2008 s.4.1: minimal routes cross one global channel";
         /// Rate of the hosts' links.
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";

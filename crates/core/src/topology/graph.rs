@@ -54,7 +54,7 @@ params! {
         /// How many such links there are side by side; a further row between the same nodes adds others. Their ports are `a->b#1`,
         /// `a->b#2` and so on, and `a->b` names them all.
         cables: u64 = 1, "[1, 1024]", "one";
-        /// What the link adds to the cost of a path, in each direction; packets take the path with the least sum.
+        /// The cost that the link adds to a path, in each direction; packets take the path with the least sum.
         cost: u64 = 1, "[1, 65535]", "RFC 2328 s.C.3 for the range; with one everywhere, the fewest links";
     }
 }

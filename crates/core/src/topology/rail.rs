@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(faults, [""; 0]);
             assert_eq!((graph.ids(Role::Host).count(), graph.ids(Role::Switch).count()), (g * r, r + s));
             assert_eq!(graph.links.len(), 2 * (g * r + r * s));
-            // Of a card's G R - 1 peers, G - 1 are on its rail, two links away, and all others four.
+            // A card has G R - 1 peers: G - 1 are on its rail, two links away, and all others four.
             let far = distances(&graph);
             assert_eq!(far.len(), g * r * (g * r - 1), "all hosts reach each other");
             assert_eq!(far.iter().filter(|links| **links == 2).count(), g * r * (g - 1));

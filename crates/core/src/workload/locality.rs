@@ -121,7 +121,7 @@ impl Locality {
         }
     }
 
-    /// What is seen from `entries`: switches, or the far host of a cable without any.
+    /// The nodes seen from `entries`: switches, or the far host of a cable without any.
     fn view(&self, graph: &Graph, next: &[Vec<NodeId>], entries: Vec<NodeId>) -> View {
         let mut view = View::default();
         let mut met = vec![false; next.len()];

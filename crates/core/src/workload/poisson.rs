@@ -44,7 +44,7 @@ crate::params! {
 
 /// The load at work.
 pub struct Load {
-    /// Of patterns other than "all".
+    /// The pairs of patterns other than "all".
     pairs: Vec<Pair>,
     locality: Option<Locality>,
     from: Vec<NodeId>,

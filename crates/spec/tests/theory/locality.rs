@@ -89,7 +89,7 @@ fn a_permutation_keeps_its_pairs() {
     counts.values().for_each(|count| binomial("pair", *count, flows.len(), 1.0 / 16.0));
 }
 
-/// What a topology does not have is refused, with a host that shows it.
+/// A share that a topology does not have is refused, with a host that shows it.
 #[test]
 fn shares_without_receivers_are_refused() {
     let told = |topology: Value, load: Value| {

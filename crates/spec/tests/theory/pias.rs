@@ -38,7 +38,7 @@ fn each_priority_has_its_share_of_a_flow() {
     }
 }
 
-/// Two senders of 100 Gb/s share a port of 10 Gb/s. One has sent a window of 1000 segments, so that its data are of the third priority by
+/// Two senders of 100 Gb/s share a port of 10 Gb/s. One has sent a window of 1000 segments, so that its data have the third priority by
 /// then. A message of ten segments of the other passes what waits, and so does one of 30, since nobody else is in the second
 /// priority: each ends one packet's time later than on an empty network at most. Of 31 segments the last waits behind all that
 /// the third priority holds, and without thresholds all wait.

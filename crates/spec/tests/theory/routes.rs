@@ -81,7 +81,7 @@ fn computed_ways_stand_in_for_a_route_that_failed() {
     assert!(!done.column("messages", "fct_ps")[0].is_nan());
 }
 
-/// What no table of the run may do is refused before it, by its route.
+/// A circle that a table of the run would have is refused before it, by its route.
 #[test]
 fn routes_that_lead_nowhere_are_refused() {
     let faults = |routes: Value| {
