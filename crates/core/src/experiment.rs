@@ -99,7 +99,7 @@ crate::params! {
 }
 
 crate::params! {
-    /// A change of links at a time, under a name of its own. It sets one or more of state, rate, delay and loss.
+    /// A change of links at a time, under a name of its own. It sets one or more of state, rate, delay, loss and pause.
     pub struct EventSettings {
         /// When. The change comes before all else of that instant.
         at: Span = required, "[0s, 100000s]", "the user's experiment";

@@ -146,7 +146,7 @@ def _links(queues: pl.DataFrame, experiment: Mapping[str, Any]) -> pl.DataFrame:
     """
     import polars as pl
 
-    # The number of one of several cables is no part of a node's name.
+    # A port of several cables ends in its number, as in a->b#2. The node's name does not.
     ends = (
         pl.col("port").str.replace(r"#\d+$", "").str.split_exact("->", 1).struct.rename_fields(["from", "to"])
     )

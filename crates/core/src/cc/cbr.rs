@@ -11,7 +11,8 @@ use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo
 use shallows_units::{Bytes, Rate};
 
 crate::params! {
-    /// Constant bit rate. Paced, whatever is marked or lost: unresponsive traffic.
+    /// Constant bit rate. Paced, whatever is marked or lost. The transport repairs losses all the same: lost data are sent again
+    /// within this rate. Traffic without repair is a load of the kind `datagrams`.
     pub struct Settings {
         /// Rate on the wire, headers included.
         rate: Rate = required, "", "the user's load";

@@ -7,7 +7,7 @@
 //!                               { from = "sw0", to = "sw1", rate = "1Gbps", delay = "1ms" }]
 //! ```
 //!
-//! Left out: several links between the same two nodes, since a port is known by its two ends.
+//! Several cables between two nodes are equal next hops; their ports have numbers.
 
 use crate::params;
 use crate::params::{Code, Faults, Names, Row, unknown};

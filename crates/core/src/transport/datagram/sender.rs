@@ -3,7 +3,7 @@
 use super::{Due, Emitter};
 use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
-use crate::packet::{Extension, NONE, Packet};
+use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::transport::config::Config;
 use crate::transport::half::Half;
 use shallows_units::{Span, Time};
@@ -67,7 +67,7 @@ impl DatagramSender {
                 self.late.datagrams += 1;
                 self.late.longest = self.late.longest.max(net.now - due.at);
             }
-            let flags = crate::packet::Flags::default().with_if(config.ect, config.ecn);
+            let flags = Flags::default().with_if(config.ect, config.ecn);
             let size = config.header + due.bytes;
             net.send(&self.half.packet(self.number, (size, flags), NONE, net.now));
             self.number += 1;

@@ -6,7 +6,6 @@ Netravali et al. 2015 (USENIX ATC) section 4.2; mm-link(1). The trace begins aga
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 from shallows.importing.parts.content import Content, Reader
 from shallows.importing.parts.source import MOST_ROWS, Head, Source
@@ -16,9 +15,7 @@ LATEST = 100_000_000
 
 def _recognises(head: Head) -> bool:
     rows = head.numbers(100)
-    if len(rows) < 2 or any(len(row) != 1 or row[0] != int(row[0]) or row[0] < 0 for row in rows):
-        return False
-    return all(before[0] <= after[0] for before, after in pairwise(rows))
+    return len(rows) > 1 and all(len(row) == 1 and row[0] >= 0 and row[0].is_integer() for row in rows)
 
 
 def _read(source: Source, options: Mapping[str, str]) -> Content:
