@@ -182,6 +182,19 @@ def test_a_histogram_is_an_outline_of_shares():
     assert cells.histogram(np.array([1]), np.array([0.0]), np.array([0, 2]))[1].tolist() == [0, 0]
 
 
+def test_values_below_zero_are_seen():
+    """A gain that is a loss was cut off at zero."""
+    panels = {
+        "": curves.Panel({"a": {1: Estimate(-24.0, -27.0, -21.0, 5), 2: Estimate(6.0, 5.0, 7.0, 5)}}, "gain")
+    }
+    shown = {"": relation.panel({"a": [(1, -24.0), (2, 6.0)]}, ("x", "y"))}
+    for figure in (curves.draw(curves.info(panels, "flows")), relation.draw(shown)):
+        low, high = figure.axes[0].get_ylim()
+        assert low <= -24 and high >= 6
+    above = curves.draw(curves.info(CURVES, "flows")).axes[0]
+    assert above.get_ylim()[0] == 0
+
+
 def test_panels_that_share_an_axis_show_the_largest_of_all():
     """The second panel's points reach higher than the first one's."""
     shown = {name: relation.panel({"a": [(1, y)]}, ("x", "y")) for name, y in (("low", 1.0), ("high", 9.0))}

@@ -525,7 +525,9 @@ def test_mahimahis_times_are_opportunities(tmp_path):
     assert content.rows == [0, 2, 2, 5]
     assert content.understood == ["4 packets may leave in 0.005 s, 9.63 Mb/s in the mean"]
     (tmp_path / "cell.down").write_text("3\n7\n5\n")
-    refused(tmp_path / "cell.down", "opportunities", "must not be before the time above (line 3 of cell.down)")
+    refused(
+        tmp_path / "cell.down", "opportunities", "must not be before the time above (line 3 of cell.down)"
+    )
 
 
 def test_rates_have_units_and_a_link_may_have_none(tmp_path):

@@ -85,7 +85,9 @@ def draw(info: Curves, columns: int = 2) -> "Figure":
         elif panel.log:
             style.logarithmic(ax, "y")
         else:
-            ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
+            low, high = ax.get_ylim()
+            below = low if ax.dataLim.ymin < 0 else 0  # a loss of a gain is to be seen too
+            ax.set_ylim(below, max(1.05 * high, 0))
         if info.log_x:
             ax.set_xscale("log")
             ticks = sorted({x for points in panel.series.values() for x in points})

@@ -80,7 +80,7 @@ def draw(panels: Mapping[str, Panel], line: str = "o-", sharey: bool = False) ->
     # When all are drawn: a limit set on the first of several that share it would cut the others off.
     for ax, shown in zip(axes, panels.values(), strict=False):
         if "y" not in shown.log:
-            ax.set_ylim(bottom=0)
+            ax.set_ylim(bottom=min(0, ax.dataLim.ymin))
     for ax in axes[count:]:
         ax.set_axis_off()
     _legends(figure, axes[:count])
