@@ -195,6 +195,17 @@ def test_values_below_zero_are_seen():
     assert above.get_ylim()[0] == 0
 
 
+def test_a_legend_is_no_wider_than_its_figure():
+    """Long labels were cut off on both sides."""
+    points = {1: Estimate(1.0, 0.5, 1.5, 5), 2: Estimate(2.0, 1.5, 2.5, 5)}
+    named = {f"a sender with a long name, least window {k}": points for k in range(6)}
+    shown = {title: relation.panel(named, ("x", "y")) for title in "ab"}
+    for figure in (curves.draw(curves.info({"": curves.Panel(named, "y")}, "x")), relation.draw(shown)):
+        figure.canvas.draw()
+        box = figure.legends[0].get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
 def test_panels_that_share_an_axis_show_the_largest_of_all():
     """The second panel's points reach higher than the first one's."""
     shown = {name: relation.panel({"a": [(1, y)]}, ("x", "y")) for name, y in (("low", 1.0), ("high", 9.0))}

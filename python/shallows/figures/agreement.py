@@ -52,5 +52,5 @@ def draw(info: Agreement) -> "Figure":
         for ax in axes[:count]
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    style.legend_outside(figure, handles, "lower center", most=4)
     return figure

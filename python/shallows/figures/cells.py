@@ -96,7 +96,7 @@ def draw(info: Cells, width_inch: float = style.PAGE_INCH, linewidth: float = 0.
         )
     _axes(ax, info)
     handles, names = ax.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper right", ncols=len(names))
+    style.legend_outside(figure, dict(zip(names, handles, strict=True)), "upper right", most=len(names))
     return figure
 
 

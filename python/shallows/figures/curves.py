@@ -100,9 +100,7 @@ def draw(info: Curves, columns: int = 2) -> "Figure":
         label: h for ax in axes[:count] for h, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
     if len(handles) > 1:
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles))
-        )
+        style.legend_outside(figure, handles, "lower center", most=4)
     return figure
 
 

@@ -72,5 +72,5 @@ def draw(info: FlowTime) -> "Figure":
         ax.set_ylim(bottom=0)
     style.time_axis(axes[-1])
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    style.legend_outside(figure, dict(zip(labels, handles, strict=True)), "upper center", most=3)
     return figure

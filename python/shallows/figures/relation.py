@@ -91,7 +91,7 @@ def _legends(figure: "Figure", axes: "list[Axes]") -> None:
     """One legend below where all panels show the same, else one below each, where it hides nothing."""
     named = [dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True)) for ax in axes]
     if len(axes) > 1 and len(named[0]) > 1 and all(set(n) == set(named[0]) for n in named):
-        figure.legend(named[0].values(), named[0].keys(), loc="outside lower center", ncols=3)
+        style.legend_outside(figure, named[0], "lower center", most=3)
         return
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.26)} if len(axes) > 1 else {"loc": "best"}
     for ax in axes:

@@ -7,7 +7,7 @@ the same on every call: no dates, no random ids. matplotlib is imported on the f
 import functools
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -142,6 +142,15 @@ def legend(ax: "Axes", **where: Any) -> None:
     """A legend, where there is more than one thing to tell apart."""
     if len(ax.get_legend_handles_labels()[1]) > 1:
         ax.legend(**where)
+
+
+def legend_outside(figure: "Figure", named: Mapping[str, Any], loc: str, most: int) -> None:
+    """A legend beside the panels, of handles by label: as many of `most` columns as fit the figure."""
+    for columns in range(min(most, len(named)), 0, -1):
+        made = figure.legend(named.values(), named.keys(), loc=f"outside {loc}", ncols=columns)
+        if columns == 1 or made.get_window_extent().width <= figure.bbox.width:
+            return
+        made.remove()
 
 
 def time_axis(ax: "Axes") -> None:
