@@ -1,9 +1,12 @@
-"""The conformance suite for a user's congestion control.
+"""Tests of a user's own: the conformance suite for a congestion control, and expectations of results.
 
-    from shallows.testing import check_congestion_control
+    from shallows.testing import check_congestion_control, expect
 
     def test_mine():
         check_congestion_control(Mine)
+
+    def test_incast():
+        expect(shallows.sweep("incast.toml"), "query.fct_p99_ps < 20ms", "query.messages_unfinished == 0")
 
 Each check runs small experiments, and a failure names the check and the observed values.
 """
@@ -22,15 +25,47 @@ from shallows.authoring.base import CongestionControl
 from shallows.errors import RunError, SpecError
 
 if TYPE_CHECKING:
+    from shallows.execution.outcomes import Sweep
+    from shallows.results.store import StoredRun
+    from shallows.studies.outcomes.expectations import Judged
     from shallows.tables.metrics import Tables
 
-__all__ = ["CheckFailed", "check_congestion_control"]
+__all__ = ["CheckFailed", "check_congestion_control", "expect"]
 
 MSS = 1460
 
 
 class CheckFailed(AssertionError):
-    """A congestion control does not hold what every one must hold."""
+    """A congestion control does not hold what every one must hold, or a result is not as expected."""
+
+
+def expect(result: Sweep | StoredRun, *expectations: str) -> list[Judged]:
+    """Holds the result of `shallows.run` or `shallows.sweep` to expectations, as `--expect` does.
+
+    Returns the verdicts if all hold. Raises CheckFailed with each that does not, and for runs that failed;
+    SpecError for an expectation that is wrong in form, or that cannot fail.
+    """
+    from shallows.document.points import Point
+    from shallows.execution.jobs import Outcome
+    from shallows.execution.outcomes import Sweep
+    from shallows.studies.outcomes.expectations import judge, read
+
+    if isinstance(result, Sweep):
+        outcomes: list[Outcome] = list(result)
+    else:
+        point = Point("", {}, result.seed, result.manifest["experiment"], result.hash)
+        outcomes = [Outcome(point, result.hash, "stored", result, metrics=result.metrics)]
+    failed = [f"seed {one.point.seed}: {one.error}" for one in outcomes if one.error]
+    wanted = read(expectations, [one.point.experiment for one in outcomes], "expect")
+    judged = judge(wanted, outcomes)
+    failed += [
+        f"{each.label}: {each.expectation.text}: {each.verdict}, {each.measured}".removeprefix(": ")
+        for each in judged
+        if each.verdict != "holds"
+    ]
+    if failed:
+        raise CheckFailed("\n".join(failed))
+    return judged
 
 
 def check_congestion_control(cls: type[CongestionControl], **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""An ordinary sender behind CoDel beside DCTCP behind its threshold: what the sender itself is worth."""
+"""An ordinary sender behind CoDel beside DCTCP behind its threshold: the worth of the sender itself."""
 
 from shallows.statistics.estimates import mean_ci, paired_difference
 from shallows.studies import Figure

@@ -1,4 +1,4 @@
-"""The least retransmission timeout: what it is worth beside two thresholds."""
+"""The worth of a shorter least retransmission timeout beside two thresholds."""
 
 from shallows.studies import Figure
 from shallows.studies.paper.claims import every, is_above, is_below

@@ -53,6 +53,21 @@ Percentiles = Annotated[
 ]
 OverSeeds = Annotated[bool, typer.Option("--over-seeds", help="Means over the seeds with 95 % intervals.")]
 
+Expect = Annotated[
+    list[str],
+    typer.Option(
+        "--expect", metavar="TEXT", help="Ends with status 1 unless this holds: 'web.fct_p99_ps < 2ms'."
+    ),
+]
+Junit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="Writes the expectations' verdicts as JUnit's XML.",
+        show_default=False,
+    ),
+]
 CsvDir = Annotated[
     Path | None,
     typer.Option("--csv", metavar="DIR", help="Writes all tables as CSV, and fct.txt.", show_default=False),
@@ -118,10 +133,12 @@ Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="Shows 
 __all__ = [
     "By",
     "CsvDir",
+    "Expect",
     "File",
     "Formats",
     "How",
     "Json",
+    "Junit",
     "Metric",
     "Out",
     "OverSeeds",

@@ -13,10 +13,12 @@ from shallows import terminal
 from shallows.cli.options import (
     By,
     CsvDir,
+    Expect,
     File,
     Formats,
     How,
     Json,
+    Junit,
     Metric,
     Out,
     OverSeeds,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from shallows.document.points import Point
     from shallows.execution.jobs import Outcome
     from shallows.execution.runner import Runner
+    from shallows.studies.outcomes.expectations import Expectation, Judged
 
 __all__ = ["run", "sweep"]
 
@@ -65,6 +68,8 @@ def run(
     ] = None,
     csv: CsvDir = None,
     formats: Formats = [],  # noqa: B006
+    expect: Expect = [],  # noqa: B006
+    junit: Junit = None,
     report: Page = False,
     out: Out = Path("reports"),
     *,
@@ -87,16 +92,19 @@ def run(
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
     page = out if report else None
-    asked = _Asked(f"run-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats)
+    asked = _Asked(
+        f"run-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats, expect, junit
+    )
     runner = asked.runner(how)
     with how.report(file.name, len(points)) as told:
         outcomes = runner.run(points, metrics=True, progress=told)
+    judged = asked.judge(file.name, outcomes)
     failed = [outcome for outcome in outcomes if outcome.error]
     if failed:
         raise show_run.failure(failed)
     title = document.get("title") or file.name
     if as_json:
-        terminal.print_json(show_run.document(outcomes))
+        terminal.print_json(show_run.document(outcomes) | show_run.expectations_json(judged))
     elif metric or by or over_seeds:
         asked.table(title, outcomes)
     else:
@@ -105,6 +113,7 @@ def run(
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
         terminal.note(f"{path}: {count} packets of {name}")
+    _end(judged, as_json)
 
 
 @makes_runs
@@ -130,6 +139,8 @@ def sweep(
     over_seeds: OverSeeds = False,
     csv: CsvDir = None,
     formats: Formats = [],  # noqa: B006
+    expect: Expect = [],  # noqa: B006
+    junit: Junit = None,
     report: Page = False,
     out: Out = Path("reports"),
     *,
@@ -148,21 +159,35 @@ def sweep(
     document = _document(file, settings, seeds, sizes, percentiles)
     points = expand(document)[number - 1 :: count]
     page = out if report else None
-    asked = _Asked(f"sweep-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats)
+    asked = _Asked(
+        f"sweep-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats, expect, junit
+    )
     runner = asked.runner(how)
     if job_script:
         typer.echo(_job_script(how.slurm), nl=False)
         return
     with how.report(file.name, len(points)) as told:
         outcomes = runner.run(points, metrics=True, progress=told)
+    judged = asked.judge(file.name, outcomes)
     if as_json:
         averages = {"over_seeds": rows.over_all_seeds(outcomes)} if over_seeds else {}
-        terminal.print_json(show_run.sweep_document(outcomes) | averages)
+        terminal.print_json(show_run.sweep_document(outcomes) | averages | show_run.expectations_json(judged))
     else:
         asked.table(file.name, outcomes)
         show_run.show_failures(outcomes)
     asked.page(outcomes, as_json)
     if any(outcome.error for outcome in outcomes):
+        raise typer.Exit(1)
+    _end(judged, as_json)
+
+
+def _end(judged: Sequence[Judged], as_json: bool) -> None:
+    """Shows the verdicts; status 1 unless all expectations hold."""
+    from shallows.cli import show_run
+
+    if judged and not as_json:
+        show_run.show_expectations(judged)
+    if any(each.verdict != "holds" for each in judged):
         raise typer.Exit(1)
 
 
@@ -189,6 +214,26 @@ class _Asked:
     out: Path | None
     csv: Path | None
     formats: Sequence[str]
+    expect: Sequence[str]
+    junit: Path | None
+
+    def expectations(self) -> list[Expectation]:
+        """The expectations, read. Raises SpecError."""
+        from shallows.studies.outcomes import expectations
+
+        if self.junit and not self.expect:
+            raise SpecError([Fault("--junit", "requires --expect")])
+        first = {point.label: point.experiment for point in self.points}
+        return expectations.read(self.expect, first.values(), summary=self.points[0].summary)
+
+    def judge(self, title: str, outcomes: Sequence[Outcome]) -> list[Judged]:
+        """The verdicts on the expectations, written to the JUnit file that was asked for."""
+        from shallows.studies.outcomes import expectations
+
+        judged = expectations.judge(self.expectations(), outcomes)
+        if self.junit:
+            expectations.write_junit(self.junit, title, judged, outcomes)
+        return judged
 
     def runner(self, how: How) -> Runner:
         """The runner, after all that can be refused before anything runs. Raises SpecError."""
@@ -200,6 +245,7 @@ class _Asked:
             first = {point.label: point.experiment for point in self.points}
             patterns = [f"*{m}" if self.by else m for m in self.metric]
             metric_names.check(patterns, first.values(), "--metric", self.points[0].summary)
+        self.expectations()
         if self.out:
             page_of_runs(self.name, self.out)
         if self.csv:

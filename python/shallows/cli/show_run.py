@@ -8,10 +8,19 @@ from typing import Any
 from shallows import terminal
 from shallows.errors import RunError
 from shallows.execution.jobs import Outcome
+from shallows.studies.outcomes.expectations import Judged
 from shallows.studies.outcomes.rows import QUEUE_COLUMNS, busiest, notes, warnings
 from shallows.tables import seeds
 
-__all__ = ["document", "failure", "show", "show_failures", "sweep_document"]
+__all__ = [
+    "document",
+    "expectations_json",
+    "failure",
+    "show",
+    "show_expectations",
+    "show_failures",
+    "sweep_document",
+]
 
 
 def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -95,6 +104,21 @@ def show_failures(outcomes: Sequence[Outcome]) -> None:
     """Each different reason of a failure once."""
     for reason in dict.fromkeys(outcome.error for outcome in outcomes if outcome.error):
         terminal.say(f"failed: {reason}")
+
+
+def expectations_json(judged: Sequence[Judged]) -> dict[str, Any]:
+    """The verdicts on expectations for JSON, or nothing where none was asked for."""
+    return {"expectations": [each.record() for each in judged]} if judged else {}
+
+
+def show_expectations(judged: Sequence[Judged]) -> None:
+    """A row for each expectation and point."""
+    labels = ["point"] if any(each.label for each in judged) else []
+    rows = [
+        [*([each.label] if labels else []), each.expectation.text, each.measured, each.verdict]
+        for each in judged
+    ]
+    terminal.print_table("Expectations", [*labels, "expected", "measured", "verdict"], rows)
 
 
 def _runs(outcomes: Sequence[Outcome]) -> list[Any]:

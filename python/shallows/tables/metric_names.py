@@ -28,6 +28,7 @@ __all__ = [
     "check",
     "meaning",
     "names",
+    "unit",
 ]
 
 
@@ -202,6 +203,12 @@ def meaning(name: str) -> str:
     """The meaning of a metric by its name in a run, such as `web.upto_10KB.fct_p99_ps`; or nothing."""
     found = _find(name)
     return found.meaning if found else ""
+
+
+def unit(name: str) -> str:
+    """The unit of a metric by its name: `bps`, `ps`, `bytes`, `packets`, or nothing for counts and shares."""
+    found = _find(name)
+    return found.unit if found else ""
 
 
 def bounds(name: str) -> tuple[float, float | None]:
