@@ -100,9 +100,26 @@ def test_forms_and_text_are_in_step(page, server):
     page.wait_for_function("() => document.querySelector('.sh-field-row').innerText.includes('cubic')")
 
 
+def test_the_page_opens_playing_where_something_happens(page, server):
+    """The first look begins to mark after 0.4 ms; from there on a second shows a millisecond."""
+    page.goto(server)
+    wait_for_runs(page)
+    page.wait_for_function("() => shallows.player.opened")
+    view, playing, speed = page.evaluate("(p => [p.view, p.playing, p.speed])(shallows.player)")
+    first = page.evaluate(
+        "shallows.player.films[0].column('marks', shallows.player.port(0)).findIndex(m => m > 0)"
+    )
+    assert first > 0 and view >= first * page.evaluate("shallows.player.films[0].header.every_ps")
+    assert playing and speed == 1e9 and view < 25e9
+    page.get_by_role("button", name="Pause").click()
+    page.evaluate("shallows.player.open()")  # once, and never against the reader
+    assert not page.evaluate("shallows.player.playing")
+
+
 def test_pause_step_speed_time_and_single_packets(page, server):
     page.goto(server)
     wait_for_runs(page)
+    page.get_by_role("button", name="Pause").click()
     page.get_by_label("Speed").select_option(label="50 us a second")
     page.evaluate("shallows.player.seek(2e9)")
     page.get_by_role("button", name="Play").click()
@@ -197,6 +214,38 @@ def test_an_address_holds_its_experiment(page, server):
     page.goto(page.evaluate("location.href"))
     wait_for_runs(page)
     assert "33pkt" in page.locator(".cm-content").inner_text()
+
+
+def test_a_reloaded_or_sent_address_keeps_the_lesson(page, server):
+    page.goto(f"{server}?show=incast")
+    wait_for_runs(page, 2)
+    page.wait_for_function("() => location.search.startsWith('?x=')")
+    before = page.evaluate("location.search")
+    set_slider(page, "topology.senders", 0.2)
+    page.wait_for_function("(old) => location.search !== old", arg=before)
+    told = [page.locator(each).inner_text() for each in (".sh-about", ".sh-slider >> nth=0")]
+    page.reload()
+    wait_for_runs(page, 2)
+    page.locator(".sh-slider").first.wait_for()
+    assert [page.locator(each).inner_text() for each in (".sh-about", ".sh-slider >> nth=0")] == told
+    assert page.locator(".sh-title").all_inner_texts() == ["Reno, drop-tail", "DCTCP, marks above 20 packets"]
+
+
+@pytest.mark.parametrize("address", ["?show=nope", "?x=garbage"])
+def test_an_address_that_cannot_be_read_is_told(page, server, address):
+    page.goto(f"{server}{address}")
+    wait_for_runs(page)
+    assert "cannot be read" in page.get_by_role("alert").first.inner_text()
+
+
+def test_both_commands_are_shown_and_none_while_there_is_a_fault(page, server, tmp_path):
+    page.goto(f"{server}?show=dctcp-cubic")
+    wait_for_runs(page, 2)
+    first, second = page.locator(".sh-code").first.inner_text().splitlines()
+    assert first.endswith("run mine.toml") and "transport.cc=cubic" in second
+    put_text(page, QUICKSTART.replace("mark_at", "mark_att"))
+    page.wait_for_selector(".sh-fault")
+    page.locator(".sh-code").first.wait_for(state="hidden")
 
 
 def test_titles_and_names_are_text_never_markup(page, server):

@@ -34,12 +34,31 @@ def on_config(config: Any) -> Any:
     return config
 
 
+_FILM = re.compile(r"<!-- film: (\S+) (\S+) -->")
+"""A page shows the film of an experiment there: `<!-- film: NAME.html FILE.toml -->`."""
+
+
+def _films() -> dict[str, str]:
+    """The films that pages show, by their paths in the site."""
+    from shallows.document.load import load
+    from shallows.document.points import one_run
+    from shallows.web.live.export import page_of
+
+    wanted = {
+        match[1]: match[2]
+        for page in (ROOT / "docs").rglob("*.md")
+        for match in _FILM.finditer(page.read_text())
+    }
+    return {f"films/{name}": page_of(one_run(load(ROOT / file)).experiment) for name, file in wanted.items()}
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Adds every page that is made from sources, and every picture."""
     from mkdocs.structure.files import File
 
     texts: dict[str, str | bytes] = {**generated.pages(), **papers.pages(), **papers.figures()}
     texts |= pictures.drawn(ROOT / "docs")
+    texts |= _films()
     for path, content in texts.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -50,6 +69,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     here = posixpath.dirname(page.file.src_uri)
     up = posixpath.relpath("images", here or ".")
     markdown = _DRAWN.sub(lambda m: f"{m[2]}\n\n![{m[1].replace('-', ' ')}]({up}/{m[1]}.svg)", markdown)
+    films = posixpath.relpath("films", here or ".")
+    markdown = _FILM.sub(
+        lambda m: (
+            f'<iframe class="film" src="{films}/{m[1]}" title="The film of a run" loading="lazy"></iframe>'
+        ),
+        markdown,
+    )
     pages = {file.src_uri for file in files}
 
     def resolved(match: re.Match[str]) -> str:

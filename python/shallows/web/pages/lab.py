@@ -22,6 +22,7 @@ from shallows.web.live.session import Session
 from shallows.web.pages import address
 from shallows.web.pages.elements import Completion, LivePlayer
 from shallows.web.pages.frame import Commands, on_dark
+from shallows.web.pages.gallery import Entry
 from shallows.web.pages.starting import Starting
 
 AUTOMATIC_S = 3.0
@@ -36,10 +37,10 @@ class Laboratory:
     """One reader's laboratory."""
 
     def __init__(
-        self, session: Session, jobs: Jobs, text: str, second: str = "", about: dict[str, Any] | None = None
+        self, session: Session, jobs: Jobs, text: str, second: str = "", lesson: Entry | None = None
     ):
-        self.session, self.jobs, self.text, self.about = session, jobs, text, about or {}
-        self.second = self._second_of_entry = second
+        self.session, self.jobs, self.text, self.second = session, jobs, text, second
+        self.lesson, self.about = lesson, lesson.about if lesson else {}
         self._quiet = False
         self._changes = 0
         self._first_fault: int | None = None
@@ -251,7 +252,7 @@ class Laboratory:
     async def run(self) -> None:
         """Runs the experiment, and the second scheme beside it; says how it ended."""
         with self.player:
-            names = self.about.get("names") if self.second == self._second_of_entry else None
+            names = self.about.get("names") if self.lesson and self.second == self.lesson.second else None
             names = names or ("As written", " ".join(self.overrides).replace('"', ""))
             film = self.session.run(0, self.text, [], names[0] if self.second else "")
             films = [film]
@@ -304,17 +305,21 @@ class Laboratory:
             for fault in faults[:20]:
                 ui.label(str(fault)[:400])
         if faults:
+            self.shown.set_visibility(False)  # commands and address of what is no longer written
             self._say(f"{len(faults)} fault{'s' if len(faults) > 1 else ''}", failed=True)
 
     def _commands(self) -> None:
         """The command line and the Python that give what is shown, and the address that holds it."""
-        packed = address.pack({"text": self.text, "second": self.second})
-        ui.run_javascript(f'history.replaceState(null, "", "/?x={packed}")')
-        shell, sets = f"{program()} run mine.toml", ""
+        content = {"text": self.text, "second": self.second}
+        if self.lesson:
+            content["show"] = self.lesson.name
+        ui.run_javascript(f'history.replaceState(null, "", "/?x={address.pack(content)}")')
+        shell, python = [f"{program()} run mine.toml"], ['shallows.run("mine.toml")']
         if self.second:
-            shell += " ".join(["", *(f"--set {shlex.quote(each)}" for each in self.overrides)])
-            sets = f", settings={self.overrides!r}"
-        self.commands.show(shell, f'shallows.run("mine.toml"{sets})')
+            sets = [f"--set {shlex.quote(each)}" for each in self.overrides]
+            shell.append(" ".join([shell[0], *sets]))
+            python.append(f'shallows.run("mine.toml", settings={self.overrides!r})')
+        self.commands.show("\n".join(shell), "\n".join(python))
         self.starting.show()
         self.shown.set_visibility(True)
 

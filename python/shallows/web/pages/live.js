@@ -73,6 +73,7 @@ export default {
         this.known[side].over = film.state !== "running";
         if (this.player.films[side]?.state !== film.state) this.player.end(Number(side), film.state);
       }
+      if (this.player.films.some((film) => film?.state === "done")) this.player.open();
     },
   },
 };

@@ -10,6 +10,10 @@ from shallows.web.pages.state import State
 
 __all__ = ["register"]
 
+FAULTY_ADDRESS = (
+    "This address cannot be read: it was cut off or names no entry. Here is the first look in its place."
+)
+
 
 def register(state: State) -> None:
     """Makes every page known to the server."""
@@ -27,12 +31,15 @@ def register(state: State) -> None:
         ui.context.client.on_delete(lambda: state.sessions.end(session))
         given = address.unpack(x) if x else None
         if given and isinstance(given.get("text"), str):
-            text, second, about = given["text"], str(given.get("second") or ""), None
+            lesson, faulty = entry(str(given.get("show") or "")), False
+            text, second = given["text"], str(given.get("second") or "")
         else:
-            shown = entry(show) or first()
-            text, second, about = shown.text, second or shown.second, shown.about
-        with frame(about["title"] if about else "Laboratory", "Laboratory"):
-            Laboratory(session, state.jobs, text, second, about)
+            lesson, faulty = entry(show) or first(), bool(x) or bool(show and entry(show) is None)
+            text, second = lesson.text, second or lesson.second
+        with frame(lesson.about["title"] if lesson else "Laboratory", "Laboratory"):
+            if faulty:
+                ui.label(FAULTY_ADDRESS).classes("sh-failed").props('role="alert"')
+            Laboratory(session, state.jobs, text, second, lesson)
 
     @page("/gallery")
     def gallery() -> None:

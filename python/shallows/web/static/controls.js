@@ -7,6 +7,7 @@ const SPEEDS = [
   ["200 us a second", 2e8], ["50 us a second", 5e7], ["10 us a second", 1e7],
 ];
 const MOST_CHIPS = 12;
+const LONGEST_S = 60;
 const ICONS = {
   play: "M4 2 L14 8 L4 14 Z", pause: "M3 2 H7 V14 H3 Z M9 2 H13 V14 H9 Z",
   back: "M2 2 H4 V14 H2 Z M14 2 L5 8 L14 14 Z", next: "M12 2 H14 V14 H12 Z M2 2 L11 8 L2 14 Z",
@@ -41,9 +42,11 @@ export class Controls {
     root.addEventListener("keydown", (event) => this.key(event));
     const legend = document.createElement("p");
     legend.className = "sh-legend";
-    legend.innerHTML = '<span class="sh-ramp"></span> link: idle to full &nbsp; <b class="sh-bar"></b> queue, tick at the ' +
-      'marking threshold &nbsp; <b class="sh-mark">▲</b> marked &nbsp; <b class="sh-drop">✕</b> dropped, on a dotted link: down &nbsp; ' +
-      'packets: bars are data (framed when marked), rings are acknowledgements';
+    const parts = [
+      '<span class="sh-ramp"></span> link, idle to full', 'dotted: down', '<b class="sh-bar"></b> queue and threshold',
+      '<b class="sh-mark">▲</b> marked', '<b class="sh-drop">✕</b> dropped', 'bar: data, framed if marked', 'ring: acknowledgement',
+    ];
+    legend.innerHTML = parts.map((part) => `<span>${part}</span>`).join(" ");
     root.append(legend);
   }
 
@@ -58,6 +61,13 @@ export class Controls {
     player.speed = wanted === "tenth" ? player.duration / 10 : wanted;
     if (player.playing || player.follow) player.follow = player.speed === Infinity && player.playing;
     player.forceFrame = true;
+  }
+
+  // A speed at which so much of a run lasts a minute at most, and as slow as that allows.
+  setPace(ps) {
+    const slow = SPEEDS.findLastIndex(([, speed]) => ps / speed <= LONGEST_S);
+    this.speed.value = SPEEDS[slow][1] === Infinity ? 1 : slow;
+    this.setSpeed();
   }
 
   toggle() {

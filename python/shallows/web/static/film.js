@@ -103,6 +103,22 @@ export class Film {
     return Math.max(1, ...this.peak, ...marks, ...limits);
   }
 
+  // The time of the look before the first mark or drop at a switch; without any, before its longest queue is half as long as it gets.
+  get eventful() {
+    const busiest = this.busiest();
+    const happens = (name, enough) => {
+      for (let look = 0; look < this.done; look++) {
+        const some = (port, number) => port.switch && this.at(name, look, number) >= enough(number);
+        if (this.layout.ports.some(some)) return look;
+      }
+      return -1;
+    };
+    const first = ["marks", "drops"].map((name) => happens(name, () => 1)).filter((look) => look >= 0);
+    const half = (port) => (port === busiest ? Math.max(this.peak[port] / 2, 1) : Infinity);
+    const look = first.length ? Math.min(...first) : happens("queue", half);
+    return look < 1 ? 0 : this.time(look - 1);
+  }
+
   // The switch's port that has held most: the one to look at first.
   busiest() {
     let best = -1;

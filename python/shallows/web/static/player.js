@@ -106,6 +106,7 @@ export class Player {
   }
 
   play(speed) {
+    this.opened = true;
     if (speed) this.speed = speed;
     if (this.view >= this.duration) this.view = 0;
     this.playing = true;
@@ -113,12 +114,23 @@ export class Player {
     this.options.onPace?.(true);
   }
 
+  // Shows a run that is over from where something happens, once, unless the reader has done something first.
+  open() {
+    if (this.opened || this.playing || this.films.some((film) => film && film.state === "running")) return;
+    this.opened = true;
+    this.seek(Math.min(...this.films.filter(Boolean).map((film) => film.eventful)));
+    this.controls.setPace(this.duration - this.view);
+    if (!this.options.reduced) this.play();
+  }
+
   pause() {
+    this.opened = true;
     this.playing = this.follow = false;
     if (this.films.some((film) => film && film.state === "running")) this.options.onPace?.(false);
   }
 
   seek(ps) {
+    this.opened = true;
     this.follow = false;
     this.view = Math.min(Math.max(ps, 0), this.computed);
     this.stalePackets = true;
