@@ -23,7 +23,7 @@ use super::{Commons, Network};
 use crate::net::port::WireEnd;
 use crate::packet::Packet;
 use crate::queue::DropWhy;
-pub use frame::{FRAME, Frame, PAUSE, PRIORITIES, ones};
+pub use frame::{FRAME, Frame, PRIORITIES, ones};
 pub use pausing::Pausing;
 use shallows_units::{Index, Time};
 
@@ -61,7 +61,7 @@ impl Network {
 
     /// A pause frame, which is no packet, is at the far end of a wire; whether it was one.
     pub(super) fn ends_frame(&mut self, number: u32, packet: &Packet) -> bool {
-        if packet.flow != PAUSE {
+        if !packet.is_pause() {
             return false;
         }
         self.totals.hops -= 1;

@@ -4,7 +4,6 @@
 //! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
 //! the packets here, each at the time at which it lands.
 
-use crate::net::pfc::PAUSE;
 use crate::net::port::WireEnd;
 use crate::net::port::{Port, Service};
 use crate::net::{Commons, Network};
@@ -72,7 +71,7 @@ impl Network {
             let port = &mut self.ports[number as usize];
             let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
-            if port.flags.clear_of_packets && packet.flow != PAUSE {
+            if port.flags.clear_of_packets && !packet.is_pause() {
                 let end = port.leads_to;
                 let extended = packet.extension != NONE;
                 mailbox.parcels.push(Parcel { packet: *packet, link, end });
@@ -229,7 +228,7 @@ impl Network {
     #[inline]
     pub fn next_from(&self, number: u32) -> Option<(&Packet, WireEnd)> {
         let port = &self.ports[number as usize];
-        let packet = port.chain.first(&self.store).filter(|packet| packet.flow != PAUSE)?;
+        let packet = port.chain.first(&self.store).filter(|packet| !packet.is_pause())?;
         Some((packet, port.leads_to))
     }
 }

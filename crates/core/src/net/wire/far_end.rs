@@ -3,7 +3,6 @@
 
 use crate::events::Event;
 use crate::net::Network;
-use crate::net::pfc::PAUSE;
 use crate::net::shared::{Change, Commons, Happened};
 use crate::packet::{Flags, Packet};
 use crate::probe::traces::PacketRow;
@@ -20,7 +19,7 @@ impl Network {
         commons: &Commons,
     ) -> Option<Packet> {
         let port = &self.ports[number as usize];
-        if port.flags.clear_of_packets && self.store.at(slot).flow != PAUSE {
+        if port.flags.clear_of_packets && !self.store.at(slot).is_pause() {
             return self.forward_from(self.back(number, commons), port.leads_to, slot, commons);
         }
         let packet = self.store.take(slot);
@@ -132,7 +131,7 @@ impl Network {
     pub fn tap_wires(&mut self, commons: &Commons) {
         let mut found = vec![];
         for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.flags.tapped) {
-            let packets = port.wire(&self.store).filter(|(_, packet)| packet.flow != PAUSE);
+            let packets = port.wire(&self.store).filter(|(_, packet)| !packet.is_pause());
             found.extend(packets.map(|(left, packet)| PacketRow {
                 left,
                 landed: None,

@@ -11,7 +11,7 @@
 //! Flow control begins anew with the link: pauses end, frames on the way are lost. When the link is up, what the peer has
 //! to pause is paused at once, as though the frames had come while the link was made ready.
 
-use crate::net::pfc::{Frame, PAUSE};
+use crate::net::pfc::Frame;
 use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service, Varying};
 use crate::net::{Commons, Network};
@@ -172,7 +172,7 @@ impl Network {
             if let Some(varying) = port.varying_mut() {
                 varying.lands();
             }
-            if packet.flow == PAUSE {
+            if packet.is_pause() {
                 port.pausing_mut().into_iter().for_each(|pausing| pausing.on_wire -= 1);
                 continue;
             }
