@@ -21,6 +21,7 @@ struct Methods {
     on_round: bool,
     on_timeout: bool,
     on_idle: bool,
+    on_lost_syn: bool,
 }
 
 /// Makes the controls of one algorithm.
@@ -52,6 +53,7 @@ impl Maker {
             on_round: own("on_round")?,
             on_timeout: own("on_timeout")?,
             on_idle: own("on_idle")?,
+            on_lost_syn: own("on_lost_syn")?,
         };
         let name = class.bind(py).getattr("__qualname__")?.extract()?;
         Ok(Maker { class, name, settings, seed, methods, serial: AtomicU32::new(0), shared })
@@ -94,6 +96,7 @@ impl MakeControl for Maker {
                     on_round: bound(self.methods.on_round, "on_round")?,
                     on_timeout: bound(self.methods.on_timeout, "on_timeout")?,
                     on_idle: bound(self.methods.on_idle, "on_idle")?,
+                    on_lost_syn: bound(self.methods.on_lost_syn, "on_lost_syn")?,
                     on_congestion: object.getattr("on_congestion")?.unbind(),
                     object: object.unbind(),
                 })
@@ -134,6 +137,7 @@ struct Live {
     on_round: Option<Py<PyAny>>,
     on_timeout: Option<Py<PyAny>>,
     on_idle: Option<Py<PyAny>>,
+    on_lost_syn: Option<Py<PyAny>>,
     on_congestion: Py<PyAny>,
 }
 
@@ -315,6 +319,11 @@ impl CongestionControl for Control {
     fn on_idle(&mut self, cx: &Cx<'_>) {
         let ack = Ack { now: cx.now.as_secs_f64(), ..self.last.clone() };
         self.call("on_idle", |live| live.on_idle.as_ref(), None, ack, cx);
+    }
+
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        let ack = Ack { now: cx.now.as_secs_f64(), ..self.last.clone() };
+        self.call("on_lost_syn", |live| live.on_lost_syn.as_ref(), None, ack, cx);
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -119,7 +119,7 @@ class NewrenoCc(Part):
 
 
 class CbrCc(Part):
-    """Constant bit rate. Paced, whatever is marked or lost: unresponsive traffic."""
+    """Constant bit rate. Paced, whatever is marked or lost. The transport repairs losses all the same: lost data are sent again within this rate. Traffic without repair is a load of the kind `datagrams`."""
 
     kind: Literal["cbr"] = "cbr"
 
@@ -1756,7 +1756,7 @@ class Routing(Part):
 
 
 class Event(Part):
-    """A change of links at a time, under a name of its own. It sets one or more of state, rate, delay and loss."""
+    """A change of links at a time, under a name of its own. It sets one or more of state, rate, delay, loss and pause."""
 
     at: str = Field(...)
     """When. The change comes before all else of that instant. Range [0s, 100000s]. Default: the user's experiment."""
@@ -1803,6 +1803,9 @@ class Transport(Part):
 
     initial_window: str = '10pkt'
     """First congestion window. Range [1pkt, ]. Default: RFC 6928."""
+
+    lost_syns: int | Literal["none"] = 1
+    """SYNs sent again after which the first window is one segment, or "none". A lost SYN+ACK counts: the SYN goes again for it. Range [1, ]. Default: RFC 5681 s.3.1; Linux tcp_init_transfer: 2, since RFC 6298 waits for 1 s only."""
 
     initial_ssthresh: str = 'none'
     """First slow-start threshold, or "none". Range [1pkt, ]. Default: RFC 5681 s.3.1: arbitrarily high."""

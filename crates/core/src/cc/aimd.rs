@@ -54,6 +54,10 @@ impl CongestionControl for Control {
         self.cwnd = (self.cwnd * self.beta).max(cx.rules.mss as f64);
     }
 
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        self.cwnd = cx.rules.mss as f64;
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes(self.cwnd as u64)
     }

@@ -283,6 +283,10 @@ impl CongestionControl for Control {
         }
     }
 
+    fn on_lost_syn(&mut self, _cx: &Cx<'_>) {
+        self.0.window = 1.0;
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes((self.window.max(1.0) * self.mss) as u64)
     }

@@ -159,6 +159,10 @@ impl CongestionControl for Control {
         }
     }
 
+    fn on_lost_syn(&mut self, _cx: &Cx<'_>) {
+        self.window = 1.0;
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes((self.window.max(1.0) * self.mss) as u64)
     }

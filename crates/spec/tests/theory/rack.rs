@@ -146,6 +146,29 @@ fn a_lost_retransmission_lowers_the_window_again() {
     assert_eq!([least(&[1]), least(&[1, 13])], [5.0, 1.0]);
 }
 
+/// RFC 8985 s.9.3: without proportional rate reduction the loss of a retransmission lowers the window again, once for all that
+/// was sent before. With it the recovery has one reduction, as in Linux.
+// req: RFC8985 s9.3 MUST lost-retransmission-cuts
+#[test]
+fn a_lost_retransmission_reduces_the_window_again_without_prr() {
+    let levels = |lost: &[u64], prr: bool| {
+        let transport = json!({"initial_window": "40pkt", "cwnd_max": "40pkt", "prr": prr});
+        let done = lose(lost, 200, transport);
+        assert_eq!([done.flow("timeouts"), done.flow("fast_recoveries")], [0.0, 1.0], "{lost:?}");
+        let mut levels = done.column("flow_trace", "ssthresh_bytes");
+        levels.retain(|level| level.is_finite());
+        levels.dedup();
+        levels.iter().map(|level| level / MSS as f64).collect::<Vec<_>>()
+    };
+    for prr in [false, true] {
+        assert_eq!(levels(&[1], prr), [20.0]);
+    }
+    for lost in [&[1, 41][..], &[1, 2, 41, 42]] {
+        assert_eq!(levels(lost, false), [20.0, 10.0], "{lost:?}");
+        assert_eq!(levels(lost, true), [20.0], "{lost:?}");
+    }
+}
+
 /// Wherever losses strike a long flow, each lost segment is sent again once and no other is: nothing overtakes here. No
 /// timer expires.
 // req: RFC8985 s4 MUST sack
