@@ -6,7 +6,7 @@ use crate::values::{Settings, instance, moment};
 use pyo3::intern;
 use pyo3::prelude::*;
 use shallows_core::cc::{
-    Ack as Heard, Congestion, CongestionControl, Cx, FlowInfo, MakeControl, WindowRules,
+    Ack as CoreAck, Congestion, CongestionControl, Cx, FlowInfo, MakeControl, WindowRules,
 };
 use shallows_units::{Bytes, Rate, Time};
 use std::sync::Arc;
@@ -252,19 +252,19 @@ impl Control {
 }
 
 impl CongestionControl for Control {
-    fn on_ack(&mut self, heard: &Heard, cx: &Cx<'_>) {
+    fn on_ack(&mut self, core: &CoreAck, cx: &Cx<'_>) {
         let ack = Ack {
             now: cx.now.as_secs_f64(),
-            acked: heard.acked,
-            delivered: heard.delivered,
-            marked: if heard.ece { heard.acked } else { 0 },
-            ece: heard.ece,
-            round_ended: heard.round_ended,
-            may_grow: heard.may_grow,
-            rtt: heard.rtt.map(|rtt| rtt.as_secs_f64()),
-            srtt: heard.srtt.as_secs_f64(),
-            flight: heard.flight,
-            sent: heard.sent,
+            acked: core.acked,
+            delivered: core.delivered,
+            marked: if core.ece { core.acked } else { 0 },
+            ece: core.ece,
+            round_ended: core.round_ended,
+            may_grow: core.may_grow,
+            rtt: core.rtt.map(|rtt| rtt.as_secs_f64()),
+            srtt: core.srtt.as_secs_f64(),
+            flight: core.flight,
+            sent: core.sent,
         };
         let round = &mut self.round;
         *round = Ack {
@@ -282,7 +282,7 @@ impl CongestionControl for Control {
         if by_ack {
             self.call("on_ack", |live| live.on_ack.as_ref(), None, ack, cx);
         }
-        if heard.round_ended {
+        if core.round_ended {
             let round = std::mem::take(&mut self.round);
             if by_round {
                 self.call("on_round", |live| live.on_round.as_ref(), None, round, cx);

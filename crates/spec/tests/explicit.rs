@@ -35,7 +35,7 @@ const SUMS: [&str; 9] = [
 ];
 
 /// The value that each port's controller reports under `name`.
-fn told(simulation: &Simulation, name: &str) -> Vec<f64> {
+fn sums_of(simulation: &Simulation, name: &str) -> Vec<f64> {
     let (now, mut found) = (simulation.net().now, vec![]);
     for port in &simulation.net().ports {
         if let Some(controlled) = &port.control {
@@ -86,7 +86,7 @@ proptest! {
         prop_assert_eq!(simulation.net().extensions.in_use(), 0);
         prop_assert_eq!(simulation.roster().standing(), 0, "a connection that never ends");
         for name in SUMS {
-            prop_assert!(told(&simulation, name).iter().all(|sum| *sum == 0.0), "{}: {:?}", name, told(&simulation, name));
+            prop_assert!(sums_of(&simulation, name).iter().all(|sum| *sum == 0.0), "{}: {:?}", name, sums_of(&simulation, name));
         }
     }
 }
@@ -98,7 +98,7 @@ fn without_expiry_losses_leave_something_behind() {
         let mut document = churn(protocol, 0.1, "handshake", 1, 2, "2ms");
         document["port_control"] = json!({"kind": protocol, "expiry": "none"});
         let simulation = run(&document);
-        let sums = SUMS.map(|name| told(&simulation, name)).concat();
+        let sums = SUMS.map(|name| sums_of(&simulation, name)).concat();
         assert!(sums.iter().any(|sum| *sum > 0.5), "{protocol}: {sums:?}");
     }
 }
@@ -113,7 +113,7 @@ fn without_loss_sums_need_no_expiry() {
         document["port_control"] = json!({"kind": protocol, "expiry": "none"});
         let simulation = run(&document);
         for name in SUMS {
-            let sums = told(&simulation, name);
+            let sums = sums_of(&simulation, name);
             assert!(sums.iter().all(|sum| sum.abs() < 1e-6), "{protocol} {seed} {name}: {sums:?}");
         }
     }
@@ -294,10 +294,10 @@ fn a_path_longer_than_hpccs_header_is_refused() {
     assert_eq!(faults(7, json!("none")), Vec::<String>::new());
     assert_eq!(faults(3, json!(3)), Vec::<String>::new());
     for (switches, hops, most) in [(8, json!("none"), 7), (3, json!(2), 2)] {
-        let told = faults(switches, hops);
-        assert_eq!(told.len(), 1, "{told:?}");
+        let refused = faults(switches, hops);
+        assert_eq!(refused.len(), 1, "{refused:?}");
         let parts = [format!("at most {most} switches"), format!("has {switches}"), "traffic.long".into()];
-        assert!(parts.iter().all(|part| told[0].contains(part)), "{told:?}");
+        assert!(parts.iter().all(|part| refused[0].contains(part)), "{refused:?}");
     }
 }
 

@@ -55,7 +55,7 @@ fn wrong_events_are_refused_all_at_once() {
     }
     assert_eq!(said.len(), 11, "{said:#?}");
     let event = |at: &str, link: &str, state: &str| json!({"at": at, "link": link, "state": state});
-    let told = faults(&network(
+    let found = faults(&network(
         "flow",
         json!({
             "one": event("1ms", "leaf0<->spine0", "down"),
@@ -66,7 +66,7 @@ fn wrong_events_are_refused_all_at_once() {
         }),
     ));
     assert_eq!(
-        told,
+        found,
         [
             "event.up.state: changes nothing: leaf1->spine0 is up from the start, got \"up\"",
             "event.again.state: changes nothing: event.one has taken leaf0->spine0 down before, got \"down\"",

@@ -32,7 +32,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Works on loss alone unless told otherwise.
+    /// Works on loss alone unless a setting asks for ECN.
     pub const ECN: EcnUse = EcnUse::Off;
 
     /// At the start of a flow.

@@ -147,7 +147,7 @@ pub trait CcSettings {
 /// The needs of an algorithm at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnUse {
-    /// Works on loss alone unless told otherwise.
+    /// Works on loss alone unless a setting asks for ECN.
     Off,
     /// Needs each mark reported (RFC 8257 s.3.2).
     PerPacket,

@@ -76,7 +76,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         best,
         loads,
         parted,
-        notes: mut told,
+        mut notes,
         drain,
     } = checked;
     let run = &experiment.run;
@@ -148,11 +148,11 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     Simulation {
         names: ResultNames::new(experiment, &graph),
         notes: {
-            told.splice(
+            notes.splice(
                 0..0,
                 notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
             );
-            told
+            notes
         },
         places,
         cells,

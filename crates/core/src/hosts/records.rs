@@ -8,7 +8,7 @@ use crate::cc::CongestionControl;
 use crate::net::{Commons, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::datagram::{Heard, Late};
+use crate::transport::datagram::{Late, Received};
 use crate::transport::half::SenderCounts;
 use crate::transport::roce::wire::{AETH, RETH};
 use crate::transport::{AnyReceiver, AnySender, Config, TransportKind};
@@ -69,7 +69,7 @@ pub struct Datagrams {
     /// Those that waited for room in the host's port.
     pub late: Late,
     /// Those that came.
-    pub heard: Heard,
+    pub received: Received,
     /// Packets still under way.
     pub in_flight: u64,
 }
@@ -114,10 +114,10 @@ impl FlowRow {
             alpha: alpha(&sending.sender),
             datagrams: match (&sending.sender, &receiving.receiver) {
                 (AnySender::Datagram(sender), AnyReceiver::Datagram(receiver)) => {
-                    let (late, heard) = (sender.late, receiver.heard);
+                    let (late, received) = (sender.late, receiver.received);
                     // Those under way that left before the statistics began are not among the sent ones.
-                    let in_flight = sending.under_way(receiving).min(counts.packets - heard.datagrams);
-                    Some(Box::new(Datagrams { late, heard, in_flight }))
+                    let in_flight = sending.under_way(receiving).min(counts.packets - received.datagrams);
+                    Some(Box::new(Datagrams { late, received, in_flight }))
                 }
                 _ => None,
             },
